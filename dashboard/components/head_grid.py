@@ -1,0 +1,193 @@
+"""Draws the patterns of all layers and heads as small multiples on one canvas, and reports which head is chosen."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dashboard.components.payload import pack, pad
+from dashboard.components.registration import renderer
+
+EXACT_CELLS = 262_144
+"""Up to this many cells (1 MiB) patterns are sent as float32; beyond, as uint8, and the hover says so with a ≈."""
+
+HTML = """
+<div class="scroller">
+  <div class="grid" role="application" tabindex="0" aria-describedby="help" data-panels="0">
+    <canvas class="base"></canvas>
+    <canvas class="overlay"></canvas>
+  </div>
+</div>
+<p class="sentence" role="status" aria-live="polite"></p>
+<p class="help" id="help">Arrow keys choose a head; Enter chooses it again. Point at a cell to read its value.</p>
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One head's pattern, with its place: `row` and `column` (layer and head) within a named `group`, from 0."""
+
+    name: str
+    group: str
+    row: int
+    column: int
+    pattern: np.ndarray
+    """float [query, key], 0 to 1."""
+    mask: np.ndarray | None
+    """bool [query, key], True = this query may see this key; None where all may be seen."""
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+def head_grid(
+    panels: Sequence[Panel],
+    *,
+    key: str,
+    focus: int,
+    alt: str,
+    dark: bool,
+    colours: np.ndarray,
+    forbidden: tuple[int, int, int],
+    link: str | None = None,
+    on_focus: Callable[[], None] | None = None,
+) -> int | None:
+    """Draw `panels`, outline number `focus`, and return the number of the panel chosen in this rerun, if any.
+
+    `colours` is the scale from 0 to 1, uint8 [256, 3]; `forbidden` the ground under the hatching of masked cells.
+    In `on_focus` the chosen number is `st.session_state[key]["focus"]`. Grids and plots of one `link` share their
+    hovered cell.
+    """
+    mount = renderer("head_grid", html=HTML, isolate_styles=True)
+    data = pack_panels(panels, focus=focus, alt=alt, dark=dark, colours=colours, forbidden=forbidden, link=link)
+    result = mount(key=key, data=data, on_focus_change=on_focus or (lambda: None))
+    chosen: int | None = result.focus
+    return chosen
+
+
+def pack_panels(
+    panels: Sequence[Panel],
+    *,
+    focus: int,
+    alt: str,
+    dark: bool,
+    colours: np.ndarray,
+    forbidden: tuple[int, int, int],
+    link: str | None = None,
+) -> bytes:
+    """The message for the browser; its body holds the patterns, then the distinct masks, then the colours.
+
+    The header says where each begins, in bytes from the start of the body. Masks and token labels that several
+    panels share are sent once.
+    """
+    _check(panels, focus, alt, colours, forbidden)
+    exact = sum(panel.pattern.size for panel in panels) <= EXACT_CELLS
+    body = _Body()
+    labels = _Distinct()
+    records: list[dict[str, Any]] = []
+    for panel in panels:
+        rows, columns = panel.pattern.shape
+        records.append(
+            {
+                "name": panel.name,
+                "group": panel.group,
+                "row": panel.row,
+                "column": panel.column,
+                "rows": rows,
+                "columns": columns,
+                "pattern": body.add(_encode(panel.pattern, exact)),
+                "queries": labels.add(panel.queries),
+                "keys": labels.add(panel.keys),
+            }
+        )
+    for panel, record in zip(panels, records, strict=True):
+        if panel.mask is not None and not panel.mask.all():
+            record["mask"] = body.add_once(np.ascontiguousarray(panel.mask, dtype=np.uint8).tobytes())
+    header = {
+        "alt": alt,
+        "focus": focus,
+        "dark": dark,
+        "link": link,
+        "forbidden": [int(channel) for channel in forbidden],
+        "exact": exact,
+        "labels": labels.values,
+        "colours": body.add(np.ascontiguousarray(colours).tobytes()),
+        "panels": records,
+    }
+    return pack(header, bytes(body.data))
+
+
+class _Body:
+    """Bytes being laid end to end; what is added comes back as its offset, a multiple of four."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.offsets: dict[bytes, int] = {}
+
+    def add(self, block: bytes) -> int:
+        offset = len(self.data)
+        self.data += pad(block)
+        return offset
+
+    def add_once(self, block: bytes) -> int:
+        if block not in self.offsets:
+            self.offsets[block] = self.add(block)
+        return self.offsets[block]
+
+
+class _Distinct:
+    """A list without repeats; what is added comes back as its index."""
+
+    def __init__(self) -> None:
+        self.values: list[tuple[str, ...]] = []
+
+    def add(self, value: tuple[str, ...]) -> int:
+        if value not in self.values:
+            self.values.append(value)
+        return self.values.index(value)
+
+
+def _encode(pattern: np.ndarray, exact: bool) -> bytes:
+    if exact:
+        return np.ascontiguousarray(pattern, dtype="<f4").tobytes()
+    bounded = np.clip(np.nan_to_num(pattern, nan=0.0), 0, 1)
+    return np.rint(bounded * 255).astype(np.uint8).tobytes()
+
+
+def _check(
+    panels: Sequence[Panel], focus: int, alt: str, colours: np.ndarray, forbidden: tuple[int, int, int]
+) -> None:
+    if not panels:
+        raise ValueError("A head grid needs at least one panel.")
+    if not 0 <= focus < len(panels):
+        raise ValueError(f"focus is the number of a panel, 0 to {len(panels) - 1}, not {focus}.")
+    if not alt.strip():
+        raise ValueError("A head grid needs alt: one sentence that says in words what the patterns show.")
+    if colours.shape != (256, 3) or colours.dtype != np.uint8:
+        raise ValueError(f"colours must be uint8 [256, 3], not {colours.dtype} {list(colours.shape)}.")
+    if len(forbidden) != 3 or not all(0 <= channel <= 255 for channel in forbidden):
+        raise ValueError(f"forbidden must be three numbers from 0 to 255, not {forbidden}.")
+    places: dict[tuple[str, int, int], str] = {}
+    for panel in panels:
+        _check_panel(panel)
+        place = (panel.group, panel.row, panel.column)
+        if place in places:
+            raise ValueError(f"Panels {places[place]} and {panel.name} have the same place in group {panel.group!r}.")
+        places[place] = panel.name
+
+
+def _check_panel(panel: Panel) -> None:
+    if panel.pattern.ndim != 2 or panel.pattern.size == 0:
+        raise ValueError(f"Panel {panel.name}: a pattern is [query, key], not {list(panel.pattern.shape)}.")
+    rows, columns = panel.pattern.shape
+    if len(panel.queries) != rows or len(panel.keys) != columns:
+        raise ValueError(
+            f"Panel {panel.name}: {len(panel.queries)} query labels and {len(panel.keys)} key labels "
+            f"for a pattern of {rows} × {columns}."
+        )
+    if panel.mask is not None and panel.mask.shape != panel.pattern.shape:
+        raise ValueError(
+            f"Panel {panel.name}: the mask is {list(panel.mask.shape)}, the pattern {[rows, columns]}."
+        )
+    if panel.row < 0 or panel.column < 0:
+        raise ValueError(f"Panel {panel.name}: row and column count from 0, not {panel.row} and {panel.column}.")

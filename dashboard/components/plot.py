@@ -1,0 +1,58 @@
+"""Shows a Plotly figure that updates in place: zoom and node are kept, and a click on any trace reaches Python."""
+
+from collections.abc import Callable
+from typing import Any
+
+import plotly
+import plotly.graph_objects as go
+
+from dashboard.components.payload import pack
+from dashboard.components.registration import renderer
+
+HTML = """
+<div class="al-plot" role="group" tabindex="0" aria-busy="true" data-state="loading">
+  <div class="al-plot-alt" role="img"></div>
+  <div class="al-plot-skeleton" aria-hidden="true"></div>
+  <div class="al-plot-stage"></div>
+  <div class="al-plot-crosshair" aria-hidden="true"></div>
+  <p class="al-plot-failure" hidden></p>
+</div>
+"""
+
+
+def plot(
+    figure: go.Figure,
+    *,
+    key: str,
+    alt: str,
+    height: int = 360,
+    on_click: Callable[[], None] | None = None,
+) -> dict[str, Any] | None:
+    """Draw `figure`, `height` pixels high and as wide as its place, and return the click of this rerun, if any.
+
+    A click is `{curve, name, x, y, z, customdata, meta}`, and for a heatmap also `row` and `column`, counted from 0.
+    In `on_click` the same record is `st.session_state[key]["click"]`.
+
+    `alt` is the sentence a screen reader says in place of the picture. Figures with the same
+    `layout.meta = {"link": group}` share their hovered heatmap cell with each other, and with a `head_grid` of that
+    group. Zoom survives new data; to forget it, give the figure another `layout.uirevision`.
+    """
+    mount = renderer("plot", html=HTML, isolate_styles=False)  # Plotly keeps its style sheet in the document's head
+    result = mount(
+        key=key,
+        data=pack_figure(figure, key=key, alt=alt, height=height),
+        height=height,
+        on_click_change=on_click or (lambda: None),
+    )
+    click: dict[str, Any] | None = result.click
+    return click
+
+
+def pack_figure(figure: go.Figure, *, key: str, alt: str, height: int) -> bytes:
+    """The message for the browser; the same figure gives the same bytes, which the browser then need not redraw."""
+    if not alt.strip():
+        raise ValueError("A plot needs alt: one sentence that says in words what the figure shows.")
+    if height < 1:
+        raise ValueError(f"A plot's height is a positive number of pixels, not {height}.")
+    header = {"alt": alt, "height": height, "revision": key, "plotly": plotly.__version__}
+    return pack(header, figure.to_json(validate=False).encode())

@@ -1,0 +1,184 @@
+// Hosts Plotly.react: a figure is updated in place, so its node and zoom survive new data.
+
+import { Crosshair } from './crosshair.js';
+import { announce, listen } from './link.js';
+import { config, resetZoom } from './modebar.js';
+import { same, unpack } from './payload.js';
+import { loadPlotly } from './plotly_loader.js';
+
+const mounted = new WeakMap(); // parentElement -> Plot; Streamlit calls the default export at every rerun
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  let plot = mounted.get(parentElement);
+  if (!plot) {
+    plot = new Plot(parentElement.querySelector('.al-plot'));
+    mounted.set(parentElement, plot);
+  }
+  plot.update(data, setTriggerValue);
+  return () =>
+    // Streamlit also calls this when data outruns a call in progress, while the plot lives on: ask the document.
+    setTimeout(() => {
+      if (plot.host.isConnected) return;
+      plot.dispose();
+      mounted.delete(parentElement);
+    });
+}
+
+class Plot {
+  constructor(host) {
+    this.host = host;
+    this.stage = host.querySelector('.al-plot-stage');
+    this.crosshair = new Crosshair(host.querySelector('.al-plot-crosshair'));
+    this.wanted = null; // the newest figure not yet drawn
+    this.link = null; // the group this figure shares its hover with
+    this.cell = null; // the cell under the crosshair
+    this.frame = 0;
+    this.draws = 0;
+    this.sizes = new ResizeObserver(() => this.resize());
+    this.sizes.observe(this.stage);
+    this.silence = listen(this, (cell, group) => group === this.link && this.point(cell));
+    host.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape' || !this.attached) return;
+      resetZoom(window.Plotly, this.stage);
+      event.stopPropagation();
+    });
+    host.__plot = this;
+  }
+
+  update(message, fire) {
+    this.fire = fire;
+    const ink = getComputedStyle(this.host).getPropertyValue('--st-text-color').trim();
+    if (same(message, this.message) && ink === this.ink) return;
+    this.message = message.slice();
+    this.ink = ink;
+    const { header, body } = unpack(this.message);
+    const figure = JSON.parse(new TextDecoder().decode(body));
+    this.host.style.height = `${header.height}px`;
+    this.host.setAttribute('aria-label', header.alt);
+    this.host.querySelector('.al-plot-alt').setAttribute('aria-label', header.alt);
+    this.wanted = { header, figure: { ...figure, layout: this.layout(figure.layout ?? {}, header) } };
+    this.draw();
+  }
+
+  /** The figure's layout, fitted to its place. */
+  layout({ width, ...layout }, header) {
+    const modebar = { bgcolor: 'rgba(0,0,0,0)', color: this.ink, activecolor: this.ink, ...layout.modebar };
+    return { uirevision: header.revision, ...layout, modebar, autosize: true, height: header.height };
+  }
+
+  /** Draw what is wanted; while one drawing is under way newer figures replace each other, so none pile up. */
+  async draw() {
+    if (this.drawing) return;
+    this.drawing = true;
+    try {
+      while (this.wanted && !this.disposed) {
+        const [Plotly] = await Promise.all([loadPlotly(this.wanted.header.plotly), document.fonts.ready]);
+        if (this.disposed || this.stage.clientWidth === 0) break; // in a closed tab: resize() comes back here
+        const { header, figure } = this.wanted;
+        this.wanted = null;
+        await Plotly.react(this.stage, figure.data, figure.layout, config(Plotly, header.revision));
+        this.drawn(figure);
+      }
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.drawing = false;
+    }
+  }
+
+  drawn(figure) {
+    if (this.disposed) return window.Plotly.purge(this.stage);
+    this.link = figure.layout.meta?.link ?? null;
+    if (!this.attached) this.attach();
+    for (const picture of this.stage.querySelectorAll('.main-svg')) picture.setAttribute('aria-hidden', 'true');
+    this.host.querySelector('.al-plot-failure').hidden = true;
+    this.host.dataset.state = 'ready';
+    this.host.dataset.draws = ++this.draws;
+    this.host.removeAttribute('aria-busy');
+    this.point(this.cell); // the axes may have moved under the crosshair
+  }
+
+  fail(error) {
+    this.wanted = null;
+    this.message = null; // so that the same figure is tried again
+    const sentence = this.host.querySelector('.al-plot-failure');
+    sentence.textContent = window.Plotly
+      ? `This figure could not be drawn (${error?.message ?? error}).`
+      : 'This figure needs plotly.js, which the server did not deliver. Reload the page to try again.';
+    sentence.hidden = false;
+    this.host.dataset.state = 'failed';
+    this.host.removeAttribute('aria-busy');
+  }
+
+  attach() {
+    this.attached = true;
+    this.stage.on('plotly_click', ({ points }) => points?.length && this.fire('click', record(points[0])));
+    this.stage.on('plotly_hover', ({ points }) => this.hover(points?.[0]));
+    this.stage.on('plotly_unhover', () => this.hover(null));
+    this.stage.on('plotly_relayout', () => this.point(this.cell));
+  }
+
+  hover(point) {
+    if (!this.link) return;
+    const z = point?.data.type === 'heatmap' && this.stage.calcdata[point.curveNumber]?.[0].z;
+    const [row, column] = cellOf(point) ?? [];
+    const cell = z && row !== undefined ? { row, column, rows: z.length, columns: z[0].length } : null;
+    this.point(cell);
+    announce(this.link, cell, this);
+  }
+
+  /** Move the crosshair with the next frame. */
+  point(cell) {
+    this.cell = cell;
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      if (this.attached && !this.disposed) this.crosshair.show(this.stage, this.link ? this.cell : null);
+    });
+  }
+
+  resize() {
+    if (this.stage.clientWidth === 0) return;
+    if (this.wanted) return this.draw();
+    if (!this.attached || this.stage.clientWidth === this.stage._fullLayout?.width) return;
+    window.Plotly.Plots.resize(this.stage).then(
+      () => this.point(this.cell),
+      () => {}, // hidden meanwhile: the next size calls again
+    );
+  }
+
+  dispose() {
+    this.disposed = true;
+    this.sizes.disconnect();
+    this.silence();
+    cancelAnimationFrame(this.frame);
+    window.Plotly?.purge(this.stage);
+  }
+}
+
+/** [row, column] of a heatmap's cell; null for a point of any other trace. */
+function cellOf(point) {
+  const place = point?.pointIndex ?? point?.pointNumber;
+  return Array.isArray(place) && place.length === 2 ? place : null;
+}
+
+/** What Python is told of a clicked point. */
+function record(point) {
+  const [row, column] = cellOf(point) ?? [];
+  const cell = row === undefined ? {} : { row, column };
+  return {
+    curve: point.curveNumber,
+    name: point.fullData?.name ?? point.data.name ?? null,
+    x: plain(point.x),
+    y: plain(point.y),
+    z: plain(point.z),
+    customdata: plain(point.customdata),
+    meta: plain(point.data.meta),
+    ...cell,
+  };
+}
+
+/** `value` as JSON can say it: typed arrays as lists, what is missing as null. */
+function plain(value) {
+  if (ArrayBuffer.isView(value)) return Array.from(value);
+  return value ?? null;
+}

@@ -1,0 +1,21 @@
+// plotly.js, loaded once per page from the application's own server.
+
+// This module's own address is <root>/_stcore/bidi-components/…, so it names the application's root on every page,
+// under a base path and behind a proxy; document.baseURI is only right as long as page names hold no slash.
+const root = `${import.meta.url.split('/_stcore/')[0]}/`;
+
+let loading = null;
+
+/** The Plotly object; `version` is part of the address, so that the browser may keep the file for a year. */
+export function loadPlotly(version) {
+  if (window.Plotly) return Promise.resolve(window.Plotly);
+  loading ??= new Promise((resolve, reject) => {
+    const script = document.createElement('script');
+    script.src = new URL(`assets/plotly.min.js?v=${encodeURIComponent(version)}`, root).href;
+    script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error('plotly.js is empty')));
+    script.onerror = () => reject(new Error('plotly.js did not arrive'));
+    document.head.append(script);
+  });
+  loading.catch(() => (loading = null)); // the next figure tries again
+  return loading;
+}

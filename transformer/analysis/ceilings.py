@@ -1,0 +1,69 @@
+"""What a mask lets be known: reachability of the mask graph, and the ceiling of accuracy that follows.
+
+No PyTorch and no model here: a ceiling is computed from the mask and the task alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool
+
+from transformer.config import RunConfig
+from transformer.masks import Mask, parse
+from transformer.tasks import Ceiling, Task
+
+Matrix = Bool[np.ndarray, "query key"]
+
+
+def reachable(
+    mask: Matrix, n_layers: int, *, cross: Matrix | None = None, source: Matrix | None = None
+) -> Bool[np.ndarray, "target slot"]:
+    """Which slots can influence each target through `n_layers` of attention.
+
+    A layer moves information along its mask, and the residual path keeps what was there: (mask or identity) to the
+    power n_layers. With an encoder, `source` is its mask (it has as many layers) and `cross` what each decoder query
+    sees of it; the slots are then the source's, followed by the tokens'.
+    """
+    step = mask | np.eye(len(mask), dtype=bool)
+    tokens = np.eye(len(mask), dtype=bool)
+    if cross is None or source is None:
+        for _ in range(n_layers):
+            tokens = step @ tokens
+        return tokens
+    encoded = reachable(source, n_layers)
+    seen = np.zeros_like(cross)
+    for _ in range(n_layers):
+        tokens, seen = step @ tokens, (step @ seen) | (cross @ encoded)
+    return np.concatenate([seen, tokens], axis=1)
+
+
+def ceiling_of_mask(task: Task, mask: Mask | Matrix, n_layers: int, length: int | None = None) -> Ceiling:
+    """The ceiling for a task at one length when every layer has this mask (self-attention of the predicting stack)."""
+    length = task.length if length is None else length
+    targets = len(task.target_names(length))
+    matrix = mask.matrix(targets) if isinstance(mask, Mask) else mask[:targets, :targets]
+    if task.has_source:
+        everything = np.ones((length, length), dtype=bool)
+        return task.ceiling(reachable(matrix, n_layers, cross=everything, source=everything))
+    return task.ceiling(reachable(matrix, n_layers))
+
+
+def ceiling(config: RunConfig, length: int | None = None, mask: Mask | Matrix | None = None) -> Ceiling:
+    """The ceiling for a run: its task, its depth, and its own mask unless another is given."""
+    return ceiling_of_mask(
+        config.build_task(), parse(config.model.mask) if mask is None else mask, config.model.n_layers, length
+    )
+
+
+def honest_ceiling(config: RunConfig, length: int | None = None) -> Ceiling:
+    """The ceiling of the run's mask when no query is shown its own answer: beyond it, something leaks."""
+    task = config.build_task()
+    n = len(task.target_names(task.length if length is None else length))
+    return ceiling(config, length, parse(config.model.mask).matrix(n) & task.limit.matrix(n))
+
+
+def loss_floor(config: RunConfig) -> float:
+    """The smallest expected training loss, in nats, under the run's own mask."""
+    task = config.build_task()
+    ceilings = {n: ceiling(config, n) for n in task.lengths}
+    return task.loss_floor(config.training.prompt_weight, ceilings)

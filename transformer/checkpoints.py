@@ -1,0 +1,99 @@
+"""Checkpoints: safetensors with their config inside. Reading one executes nothing, whatever the file is.
+
+The safetensors format is a length, a JSON header and raw numbers (https://github.com/huggingface/safetensors); our
+config and a format version stand in the header's metadata.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as pack
+
+from transformer.config import ConfigError, RunConfig
+from transformer.model import Transformer, build
+
+FORMAT = "attention-lab/1"
+_SIGNATURES = {
+    b"\x80": "a pickle, which could run code when opened",
+    b"PK\x03\x04": "a zip archive such as torch.save writes, which may hold a pickle that runs code when opened",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"\x89PNG": "a PNG picture",
+    b"GIF8": "a GIF picture",
+    b"%PDF": "a PDF document",
+    b"\x1f\x8b": "a gzip archive",
+}
+
+
+class CheckpointError(ValueError):
+    """A file that is not a usable checkpoint; the message is one sentence."""
+
+
+def save(path: Path | str, model: Transformer, config: RunConfig) -> None:
+    """Write weights and config to one file, under a temporary name first: it is never half there."""
+    path = Path(path)
+    weights = {name: tensor.detach().contiguous().cpu() for name, tensor in model.state_dict().items()}
+    packed = pack(weights, metadata={"format": FORMAT, "config": json.dumps(config.to_dict())})
+    write_whole(path, packed)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, and nothing between."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(content)
+    os.replace(temporary, path)
+
+
+def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Transformer, RunConfig]:
+    """Read a checkpoint: the model in evaluation mode, and its config. Raises CheckpointError with one sentence."""
+    path = Path(path)
+    if not path.is_file():
+        raise CheckpointError(f"there is no file {path}")
+    with path.open("rb") as file:
+        head = file.read(8)
+    for signature, kind in _SIGNATURES.items():
+        if head.startswith(signature) and not _plausible_header(head, path.stat().st_size):
+            raise CheckpointError(f"{path.name} is not a checkpoint but {kind}; nothing in it was executed")
+    try:
+        with safe_open(str(path), framework="pt", device="cpu") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path.name} is not a whole safetensors file: it is truncated or something else") from error
+    if metadata.get("format") != FORMAT:
+        found = metadata.get("format")
+        raise CheckpointError(
+            f"{path.name} is of another version ({found}); this program reads {FORMAT}"
+            if found
+            else f"{path.name} is a safetensors file of another program: it has no Attention Lab config inside"
+        )
+    try:
+        config = RunConfig.from_dict(json.loads(metadata["config"]))
+        model = build(config)
+    except (KeyError, TypeError, json.JSONDecodeError, ConfigError) as error:
+        raise CheckpointError(f"the config inside {path.name} cannot be used: {error}") from None
+    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    if expected != {name: tensor.shape for name, tensor in weights.items()}:
+        raise CheckpointError(f"the weights in {path.name} do not fit the model that its config describes")
+    model.load_state_dict(weights)
+    return model.to(device).eval(), config
+
+
+def weights_hash(model: Transformer) -> str:
+    """The first 12 hex digits of the SHA-256 over all weights, in name order: which model made a picture."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+def _plausible_header(head: bytes, size: int) -> bool:
+    """Could these eight bytes be a safetensors header length? (A length may start with any byte.)"""
+    return len(head) == 8 and int.from_bytes(head, "little") <= size - 8

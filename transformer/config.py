@@ -1,0 +1,210 @@
+"""What a run is made of: three frozen records that check themselves, and the run that holds them.
+
+The command line and the dashboard's training panel are both made from these fields. Nothing here imports PyTorch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from transformer import masks
+from transformer.registry import folder_names
+
+if TYPE_CHECKING:
+    from transformer.tasks import Task
+
+Architecture = Literal["decoder", "encoder", "encoder-decoder"]
+ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
+POSITIONS: tuple[str, ...] = folder_names(Path(__file__).parent / "positions")
+MAX_TOKENS, MAX_WIDTH, MAX_LAYERS = 4096, 4096, 48
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be used; the message is one sentence that says what can."""
+
+
+def _require(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise ConfigError(sentence)
+
+
+def _within(name: str, value: float, low: float, high: float) -> None:
+    _require(low <= value <= high, f"{name} must be between {low:g} and {high:g}, not {value:g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskConfig:
+    """What is to be learned."""
+
+    task: str = "reverse"
+    """The task: reverse, reverse-aligned, reverse-translate, copy or sort."""
+    length: int = 8
+    """Symbols in the (longest) sequence."""
+    min_length: int | None = None
+    """Symbols in the shortest sequence; left out, all have the same length."""
+    symbols: int = 10
+    """How many different symbols there are."""
+
+    def __post_init__(self) -> None:
+        _within("length", self.length, 1, MAX_TOKENS // 2)
+        _within("symbols", self.symbols, 2, 36)
+        if self.min_length is not None:
+            _require(
+                1 <= self.min_length <= self.length,
+                f"min_length must be between 1 and length ({self.length}), not {self.min_length}",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The transformer's shape, in the field's usual names."""
+
+    architecture: str = "auto"
+    """decoder, encoder or encoder-decoder; auto is the task's own."""
+    n_layers: int = 2
+    """Blocks in each stack."""
+    n_heads: int = 4
+    """Attention heads in each layer; they share d_model."""
+    d_model: int = 64
+    """Width of the residual stream."""
+    d_ff: int = 256
+    """Width of the feed-forward layer; 0 leaves it out."""
+    positions: str = "learned"
+    """Positional encoding: sinusoidal, learned, rotary, alibi or none."""
+    mask: str = "auto"
+    """What a query may see: causal, full, sliding-window:W, prefix:P or padding; auto is the architecture's own."""
+    norm: str = "pre"
+    """LayerNorm before each sub-layer (pre), after its residual sum (post), or nowhere (none)."""
+    dropout: float = 0.0
+    """Probability of dropping a feature of a sub-layer's output while training."""
+    scale_embeddings: bool = True
+    """Multiply token embeddings by sqrt(d_model), as in the paper (section 3.4)."""
+    query_key_gain: float = 1.0
+    """Factor on the initial query and key weights; 0.3 steadies a model with a single head."""
+
+    def __post_init__(self) -> None:
+        _require(
+            self.architecture in ("auto", *ARCHITECTURES),
+            f"architecture must be auto, {', '.join(ARCHITECTURES)}, not {self.architecture!r}",
+        )
+        _within("n_layers", self.n_layers, 1, MAX_LAYERS)
+        _within("n_heads", self.n_heads, 1, 64)
+        _within("d_model", self.d_model, 1, MAX_WIDTH)
+        _within("d_ff", self.d_ff, 0, 4 * MAX_WIDTH)
+        _require(
+            self.d_model % self.n_heads == 0,
+            f"d_model ({self.d_model}) must be divisible by n_heads ({self.n_heads})",
+        )
+        _require(
+            self.positions in POSITIONS,
+            f"positions must be one of {', '.join(POSITIONS)}, not {self.positions!r}",
+        )
+        _require(
+            self.positions != "rotary" or self.d_head % 2 == 0,
+            f"rotary positions turn pairs of dimensions, so d_model / n_heads must be even, not {self.d_head}",
+        )
+        _require(
+            self.positions != "sinusoidal" or self.d_model % 2 == 0,
+            f"sinusoidal positions pair sines with cosines, so d_model must be even, not {self.d_model}",
+        )
+        _require(self.norm in ("pre", "post", "none"), f"norm must be pre, post or none, not {self.norm!r}")
+        _require(0 <= self.dropout < 1, f"dropout must be at least 0 and less than 1, not {self.dropout:g}")
+        _within("query_key_gain", self.query_key_gain, 0, 100)
+        if self.mask != "auto":
+            try:
+                masks.parse(self.mask)
+            except ValueError as error:
+                raise ConfigError(str(error)) from None
+
+    @property
+    def d_head(self) -> int:
+        return self.d_model // self.n_heads
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How it is learned: AdamW, a constant rate after the warm-up, until it is solved."""
+
+    seed: int = 0
+    """Decides the initial weights and every training sequence."""
+    device: str = "auto"
+    """auto (CUDA, then MPS, then CPU), cpu, cuda, cuda:1, mps …"""
+    max_steps: int = 2000
+    """Stop here even if it is not solved."""
+    batch_size: int = 32
+    """Sequences in a step."""
+    learning_rate: float = 1e-2
+    """AdamW's rate once warm."""
+    warmup_steps: int = 0
+    """Steps over which the rate rises from zero."""
+    weight_decay: float = 0.0
+    """AdamW's decoupled weight decay."""
+    clip: float = 1.0
+    """Largest gradient norm; 0 does not clip."""
+    prompt_weight: float = 0.1
+    """Weight in the loss of targets that belong to the question: nobody can predict them, but a leaking mask can."""
+    evaluate_every: int = 5
+    """Steps between measurements on fresh sequences."""
+    solved_at: float = 0.999
+    """Accuracy, on what the mask lets be known, at which training stops; above 1 never stops early."""
+
+    def __post_init__(self) -> None:
+        _within("seed", self.seed, 0, 2**31 - 1)
+        _within("max_steps", self.max_steps, 1, 10_000_000)
+        _within("batch_size", self.batch_size, 1, 65_536)
+        _require(0 < self.learning_rate <= 10, f"learning_rate must be above 0 and at most 10, not {self.learning_rate:g}")
+        _within("warmup_steps", self.warmup_steps, 0, 10_000_000)
+        _within("weight_decay", self.weight_decay, 0, 10)
+        _require(self.clip >= 0, f"clip must be 0 (off) or more, not {self.clip:g}")
+        _within("prompt_weight", self.prompt_weight, 0, 1)
+        _within("evaluate_every", self.evaluate_every, 1, 1_000_000)
+        _within("solved_at", self.solved_at, 0, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """Everything that decides a run. "auto" is resolved on construction, so a stored config says what was used."""
+
+    task: TaskConfig = field(default_factory=TaskConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    def __post_init__(self) -> None:
+        task = self.build_task()
+        allowed = task.architectures
+        architecture = allowed[0] if self.model.architecture == "auto" else self.model.architecture
+        _require(
+            architecture in allowed,
+            f"the task {self.task.task} is for the architecture {' or '.join(allowed)}, not {architecture}",
+        )
+        mask = {"encoder": "full"}.get(architecture, "causal") if self.model.mask == "auto" else self.model.mask
+        model = dataclasses.replace(self.model, architecture=architecture, mask=str(masks.parse(mask)))
+        object.__setattr__(self, "model", model)
+
+    def build_task(self) -> Task:
+        """The task itself. Raises ConfigError when there is none of that name."""
+        from transformer.tasks import TASKS
+
+        try:
+            kind = TASKS[self.task.task]
+        except KeyError as error:
+            raise ConfigError(str(error.args[0])) from None
+        return kind(length=self.task.length, min_length=self.task.min_length, symbols=self.task.symbols)
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> RunConfig:
+        """Read what `to_dict` wrote. Raises ConfigError for unknown or unusable settings."""
+        try:
+            return cls(
+                task=TaskConfig(**values["task"]),
+                model=ModelConfig(**values["model"]),
+                training=TrainingConfig(**values["training"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise ConfigError(f"the settings are incomplete or of another version ({error})") from None

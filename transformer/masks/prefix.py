@@ -1,0 +1,17 @@
+"""Prefix attention: a prompt seen whole, and a causal rest (T5, "Exploring the Limits of Transfer Learning", 3.2.1)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from transformer.masks import Mask
+
+
+@dataclass(frozen=True)
+class Prefix(Mask):
+    """The first `width` keys are visible to all; what follows is causal."""
+
+    description: ClassVar[str] = "the first keys are visible to all, what follows is causal"
+    width: int = 4
+
+    def visible(self, query, key, padding):
+        return (key < self.width) | (key <= query)

@@ -1,0 +1,141 @@
+"""The transformer, in three architectures from the same blocks: decoder, encoder, encoder-decoder."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from transformer import masks
+from transformer.blocks import Block
+from transformer.config import ModelConfig, RunConfig
+from transformer.positions import ENCODINGS
+from transformer.trace import UNTRACED, Trace
+
+
+class Transformer(nn.Module):
+    """Tokens in, logits over the vocabulary out (Vaswani et al., 2017, figure 1).
+
+    - decoder: one stack, causal unless its config says otherwise; GPT's shape.
+    - encoder: one stack that sees everything unless its config says otherwise; BERT's shape.
+    - encoder-decoder: an encoder reads `source`, a decoder reads `tokens` and looks at the encoder; the paper's.
+
+    The last token of the vocabulary is padding: no query ever sees it. `n_ctx` bounds the tokens, and the source.
+    """
+
+    def __init__(self, config: ModelConfig, *, d_vocab: int, n_ctx: int) -> None:
+        super().__init__()
+        if config.architecture == "auto" or config.mask == "auto":
+            raise ValueError("architecture and mask must be named here: RunConfig resolves 'auto' from the task")
+        self.config, self.d_vocab, self.n_ctx = config, d_vocab, n_ctx
+        self.embedding = nn.Embedding(d_vocab, config.d_model)
+        self.positions = ENCODINGS[config.positions](n_ctx=n_ctx, d_model=config.d_model, n_heads=config.n_heads)
+        self.dropout = nn.Dropout(config.dropout)
+        both = config.architecture == "encoder-decoder"
+        if config.architecture != "decoder":
+            self.encoder = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        if config.architecture != "encoder":
+            self.decoder = nn.ModuleList(Block(config, cross=both) for _ in range(config.n_layers))
+        self.final_norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.unembedding = nn.Linear(config.d_model, d_vocab)
+        if both:
+            self.memory_norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        visible = masks.parse(config.mask).matrix(n_ctx)
+        self.register_buffer("visible", torch.from_numpy(visible), persistent=False)
+        self._initialise()
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "batch position"],
+        source: Int[Tensor, "batch source"] | None = None,
+        trace: Trace = UNTRACED,
+    ) -> Float[Tensor, "batch position d_vocab"]:
+        """Logits for what each position says. Raises ValueError when the input does not fit the architecture."""
+        if tokens.shape[1] > self.n_ctx:
+            raise ValueError(f"{tokens.shape[1]} tokens do not fit into a context of {self.n_ctx}")
+        both = self.config.architecture == "encoder-decoder"
+        if both != (source is not None):
+            raise ValueError("an encoder-decoder needs a source" if both else "only an encoder-decoder reads a source")
+
+        memory = memory_mask = None
+        if source is not None:
+            memory_mask = self._not_padding(source)
+            memory = self._stack("encoder", self._embed(source, trace.within("encoder")), memory_mask, trace=trace)
+            memory = trace("encoder.memory", self.memory_norm(memory))
+
+        name = "encoder" if self.config.architecture == "encoder" else "decoder"
+        length = tokens.shape[1]
+        mask = self.visible[:length, :length] & self._not_padding(tokens)
+        resid = self._embed(tokens, trace.within(name))
+        resid = self._stack(name, resid, mask, memory, memory_mask, trace)
+        return trace("logits", self.unembedding(self.final_norm(resid)))
+
+    @torch.no_grad()
+    def greedy(self, source: Int[Tensor, "batch source"], start: int) -> Int[Tensor, "batch source"]:
+        """Let an encoder-decoder speak by itself: from `start`, always the likeliest token, as many as the source has."""
+        tokens = torch.full_like(source[:, :1], start)
+        for _ in range(source.shape[1]):
+            said = self(tokens, source)[:, -1:].argmax(dim=-1)
+            tokens = torch.cat([tokens, said], dim=1)
+        return tokens[:, 1:]
+
+    @torch.no_grad()
+    def continue_greedily(
+        self, tokens: Int[Tensor, "batch position"], n_more: int
+    ) -> Int[Tensor, "batch more"]:
+        """Let a decoder speak by itself: always the likeliest next token, `n_more` times."""
+        prompt = tokens.shape[1]
+        for _ in range(n_more):
+            tokens = torch.cat([tokens, self(tokens)[:, -1:].argmax(dim=-1)], dim=1)
+        return tokens[:, prompt:]
+
+    def _embed(
+        self, tokens: Int[Tensor, "batch position"], trace: Trace
+    ) -> Float[Tensor, "batch position d_model"]:
+        """Token embeddings, scaled by sqrt(d_model) (section 3.4), plus what the encoding adds (section 3.5)."""
+        embedded = self.embedding(tokens)
+        if self.config.scale_embeddings:
+            embedded = embedded * math.sqrt(self.config.d_model)
+        embedded = trace("token_embedding", embedded)
+        vectors = self.positions.vectors(tokens.shape[1])
+        if vectors is not None:
+            embedded = embedded + trace("position_embedding", vectors)
+        return self.dropout(embedded)
+
+    def _stack(
+        self,
+        name: str,
+        resid: Float[Tensor, "batch position d_model"],
+        mask: Bool[Tensor, "batch 1 #position key"],
+        memory: Float[Tensor, "batch source d_model"] | None = None,
+        memory_mask: Bool[Tensor, "batch 1 1 source"] | None = None,
+        trace: Trace = UNTRACED,
+    ) -> Float[Tensor, "batch position d_model"]:
+        for index, block in enumerate(getattr(self, name)):
+            resid = block(resid, mask, memory, memory_mask, self.positions, trace.within(name).within(index))
+        return resid
+
+    def _not_padding(self, tokens: Int[Tensor, "batch key"]) -> Bool[Tensor, "batch 1 1 key"]:
+        return (tokens != self.d_vocab - 1)[:, None, None, :]
+
+    @torch.no_grad()
+    def _initialise(self) -> None:
+        """Weights N(0, 1/fan_in), biases 0; embeddings so that a scaled token is as long as a learned position, √d."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=module.in_features**-0.5)
+                nn.init.zeros_(module.bias)
+        nn.init.normal_(self.embedding.weight, std=self.config.d_model**-0.5)
+        for name, weight in self.named_parameters():
+            if name.endswith(("attention.query.weight", "attention.key.weight")):
+                weight.mul_(self.config.query_key_gain)
+
+
+def build(config: RunConfig) -> Transformer:
+    """The untrained model of a run, its weights drawn with the run's seed (the global generator is left as it was)."""
+    task = config.build_task()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.seed)
+        return Transformer(config.model, d_vocab=task.d_vocab, n_ctx=task.n_ctx)

@@ -1,0 +1,65 @@
+"""The one way to look inside a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transformer.edits import Edit, EditError
+from transformer.model import Transformer
+from transformer.trace import Recorder
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One forward pass, seen whole. It belongs to its caller; the model keeps nothing of it."""
+
+    tokens: Int[Tensor, "batch position"]
+    logits: Float[Tensor, "batch position d_vocab"]
+    sites: dict[str, Tensor]
+    """Every named site, in the order in which the data passed: "decoder.0.self_attention.pattern" …"""
+    source: Int[Tensor, "batch source"] | None = None
+
+    def __getitem__(self, site: str) -> Tensor:
+        """The tensor at a site. Raises KeyError with the sites that end alike when there is none."""
+        if site not in self.sites:
+            kind = site.rsplit(".", 1)[-1]
+            alike = [name for name in self.sites if name.endswith(kind)] or list(self.sites)
+            raise KeyError(f"no site {site!r}; there are {', '.join(alike)}")
+        return self.sites[site]
+
+    def attentions(self) -> tuple[str, ...]:
+        """The attention modules in order of the data's way: "decoder.0.self_attention" …"""
+        return tuple(site.removesuffix(".pattern") for site in self.sites if site.endswith(".pattern"))
+
+
+@torch.no_grad()
+def observe(
+    model: Transformer,
+    tokens: Int[Tensor, "batch position"],
+    edits: Sequence[Edit] = (),
+    *,
+    source: Int[Tensor, "batch source"] | None = None,
+) -> Observation:
+    """Run the model once and return its logits and every named site.
+
+    The model is run in evaluation mode and left in the mode it was in. Without edits the logits are, bit for bit,
+    those of a plain call. Raises EditError when an edit met no site: an edit is never silently without effect.
+    """
+    recorder = Recorder(edits)
+    training = model.training
+    if training:
+        model.eval()
+    try:
+        logits = model(tokens, source, trace=recorder)
+    finally:
+        if training:
+            model.train()
+    for index, edit in enumerate(recorder.edits):
+        if index not in recorder.met:
+            raise EditError(f"the edit {edit} met no site: this model has nothing that matches {edit.site!r}")
+    return Observation(tokens, logits, recorder.sites, source)

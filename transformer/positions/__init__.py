@@ -1,0 +1,49 @@
+"""Positional encodings: how a model is told the order of its tokens.
+
+Three ways in, and each plug-in uses one: vectors added to the embeddings, a rotation of queries and keys, or a bias
+on the scores. Fixed encodings are buffers, not parameters.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transformer.registry import Registry
+
+
+class PositionalEncoding(nn.Module):
+    """An encoding for up to `n_ctx` positions. The base class tells a model nothing at all."""
+
+    description: ClassVar[str] = ""
+    formula: ClassVar[str] = ""
+    """LaTeX, with its source in the module's docstring."""
+
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
+        super().__init__()
+        self.n_ctx, self.d_model, self.n_heads, self.d_head = n_ctx, d_model, n_heads, d_model // n_heads
+
+    def vectors(self, length: int) -> Float[Tensor, "position d_model"] | None:
+        """What is added to the token embeddings, for the first `length` positions."""
+        return None
+
+    def rotate(self, x: Float[Tensor, "*batch position d_head"]) -> Float[Tensor, "*batch position d_head"]:
+        """What is done to queries and keys before they meet."""
+        return x
+
+    def bias(self, n_query: int, n_key: int) -> Float[Tensor, "head query key"] | None:
+        """What is added to the scores of each head."""
+        return None
+
+    def picture(self, length: int) -> tuple[Float[Tensor, "position dimension"], str]:
+        """One row a position, to look at, and what the columns are."""
+        vectors = self.vectors(length)
+        assert vectors is not None
+        return vectors.detach(), "dimension"
+
+
+ENCODINGS: Registry[PositionalEncoding] = Registry(PositionalEncoding, __name__, str(Path(__file__).parent))
+NO_POSITIONS = PositionalEncoding(n_ctx=0, d_model=1, n_heads=1)

@@ -1,0 +1,28 @@
+"""ALiBi: a penalty that grows with the distance ("Train Short, Test Long", Press et al., 2022, section 3)."""
+
+from typing import ClassVar
+
+import torch
+
+from transformer.positions import PositionalEncoding
+
+
+class ALiBi(PositionalEncoding):
+    """Each head subtracts slope × distance from its scores. The distance is taken on both sides, for encoders too."""
+
+    description: ClassVar[str] = "a penalty on the scores that grows with the distance, steeper in some heads"
+    formula: ClassVar[str] = r"s_{qk} \leftarrow s_{qk} - m_h\,|q-k|,\quad m_h = 2^{-8(h+1)/H}"
+
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
+        super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
+        slopes = 2.0 ** (-8.0 * torch.arange(1, n_heads + 1, dtype=torch.float64) / n_heads)
+        place = torch.arange(n_ctx, dtype=torch.float64)
+        distance = (place[:, None] - place[None, :]).abs()
+        self.register_buffer("table", (-slopes[:, None, None] * distance).float(), persistent=False)
+
+    def bias(self, n_query: int, n_key: int):
+        return self.table[:, :n_query, :n_key]
+
+    def picture(self, length: int):
+        """What each head subtracts at each distance."""
+        return self.table[:, 0, :length].T, "head (penalty at this distance)"

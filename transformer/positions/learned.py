@@ -1,0 +1,22 @@
+"""Learned positions: one trained vector a position ("Attention Is All You Need", section 3.5, row E of table 3)."""
+
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from transformer.positions import PositionalEncoding
+
+
+class Learned(PositionalEncoding):
+    """A table of parameters, drawn from N(0, 1): at the start no two positions look alike."""
+
+    description: ClassVar[str] = "one trained vector for each position, added to the embeddings"
+    formula: ClassVar[str] = r"PE_p = W_{p},\quad W\ \text{trained}"
+
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
+        super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
+        self.table = nn.Parameter(torch.randn(n_ctx, d_model))
+
+    def vectors(self, length: int):
+        return self.table[:length]

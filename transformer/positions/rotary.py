@@ -1,0 +1,33 @@
+"""Rotary positions: queries and keys turned by their position ("RoFormer", Su et al., 2021, section 3.4)."""
+
+from typing import ClassVar
+
+import torch
+
+from transformer.positions import PositionalEncoding
+
+
+class Rotary(PositionalEncoding):
+    """Each pair of a head's dimensions is turned by position × frequency: scores depend on the distance only."""
+
+    description: ClassVar[str] = "queries and keys turned by their position; scores see only distances"
+    formula: ClassVar[str] = r"q_p' = R(p\,\theta)\,q_p,\quad k_p' = R(p\,\theta)\,k_p,\quad \theta_i = 10000^{-2i/d_{head}}"
+
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = 10_000.0) -> None:
+        super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
+        position = torch.arange(n_ctx, dtype=torch.float64)[:, None]
+        pair = torch.arange(self.d_head // 2, dtype=torch.float64)[None, :]
+        angle = position / base ** (2 * pair / self.d_head)
+        self.register_buffer("cos", angle.cos().float(), persistent=False)
+        self.register_buffer("sin", angle.sin().float(), persistent=False)
+
+    def rotate(self, x):
+        length = x.shape[-2]
+        cos, sin = self.cos[:length], self.sin[:length]
+        even, odd = x[..., 0::2], x[..., 1::2]
+        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+    def picture(self, length: int):
+        """The unit vectors (cos, sin) of each pair: what a pair (1, 0) is turned into."""
+        turned = torch.stack([self.cos[:length], self.sin[:length]], dim=-1).flatten(1)
+        return turned, "dimension of a head (cos, sin of each pair's angle)"

@@ -1,0 +1,25 @@
+"""Sinusoidal positions: fixed waves ("Attention Is All You Need", section 3.5)."""
+
+from typing import ClassVar
+
+import torch
+
+from transformer.positions import PositionalEncoding
+
+
+class Sinusoidal(PositionalEncoding):
+    """Pairs of sine and cosine, wavelengths from 2π to 10000 · 2π: a shift of positions is a rotation of each pair."""
+
+    description: ClassVar[str] = "fixed waves, added to the embeddings; neighbours look alike"
+    formula: ClassVar[str] = r"PE_{p,2i}=\sin\frac{p}{10000^{2i/d}},\quad PE_{p,2i+1}=\cos\frac{p}{10000^{2i/d}}"
+
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = 10_000.0) -> None:
+        super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
+        position = torch.arange(n_ctx, dtype=torch.float64)[:, None]
+        pair = torch.arange(d_model // 2, dtype=torch.float64)[None, :]
+        angle = position / base ** (2 * pair / d_model)
+        table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+        self.register_buffer("table", table.float(), persistent=False)
+
+    def vectors(self, length: int):
+        return self.table[:length]

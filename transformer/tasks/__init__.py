@@ -1,0 +1,312 @@
+"""Tasks: sequences with a law, and the truth about what can be known of them.
+
+A task samples its own data (numpy, no PyTorch), states its law (`answer`), its vocabulary, its chance level and its
+loss floor, and says for any information flow how accurate a perfect predictor could be at each position (`ceiling`).
+
+Words. A *question* x1..xn is drawn at random; the *answer* y1..yn follows from it. The model reads *slots* (a source,
+if it has an encoder and a decoder, then its tokens) and has one *target* at each token. Lengths and indices are
+counted in symbols and slots, from 0; what is shown to people counts from 1.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from transformer.masks import Mask
+from transformer.masks.causal import Causal
+from transformer.masks.full import Full
+from transformer.registry import Registry
+
+ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+Question = Int[np.ndarray, "length"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences ready for a model. Padding stands at the end and is never a target."""
+
+    tokens: Int[np.ndarray, "batch position"]
+    targets: Int[np.ndarray, "batch position"]
+    is_answer: Bool[np.ndarray, "batch position"]
+    """Does the target follow from the question?"""
+    is_target: Bool[np.ndarray, "batch position"]
+    """Is there a target here at all? False on padding."""
+    source: Int[np.ndarray, "batch source"] | None = None
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The best that any predictor can do with the information it is given, target by target."""
+
+    accuracy: Float[np.ndarray, "target"]
+    """Largest probability of being right."""
+    nats: Float[np.ndarray, "target"]
+    """Smallest expected cross-entropy, in nats."""
+
+
+@dataclass(frozen=True)
+class Task(ABC):
+    """A law over sequences of symbols. One subclass a file in this folder."""
+
+    length: int = 8
+    min_length: int | None = None
+    symbols: int = 10
+
+    law: ClassVar[str]
+    """The law in one sentence."""
+    architectures: ClassVar[tuple[str, ...]]
+    """Which architectures fit; the first is the task's own."""
+    limit: ClassVar[Mask]
+    """What a query may see without being told its own answer."""
+
+    # --- the law and its words
+
+    @abstractmethod
+    def answer(self, question: Question) -> Question:
+        """y from x: the law itself, for one question of any length."""
+
+    @property
+    def name(self) -> str:
+        return type(self).__module__.rsplit(".", 1)[-1].replace("_", "-")
+
+    @property
+    def chance(self) -> float:
+        """Accuracy of guessing a symbol."""
+        return 1 / self.symbols
+
+    @property
+    def chance_loss(self) -> float:
+        """Cross-entropy of guessing a symbol, in nats: ln(symbols)."""
+        return math.log(self.symbols)
+
+    @property
+    def separator(self) -> int:
+        return self.symbols
+
+    @property
+    def padding(self) -> int:
+        return self.symbols + 1
+
+    @property
+    def d_vocab(self) -> int:
+        return self.symbols + 2
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """What each token is called; its index is the token."""
+        return (*ALPHABET[: self.symbols], "SEP", "PAD")
+
+    @property
+    def lengths(self) -> range:
+        return range(self.min_length or self.length, self.length + 1)
+
+    @property
+    @abstractmethod
+    def n_ctx(self) -> int:
+        """Tokens in the longest sequence that the model reads."""
+
+    def parse(self, text: str) -> Question:
+        """Read a typed question such as "3 1 4" or "314". Raises ValueError with a sentence that says what is allowed."""
+        characters = [c for c in text.lower() if not c.isspace() and c not in ",;"]
+        allowed = self.vocabulary[: self.symbols]
+        wrong = next((c for c in characters if c not in allowed), None)
+        span = f"{allowed[0]} to {allowed[-1]}" if self.symbols <= 10 else f"0 to 9 and a to {allowed[-1]}"
+        if wrong is not None:
+            raise ValueError(f"“{wrong}” is not a symbol of this task: use {span}")
+        if not 1 <= len(characters) <= self.length:
+            raise ValueError(f"type 1 to {self.length} symbols ({span}), not {len(characters)}")
+        return np.array([allowed.index(c) for c in characters], dtype=np.int64)
+
+    # --- data
+
+    def batch(self, rng: np.random.Generator, size: int, length: int | None = None) -> Batch:
+        """`size` fresh sequences: symbols uniform and independent, lengths uniform over `lengths` unless one is given."""
+        if length is None and len(self.lengths) > 1:
+            sizes = rng.integers(self.lengths.start, self.lengths.stop, size)
+            return self.encode([rng.integers(0, self.symbols, n) for n in sizes])
+        return self.encode(list(rng.integers(0, self.symbols, (size, length or self.length))))
+
+    def encode(self, questions: list[Question], pad_to: int | None = None) -> Batch:
+        """Lay questions out as the model reads them, padded to the longest or to a question of `pad_to` symbols."""
+        widest = max(max(len(q) for q in questions), pad_to or 0)
+        rows = [self._rows(q) for q in questions]
+        width = len(self._rows(np.zeros(widest, dtype=np.int64))[0])
+        tokens = np.full((len(rows), width), self.padding, dtype=np.int64)
+        targets, is_answer, is_target = tokens.copy(), np.zeros_like(tokens, bool), np.zeros_like(tokens, bool)
+        for row, (read, predicted, determined) in enumerate(rows):
+            tokens[row, : len(read)], targets[row, : len(read)] = read, predicted
+            is_answer[row, : len(read)], is_target[row, : len(read)] = determined, True
+        source = None
+        if self.has_source:
+            source = np.full((len(rows), widest), self.padding, dtype=np.int64)
+            for row, question in enumerate(questions):
+                source[row, : len(question)] = question
+        return Batch(tokens, targets, is_answer, is_target, source)
+
+    @property
+    def has_source(self) -> bool:
+        """Does the model read the question through an encoder of its own?"""
+        return False
+
+    @abstractmethod
+    def _rows(
+        self, question: Question
+    ) -> tuple[Int[np.ndarray, "position"], Int[np.ndarray, "position"], Bool[np.ndarray, "position"]]:
+        """Tokens, targets, and whether each target is determined, for one question."""
+
+    # --- what can be known
+
+    @abstractmethod
+    def target_names(self, length: int) -> tuple[str, ...]:
+        """What each target is called: x2 … SEP, y1 …"""
+
+    @abstractmethod
+    def groups(self, length: int) -> tuple[str, ...]:
+        """The part each target belongs to: "first half", "separator" or "second half"."""
+
+    @abstractmethod
+    def symbols_of_slots(self, length: int) -> Int[np.ndarray, "slot"]:
+        """Which symbol of the question each slot (source, then tokens) carries; -1 where none."""
+
+    @abstractmethod
+    def symbols_of_targets(self, length: int) -> Int[np.ndarray, "target"]:
+        """Which symbol of the question each target equals; -1 where its position alone decides."""
+
+    def ceiling(self, reach: Bool[np.ndarray, "target slot"]) -> Ceiling:
+        """The ceiling when the slots in `reach` can influence each target (`analysis.ceilings.reachable` computes it).
+
+        Symbols are independent, so a target is known where a slot that carries its symbol arrives, or where its
+        position alone decides, and is a guess elsewhere. The length of the sequence is taken as known.
+        """
+        length = self._length_of(reach.shape[0])
+        slots, targets = self.symbols_of_slots(length), self.symbols_of_targets(length)
+        arrives = (reach & (slots[None, :] == targets[:, None])).any(axis=1) | (targets < 0)
+        return Ceiling(np.where(arrives, 1.0, self.chance), np.where(arrives, 0.0, self.chance_loss))
+
+    def expected_keys(self, question: Question) -> Bool[np.ndarray, "query key"]:
+        """Where a head that does the task looks: for each target of the answer, the place of its symbol in the question.
+
+        Keys are the source where there is one, the tokens elsewhere.
+        """
+        length = len(question)
+        targets = self.symbols_of_targets(length)
+        is_answer = np.array([name.startswith("y") for name in self.target_names(length)])
+        expected = is_answer[:, None] & (targets[:, None] == np.arange(length)[None, :])
+        keys = length if self.has_source else len(targets)
+        return np.pad(expected, ((0, 0), (0, keys - length)))
+
+    def loss_floor(self, prompt_weight: float, ceiling_of: dict[int, Ceiling]) -> float:
+        """The smallest expected loss, in nats, that a predictor can reach, averaged as the training loss is.
+
+        `ceiling_of` maps each of `lengths` to its ceiling; targets that belong to the question weigh
+        `prompt_weight`, those of the answer 1.
+        """
+        total = weight = 0.0
+        for length in self.lengths:
+            _, _, determined = self._rows(np.zeros(length, dtype=np.int64))
+            weights = np.where(determined, 1.0, prompt_weight)
+            nats = np.where(determined, ceiling_of[length].nats, self._prompt_nats(length, ceiling_of[length]))
+            total, weight = total + float(weights @ nats), weight + float(weights.sum())
+        return total / weight if weight else 0.0
+
+    def _prompt_nats(self, length: int, ceiling: Ceiling) -> Float[np.ndarray, "target"]:
+        """Like `ceiling.nats`, but the length of the sequence is not known beforehand."""
+        return ceiling.nats
+
+    def _length_of(self, n_targets: int) -> int:
+        return n_targets
+
+
+class Continuation(Task):
+    """`[x1..xn, SEP, y1..yn]` read one token at a time, each target the next token."""
+
+    architectures: ClassVar[tuple[str, ...]] = ("decoder", "encoder")
+    limit: ClassVar[Mask] = Causal()
+
+    @property
+    def n_ctx(self) -> int:
+        return 2 * self.length
+
+    def _rows(self, question):
+        sequence = np.concatenate([question, [self.separator], self.answer(question)])
+        return sequence[:-1], sequence[1:], np.arange(1, len(sequence)) > len(question)
+
+    def target_names(self, length: int) -> tuple[str, ...]:
+        return (*(f"x{i}" for i in range(2, length + 1)), "SEP", *(f"y{i}" for i in range(1, length + 1)))
+
+    def groups(self, length: int) -> tuple[str, ...]:
+        return ("first half",) * (length - 1) + ("separator",) + ("second half",) * length
+
+    def symbols_of_slots(self, length: int):
+        return np.concatenate([np.arange(length), [-1], self.answer(np.arange(length))[:-1]])
+
+    def symbols_of_targets(self, length: int):
+        return np.concatenate([np.arange(1, length), [-1], self.answer(np.arange(length))])
+
+    def _length_of(self, n_targets: int) -> int:
+        return n_targets // 2
+
+    def _prompt_nats(self, length: int, ceiling: Ceiling):
+        """Before the separator, each next token is it with the hazard of the uniform length, else any symbol."""
+        nats = ceiling.nats.copy()
+        for i in range(length):
+            ends = 1 / (self.length - i) if i + 1 >= self.lengths.start else 0.0
+            surprise = sum(-p * math.log(p) for p in (ends, 1 - ends) if p > 0)
+            visible = ceiling.nats[i] == 0 and i < length - 1
+            nats[i] = 0.0 if visible else surprise + (1 - ends) * self.chance_loss
+        return nats
+
+
+class Aligned(Task):
+    """`x1..xn` read at once; the target at position i is yi."""
+
+    architectures: ClassVar[tuple[str, ...]] = ("encoder", "decoder")
+    limit: ClassVar[Mask] = Full()
+
+    @property
+    def n_ctx(self) -> int:
+        return self.length
+
+    def _rows(self, question):
+        return question, self.answer(question), np.ones(len(question), dtype=bool)
+
+    def target_names(self, length: int) -> tuple[str, ...]:
+        return tuple(f"y{i}" for i in range(1, length + 1))
+
+    def groups(self, length: int) -> tuple[str, ...]:
+        return ("first half",) * (length // 2) + ("second half",) * (length - length // 2)
+
+    def symbols_of_slots(self, length: int):
+        return np.arange(length)
+
+    def symbols_of_targets(self, length: int):
+        return self.answer(np.arange(length))
+
+
+class Translation(Aligned):
+    """`x1..xn` read by an encoder; a decoder that starts from SEP says y1..yn, each target the next token."""
+
+    architectures: ClassVar[tuple[str, ...]] = ("encoder-decoder",)
+    limit: ClassVar[Mask] = Causal()
+
+    @property
+    def has_source(self) -> bool:
+        return True
+
+    def _rows(self, question):
+        answer = self.answer(question)
+        return np.concatenate([[self.separator], answer[:-1]]), answer, np.ones(len(answer), dtype=bool)
+
+    def symbols_of_slots(self, length: int):
+        return np.concatenate([np.arange(length), [-1], self.answer(np.arange(length))[:-1]])
+
+
+TASKS: Registry[Task] = Registry(Task, __name__, str(Path(__file__).parent))
+

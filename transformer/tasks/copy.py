@@ -1,0 +1,14 @@
+"""Copying as continuation: after the separator, say the sequence again."""
+
+from typing import ClassVar
+
+from transformer.tasks import Continuation
+
+
+class Copy(Continuation):
+    """`[x1..xn, SEP, x1..xn]`: one fixed distance, so relative positions are enough."""
+
+    law: ClassVar[str] = "after SEP, the sequence again: y_i = x_i"
+
+    def answer(self, question):
+        return question.copy()

@@ -1,0 +1,14 @@
+"""Reversal as continuation: after the separator, say the sequence backwards."""
+
+from typing import ClassVar
+
+from transformer.tasks import Continuation
+
+
+class Reverse(Continuation):
+    """`[x1..xn, SEP, xn..x1]`: the first half cannot be predicted, the second can."""
+
+    law: ClassVar[str] = "after SEP, the sequence again, backwards: y_i = x_(n+1-i)"
+
+    def answer(self, question):
+        return question[::-1]

@@ -1,0 +1,14 @@
+"""Reversal in place: position i must say the token of position n+1-i."""
+
+from typing import ClassVar
+
+from transformer.tasks import Aligned
+
+
+class ReverseAligned(Aligned):
+    """The encoder's reversal; under a causal mask only the second half can be known."""
+
+    law: ClassVar[str] = "position i says the token at the mirrored position: y_i = x_(n+1-i)"
+
+    def answer(self, question):
+        return question[::-1]

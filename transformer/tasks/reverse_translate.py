@@ -1,0 +1,14 @@
+"""Reversal as translation: an encoder reads the sequence, a decoder says it backwards."""
+
+from typing import ClassVar
+
+from transformer.tasks import Translation
+
+
+class ReverseTranslate(Translation):
+    """The encoder-decoder's reversal: cross-attention carries it."""
+
+    law: ClassVar[str] = "an encoder reads x, a decoder says it backwards: y_i = x_(n+1-i)"
+
+    def answer(self, question):
+        return question[::-1]
