@@ -1,7 +1,7 @@
 """What the server adds to Streamlit: plotly.js from the installed package, and security headers.
 
-Streamlit's own scripts stay uncompressed on purpose: measured on this machine they load no faster through gzip, and
-Streamlit reports the same (`streamlit/web/server/starlette/starlette_gzip_middleware.py`).
+Streamlit's own scripts stay uncompressed on purpose: from localhost a page loads no sooner with gzip (2.4 s cold either
+way), and its makers found the same (streamlit/web/server/starlette/starlette_gzip_middleware.py).
 """
 
 import base64
@@ -49,7 +49,9 @@ async def plotly_js(request: Request) -> Response:
         "Vary": "Accept-Encoding",
         "Cache-Control": f"public, max-age={YEAR}, immutable" if named else "no-cache",
     }
-    if tag in (candidate.strip().removeprefix("W/") for candidate in request.headers.get("if-none-match", "").split(",")):
+    if tag in (
+        candidate.strip().removeprefix("W/") for candidate in request.headers.get("if-none-match", "").split(",")
+    ):
         return Response(status_code=304, headers=headers)
     if compress:
         headers["Content-Encoding"] = "gzip"

@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as pack
 
-from transformer.config import ConfigError, RunConfig
+from transformer.config import RunConfig
 from transformer.model import Transformer, build
 
 FORMAT = "attention-lab/1"
@@ -69,18 +69,24 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Transfor
     if metadata.get("format") != FORMAT:
         found = metadata.get("format")
         raise CheckpointError(
-            f"{path.name} is of another version ({found}); this program reads {FORMAT}"
+            f"{path.name} is of another version ({found!r}); this program reads {FORMAT}"
             if found
             else f"{path.name} is a safetensors file of another program: it has no Attention Lab config inside"
         )
     try:
         config = RunConfig.from_dict(json.loads(metadata["config"]))
-        model = build(config)
-    except (KeyError, TypeError, json.JSONDecodeError, ConfigError) as error:
-        raise CheckpointError(f"the config inside {path.name} cannot be used: {error}") from None
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        sentence = " ".join(str(error).split())
+        raise CheckpointError(f"the config inside {path.name} cannot be used: {sentence}") from None
+    misfit = CheckpointError(f"the weights in {path.name} do not fit the model that its config describes")
+    shape = config.model
+    # Before building: a small file's config may describe a model that no memory holds.
+    if sum(w.numel() for w in weights.values()) < shape.n_layers * shape.d_model * (4 * shape.d_model + 2 * shape.d_ff):
+        raise misfit
+    model = build(config)
     expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
     if expected != {name: tensor.shape for name, tensor in weights.items()}:
-        raise CheckpointError(f"the weights in {path.name} do not fit the model that its config describes")
+        raise misfit
     model.load_state_dict(weights)
     return model.to(device).eval(), config
 

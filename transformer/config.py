@@ -35,6 +35,23 @@ def _within(name: str, value: float, low: float, high: float) -> None:
     _require(low <= value <= high, f"{name} must be between {low:g} and {high:g}, not {value:g}")
 
 
+def _check_types(record: TaskConfig | ModelConfig | TrainingConfig) -> None:
+    """A file may hold anything: say so here, and not where it first breaks."""
+    for entry in dataclasses.fields(record):
+        value, (kinds, words) = getattr(record, entry.name), _KINDS[str(entry.type)]
+        boolean = isinstance(value, bool)
+        _require(isinstance(value, kinds) and boolean == (kinds is bool), f"{entry.name} must be {words}, not {value!r}")
+
+
+_KINDS: dict[str, tuple[Any, str]] = {
+    "str": (str, "text"),
+    "bool": (bool, "true or false"),
+    "int": (int, "a whole number"),
+    "int | None": ((int, type(None)), "a whole number or nothing"),
+    "float": ((int, float), "a number"),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class TaskConfig:
     """What is to be learned."""
@@ -49,6 +66,7 @@ class TaskConfig:
     """How many different symbols there are."""
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _within("length", self.length, 1, MAX_TOKENS // 2)
         _within("symbols", self.symbols, 2, 36)
         if self.min_length is not None:
@@ -86,6 +104,7 @@ class ModelConfig:
     """Factor on the initial query and key weights; 0.3 steadies a model with a single head."""
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _require(
             self.architecture in ("auto", *ARCHITECTURES),
             f"architecture must be auto, {', '.join(ARCHITECTURES)}, not {self.architecture!r}",
@@ -152,6 +171,7 @@ class TrainingConfig:
     """Accuracy, on what the mask lets be known, at which training stops; above 1 never stops early."""
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _within("seed", self.seed, 0, 2**31 - 1)
         _within("max_steps", self.max_steps, 1, 10_000_000)
         _within("batch_size", self.batch_size, 1, 65_536)

@@ -53,8 +53,9 @@ class Transformer(nn.Module):
         trace: Trace = UNTRACED,
     ) -> Float[Tensor, "batch position d_vocab"]:
         """Logits for what each position says. Raises ValueError when the input does not fit the architecture."""
-        if tokens.shape[1] > self.n_ctx:
-            raise ValueError(f"{tokens.shape[1]} tokens do not fit into a context of {self.n_ctx}")
+        longest = max(tokens.shape[1], 0 if source is None else source.shape[1])
+        if longest > self.n_ctx:
+            raise ValueError(f"{longest} tokens do not fit into a context of {self.n_ctx}")
         both = self.config.architecture == "encoder-decoder"
         if both != (source is not None):
             raise ValueError("an encoder-decoder needs a source" if both else "only an encoder-decoder reads a source")

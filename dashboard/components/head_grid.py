@@ -50,16 +50,20 @@ def head_grid(
     colours: np.ndarray,
     forbidden: tuple[int, int, int],
     link: str | None = None,
+    size: int = 200,
     on_focus: Callable[[], None] | None = None,
 ) -> int | None:
     """Draw `panels`, outline number `focus`, and return the number of the panel chosen in this rerun, if any.
 
-    `colours` is the scale from 0 to 1, uint8 [256, 3]; `forbidden` the ground under the hatching of masked cells.
+    `colours` is the scale from 0 to 1, uint8 [256, 3]; `forbidden` the ground under the hatching of masked cells;
+    `size` the longest side of a thumbnail in pixels, where the width allows it (never under 36).
     In `on_focus` the chosen number is `st.session_state[key]["focus"]`. Grids and plots of one `link` share their
     hovered cell.
     """
     mount = renderer("head_grid", html=HTML, isolate_styles=True)
-    data = pack_panels(panels, focus=focus, alt=alt, dark=dark, colours=colours, forbidden=forbidden, link=link)
+    data = pack_panels(
+        panels, focus=focus, alt=alt, dark=dark, colours=colours, forbidden=forbidden, link=link, size=size
+    )
     result = mount(key=key, data=data, on_focus_change=on_focus or (lambda: None))
     chosen: int | None = result.focus
     return chosen
@@ -74,13 +78,14 @@ def pack_panels(
     colours: np.ndarray,
     forbidden: tuple[int, int, int],
     link: str | None = None,
+    size: int = 200,
 ) -> bytes:
     """The message for the browser; its body holds the patterns, then the distinct masks, then the colours.
 
     The header says where each begins, in bytes from the start of the body. Masks and token labels that several
     panels share are sent once.
     """
-    _check(panels, focus, alt, colours, forbidden)
+    _check(panels, focus, alt, colours, forbidden, size)
     exact = sum(panel.pattern.size for panel in panels) <= EXACT_CELLS
     body = _Body()
     labels = _Distinct()
@@ -108,6 +113,7 @@ def pack_panels(
         "focus": focus,
         "dark": dark,
         "link": link,
+        "size": size,
         "forbidden": [int(channel) for channel in forbidden],
         "exact": exact,
         "labels": labels.values,
@@ -155,7 +161,7 @@ def _encode(pattern: np.ndarray, exact: bool) -> bytes:
 
 
 def _check(
-    panels: Sequence[Panel], focus: int, alt: str, colours: np.ndarray, forbidden: tuple[int, int, int]
+    panels: Sequence[Panel], focus: int, alt: str, colours: np.ndarray, forbidden: tuple[int, int, int], size: int
 ) -> None:
     if not panels:
         raise ValueError("A head grid needs at least one panel.")
@@ -165,6 +171,8 @@ def _check(
         raise ValueError("A head grid needs alt: one sentence that says in words what the patterns show.")
     if colours.shape != (256, 3) or colours.dtype != np.uint8:
         raise ValueError(f"colours must be uint8 [256, 3], not {colours.dtype} {list(colours.shape)}.")
+    if size < 36:
+        raise ValueError(f"A thumbnail's size is at least 36 pixels, not {size}.")
     if len(forbidden) != 3 or not all(0 <= channel <= 255 for channel in forbidden):
         raise ValueError(f"forbidden must be three numbers from 0 to 255, not {forbidden}.")
     places: dict[tuple[str, int, int], str] = {}
@@ -186,8 +194,6 @@ def _check_panel(panel: Panel) -> None:
             f"for a pattern of {rows} × {columns}."
         )
     if panel.mask is not None and panel.mask.shape != panel.pattern.shape:
-        raise ValueError(
-            f"Panel {panel.name}: the mask is {list(panel.mask.shape)}, the pattern {[rows, columns]}."
-        )
+        raise ValueError(f"Panel {panel.name}: the mask is {list(panel.mask.shape)}, the pattern {[rows, columns]}.")
     if panel.row < 0 or panel.column < 0:
         raise ValueError(f"Panel {panel.name}: row and column count from 0, not {panel.row} and {panel.column}.")

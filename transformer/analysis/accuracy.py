@@ -20,6 +20,8 @@ from transformer.tasks import Batch, Task
 EVALUATION_STREAM = 1
 """Sequences for measuring come from another stream of the same seed than those for training (stream 0)."""
 CHUNK = 1024
+CAUTION = 4.0
+"""Standard errors behind a verdict. With the usual 1.96 one honest mask in thirty was said to leak; with 4, one in 30,000."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Accuracy:
 def wilson(
     correct: Int[np.ndarray, "*n"] | int, total: int, z: float = 1.959964
 ) -> tuple[Float[np.ndarray, "*n"], Float[np.ndarray, "*n"]]:
-    """95 % score interval for proportions, honest at 0 and 1 where the normal one is not (Wilson, 1927)."""
+    """Score interval of z standard errors, 95 % unless said; honest at 0 and 1 where the normal one is not (Wilson, 1927)."""
     share = np.asarray(correct) / total
     centre = (share + z**2 / (2 * total)) / (1 + z**2 / total)
     half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
@@ -104,7 +106,7 @@ def accuracy_by_position(
 def verdict(accuracy: Accuracy, config: RunConfig) -> str:
     """What the numbers say about the mask and the training, in one sentence.
 
-    "At chance" and "beyond" are statistical: a group is compared through the 95 % interval of its mean.
+    "At chance" and "beyond" are statistical: a group is compared through the interval of its mean, CAUTION wide.
     """
     length = len(accuracy.names) // 2 if "SEP" in accuracy.names else len(accuracy.names)
     honest = ceilings.honest_ceiling(config, length).accuracy
@@ -114,7 +116,7 @@ def verdict(accuracy: Accuracy, config: RunConfig) -> str:
         chosen = accuracy.where(group)
         if not chosen.any():
             continue
-        low, high = wilson(int(accuracy.correct[chosen].sum()), accuracy.sequences * int(chosen.sum()))
+        low, high = wilson(int(accuracy.correct[chosen].sum()), accuracy.sequences * int(chosen.sum()), CAUTION)
         share, ceiling = accuracy.of(group), float(honest[chosen].mean())
         at_chance = low <= accuracy.chance <= high
         leaks |= low > ceiling

@@ -37,15 +37,19 @@ def reachable(
     return np.concatenate([seen, tokens], axis=1)
 
 
-def ceiling_of_mask(task: Task, mask: Mask | Matrix, n_layers: int, length: int | None = None) -> Ceiling:
-    """The ceiling for a task at one length when every layer has this mask (self-attention of the predicting stack)."""
-    length = task.length if length is None else length
+def reach(task: Task, mask: Mask | Matrix, n_layers: int, length: int) -> Bool[np.ndarray, "target slot"]:
+    """Which slots of a task can influence each target when every layer of the predicting stack has this mask."""
     targets = len(task.target_names(length))
     matrix = mask.matrix(targets) if isinstance(mask, Mask) else mask[:targets, :targets]
     if task.has_source:
         everything = np.ones((length, length), dtype=bool)
-        return task.ceiling(reachable(matrix, n_layers, cross=everything, source=everything))
-    return task.ceiling(reachable(matrix, n_layers))
+        return reachable(matrix, n_layers, cross=everything, source=everything)
+    return reachable(matrix, n_layers)
+
+
+def ceiling_of_mask(task: Task, mask: Mask | Matrix, n_layers: int, length: int | None = None) -> Ceiling:
+    """The ceiling for a task at one length when every layer has this mask (self-attention of the predicting stack)."""
+    return task.ceiling(reach(task, mask, n_layers, task.length if length is None else length))
 
 
 def ceiling(config: RunConfig, length: int | None = None, mask: Mask | Matrix | None = None) -> Ceiling:
@@ -63,7 +67,7 @@ def honest_ceiling(config: RunConfig, length: int | None = None) -> Ceiling:
 
 
 def loss_floor(config: RunConfig) -> float:
-    """The smallest expected training loss, in nats, under the run's own mask."""
-    task = config.build_task()
-    ceilings = {n: ceiling(config, n) for n in task.lengths}
-    return task.loss_floor(config.training.prompt_weight, ceilings)
+    """The smallest expected training loss, in nats, under the run's own mask: exact where no query sees its own answer."""
+    task, mask = config.build_task(), parse(config.model.mask)
+    reach_of = {n: reach(task, mask, config.model.n_layers, n) for n in task.lengths}
+    return task.loss_floor(config.training.prompt_weight, reach_of)

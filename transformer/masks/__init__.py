@@ -65,6 +65,6 @@ def parse(text: str) -> Mask:
     parameters = dataclasses.fields(kind)
     if len(values) > len(parameters):
         raise ValueError(f"the mask {name!r} takes {len(parameters)} number(s) after a colon, not {len(values)}")
-    if not all(value.isdecimal() and int(value) < 10_000 for value in values):
+    if not all(value.isdecimal() and len(value) <= 4 for value in values):
         raise ValueError(f"the number after {name!r} must be a whole number from 0 to 9999, not {text!r}")
     return kind(*(int(value) for value in values))

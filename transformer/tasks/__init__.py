@@ -26,6 +26,8 @@ from transformer.registry import Registry
 
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 Question = Int[np.ndarray, "length"]
+Questions = list[Int[np.ndarray, "_length"]]
+"""Each has its own length."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Task(ABC):
             return self.encode([rng.integers(0, self.symbols, n) for n in sizes])
         return self.encode(list(rng.integers(0, self.symbols, (size, length or self.length))))
 
-    def encode(self, questions: list[Question], pad_to: int | None = None) -> Batch:
+    def encode(self, questions: Questions, pad_to: int | None = None) -> Batch:
         """Lay questions out as the model reads them, padded to the longest or to a question of `pad_to` symbols."""
         widest = max(max(len(q) for q in questions), pad_to or 0)
         rows = [self._rows(q) for q in questions]
@@ -202,23 +204,23 @@ class Task(ABC):
         keys = length if self.has_source else len(targets)
         return np.pad(expected, ((0, 0), (0, keys - length)))
 
-    def loss_floor(self, prompt_weight: float, ceiling_of: dict[int, Ceiling]) -> float:
+    def loss_floor(self, prompt_weight: float, reach_of: dict[int, Bool[np.ndarray, "_target _slot"]]) -> float:
         """The smallest expected loss, in nats, that a predictor can reach, averaged as the training loss is.
 
-        `ceiling_of` maps each of `lengths` to its ceiling; targets that belong to the question weigh
-        `prompt_weight`, those of the answer 1.
+        `reach_of` maps each of `lengths` to what can influence each target (see `ceiling`); targets that belong to the
+        question weigh `prompt_weight`, those of the answer 1.
         """
         total = weight = 0.0
         for length in self.lengths:
             _, _, determined = self._rows(np.zeros(length, dtype=np.int64))
             weights = np.where(determined, 1.0, prompt_weight)
-            nats = np.where(determined, ceiling_of[length].nats, self._prompt_nats(length, ceiling_of[length]))
+            nats = self.ceiling(reach_of[length]).nats + self._length_nats(length, reach_of[length])
             total, weight = total + float(weights @ nats), weight + float(weights.sum())
         return total / weight if weight else 0.0
 
-    def _prompt_nats(self, length: int, ceiling: Ceiling) -> Float[np.ndarray, "target"]:
-        """Like `ceiling.nats`, but the length of the sequence is not known beforehand."""
-        return ceiling.nats
+    def _length_nats(self, length: int, reach: Bool[np.ndarray, "target slot"]) -> Float[np.ndarray, "target"]:
+        """What each target costs beyond the ceiling because the length is not known beforehand."""
+        return np.zeros(len(reach))
 
     def _length_of(self, n_targets: int) -> int:
         return n_targets
@@ -253,14 +255,16 @@ class Continuation(Task):
     def _length_of(self, n_targets: int) -> int:
         return n_targets // 2
 
-    def _prompt_nats(self, length: int, ceiling: Ceiling):
-        """Before the separator, each next token is it with the hazard of the uniform length, else any symbol."""
-        nats = ceiling.nats.copy()
-        for i in range(length):
-            ends = 1 / (self.length - i) if i + 1 >= self.lengths.start else 0.0
-            surprise = sum(-p * math.log(p) for p in (ends, 1 - ends) if p > 0)
-            visible = ceiling.nats[i] == 0 and i < length - 1
-            nats[i] = 0.0 if visible else surprise + (1 - ends) * self.chance_loss
+    def _length_nats(self, length: int, reach):
+        """While the question lasts, whether SEP comes next: it does with the hazard of the uniform length.
+
+        A query that sees anything later is taken to know, so that under a leaking mask the floor is a lower bound.
+        """
+        nats = np.zeros(len(reach))
+        for i in range(self.lengths.start - 1, length):
+            ends = 1 / (self.length - i)
+            if not reach[i, i + 1 :].any():
+                nats[i] = -math.log(ends if i == length - 1 else 1 - ends)
         return nats
 
 

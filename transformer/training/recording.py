@@ -89,6 +89,9 @@ def record(run: Run) -> Iterator[Step]:
     except (TrainingError, ValueError, OSError, RuntimeError) as error:
         run.set_state("failed", step, _sentence(error))
         raise
+    except (KeyboardInterrupt, GeneratorExit):
+        run.set_state("stopped", step, f"interrupted at step {step}")
+        raise
 
 
 def _snapshot(run: Run, model: Transformer, config: RunConfig, step: int) -> None:

@@ -22,8 +22,8 @@ from typing import Any
 from transformer.config import ConfigError, RunConfig
 
 FORMAT = "attention-lab-run/1"
-SILENT_AFTER = 15.0
-"""Seconds without a heartbeat after which a running training is taken for dead."""
+SILENT_AFTER = {"queued": 120.0, "running": 15.0}
+"""Seconds without a sign of life after which a training is taken for dead; a queued one may still be importing."""
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
@@ -91,13 +91,20 @@ class Run:
             raise RunError(f"the config of the run {self.name} cannot be used: {error}") from None
 
     @property
+    def created(self) -> float:
+        """When it was made, in Unix time; 0 when its card does not say."""
+        created = self.card.get("created")
+        return float(created) if isinstance(created, int | float) else 0.0
+
+    @property
     def state(self) -> State:
         values = self._read("state.json")
         try:
             state = State(**values) if values else State("lost", reason="the run has no state")
+            silent = time.time() - state.heartbeat
         except TypeError:
-            state = State("lost", reason="the run's state cannot be read")
-        if state.live and time.time() - state.heartbeat > SILENT_AFTER:
+            return State("lost", reason="the run's state cannot be read")
+        if state.live and silent > SILENT_AFTER[state.status]:
             return State("lost", state.step, f"stopped at step {state.step}: the process is gone", state.heartbeat)
         return state
 
@@ -164,7 +171,7 @@ class Run:
 
 def list_runs(root: Path = DEFAULT_ROOT) -> list[Run]:
     """The readable runs below a folder, oldest first."""
-    return sorted(_readable(root), key=lambda run: (run.card.get("created", 0), run.name))
+    return sorted(_readable(root), key=lambda run: (run.created, run.name))
 
 
 def _readable(root: Path) -> Iterator[Run]:

@@ -56,6 +56,10 @@ class Spare:
             text=True,
         )
 
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
     def train(self, run: Run) -> None:
         """Hand over the job; the process trains on by itself, whoever leaves. Raises BrokenPipeError if it is dead."""
         assert self.process.stdin is not None

@@ -1,39 +1,49 @@
 // The three buttons over a plot: zoom back, save as SVG, save as PNG.
 
+// Words, not pictures: there is no picture of "SVG". plot.css gives them their size and colour.
 const lettered = (letters) => ({
-  svg: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 30 20"><text x="15" y="15" text-anchor="middle"
-    font-family="sans-serif" font-size="13" font-weight="600">${letters}</text></svg>`,
+  svg: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 28 16"><text x="14" y="12.5">${letters}</text></svg>`,
 });
 
-/** Plotly's configuration; `name` is what a saved file is called. */
-export function config(Plotly, name) {
+/** Plotly's configuration; `name` is what a saved file is called, `reset` what undoes the zoom. */
+export function config(Plotly, name, reset) {
   const save = (format) => ({
     name: `save-${format}`,
     title: `Download ${format.toUpperCase()}`,
     icon: lettered(format.toUpperCase()),
     click: (gd) => download(Plotly, gd, format, name),
   });
-  const reset = { name: 'reset-zoom', title: 'Reset zoom (Esc)', icon: Plotly.Icons.home, click: (gd) => resetZoom(Plotly, gd) };
   return {
     displaylogo: false,
+    showTips: false,
     showSendToCloud: false,
     displayModeBar: 'hover',
-    modeBarButtons: [[reset, save('svg'), save('png')]],
-    responsive: false, // it would watch the window only; plot.js watches the plot itself
+    modeBarButtons: [
+      [
+        { name: 'reset-zoom', title: 'Reset zoom (Esc)', icon: Plotly.Icons.home, click: reset },
+        save('svg'),
+        save('png'),
+      ],
+    ],
+    doubleClick: false, // Plotly would go back to the ranges of the first figure; plot.js goes to those of the present one
+    responsive: false, // Plotly would watch the window only; plot.js watches the plot itself
   };
 }
 
-/** Every axis back to the range its figure asks for. */
-export function resetZoom(Plotly, gd) {
+/** The ranges a layout asks for, by axis, copied because Plotly writes the zoom into the layout it is given. */
+export function askedRanges(layout) {
+  const axes = Object.entries(layout).filter(([name]) => /^[xy]axis\d*$/.test(name));
+  return Object.fromEntries(axes.map(([name, axis]) => [name, { range: axis.range?.slice(), autorange: axis.autorange }]));
+}
+
+/** Every axis back to what its figure asked for. */
+export function resetZoom(Plotly, gd, asked) {
   const update = {};
   for (const [name, axis] of Object.entries(gd._fullLayout)) {
     if (!/^[xy]axis\d*$/.test(name) || axis.fixedrange) continue;
-    // Plotly remembers the first range of an axis that was not left to itself, and nothing of one that was.
-    if (axis._rangeInitial0 === undefined || axis._rangeInitial1 === undefined) {
-      update[`${name}.autorange`] = axis._autorangeInitial ?? true;
-    } else {
-      update[`${name}.range`] = [axis._rangeInitial0, axis._rangeInitial1];
-    }
+    const { range, autorange } = asked[name] ?? {};
+    if (range) update[`${name}.range`] = range.slice();
+    else update[`${name}.autorange`] = autorange ?? true;
   }
   return Object.keys(update).length ? Plotly.relayout(gd, update) : Promise.resolve(gd);
 }

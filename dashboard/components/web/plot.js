@@ -2,7 +2,7 @@
 
 import { Crosshair } from './crosshair.js';
 import { announce, listen } from './link.js';
-import { config, resetZoom } from './modebar.js';
+import { askedRanges, config, resetZoom } from './modebar.js';
 import { same, unpack } from './payload.js';
 import { loadPlotly } from './plotly_loader.js';
 
@@ -39,7 +39,7 @@ class Plot {
     this.silence = listen(this, (cell, group) => group === this.link && this.point(cell));
     host.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape' || !this.attached) return;
-      resetZoom(window.Plotly, this.stage);
+      this.reset();
       event.stopPropagation();
     });
     host.__plot = this;
@@ -48,7 +48,10 @@ class Plot {
   update(message, fire) {
     this.fire = fire;
     const ink = getComputedStyle(this.host).getPropertyValue('--st-text-color').trim();
-    if (same(message, this.message) && ink === this.ink) return;
+    if (same(message, this.message)) {
+      if (ink === this.ink) return;
+      fire('theme', ink); // Python chose the figure's colours for the other theme, and learns of a change in reruns only
+    }
     this.message = message.slice();
     this.ink = ink;
     const { header, body } = unpack(this.message);
@@ -76,7 +79,10 @@ class Plot {
         if (this.disposed || this.stage.clientWidth === 0) break; // in a closed tab: resize() comes back here
         const { header, figure } = this.wanted;
         this.wanted = null;
-        await Plotly.react(this.stage, figure.data, figure.layout, config(Plotly, header.revision));
+        // The same configuration each time: react() starts anew, zoom lost, where a function in it is another one.
+        this.config ??= config(Plotly, header.revision, () => this.reset());
+        this.asked = askedRanges(figure.layout);
+        await Plotly.react(this.stage, figure.data, figure.layout, this.config);
         this.drawn(figure);
       }
     } catch (error) {
@@ -90,6 +96,8 @@ class Plot {
     if (this.disposed) return window.Plotly.purge(this.stage);
     this.link = figure.layout.meta?.link ?? null;
     if (!this.attached) this.attach();
+    // Under the hover labels, which are to stay legible; Plotly may have built its layers anew.
+    this.stage.querySelector('.hoverlayer')?.ownerSVGElement.before(this.crosshair.layer);
     for (const picture of this.stage.querySelectorAll('.main-svg')) picture.setAttribute('aria-hidden', 'true');
     this.host.querySelector('.al-plot-failure').hidden = true;
     this.host.dataset.state = 'ready';
@@ -115,7 +123,12 @@ class Plot {
     this.stage.on('plotly_click', ({ points }) => points?.length && this.fire('click', record(points[0])));
     this.stage.on('plotly_hover', ({ points }) => this.hover(points?.[0]));
     this.stage.on('plotly_unhover', () => this.hover(null));
+    this.stage.on('plotly_doubleclick', () => this.reset());
     this.stage.on('plotly_relayout', () => this.point(this.cell));
+  }
+
+  reset() {
+    resetZoom(window.Plotly, this.stage, this.asked);
   }
 
   hover(point) {

@@ -1,0 +1,41 @@
+# make run    the dashboard, on http://localhost:8501
+# make test   every test, the browser's included
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test lint check checkpoints screenshots clean
+
+run: $(VENV)/.run
+	$(BIN)/streamlit run dashboard/app.py
+
+test: $(VENV)/.dev
+	$(BIN)/pytest -n 2 --dist worksteal
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test
+
+# The shipped runs, trained anew: same seeds, same settings, on the CPU.
+checkpoints: $(VENV)/.run
+	$(BIN)/python checkpoints/train.py
+
+# The README's picture, made anew from the running dashboard.
+screenshots: $(VENV)/.dev
+	$(BIN)/python docs/screenshots.py
+
+$(VENV)/.run: requirements.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.run
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,99 @@
+"""What the pages that show heads share: the grid of all heads, and which of them is enlarged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from dashboard import session, theme
+from dashboard.components.head_grid import Panel, head_grid
+from transformer.analysis.heads import Head, Survey
+from transformer.analysis.sample import Attention
+
+LINK = "pattern"
+"""Grids and heatmaps of one attention share the hovered cell."""
+
+
+def is_dark() -> bool:
+    return st.context.theme.type == "dark"
+
+
+def palette() -> theme.Palette:
+    return theme.palette(is_dark())
+
+
+def heads_of(attentions: Mapping[str, Attention]) -> list[Head]:
+    """All heads, in the order of the data's way."""
+    return [Head(site, i) for site, attention in attentions.items() for i in range(len(attention.pattern))]
+
+
+def focused(heads: list[Head], survey: Survey) -> Head:
+    """The head that the view names, or the one that does the work."""
+    named = session.settings().head
+    found = next((head for head in heads if str(head) == named), None)
+    if named and found is None:
+        session.notice("This model has no head of that name; the one that does the work is shown.")
+        session.update(head="")
+    return found or survey.worker
+
+
+def grid(
+    attentions: Mapping[str, Attention],
+    focus: Head,
+    *,
+    key: str,
+    patterns: Mapping[str, np.ndarray] | None = None,
+    size: int = 200,
+) -> None:
+    """All layers × heads as small multiples; a click or an arrow key makes another head the focus.
+
+    `patterns` are drawn in place of the sample's own: the mean over many sequences.
+    """
+    heads = heads_of(attentions)
+
+    def chosen() -> None:
+        index = st.session_state[key]["focus"]
+        if index is not None and 0 <= index < len(heads):
+            session.update(head=str(heads[index]))
+
+    panels = []
+    for head in heads:
+        attention = attentions[head.site]
+        pattern = (patterns[head.site] if patterns is not None else attention.pattern)[head.index]
+        panels.append(
+            Panel(
+                name=head.short,
+                group=head.kind,
+                row=int(head.site.split(".")[1]),
+                column=head.index,
+                pattern=pattern,
+                mask=attention.mask,
+                queries=attention.queries,
+                keys=attention.keys,
+            )
+        )
+    colours = palette()
+    head_grid(
+        panels,
+        key=key,
+        focus=heads.index(focus),
+        alt=f"Attention patterns of {len(heads)} heads; head {focus.short} is enlarged.",
+        dark=is_dark(),
+        colours=theme.pattern_colours(is_dark()),
+        forbidden=theme.rgb(colours.forbidden),
+        link=LINK,
+        size=size,
+        on_focus=chosen,
+    )
+
+
+def share_sentence(head: Head, survey: Survey) -> str:
+    """What a head does about the task, from the numbers."""
+    share = survey.expected_share.get(head)
+    if share is None:
+        return f"Head {head.short} ({head.kind}) is not where this task's answer can be read."
+    where = f"{share:.2f} of its attention on the token to be said"
+    amount = f"puts {where}" if share >= 0.5 else f"puts only {where}"
+    return f"Head {head.short} {amount} (mean over {survey.sequences} sequences)."

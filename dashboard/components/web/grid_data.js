@@ -1,0 +1,71 @@
+// What Python sent, as typed arrays (see pack_panels in dashboard/components/head_grid.py).
+
+import { unpack } from './payload.js';
+
+/** The header, with each panel's `values` (float32 or uint8), `mask` (uint8 or null), `queries` and `keys` filled in. */
+export function decode(message) {
+  const { header, body } = unpack(message);
+  const at = body.byteOffset;
+  const panels = header.panels.map((record, index) => {
+    const cells = record.rows * record.columns;
+    return {
+      ...record,
+      index,
+      values: header.exact
+        ? new Float32Array(body.buffer, at + record.pattern, cells)
+        : new Uint8Array(body.buffer, at + record.pattern, cells),
+      mask: record.mask === undefined ? null : new Uint8Array(body.buffer, at + record.mask, cells),
+      queries: header.labels[record.queries],
+      keys: header.labels[record.keys],
+    };
+  });
+  return { ...header, panels, colours: body.subarray(header.colours, header.colours + 768) };
+}
+
+export const FORBIDDEN = 256;
+export const MISSING = 257; // not a number: a model gone wrong must still show
+
+/** Each cell's place on the scale of 256 colours, or FORBIDDEN, or MISSING. */
+export function levels({ values, mask }) {
+  const scale = values instanceof Float32Array ? 255 : 1;
+  const result = new Uint16Array(values.length);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (mask && !mask[i]) result[i] = FORBIDDEN;
+    else if (Number.isNaN(value)) result[i] = MISSING;
+    else result[i] = Math.max(0, Math.min(255, Math.round(value * scale)));
+  }
+  return result;
+}
+
+/** What a cell says, in one sentence. Positions count from 1. */
+export function sentence(panel, row, column) {
+  const who = `Head ${panel.name}: query '${panel.queries[row]}' at ${row + 1}`;
+  const whom = `key '${panel.keys[column]}' at ${column + 1}`;
+  const i = row * panel.columns + column;
+  if (panel.mask && !panel.mask[i]) return `${who} may not see ${whom}`;
+  const exact = panel.values instanceof Float32Array;
+  const value = exact ? panel.values[i].toFixed(2) : `≈ ${(panel.values[i] / 255).toFixed(2)}`;
+  return `${who} reads ${whom}: ${value}`;
+}
+
+/** The panel one step (across, down) from `panel`: along its group, then into the next one. */
+export function neighbour(panels, panel, across, down) {
+  const peers = panels.filter((other) => other.group === panel.group);
+  if (across) {
+    const row = peers.filter((other) => other.row === panel.row && Math.sign(other.column - panel.column) === across);
+    return nearest(row, (other) => Math.abs(other.column - panel.column)) ?? panel;
+  }
+  const distance = (other) => Math.abs(other.row - panel.row) * 1e4 + Math.abs(other.column - panel.column);
+  const beyond = nearest(peers.filter((other) => Math.sign(other.row - panel.row) === down), distance);
+  if (beyond) return beyond;
+  const groups = [...new Set(panels.map((other) => other.group))];
+  const group = groups[groups.indexOf(panel.group) + down];
+  // Entering a group from above its first row is nearest, from below its last.
+  const entry = (other) => down * other.row * 1e4 + Math.abs(other.column - panel.column);
+  return nearest(panels.filter((other) => other.group === group), entry) ?? panel;
+}
+
+function nearest(panels, distance) {
+  return panels.reduce((best, panel) => (!best || distance(panel) < distance(best) ? panel : best), null);
+}

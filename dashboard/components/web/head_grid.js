@@ -1,0 +1,237 @@
+// All heads on one canvas, and a second one above it for what follows the pointer.
+
+import { decode, neighbour, sentence } from './grid_data.js';
+import { layOut, pick } from './grid_layout.js';
+import { mark, paint } from './grid_paint.js';
+import { announce, listen } from './link.js';
+import { same } from './payload.js';
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const SETTLE = 120; // ms between the last arrow key and the message to Python
+const TRUST = 1500; // ms for which a choice made here stands against an older one still coming from Python
+
+const mounted = new WeakMap(); // parentElement -> Grid; Streamlit calls the default export at every rerun
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  let grid = mounted.get(parentElement);
+  if (!grid) {
+    grid = new Grid(parentElement);
+    mounted.set(parentElement, grid);
+  }
+  grid.update(data, setTriggerValue);
+  return () =>
+    // Streamlit also calls this when data outruns a call in progress, while the grid lives on: ask the document.
+    setTimeout(() => {
+      if (grid.host.isConnected) return;
+      grid.dispose();
+      mounted.delete(parentElement);
+    });
+}
+
+class Grid {
+  constructor(root) {
+    this.host = root.querySelector('.grid');
+    this.scroller = root.querySelector('.scroller');
+    this.base = root.querySelector('.base');
+    this.overlay = root.querySelector('.overlay');
+    this.line = root.querySelector('.sentence');
+    this.focus = 0;
+    this.cell = null; // under the crosshair: {row, column, rows, columns}
+    this.frame = 0;
+    this.frames = 0;
+    this.chosenAt = -Infinity;
+    this.sizes = new ResizeObserver(() => this.arrange());
+    this.sizes.observe(this.scroller);
+    this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
+    this.watchRatio();
+    this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
+    this.host.addEventListener('pointerleave', () => this.hover(null));
+    this.host.addEventListener('click', (event) => {
+      const place = this.under(event);
+      if (place) this.choose(place.panel, 0);
+    });
+    this.host.addEventListener('keydown', (event) => this.key(event));
+    this.host.__grid = this; // for tests: pick(x, y), panels, boxes, focus, frames
+  }
+
+  get panels() {
+    return this.data.panels;
+  }
+
+  get boxes() {
+    return this.layout.boxes;
+  }
+
+  update(message, fire) {
+    this.fire = fire;
+    const theme = readTheme(this.host);
+    if (same(message, this.message)) {
+      if (theme.key === this.theme.key) return this.settle();
+      fire('theme', theme.text); // Python chose the scale for the other theme, and learns of a change in reruns only
+    }
+    this.message = message.slice();
+    this.theme = theme;
+    this.data = decode(this.message);
+    this.host.setAttribute('aria-label', this.data.alt);
+    this.host.dataset.panels = this.panels.length;
+    this.settle();
+    this.arrange();
+  }
+
+  /** Take the focus Python asks for, unless a choice made here may still be on its way to it. */
+  settle() {
+    clearTimeout(this.settling);
+    const wait = this.chosenAt + TRUST - performance.now();
+    if (this.data.focus !== this.focus && this.focus < this.panels.length && wait > 0) {
+      this.settling = setTimeout(() => this.settle(), wait);
+    } else {
+      this.show(this.data.focus);
+    }
+  }
+
+  show(focus) {
+    this.focus = focus;
+    this.host.dataset.focus = focus;
+    this.redraw();
+  }
+
+  choose(panel, delay) {
+    this.chosenAt = performance.now();
+    this.show(panel);
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => this.fire('focus', panel), delay);
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const arrow = ARROWS[event.key];
+    if (arrow) {
+      const next = neighbour(this.panels, this.panels[this.focus], ...arrow);
+      if (next.index !== this.focus) this.choose(next.index, SETTLE);
+      this.say(`Head ${next.name}, ${next.group}`);
+    } else if (event.key === 'Enter' || event.key === ' ') {
+      this.choose(this.focus, 0);
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Lay out and paint everything: after new data, a new size, or a new pixel ratio. */
+  arrange() {
+    const width = this.scroller.clientWidth;
+    if (!this.data || width === 0) return; // in a closed tab: the next size calls again
+    const ratio = window.devicePixelRatio || 1;
+    const context = this.base.getContext('2d');
+    const measure = (text, size) => {
+      context.font = `${size}px ${this.theme.font}`;
+      return context.measureText(text).width;
+    };
+    this.ratio = ratio;
+    this.layout = layOut(this.panels, width, this.data.size, ratio, measure);
+    for (const canvas of [this.base, this.overlay]) {
+      if (canvas.width !== this.layout.width) canvas.width = this.layout.width;
+      if (canvas.height !== this.layout.height) canvas.height = this.layout.height;
+      canvas.style.width = `${this.layout.width / ratio}px`;
+      canvas.style.height = `${this.layout.height / ratio}px`;
+    }
+    this.host.style.width = this.base.style.width;
+    this.host.style.height = this.base.style.height;
+    this.host.dataset.labelled = this.layout.labelled;
+    paint(context, this.data, this.layout, this.theme, ratio);
+    this.drawOverlay();
+    this.read();
+  }
+
+  redraw() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.frames++;
+      this.drawOverlay();
+      this.read();
+    });
+  }
+
+  drawOverlay() {
+    if (!this.layout || this.layout.boxes.length !== this.panels.length) return;
+    mark(this.overlay.getContext('2d'), this.data, this.layout, this.theme, this.ratio, this.focus, this.cell);
+  }
+
+  /** What is at (x, y), in CSS pixels from the grid's corner. */
+  pick(x, y) {
+    return this.layout ? pick(this.panels, this.layout, x * this.ratio, y * this.ratio) : null;
+  }
+
+  under(event) {
+    const { left, top } = this.host.getBoundingClientRect();
+    return this.pick(event.clientX - left, event.clientY - top);
+  }
+
+  hover(place) {
+    const panel = place && this.panels[place.panel];
+    const on = place && place.row !== null;
+    this.pointed = panel ?? null;
+    this.host.style.cursor = panel ? 'pointer' : '';
+    const cell = on ? { row: place.row, column: place.column, rows: panel.rows, columns: panel.columns } : null;
+    const moved = cell?.row !== this.cell?.row || cell?.column !== this.cell?.column || cell?.rows !== this.cell?.rows;
+    this.cell = cell;
+    this.redraw();
+    if (moved && this.data.link) announce(this.data.link, cell, this);
+  }
+
+  /** Another component of this link has its pointer on `cell`. */
+  follow(cell) {
+    this.cell = cell;
+    this.pointed = cell ? this.panels[this.focus] : null;
+    this.redraw();
+  }
+
+  /** Say what the crosshair is on. */
+  read() {
+    const { cell, pointed } = this;
+    const panel = pointed && this.panels[pointed.index];
+    if (!panel) this.say('');
+    else if (!cell) this.say(`Head ${panel.name}, ${panel.group}`);
+    else if (panel.rows === cell.rows && panel.columns === cell.columns) this.say(sentence(panel, cell.row, cell.column));
+    else this.say('');
+  }
+
+  say(text) {
+    if (this.line.textContent !== text) this.line.textContent = text;
+  }
+
+  /** A window moved to another screen keeps its size and changes its pixel ratio. */
+  watchRatio() {
+    this.ratioQuery?.removeEventListener('change', this.ratioChanged);
+    this.ratioQuery = window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    this.ratioChanged = () => {
+      this.watchRatio();
+      this.arrange();
+    };
+    this.ratioQuery.addEventListener('change', this.ratioChanged);
+  }
+
+  dispose() {
+    this.sizes.disconnect();
+    this.silence();
+    this.ratioQuery.removeEventListener('change', this.ratioChanged);
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.settling);
+    clearTimeout(this.telling);
+  }
+}
+
+/** The colours and font of Streamlit's theme, and a key that tells one theme from another. */
+function readTheme(element) {
+  const style = getComputedStyle(element);
+  const read = (name, otherwise) => style.getPropertyValue(`--st-${name}`).trim() || otherwise;
+  const theme = {
+    text: read('text-color', '#31333f'),
+    border: read('border-color', '#8888'),
+    primary: read('primary-color', '#ff4b4b'),
+    onPrimary: read('background-color', '#ffffff'),
+    font: read('font', 'sans-serif'),
+  };
+  return { ...theme, key: Object.values(theme).join('|') };
+}

@@ -1,0 +1,278 @@
+"""The sidebar and the widgets: Settings in, Settings out.
+
+Every widget shows a field of the view and writes it back when it is touched; before it is drawn its state is set from
+the view, so a link, a click in a figure and a widget can never disagree.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard import session
+from dashboard.settings import LIMITS, MAX_TEXT
+from transformer import masks
+from transformer.config import POSITIONS, ConfigError
+from transformer.tasks import ALPHABET, TASKS
+
+
+def bound(widget: Callable[..., Any], label: str, field: str, *, also: dict[str, object] | None = None, **options: Any) -> Any:
+    """A widget that is a field of the view. `also` are fields that change with it."""
+    key = f"control-{field}"
+    st.session_state[key] = getattr(session.settings(), field)
+
+    def written() -> None:
+        session.update(**{field: st.session_state[key]}, **(also or {}))
+
+    return widget(label, key=key, on_change=written, **options)
+
+
+def bound_choice(
+    widget: Callable[..., Any], label: str, field: str, menu: list[str], default: str, **options: Any
+) -> str:
+    """A menu that is a text field of the view, in which empty stands for `default`."""
+    key = f"control-{field}"
+    value = getattr(session.settings(), field) or default
+    if value not in menu:
+        session.notice(f"There is no {label.lower()} “{value[:30]}” here; this is {default}.")
+        session.update(**{field: ""})
+        value = default
+    st.session_state[key] = value
+
+    def written() -> None:
+        picked = st.session_state[key] or default
+        session.update(**{field: "" if picked == default else picked})
+
+    widget(label, menu, key=key, on_change=written, **options)
+    return value
+
+
+def sidebar() -> session.Chosen:
+    """Which model, which input, and what to train next. Returns the model."""
+    with st.sidebar:
+        model = _model_menu()
+        _input(model)
+        _training_panel()
+    return model
+
+
+def _model_menu() -> session.Chosen:
+    menu = session.choices()
+    model = session.chosen()
+    key = "control-run"
+    st.session_state[key] = model.name
+
+    def written() -> None:
+        session.update(run=st.session_state[key], step=None, head="", mask="", encoding="", dimensions="")
+
+    st.selectbox("Model", list(menu), key=key, on_change=written, format_func=lambda name: menu[name].label())
+    choice = menu[model.name]
+    if choice.state.status not in ("finished",) and choice.state.reason:
+        st.caption(f":material/info: {choice.state.reason}")
+    steps = list(choice.snapshots)
+    if len(steps) > 1:
+        st.session_state["control-step"] = model.step
+        st.select_slider(
+            "Step of training",
+            steps,
+            key="control-step",
+            on_change=lambda: session.update(
+                step=None if st.session_state["control-step"] == steps[-1] else st.session_state["control-step"]
+            ),
+            help="Every page shows the model as it was at this step.",
+        )
+    return model
+
+
+def _input(model: session.Chosen) -> None:
+    task = model.task
+    typed = session.settings().input
+    shown = " ".join(task.vocabulary[symbol] for symbol in session.question(model))
+    if typed and not session.settings().input:  # it could not be used, and says so
+        st.session_state["rejected"] = typed
+    st.session_state["control-input"] = shown
+
+    def written() -> None:
+        text = st.session_state["control-input"].strip()
+        try:
+            task.parse(text)
+        except ValueError as error:
+            st.session_state.input_error = f"{str(error)[0].upper()}{str(error)[1:]}."
+            return
+        st.session_state.input_error = ""
+        session.update(input=" ".join(text.lower().split()))
+
+    def drawn() -> None:
+        st.session_state.input_error = ""
+        session.update(input=" ".join(task.vocabulary[symbol] for symbol in session.draw(model)))
+
+    left, right = st.columns([3, 1], vertical_alignment="bottom", gap="small")
+    left.text_input("Input", key="control-input", on_change=written, max_chars=MAX_TEXT)
+    right.button("Draw", on_click=drawn, help="Draw another input at random", width="stretch", shortcut="D")
+    if error := st.session_state.pop("input_error", ""):
+        st.error(error, icon=":material/error:")
+    else:
+        symbols = ALPHABET[0] + " to " + task.vocabulary[task.symbols - 1]
+        st.caption(f"1 to {task.length} symbols, {symbols}. {_length_note(model)}")
+
+
+def _length_note(model: session.Chosen) -> str:
+    length = len(session.question(model))
+    if length not in model.task.lengths:
+        lengths = model.task.lengths
+        seen = str(lengths.stop - 1) if len(lengths) == 1 else f"{lengths.start} to {lengths.stop - 1}"
+        return f":orange[It was trained on length {seen} only: {length} is new to it.]"
+    return ""
+
+
+def _training_panel() -> None:
+    view = session.settings()
+    run = session.watched()
+    live = run is not None and run.state.live
+    try:
+        session.training_config()
+        problem = ""
+    except ConfigError as error:
+        problem = f"{str(error)[0].upper()}{str(error)[1:]}."
+    st.subheader("Train another", divider="gray")
+    if live and run is not None:
+        st.button("Stop", on_click=run.request_stop, width="stretch", icon=":material/stop:", shortcut="Escape")
+    else:
+        st.button(
+            "Train",
+            type="primary",
+            on_click=session.start_training,
+            disabled=bool(problem),
+            width="stretch",
+            icon=":material/play_arrow:",
+            shortcut="T",
+        )
+    if problem:
+        st.error(problem, icon=":material/error:")
+
+    bound_choice(st.selectbox, "Task", "task", list(TASKS.names()), "reverse")
+    kind = TASKS[session.settings().task] if session.settings().task in TASKS.names() else TASKS["reverse"]
+    if view.architecture and view.architecture not in kind.architectures:
+        session.update(architecture="")
+    bound_choice(st.selectbox, "Architecture", "architecture", list(kind.architectures), kind.architectures[0])
+    bound_choice(st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned")
+    one, two, three = st.columns(3, gap="small")
+    with one:
+        _number("Layers", "layers")
+        _number("Length", "length")
+    with two:
+        _number("Heads", "heads")
+        _number("Symbols", "symbols")
+    with three:
+        _number("d_model", "width", step=8)
+        _number("Seed", "seed")
+    bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help="auto takes a GPU where there is one")
+    with st.expander("More"):
+        _mask_menu(kind)
+        _number("Most steps", "max_steps", step=100)
+        bound(
+            st.number_input,
+            "Shortest length (empty: all alike)",
+            "min_length",
+            min_value=1,
+            max_value=view.length,
+            step=1,
+        )
+    st.caption(device_line())
+
+
+def _mask_menu(kind: type) -> None:
+    architecture = session.settings().architecture or kind.architectures[0]  # type: ignore[attr-defined]
+    own = "full" if architecture == "encoder" else "causal"
+    menu = [str(masks.MASKS[name]()) for name in masks.MASKS.names()]
+    chosen = session.settings().train_mask
+    if chosen and chosen not in menu and _is_mask(chosen):
+        menu.append(chosen)
+    bound_choice(st.selectbox, "Mask", "train_mask", menu, own, help="What each query may see while it is trained")
+
+
+def _is_mask(text: str) -> bool:
+    try:
+        masks.parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(label: str, field: str, step: int = 1) -> None:
+    low, high = LIMITS[field]
+    bound(st.number_input, label, field, min_value=low, max_value=high, step=step)
+
+
+def _devices() -> list[str]:
+    """auto, the CPU, and each GPU; before PyTorch is there, whatever the view names."""
+    torch = sys.modules.get("torch")
+    found = ["auto", "cpu"]
+    if torch is not None and hasattr(torch, "cuda"):
+        found += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+        found += ["mps"] if torch.backends.mps.is_available() else []
+    named = session.settings().device
+    return found if named in found or torch is not None else [*found, named]
+
+
+def device_line() -> str:
+    """Where a training would run, in words."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "backends"):
+        return "Looking for a GPU …"
+    from transformer.training.device import describe_device, resolve_device
+
+    try:
+        device = resolve_device(session.settings().device)
+    except ConfigError as error:
+        return str(error)
+    name = describe_device(device)
+    return f"Trains on the {name}." if device.type == "cpu" else f"Trains on {name}."
+
+
+def pick_mask(model: session.Chosen) -> masks.Mask:
+    """The mask to try on a model: the menu, and its number where it has one."""
+    own = model.config.model.mask
+    default = "full" if own == "causal" else "causal"
+    value = session.settings().mask or default
+    if not _is_mask(value):
+        session.notice(f"There is no mask “{value[:30]}”; this is {default}.")
+        session.update(mask="")
+        value = default
+    mask = masks.parse(value)
+    menu = list(masks.MASKS.names())
+    st.session_state["control-mask"] = mask.name
+
+    def written() -> None:
+        if picked := st.session_state["control-mask"]:
+            session.update(mask=str(masks.MASKS[picked]()))
+
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    left.segmented_control("Mask to try", menu, key="control-mask", on_change=written)
+    parameters = {name: value for name, value in vars(mask).items()}
+    for name, number in parameters.items():
+        st.session_state["control-mask-number"] = number
+
+        def numbered() -> None:
+            session.update(mask=f"{mask.name}:{st.session_state['control-mask-number']}")
+
+        right.number_input(name.capitalize(), 0, 128, key="control-mask-number", on_change=numbered)
+    return mask
+
+
+def pick_dimensions(width: int) -> list[int]:
+    """Which dimensions are drawn as waves."""
+    first = sorted({0, 1, width // 4, width // 2, width - 1} & set(range(width)))
+    text = session.settings().dimensions
+    kept = [int(part) for part in text.split(",") if part.strip().isdecimal() and int(part) < width] or first
+    st.session_state["control-dimensions"] = kept
+
+    def written() -> None:
+        session.update(dimensions=",".join(str(i) for i in sorted(st.session_state["control-dimensions"])))
+
+    st.multiselect("Dimensions", list(range(width)), key="control-dimensions", on_change=written, max_selections=8)
+    return list(np.unique(kept))

@@ -1,0 +1,50 @@
+"""How often each position is right, against what chance would give and what the mask lets be known."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import session, views
+from dashboard.controls import bound
+from dashboard.prose import show_code
+from transformer.analysis import accuracy as analysis
+from transformer.analysis import ceilings
+
+model = session.chosen()
+task = model.task
+measured = model.accuracy(session.settings().sequences)
+words = analysis.verdict(measured, model.config)
+st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
+st.markdown(
+    f"**The law.** {task.law[0].upper()}{task.law[1:]}. Guessing a symbol is right once in {task.symbols}: "
+    f"chance is {task.chance:.2f}."
+)
+views.accuracy(model, key="accuracy", height=420)
+
+left, right = st.columns([1, 2], gap="large")
+with left:
+    bound(
+        st.select_slider,
+        "Fresh sequences",
+        "sequences",
+        options=[256, 1024, 4096, 16384, 65536],
+        format_func=lambda n: f"{n:,}",
+    )
+    share = measured.exact / measured.sequences
+    st.metric("Whole answer right", f"{share:.1%}", help="Sequences in which every token of the answer is right")
+with right:
+    low, high = measured.interval()
+    frame = pd.DataFrame(
+        {
+            "target": measured.names,
+            "part": measured.groups,
+            "accuracy": measured.mean,
+            "low": low,
+            "high": high,
+            "ceiling": ceilings.ceiling(model.config).accuracy,
+            "right": measured.correct,
+        }
+    )
+    number = st.column_config.NumberColumn(format="%.3f")
+    columns = {name: number for name in ("accuracy", "low", "high", "ceiling")}
+    st.dataframe(frame, hide_index=True, column_config=columns, height=320)
+show_code(analysis.accuracy_by_position, analysis.wilson, ceilings.ceiling)

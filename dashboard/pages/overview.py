@@ -1,0 +1,51 @@
+"""The first screen: what goes in, what comes out, the head that does it, and how often it is right."""
+
+import streamlit as st
+
+from dashboard import session, views
+from dashboard.attention import focused, grid, heads_of, palette, share_sentence
+from dashboard.figures.tokens import Token, token_strip
+from dashboard.prose import orientation
+
+model = session.chosen()
+task, question = model.task, session.question(model)
+said, law = model.said(question), task.answer(question)
+sample, survey = model.sample(question), model.survey()
+
+right, all_ = int((said == law).sum()), len(law)
+verb = {"copy": "copies", "sort": "sorts"}.get(task.name, "reverses")
+if right == all_:
+    st.title(f"It {verb}: {right} of {all_} right.", anchor=False)
+else:
+    st.title(f"It {verb} {right} of {all_}: the rest is wrong.", anchor=False)
+
+names = task.vocabulary
+st.html(
+    token_strip(
+        {
+            "in": [Token(names[symbol], "given", None) for symbol in question],
+            "out": [
+                Token(names[value], "right" if value == truth else "wrong", names[truth])
+                for value, truth in zip(said, law, strict=True)
+            ],
+        },
+        palette(),
+    )
+)
+
+head = focused(heads_of(sample.attentions), survey)
+left, right_side = st.columns([1, 1.2], gap="large")
+with left:
+    st.markdown(f"**Head {head.short} · {head.kind}**")
+    views.pattern(sample, head, task.expected_keys(question), key="overview-pattern", height=400)
+    st.caption(f"{share_sentence(head, survey)} {orientation()}")
+with right_side:
+    st.markdown("**Accuracy by position**")
+    views.accuracy(model, key="overview-accuracy", height=400)
+
+st.markdown("**All heads**: click one, or move with the arrow keys")
+left, right_side = st.columns([1.6, 1], gap="large")
+with left:
+    grid(sample.attentions, head, key="overview-heads", size=130)
+with right_side:
+    views.loss(model, key="overview-loss", height=300)

@@ -1,0 +1,112 @@
+"""Settings: the whole view as one small frozen record, and its way into the URL and back.
+
+Controls read and write it, pages receive it, and no widget's state is the only copy of anything. What equals its
+default is left out of the URL; what a URL says that cannot be used falls back, with a notice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MAX_TEXT = 200
+LIMITS = {
+    "step": (0, 10_000_000),
+    "length": (1, 64),
+    "symbols": (2, 36),
+    "layers": (1, 12),
+    "heads": (1, 12),
+    "width": (2, 512),
+    "seed": (0, 2**31 - 1),
+    "max_steps": (1, 100_000),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is looked at, and what would be trained next. Texts are checked against the menus by whoever uses them."""
+
+    # what is looked at
+    run: str = ""
+    """The run's folder name, or "compiled"; empty is the first of the menu."""
+    step: int | None = None
+    """The snapshot; empty is the last."""
+    input: str = ""
+    """The question, as typed; empty is the model's own sample."""
+    head: str = ""
+    """Which head is enlarged, as "decoder.1.self_attention.3"; empty is the one that does the work."""
+    mean: bool = False
+    """The mean over many sequences instead of this one."""
+    mask: str = ""
+    """The mask that is tried, as the library writes it; empty is the page's first suggestion."""
+    encoding: str = ""
+    """The positional encoding that is drawn; empty is the model's own."""
+    dimensions: str = ""
+    """The dimensions drawn as waves, "0,1,8"; empty is the page's choice."""
+    sequences: int = 4096
+    """How many fresh sequences an accuracy is measured on."""
+    # what would be trained next
+    task: str = "reverse"
+    architecture: str = ""
+    positions: str = "learned"
+    train_mask: str = ""
+    layers: int = 2
+    heads: int = 4
+    width: int = 64
+    length: int = 8
+    min_length: int | None = None
+    symbols: int = 10
+    seed: int = 0
+    device: str = "auto"
+    max_steps: int = 2000
+
+    def with_(self, **changes: object) -> Settings:
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+
+    def to_query(self) -> dict[str, str]:
+        """The URL's parameters: only what differs from the defaults."""
+        query = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                query[field.name] = str(int(value)) if isinstance(value, bool) else str(value)
+        return query
+
+
+def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:
+    """Read a URL's parameters. What cannot be used is left at its default and named in the notices."""
+    values: dict[str, object] = {}
+    notices = []
+    kinds = {field.name: field for field in dataclasses.fields(Settings)}
+    for name, text in query.items():
+        if name not in kinds:
+            notices.append(f"The link's “{_short(name)}” means nothing here and was left out.")
+            continue
+        try:
+            values[name] = _read(name, str(kinds[name].type), text)
+        except ValueError:
+            notices.append(f"The link's {name}={_short(text)} cannot be used; the default stands instead.")
+    return Settings(**values), notices  # type: ignore[arg-type]
+
+
+def _read(name: str, kind: str, text: str) -> object:
+    if kind == "bool":
+        if text not in ("0", "1"):
+            raise ValueError(text)
+        return text == "1"
+    if kind.startswith("int"):
+        low, high = LIMITS.get(name, (1, 65_536))
+        value = int(text)
+        if not low <= value <= high:
+            raise ValueError(text)
+        return value
+    if len(text) > MAX_TEXT or not text.isprintable():
+        raise ValueError(text)
+    return text
+
+
+def _short(text: str) -> str:
+    """A foreign text, made safe to repeat in a notice."""
+    kept = "".join(c for c in text if c.isalnum() or c in " .,-_:")[:30]
+    return kept or "…"

@@ -1,0 +1,119 @@
+"""Figures with their numbers: what more than one page shows, each with its one true sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from dashboard import session
+from dashboard.attention import LINK, palette
+from dashboard.components.plot import plot
+from dashboard.figures import accuracy as accuracy_figures
+from dashboard.figures import patterns as pattern_figures
+from dashboard.figures import training as training_figures
+from transformer.analysis import ceilings
+from transformer.analysis.heads import Head, working_attention
+from transformer.analysis.sample import Sample
+
+
+def pattern(
+    sample: Sample,
+    head: Head,
+    expected: np.ndarray,
+    *,
+    key: str,
+    height: int,
+    values: np.ndarray | None = None,
+) -> None:
+    """One head's pattern, large. `values` are drawn in place of the sample's own: the mean over many."""
+    attention = sample.attentions[head.site]
+    own = values is None
+    said = sample.predicted if own and attention.queries == sample.read else None
+    drawn = attention.pattern[head.index] if values is None else values
+    sentence = strongest(drawn, attention.mask, attention.queries, attention.keys, said)
+    marks = expected if expected.shape == drawn.shape and not head.site.startswith("encoder.") else None
+    if head.site.startswith("encoder.") and not any(site.startswith("decoder") for site in sample.attentions):
+        marks = expected
+    figure = pattern_figures.pattern_heatmap(
+        drawn,
+        attention.mask,
+        attention.queries,
+        attention.keys,
+        marks=marks,
+        predicts=said,
+        link=LINK,
+        palette=palette(),
+    )
+    plot(figure, key=key, alt=f"Attention pattern of head {head.short}. {sentence}", height=height)
+
+
+def strongest(
+    pattern: np.ndarray, mask: np.ndarray, queries: tuple[str, ...], keys: tuple[str, ...], said: tuple[str, ...] | None
+) -> str:
+    """The one cell that is looked at most, as a sentence, leaving out rows that have a single key to look at."""
+    shown = np.where((mask.sum(axis=1) > 1)[:, None], pattern, -1.0)
+    row, column = np.unravel_index(int(shown.argmax()), shown.shape)
+    who = f"output '{said[row]}'" if said is not None else f"query '{queries[row]}'"
+    return f"Most of all, {who} at {row + 1} reads '{keys[column]}' at {column + 1}: {pattern[row, column]:.2f}."
+
+
+def accuracy(model: session.Chosen, *, key: str, height: int, length: int | None = None) -> None:
+    """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
+    from transformer.analysis.accuracy import verdict
+
+    sequences = session.settings().sequences
+    measured = model.accuracy(sequences, length=length)
+    low, high = measured.interval()
+    words = verdict(measured, model.config)
+    figure = accuracy_figures.accuracy_by_position_bars(
+        measured.mean,
+        low,
+        high,
+        ceilings.ceiling(model.config, length).accuracy,
+        measured.chance,
+        measured.names,
+        groups=measured.groups,
+        sequences=sequences,
+        palette=palette(),
+    )
+    sentence = f"{words[0].upper()}{words[1:]}."
+    plot(figure, key=key, alt=f"Accuracy by position. {sentence}", height=height)
+    st.caption(f"**{sentence}** {sequences:,} fresh sequences, 95 % intervals.")
+
+
+def loss(model: session.Chosen, *, key: str, height: int) -> None:
+    """The loss of the run's training, against guessing and the floor."""
+    run = model.run
+    if run is None:
+        st.info("Its weights were written by hand: nothing was trained, so there is no loss to show.")
+        return
+    metrics = run.metrics()
+    steps, losses = np.array([m["step"] for m in metrics]), np.array([m["loss"] for m in metrics], dtype=np.float64)
+    sentence = loss_sentence(model.config, losses)
+    figure = training_figures.loss_curve(
+        steps,
+        losses,
+        floor=ceilings.loss_floor(model.config),
+        chance=model.task.chance_loss,
+        solved_at=solved_at(run),
+        palette=palette(),
+    )
+    plot(figure, key=key, alt=sentence, height=height)
+    st.caption(sentence)
+
+
+def solved_at(run: session.Run) -> int | None:
+    """The step at which a run was solved, if it was."""
+    state = run.state
+    return state.step if state.status == "finished" and state.reason.startswith("solved") else None
+
+
+def loss_sentence(config: session.RunConfig, losses: np.ndarray) -> str:
+    """Where the loss stands between guessing and the least that is possible."""
+    if not len(losses):
+        return "Loss: waiting for the first step."
+    guess, floor = config.build_task().chance_loss, ceilings.loss_floor(config)
+    return (
+        f"The loss stands at {losses[-1]:.2f} nats after {len(losses)} steps; guessing a symbol costs {guess:.2f}, "
+        f"and under this mask none gets below {floor:.2f}."
+    )

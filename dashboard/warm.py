@@ -1,0 +1,53 @@
+"""What is made ready before anybody asks: PyTorch in this process, and a spare training process.
+
+Both belong to the server, not to a browser session: a closed tab ends nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from transformer.training.runs import Run
+from transformer.training.worker import Spare
+
+_lock = threading.Lock()
+_spare: Spare | None = None
+
+
+def start() -> None:
+    """Begin in the background: first this process, whose pages are waiting, then the spare."""
+    threading.Thread(target=_prepare, name="warm-up", daemon=True).start()
+
+
+def stop() -> None:
+    """End the unused spare. Trainings that have begun go on: they belong to their run folders."""
+    global _spare
+    with _lock:
+        if _spare is not None:
+            _spare.dismiss()
+            _spare = None
+
+
+def train(run: Run) -> None:
+    """Train a run in the spare process, and prepare the next one."""
+    global _spare
+    with _lock:
+        worker, _spare = _spare or Spare(), None
+        if not worker.alive:
+            worker = Spare()
+        worker.train(run)
+    threading.Thread(target=_replenish, name="spare", daemon=True).start()
+
+
+def _prepare() -> None:
+    import transformer.analysis.heads
+    import transformer.checkpoints  # noqa: F401
+
+    _replenish()
+
+
+def _replenish() -> None:
+    global _spare
+    with _lock:
+        if _spare is None:
+            _spare = Spare()

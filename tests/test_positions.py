@@ -1,0 +1,173 @@
+"""Positional encodings: each against its paper's formula, and all of them against one contract."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.model import build
+from transformer.observe import observe
+from transformer.positions import ENCODINGS, NO_POSITIONS
+
+N_CTX, D_MODEL, N_HEADS = 12, 16, 4
+ALL = pytest.mark.parametrize("name", ENCODINGS.names())
+
+
+def encoding(name, n_ctx=N_CTX, d_model=D_MODEL, n_heads=N_HEADS):
+    return ENCODINGS[name](n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
+
+
+# --- the contract
+
+
+@ALL
+def test_says_what_it_is(name):
+    kind = ENCODINGS[name]
+    assert kind.description
+    assert not kind.description.endswith(".")
+    assert kind.formula
+
+
+@ALL
+@pytest.mark.parametrize("length", [1, 5, N_CTX])
+def test_can_be_drawn(name, length):
+    picture, columns = encoding(name).picture(length)
+    assert picture.shape[0] == length
+    assert picture.shape[1] >= 1
+    assert picture.isfinite().all()
+    assert not picture.requires_grad
+    assert columns
+
+
+@ALL
+@pytest.mark.parametrize("task", ["reverse", "reverse-aligned", "reverse-translate"])
+def test_a_model_with_it_runs_learns_and_is_restored(name, task):
+    config = RunConfig(
+        task=TaskConfig(task=task, length=4), model=ModelConfig(positions=name, d_model=16, n_heads=2, d_ff=8)
+    )
+    model = build(config)
+    tokens = torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]])
+    source = tokens.flip(1) if task == "reverse-translate" else None
+    model(tokens, source).square().sum().backward()
+    for weight_name, weight in model.named_parameters():
+        assert weight.grad is not None, weight_name
+        assert weight.grad.isfinite().all(), weight_name
+
+    other = build(dataclasses.replace(config, training=dataclasses.replace(config.training, seed=1)))
+    assert not torch.equal(other(tokens, source), model(tokens, source))
+    other.load_state_dict(model.state_dict())
+    assert torch.equal(other(tokens, source), model(tokens, source))
+
+
+@ALL
+def test_fits_any_length_up_to_its_own(name):
+    model = build(RunConfig(task=TaskConfig(length=4), model=ModelConfig(positions=name, d_model=16, n_heads=2)))
+    for length in range(1, model.n_ctx + 1):
+        assert model(torch.zeros(1, length, dtype=torch.long)).shape == (1, length, model.d_vocab)
+
+
+@pytest.mark.parametrize("name", ["alibi", "none", "rotary", "sinusoidal"])
+def test_what_is_fixed_is_no_parameter_and_is_not_stored(name):
+    fixed = encoding(name)
+    assert list(fixed.parameters()) == []
+    assert fixed.state_dict() == {}
+
+
+def test_the_learned_table_is_a_parameter():
+    learned = encoding("learned")
+    assert [p.shape for p in learned.parameters()] == [(N_CTX, D_MODEL)]
+    assert set(learned.state_dict()) == {"table"}
+
+
+@pytest.mark.parametrize("name", ["alibi", "learned", "rotary", "sinusoidal"])
+def test_tells_positions_apart(name):
+    """A model that reads the same token everywhere, seeing everything, says the same everywhere only without positions."""
+    model = build(RunConfig(model=ModelConfig(positions=name, mask="full", norm="none", d_model=16, n_heads=2)))
+    tokens = torch.tensor([[1, 2, 3, 1, 2, 3]])
+    logits = observe(model, tokens).logits[0]
+    assert (logits[:3] - logits[3:]).abs().max() > 1e-3
+
+
+# --- each by itself
+
+
+def test_sinusoidal_is_the_papers_formula():
+    expected = [
+        [
+            math.sin(p / 10000 ** (d / D_MODEL)) if d % 2 == 0 else math.cos(p / 10000 ** ((d - 1) / D_MODEL))
+            for d in range(D_MODEL)
+        ]
+        for p in range(N_CTX)
+    ]
+    torch.testing.assert_close(encoding("sinusoidal").vectors(N_CTX), torch.tensor(expected), atol=1e-6, rtol=0)
+
+
+def test_sinusoidal_shifts_are_rotations():
+    """The product of two positions' vectors depends on their distance only."""
+    vectors = encoding("sinusoidal").vectors(N_CTX)
+    products = vectors @ vectors.T
+    for distance in range(N_CTX):
+        diagonal = products.diagonal(distance)
+        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), atol=1e-4, rtol=0)
+
+
+def test_learned_adds_its_own_rows():
+    learned = encoding("learned")
+    assert torch.equal(learned.vectors(5), learned.table[:5])
+
+
+def test_rotary_is_the_papers_formula():
+    x = torch.randn(N_CTX, 4, generator=torch.Generator().manual_seed(0))
+    turned = encoding("rotary").rotate(x)
+    for p in range(N_CTX):
+        for i in range(2):
+            angle = p * 10000 ** (-2 * i / 4)
+            a, b = float(x[p, 2 * i]), float(x[p, 2 * i + 1])
+            expected = [a * math.cos(angle) - b * math.sin(angle), a * math.sin(angle) + b * math.cos(angle)]
+            torch.testing.assert_close(turned[p, 2 * i : 2 * i + 2], torch.tensor(expected), atol=1e-5, rtol=0)
+
+
+def test_rotary_scores_depend_on_the_distance_only():
+    rotary = encoding("rotary", n_ctx=10, d_model=8, n_heads=1)
+    generator = torch.Generator().manual_seed(0)
+    query, key = torch.randn(8, generator=generator), torch.randn(8, generator=generator)
+    scores = rotary.rotate(query.expand(10, 8)) @ rotary.rotate(key.expand(10, 8)).T
+    for distance in range(-9, 10):
+        diagonal = scores.diagonal(distance)
+        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), atol=1e-4, rtol=0)
+    assert scores.std() > 0.1
+
+
+def test_rotary_keeps_lengths_and_leaves_position_zero():
+    x = torch.randn(2, N_HEADS, N_CTX, 4, generator=torch.Generator().manual_seed(0))
+    turned = encoding("rotary").rotate(x)
+    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
+    assert torch.equal(turned[..., 0, :], x[..., 0, :])
+
+
+@pytest.mark.parametrize(
+    ("n_heads", "slopes"),
+    [(4, [1 / 4, 1 / 16, 1 / 64, 1 / 256]), (8, [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256])],
+)
+def test_alibi_slopes_are_the_papers(n_heads, slopes):
+    bias = encoding("alibi", n_heads=n_heads).bias(N_CTX, N_CTX)
+    for head, slope in enumerate(slopes):
+        for query in range(N_CTX):
+            for key in range(N_CTX):
+                assert bias[head, query, key] == -slope * abs(query - key)
+
+
+def test_alibi_is_symmetric_and_cut_to_size():
+    bias = encoding("alibi").bias(5, 5)
+    assert torch.equal(bias, bias.transpose(1, 2))
+    assert encoding("alibi").bias(3, 7).shape == (N_HEADS, 3, 7)
+
+
+@pytest.mark.parametrize("nothing", [encoding("none"), NO_POSITIONS], ids=["none", "base"])
+def test_none_adds_nothing(nothing):
+    x = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
+    assert nothing.vectors(5) is None
+    assert nothing.bias(5, 5) is None
+    assert nothing.rotate(x) is x

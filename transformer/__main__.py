@@ -1,0 +1,155 @@
+"""The command line: train, evaluate and list runs. `python -m transformer --help`.
+
+Its options are the fields of the config records, so it can do what the dashboard can. Bad input is one line on stderr
+and exit code 2.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Group, Parameter
+
+from transformer import __version__
+from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, new_folder
+
+app = App(
+    name="python -m transformer",
+    help="Train a transformer from scratch, measure it, and list what has been trained.",
+    version=__version__,
+    help_epilogue="A run is a folder; the dashboard opens what is trained here: `streamlit run dashboard/app.py`.",
+)
+TASK, MODEL, TRAINING = Group("The task"), Group("The model"), Group("The training")
+
+
+@app.command
+def train(
+    *,
+    out: Path | None = None,
+    task: Annotated[TaskConfig, Parameter(name="*", group=TASK)] = TaskConfig(),
+    model: Annotated[ModelConfig, Parameter(name="*", group=MODEL)] = ModelConfig(),
+    training: Annotated[TrainingConfig, Parameter(name="*", group=TRAINING)] = TrainingConfig(),
+) -> None:
+    """Train a model until it is solved, into a run folder.
+
+    Example: `python -m transformer train --task reverse --length 16 --positions sinusoidal --seed 3`
+
+    Parameters
+    ----------
+    out
+        The run's folder; left out, a new one below checkpoints/.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    config = RunConfig(task=task, model=model, training=training)
+
+    import torch
+
+    from transformer.training.device import describe_device, resolve_device
+    from transformer.training.recording import details, record
+
+    device = resolve_device(training.device)
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    run = Run.create(out or new_folder(DEFAULT_ROOT, config), config, **details(device))
+    columns = (TextColumn("step {task.completed:>5.0f}"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    console.print(f"training on {describe_device(device)} into {run.folder}", highlight=False)
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("loss …", total=training.max_steps)
+        accuracy = math.nan
+        for step in record(run):
+            if step.accuracy is not None:
+                accuracy = float(step.accuracy[len(step.accuracy) // 2 :].mean())
+            progress.update(bar, completed=step.step, description=f"loss {step.loss:.3f}, second half {accuracy:.3f}")
+    evaluation = run.evaluation or {}
+    print(f"{run.state.reason}\n{evaluation.get('verdict', '')}")
+
+
+@app.command
+def evaluate(
+    run: str, *, sequences: int = 4096, device: str = "auto", json_: Annotated[bool, Parameter(name="--json")] = False
+) -> None:
+    """Measure a run, or a single checkpoint file, on fresh sequences: accuracy by position, and what it means.
+
+    Parameters
+    ----------
+    run
+        A run folder, the name of one below checkpoints/, or a .safetensors file.
+    sequences
+        How many fresh sequences.
+    device
+        auto, cpu, cuda, mps …
+    json_
+        Print one JSON object instead of a table.
+    """
+    if not 1 <= sequences <= 1_000_000:
+        raise ConfigError(f"sequences must be between 1 and 1000000, not {sequences}")
+    path = Path(run)
+    if not path.exists() and (DEFAULT_ROOT / run).exists():
+        path = DEFAULT_ROOT / run
+
+    from transformer.checkpoints import load
+    from transformer.training.device import resolve_device
+    from transformer.training.recording import evaluate as measure
+
+    model, config = load(Run(path).snapshot() if path.is_dir() else path, resolve_device(device))
+    found = measure(model, config, sequences)
+    if json_:
+        print(json.dumps(found))
+        return
+    for name, share, low, high in zip(
+        found["positions"], found["accuracy_by_position"], found["low"], found["high"], strict=True
+    ):
+        print(f"{name:>4}  {share:.3f}  ({low:.3f} to {high:.3f})  {'█' * round(40 * share)}")
+    print(f"exact match {found['exact_match']:.3f}, {sequences} sequences, 95 % intervals")
+    print(found["verdict"])
+
+
+@app.command(name="list")
+def list_(root: Path = DEFAULT_ROOT) -> None:
+    """List the runs below a folder: task, shape, step, accuracy, and where they stand.
+
+    Parameters
+    ----------
+    root
+        The folder that holds the runs.
+    """
+    if not root.is_dir():
+        raise RunError(f"there is no folder {root}")
+    runs = list_runs(root)
+    for run in runs:
+        config, state, evaluation = run.config, run.state, run.evaluation
+        accuracy = f"{evaluation['second_half']:.3f}" if evaluation else "–"
+        model = config.model
+        print(
+            f"{run.name:<32} {config.task.task} {config.task.length}, {model.architecture}, "
+            f"{model.n_layers} × {model.n_heads} heads, {model.positions}, mask {model.mask}; "
+            f"step {state.step}, second half {accuracy}, {state.status}"
+        )
+    if not runs:
+        print(f"no runs in {root}: make one with `python -m transformer train`")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; the exit code: 0, 2 for bad input, 130 when interrupted."""
+    try:
+        app(arguments, exit_on_error=False, print_error=False)
+    except (CycloptsError, ValueError) as error:
+        # ConfigError, RunError and CheckpointError are ValueErrors whose message is one sentence.
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
