@@ -58,6 +58,7 @@ def grid(
         if index is not None and 0 <= index < len(heads):
             session.update(head=str(heads[index]))
 
+    single = len({head.kind for head in heads}) == 1
     panels = []
     for head in heads:
         attention = attentions[head.site]
@@ -65,7 +66,7 @@ def grid(
         panels.append(
             Panel(
                 name=head.short,
-                group=head.kind,
+                group="" if single else head.kind,
                 row=int(head.site.split(".")[1]),
                 column=head.index,
                 pattern=pattern,
@@ -94,6 +95,5 @@ def share_sentence(head: Head, survey: Survey) -> str:
     share = survey.expected_share.get(head)
     if share is None:
         return f"Head {head.short} ({head.kind}) is not where this task's answer can be read."
-    where = f"{share:.2f} of its attention on the token to be said"
-    amount = f"puts {where}" if share >= 0.5 else f"puts only {where}"
-    return f"Head {head.short} {amount} (mean over {survey.sequences} sequences)."
+    only = "" if share >= 0.5 else "only "
+    return f"Head {head.short} puts {only}{share:.2f} of its attention on the token to be said."

@@ -71,6 +71,7 @@ def _model_menu() -> session.Chosen:
 
     st.selectbox("Model", list(menu), key=key, on_change=written, format_func=lambda name: menu[name].label())
     choice = menu[model.name]
+    st.caption(choice.description())
     if choice.state.status not in ("finished",) and choice.state.reason:
         st.caption(f":material/info: {choice.state.reason}")
     steps = list(choice.snapshots)
@@ -90,10 +91,7 @@ def _model_menu() -> session.Chosen:
 
 def _input(model: session.Chosen) -> None:
     task = model.task
-    typed = session.settings().input
     shown = " ".join(task.vocabulary[symbol] for symbol in session.question(model))
-    if typed and not session.settings().input:  # it could not be used, and says so
-        st.session_state["rejected"] = typed
     st.session_state["control-input"] = shown
 
     def written() -> None:
@@ -110,9 +108,8 @@ def _input(model: session.Chosen) -> None:
         st.session_state.input_error = ""
         session.update(input=" ".join(task.vocabulary[symbol] for symbol in session.draw(model)))
 
-    left, right = st.columns([3, 1], vertical_alignment="bottom", gap="small")
-    left.text_input("Input", key="control-input", on_change=written, max_chars=MAX_TEXT)
-    right.button("Draw", on_click=drawn, help="Draw another input at random", width="stretch", shortcut="D")
+    st.text_input("Input", key="control-input", on_change=written, max_chars=MAX_TEXT)
+    st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
     if error := st.session_state.pop("input_error", ""):
         st.error(error, icon=":material/error:")
     else:
@@ -236,8 +233,7 @@ def device_line() -> str:
 
 def pick_mask(model: session.Chosen) -> masks.Mask:
     """The mask to try on a model: the menu, and its number where it has one."""
-    own = model.config.model.mask
-    default = "full" if own == "causal" else "causal"
+    default = "sliding-window:2"
     value = session.settings().mask or default
     if not _is_mask(value):
         session.notice(f"There is no mask “{value[:30]}”; this is {default}.")

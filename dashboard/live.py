@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from dashboard import session
+from dashboard import session, views
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import training as training_figures
 from transformer.analysis.ceilings import ceiling, loss_floor
+from transformer.analysis.intervals import wilson
+from transformer.config import PROBE_SEQUENCES
 from transformer.training.runs import Run
 
 REFRESH = 0.25
@@ -31,7 +34,7 @@ def panel() -> None:
 
 def _watch(name: str) -> None:
     run = Run(session.ROOT / name)
-    state, metrics, config = run.state, run.metrics(), run.config
+    state, metrics = run.state, run.metrics()
     if not state.live and not st.session_state.get("taken_over") == name:
         # Its last step is on disk: choose it, let the timer go, and give the sidebar its Train button back.
         st.session_state.taken_over = name
@@ -43,56 +46,78 @@ def _watch(name: str) -> None:
     head.markdown(_headline(run, metrics))
     if not state.live:
         close.button("", icon=":material/close:", help="Put this panel away", on_click=_put_away, type="tertiary")
-    step = metrics[-1]["step"] if metrics else 0
-    st.progress(min(1.0, step / config.training.max_steps) if state.live else 1.0)
+    last = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
+    measured = None if last is None else np.array(last)
+    st.progress(_progress(run, measured) if state.live else 1.0)
 
-    task, colours = config.build_task(), palette()
     left, right = st.columns(2)
-    losses = np.array([m["loss"] for m in metrics], dtype=np.float64)
-    floor = loss_floor(config)
     with left:
-        loss_sentence = (
-            f"Loss {losses[-1]:.2f} nats after {step} steps; guessing costs {task.chance_loss:.2f}, "
-            f"and no model gets below {floor:.2f}."
-            if len(losses)
-            else "Loss: waiting for the first step."
-        )
-        solved = step if state.status == "finished" and state.reason.startswith("solved") else None
-        figure = training_figures.loss_curve(
-            np.array([m["step"] for m in metrics]),
-            losses,
-            floor=floor,
-            chance=task.chance_loss,
-            solved_at=solved,
-            palette=colours,
-        )
-        plot(figure, key="live-loss", alt=loss_sentence, height=240)
-        st.caption(loss_sentence)
+        _loss(run, metrics)
     with right:
-        measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
-        names, groups = task.target_names(task.length), task.groups(task.length)
-        values = np.full(len(names), math.nan) if measured is None else np.array(measured)
-        figure = accuracy_figures.accuracy_by_position_bars(
-            values, values, values, ceiling(config).accuracy, task.chance, names, groups=groups, palette=colours
-        )
-        half = values[len(values) // 2 :].mean()
-        accuracy_sentence = (
-            "Accuracy by position: waiting for the first measurement."
-            if measured is None
-            else f"Accuracy on 512 fresh sequences: second half {half:.3f}, chance {task.chance:.2f}."
-        )
-        plot(figure, key="live-accuracy", alt=accuracy_sentence, height=240)
-        st.caption(accuracy_sentence)
+        _accuracy(run, measured)
 
 
-def _headline(run: Run, metrics: list[dict[str, object]]) -> str:
+def _loss(run: Run, metrics: list[dict[str, Any]]) -> None:
+    task, losses = run.config.build_task(), np.array([m["loss"] for m in metrics], dtype=np.float64)
+    figure = training_figures.loss_curve(
+        np.array([m["step"] for m in metrics]),
+        losses,
+        floor=loss_floor(run.config),
+        chance=task.chance_loss,
+        solved_at=views.solved_at(run),
+        palette=palette(),
+    )
+    sentence = views.loss_sentence(run.config, losses)
+    plot(figure, key="live-loss", alt=sentence, height=240)
+    st.caption(sentence)
+
+
+def _accuracy(run: Run, measured: np.ndarray | None) -> None:
+    task = run.config.build_task()
+    names = task.target_names(task.length)
+    shares = np.full(len(names), math.nan) if measured is None else measured
+    low, high = wilson(np.rint(shares * PROBE_SEQUENCES), PROBE_SEQUENCES)
+    figure = accuracy_figures.accuracy_by_position_bars(
+        shares,
+        low,
+        high,
+        ceiling(run.config).accuracy,
+        task.chance,
+        names,
+        groups=task.groups(task.length),
+        sequences=PROBE_SEQUENCES,
+        palette=palette(),
+    )
+    sentence = (
+        "Accuracy by position: waiting for the first measurement."
+        if measured is None
+        else f"Accuracy by position on {PROBE_SEQUENCES} fresh sequences; second half "
+        f"{measured[len(measured) // 2 :].mean():.3f}, chance {task.chance:.2f}."
+    )
+    plot(figure, key="live-accuracy", alt=sentence, height=240)
+    st.caption(sentence)
+
+
+def _progress(run: Run, measured: np.ndarray | None) -> float:
+    """How much of what can be known is known: what ends the training when it reaches 1."""
+    if measured is None:
+        return 0.0
+    most, chance = ceiling(run.config).accuracy, run.config.build_task().chance
+    room = np.maximum(most - chance, 0)
+    gained = np.clip(measured - chance, 0, room)
+    return float(gained.sum() / room.sum()) if room.any() else 0.0
+
+
+def _headline(run: Run, metrics: list[dict[str, Any]]) -> str:
     state, config = run.state, run.config
     most = config.training.max_steps
     if state.status == "queued":
         return f"**{run.name}** is about to start …"
     if state.status == "running":
-        seconds = metrics[-1]["seconds"] if metrics else 0.0
-        return f"**{run.name}** is training: step {state.step if not metrics else metrics[-1]['step']} of at most {most}, {seconds:.1f} s"
+        last = metrics[-1] if metrics else {"step": 0, "seconds": 0.0}
+        if last.get("solved"):
+            return f"**{run.name}**: solved at step {last['step']}, after {last['seconds']:.1f} s. Measuring it …"
+        return f"**{run.name}** is training: step {last['step']} of at most {most}, {last['seconds']:.1f} s"
     mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
     reason = state.reason or state.status
     taken = " It is selected below." if run.snapshots() and state.status in ("finished", "stopped") else ""

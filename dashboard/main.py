@@ -1,21 +1,23 @@
 """The router: one page a file, the sidebar and the training panel around all of them."""
 
 import streamlit as st
+from PIL import Image
 
-from dashboard import controls, live, session
+from dashboard import controls, live, session, theme
 
-st.set_page_config(page_title="Attention Lab", page_icon=":material/grid_on:", layout="wide")
+st.set_page_config(page_title="Attention Lab", page_icon=Image.fromarray(theme.icon()), layout="wide")
 
 page = st.navigation(
     [
-        st.Page("pages/overview.py", title="Overview", icon=":material/visibility:", default=True),
-        st.Page("pages/heads.py", title="Attention heads", icon=":material/grid_view:", url_path="heads"),
-        st.Page("pages/masks.py", title="Mask effects", icon=":material/filter_alt:", url_path="masks"),
-        st.Page("pages/positions.py", title="Positional encoding", icon=":material/waves:", url_path="positions"),
-        st.Page("pages/accuracy.py", title="Accuracy by position", icon=":material/bar_chart:", url_path="accuracy"),
+        st.Page("app_pages/overview.py", title="Overview", icon=":material/visibility:", default=True),
+        st.Page("app_pages/heads.py", title="Attention heads", icon=":material/grid_view:", url_path="heads"),
+        st.Page("app_pages/masks.py", title="Mask effects", icon=":material/filter_alt:", url_path="masks"),
+        st.Page("app_pages/positions.py", title="Positional encoding", icon=":material/waves:", url_path="positions"),
+        st.Page("app_pages/accuracy.py", title="Accuracy by position", icon=":material/bar_chart:", url_path="accuracy"),
     ],
     position="top",
 )
+st.html(theme.STYLE)
 session.begin(page.title)
 controls.sidebar()
 live.panel()

@@ -11,7 +11,7 @@ import streamlit as st
 
 def orientation() -> str:
     """Which side is which; said under every pattern."""
-    return "Row = query (who looks), column = key (looked at). Layers and heads count from 0, positions from 1."
+    return "Row = query (who looks), column = key (looked at). Head 1.3: layer 1, head 3, from 0; positions from 1."
 
 
 def show_code(*functions: Callable[..., Any] | type) -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from transformer.tasks import Question, Task
 
 ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
+PI = "31415926535897932384626433832795"
+"""Every model's own sample."""
 COMPILED = "compiled"
 FIRST = "reverse"
 """The run that is shown when a link names none."""
@@ -101,16 +103,20 @@ class Choice:
     snapshots: tuple[int, ...]
 
     def label(self) -> str:
-        model, task = self.config.model, self.config.task
+        """For the menu: the name, the step, and how often it is right."""
         if self.name == COMPILED:
-            return "compiled by hand · reverse 8 · exact"
-        accuracy = "" if self.accuracy is None else f" · {self.accuracy:.1%}"
-        mask = "" if model.mask in ("causal", "full") else f", {model.mask}"
-        if task.task == "reverse-aligned" and model.mask == "causal":
-            mask = ", causal"
-        length = f"{task.min_length}–{task.length}" if task.min_length else str(task.length)
-        shape = f"{model.n_layers} × {model.n_heads}"
-        return f"{self.name} · {task.task} {length} · {shape} {model.positions}{mask} · step {self.state.step}{accuracy}"
+            return "compiled by hand · exact"
+        accuracy = "" if self.accuracy is None else f" · {self.accuracy:.3f}"
+        return f"{self.name} · step {self.state.step}{accuracy}"
+
+    def description(self) -> str:
+        """For the line below: the task, the shape, the encoding, the mask."""
+        model, task = self.config.model, self.config.task
+        length = f"{task.min_length} to {task.length}" if task.min_length else str(task.length)
+        return (
+            f"{task.task}, length {length}, {task.symbols} symbols · {model.architecture}, {model.n_layers} × "
+            f"{model.n_heads} heads, d_model {model.d_model} · {model.positions} positions · mask {model.mask}"
+        )
 
 
 def choices() -> dict[str, Choice]:
@@ -275,13 +281,13 @@ def question(model: Chosen) -> Question:
         except ValueError as error:
             notice(f"The input cannot be read: {error}.")
             update(input="")
-    return draw(model, seed=3)
+    digits = np.array([int(digit) for digit in PI], dtype=np.int64)
+    return np.resize(digits, model.config.task.length) % model.config.task.symbols
 
 
-def draw(model: Chosen, seed: int | None = None) -> Question:
+def draw(model: Chosen) -> Question:
     """A question drawn at random."""
-    task = model.task
-    return np.random.default_rng(seed).integers(0, task.symbols, task.length)
+    return np.random.default_rng().integers(0, model.config.task.symbols, model.config.task.length)
 
 
 # --- training

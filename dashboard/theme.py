@@ -14,6 +14,16 @@ import plotly.graph_objects as go
 
 FONT = '"Source Sans", "Source Sans Pro", "Helvetica Neue", Arial, sans-serif'
 Rgb = tuple[int, int, int]
+STYLE = """
+<style>
+  .stMainBlockContainer { padding: 4rem 2.5rem 2rem; max-width: 1600px; }
+  .stMainBlockContainer h1 { padding: 0 0 0.25rem; }
+  [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.65rem; }
+  [data-testid="stSidebarHeader"] { height: 2rem; margin-bottom: 0; }
+  @media (max-width: 1100px) { .stMainBlockContainer { padding: 4rem 1.25rem 2rem; } }
+</style>
+"""
+"""The few rules that Streamlit's own theme cannot say: less air around the page and in the sidebar."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +160,13 @@ def template(colours: Palette) -> go.layout.Template:
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
         }
     )
+
+
+def icon() -> np.ndarray:
+    """The anti-diagonal, small: the page's icon, uint8 [32, 32, 3]."""
+    cells = np.full((4, 4, 3), rgb(LIGHT.scale[1]), dtype=np.uint8)
+    cells[np.arange(4), 3 - np.arange(4)] = rgb(LIGHT.scale[3])
+    return cells.repeat(8, axis=0).repeat(8, axis=1)
 
 
 def rgb(colour: str) -> Rgb:

@@ -73,12 +73,14 @@ def accuracy(model: session.Chosen, *, key: str, height: int, length: int | None
         measured.chance,
         measured.names,
         groups=measured.groups,
+        leaks=measured.beyond(ceilings.honest_ceiling(model.config, length).accuracy),
         sequences=sequences,
         palette=palette(),
     )
     sentence = f"{words[0].upper()}{words[1:]}."
+    st.markdown(f"**{sentence}**")
     plot(figure, key=key, alt=f"Accuracy by position. {sentence}", height=height)
-    st.caption(f"**{sentence}** {sequences:,} fresh sequences, 95 % intervals.")
+    st.caption(f"Accuracy by position on {sequences:,} fresh sequences, with 95 % intervals.")
 
 
 def loss(model: session.Chosen, *, key: str, height: int) -> None:
@@ -104,8 +106,8 @@ def loss(model: session.Chosen, *, key: str, height: int) -> None:
 
 def solved_at(run: session.Run) -> int | None:
     """The step at which a run was solved, if it was."""
-    state = run.state
-    return state.step if state.status == "finished" and state.reason.startswith("solved") else None
+    last = run.metrics()[-1:]
+    return last[0]["step"] if last and last[0].get("solved") else None
 
 
 def loss_sentence(config: session.RunConfig, losses: np.ndarray) -> str:

@@ -6,10 +6,13 @@ Both belong to the server, not to a browser session: a closed tab ends nothing.
 from __future__ import annotations
 
 import threading
+import time
 
 from transformer.training.runs import Run
 from transformer.training.worker import Spare
 
+PATIENCE = 20.0
+"""Seconds for which a new spare waits for the training before it."""
 _lock = threading.Lock()
 _spare: Spare | None = None
 
@@ -29,20 +32,28 @@ def stop() -> None:
 
 
 def train(run: Run) -> None:
-    """Train a run in the spare process, and prepare the next one."""
+    """Train a run in the spare process, and prepare the next one when the run no longer needs the processor."""
     global _spare
     with _lock:
         worker, _spare = _spare or Spare(), None
         if not worker.alive:
             worker = Spare()
         worker.train(run)
-    threading.Thread(target=_replenish, name="spare", daemon=True).start()
+    threading.Thread(target=_replenish_after, args=(run,), name="spare", daemon=True).start()
 
 
 def _prepare() -> None:
     import transformer.analysis.heads
     import transformer.checkpoints  # noqa: F401
 
+    _replenish()
+
+
+def _replenish_after(run: Run) -> None:
+    """Starting a spare costs seconds of a core: a short training ends first, a long one is not waited for."""
+    deadline = time.monotonic() + PATIENCE
+    while run.state.live and time.monotonic() < deadline:
+        time.sleep(0.5)
     _replenish()
 
 

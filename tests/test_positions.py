@@ -83,11 +83,14 @@ def test_the_learned_table_is_a_parameter():
 
 @pytest.mark.parametrize("name", ["alibi", "learned", "rotary", "sinusoidal"])
 def test_tells_positions_apart(name):
-    """A model that reads the same token everywhere, seeing everything, says the same everywhere only without positions."""
+    """The same three tokens twice, everything in sight: without positions the model would say the same twice."""
     model = build(RunConfig(model=ModelConfig(positions=name, mask="full", norm="none", d_model=16, n_heads=2)))
     tokens = torch.tensor([[1, 2, 3, 1, 2, 3]])
     logits = observe(model, tokens).logits[0]
     assert (logits[:3] - logits[3:]).abs().max() > 1e-3
+    blind = build(RunConfig(model=ModelConfig(positions="none", mask="full", norm="none", d_model=16, n_heads=2)))
+    logits = observe(blind, tokens).logits[0]
+    torch.testing.assert_close(logits[:3], logits[3:], atol=1e-5, rtol=0)
 
 
 # --- each by itself

@@ -234,7 +234,9 @@ def bayes_floor(task, visible, weight):
 
     `visible(i, read)` is what the predictor of target i sees of what is read.
     """
-    cases = [(q, 1 / task.symbols ** len(q)) for n in task.lengths for q in itertools.product(range(task.symbols), repeat=n)]
+    cases = [
+        (q, 1 / task.symbols ** len(q)) for n in task.lengths for q in itertools.product(range(task.symbols), repeat=n)
+    ]
     seen: dict[tuple, Counter] = {}
     weights = 0.0
     for question, probability in cases:

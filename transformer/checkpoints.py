@@ -46,8 +46,11 @@ def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old one or the new one, and nothing between."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(content)
-    os.replace(temporary, path)
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Transformer, RunConfig]:

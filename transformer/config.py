@@ -20,6 +20,8 @@ Architecture = Literal["decoder", "encoder", "encoder-decoder"]
 ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
 POSITIONS: tuple[str, ...] = folder_names(Path(__file__).parent / "positions")
 MAX_TOKENS, MAX_WIDTH, MAX_LAYERS = 4096, 4096, 48
+PROBE_SEQUENCES = 512
+"""Fresh sequences behind each accuracy that is measured while training."""
 
 
 class ConfigError(ValueError):
@@ -40,7 +42,8 @@ def _check_types(record: TaskConfig | ModelConfig | TrainingConfig) -> None:
     for entry in dataclasses.fields(record):
         value, (kinds, words) = getattr(record, entry.name), _KINDS[str(entry.type)]
         boolean = isinstance(value, bool)
-        _require(isinstance(value, kinds) and boolean == (kinds is bool), f"{entry.name} must be {words}, not {value!r}")
+        right = isinstance(value, kinds) and boolean == (kinds is bool)
+        _require(right, f"{entry.name} must be {words}, not {value!r}")
 
 
 _KINDS: dict[str, tuple[Any, str]] = {
@@ -218,8 +221,8 @@ class RunConfig:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> RunConfig:
-        """Read what `to_dict` wrote. Raises ConfigError for unknown or unusable settings."""
+    def from_dict(cls, values: Any) -> RunConfig:
+        """Read what `to_dict` wrote. Raises ConfigError for anything else: files come from anywhere."""
         try:
             return cls(
                 task=TaskConfig(**values["task"]),

@@ -102,7 +102,8 @@ class Transformer(nn.Module):
         embedded = trace("token_embedding", embedded)
         vectors = self.positions.vectors(tokens.shape[1])
         if vectors is not None:
-            embedded = embedded + trace("position_embedding", vectors)
+            # A copy: these may be a view of the weights, and what was seen must not change when they do.
+            embedded = embedded + trace("position_embedding", vectors.clone())
         return self.dropout(embedded)
 
     def _stack(

@@ -16,7 +16,7 @@ def renderer(name: str, *, html: str, isolate_styles: bool) -> ComponentRenderer
     """The callable that mounts component `name`, whose script and style are `web/<name>.js` and `.css`."""
     manifest = _manifest()
     # Streamlit's own scan looks for a package named like the distribution, so it finds an installed wheel but not an
-    # editable install; and every test has a runtime of its own. A second registration would do no harm.
+    # editable install; and each runtime (every AppTest has one) starts empty.
     manager = get_bidi_component_manager()
     if manager.get_component_asset_root(f"{manifest.name}.{name}") is None:
         manager.register_from_manifest(manifest, FOLDER)

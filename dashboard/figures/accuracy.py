@@ -24,12 +24,14 @@ def accuracy_by_position_bars(
     *,
     groups: Sequence[str] | None = None,
     before: np.ndarray | None = None,
+    leaks: np.ndarray | None = None,
     sequences: int | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """All arrays float [target]. `low` and `high` bound the 95 % interval; nan where nothing is measured yet.
 
-    The ceiling is a wide, open bar behind the measured one; a bar that rises above it is hatched: a leak.
+    The ceiling is a wide, open bar behind the measured one. `leaks`, bool [target], are the positions that are right
+    more often than they can honestly be: their bars are hatched.
     """
     places = np.arange(len(labels))
     figure = go.Figure()
@@ -53,14 +55,14 @@ def accuracy_by_position_bars(
             name="before",
         )
     offset, width = (0.19, 0.34) if before is not None else (0.0, 0.62)
-    leaks = np.nan_to_num(low) > ceiling + 1e-9
+    hatched = np.zeros(len(labels), dtype=bool) if leaks is None else leaks
     figure.add_bar(
         x=places + offset,
         y=accuracy.astype(np.float32),
         width=width,
         marker={
             "color": palette.measured,
-            "pattern": {"shape": ["x" if leak else "" for leak in leaks], "fgcolor": palette.wrong, "size": 6},
+            "pattern": {"shape": ["x" if leak else "" for leak in hatched], "fgcolor": palette.wrong, "size": 6},
         },
         error_y={
             "array": np.maximum(high - accuracy, 0).astype(np.float32),

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, colour_scale, template
 
-MOST_LABELS = 40
-"""More tokens than this, and only some of them get a label."""
 MOST_HATCHED = 128
 """Beyond this length hatching lines would be thinner than a pixel; the grey alone stays."""
+MOST_SENTENCES = 128 * 128
+"""Beyond this many cells a figure carries two numbers a cell in place of a sentence: it would weigh megabytes."""
 
 
 def pattern_heatmap(
@@ -28,10 +30,10 @@ def pattern_heatmap(
 ) -> go.Figure:
     """After the softmax: float [query, key] from 0 to 1, one fixed scale. `marks` outlines cells, bool [query, key]."""
     who = "output" if predicts is not None else "query"
-    names = list(predicts if predicts is not None else queries)
+    names, read = _safe(predicts if predicts is not None else queries), _safe(keys)
 
     def sentence(row: int, column: int) -> str:
-        return f"{who} '{names[row]}' at {row + 1} reads '{keys[column]}' at {column + 1}: {pattern[row, column]:.2f}"
+        return f"{who} '{names[row]}' at {row + 1} reads '{read[column]}' at {column + 1}: {pattern[row, column]:.2f}"
 
     figure = _matrix(
         pattern,
@@ -55,26 +57,34 @@ def scores_heatmap(
     queries: Sequence[str],
     keys: Sequence[str],
     *,
+    show_forbidden: bool = True,
     link: str | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Before the softmax: float [query, key], a diverging scale centred on 0 that reaches the largest visible score."""
-    visible = scores[np.isfinite(scores) & (np.ones_like(scores, bool) if mask is None else mask)]
-    limit = float(np.abs(visible).max()) if visible.size else 1.0
+    """Before the softmax: float [query, key], a diverging scale centred on 0 that reaches the largest visible score.
+
+    Without `show_forbidden` the finite scores under the mask are drawn too: what the head would have looked at.
+    """
+    if not show_forbidden:
+        mask = None
+    finite = np.isfinite(scores)
+    seen = finite if mask is None else mask & finite
+    limit = float(np.abs(scores[seen]).max(initial=0.0)) or 1.0
+    asking, asked = _safe(queries), _safe(keys)
 
     def sentence(row: int, column: int) -> str:
         return (
-            f"score of query '{queries[row]}' at {row + 1} with key '{keys[column]}' at {column + 1}: "
+            f"score of query '{asking[row]}' at {row + 1} with key '{asked[column]}' at {column + 1}: "
             f"{scores[row, column]:.2f}"
         )
 
     return _matrix(
         scores,
-        mask,
+        seen,
         queries,
         keys,
         sentence,
-        scale={"zmin": -(limit or 1.0), "zmax": limit or 1.0, "colorscale": colour_scale(palette.signed)},
+        scale={"zmin": -limit, "zmax": limit, "colorscale": colour_scale(palette.signed)},
         bar=True,
         link=link,
         palette=palette,
@@ -85,9 +95,10 @@ def mask_heatmap(
     mask: np.ndarray, queries: Sequence[str], keys: Sequence[str], *, link: str | None = None, palette: Palette = LIGHT
 ) -> go.Figure:
     """A mask: bool [query, key], True = may see. Two states, no scale."""
+    asking, asked = _safe(queries), _safe(keys)
 
     def sentence(row: int, column: int) -> str:
-        return f"query '{queries[row]}' at {row + 1} may see '{keys[column]}' at {column + 1}"
+        return f"query '{asking[row]}' at {row + 1} may see '{asked[column]}' at {column + 1}"
 
     colour = palette.scale[1]
     return _matrix(
@@ -117,7 +128,67 @@ def _matrix(
 ) -> go.Figure:
     n_query, n_key = values.shape
     seen = np.ones((n_query, n_key), dtype=bool) if mask is None else mask
-    hover = [
+    hover = _hover(seen, sentence, _safe(queries), _safe(keys))
+    gap = 1 if max(n_query, n_key) <= 24 else 0
+    figure = go.Figure()
+    figure.add_heatmap(
+        z=np.where(seen, values, np.nan).astype(np.float32),
+        hoverongaps=False,
+        xgap=gap,
+        ygap=gap,
+        showscale=bar,
+        colorbar=slim_bar() if bar else None,
+        name="values",
+        **hover(" reads %{customdata[1]}: %{z:.2f}" if bar else " may see %{customdata[1]}"),
+        **scale,
+    )
+    if not seen.all():
+        figure.add_heatmap(
+            z=np.where(seen, np.nan, 0).astype(np.float32),
+            hoverongaps=False,
+            colorscale=[[0, palette.forbidden], [1, palette.forbidden]],
+            showscale=False,
+            name="forbidden",
+            **hover(" may not see %{customdata[1]}"),
+        )
+        if max(seen.shape) <= MOST_HATCHED:
+            _hatch(figure, ~seen, palette)
+    figure.update_layout(
+        template=template(palette),
+        xaxis={
+            **token_axis("key: looked at", keys, upright=False),
+            "range": [-0.5, n_key - 0.5],
+            "constrain": "domain",
+        },
+        yaxis={
+            **token_axis("query: who looks", queries),
+            "autorange": False,
+            "range": [n_query - 0.5, -0.5],
+            "scaleanchor": "x",
+            "constrain": "domain",
+            "constraintoward": "top",
+        },
+        showlegend=False,
+        margin={"l": 4, "r": 4, "t": ROOM if bar else 4, "b": 4},
+        meta={"link": link} if link else None,
+    )
+    if bar:
+        name_ends(figure, float(scale["zmin"]), float(scale["zmax"]), palette)  # type: ignore[arg-type]
+    return figure
+
+
+def _hover(
+    seen: np.ndarray, sentence: Callable[[int, int], str], queries: Sequence[str], keys: Sequence[str]
+) -> Callable[[str], dict[str, object]]:
+    """What a heatmap needs to say a sentence of each cell; in a large one, the words given and two positions."""
+    n_query, n_key = seen.shape
+    if seen.size > MOST_SENTENCES:
+        places = np.stack(np.indices(seen.shape, dtype=np.uint16), axis=-1) + np.uint16(1)
+        return lambda words: {
+            "customdata": places,
+            "hovertemplate": f"query at %{{customdata[0]}}{words}<extra></extra>",
+        }
+    text = [
         [
             sentence(row, column)
             if seen[row, column]
@@ -126,68 +197,25 @@ def _matrix(
         ]
         for row in range(n_query)
     ]
-    figure = go.Figure()
-    gap = 1 if max(n_query, n_key) <= MOST_LABELS else 0
-    figure.add_heatmap(
-        z=np.where(seen, values, np.nan).astype(np.float32),
-        text=hover,
-        hovertemplate="%{text}<extra></extra>",
-        hoverongaps=False,
-        xgap=gap,
-        ygap=gap,
-        showscale=bar,
-        colorbar={
-            "thickness": 10,
-            "outlinewidth": 0,
-            "tickfont": {"size": 13},
-            "nticks": 5,
-            "len": 1.0,
-            "xpad": 4,
-        },
-        name="values",
-        **scale,
-    )
-    if not seen.all():
-        _forbid(figure, seen, hover, gap, palette)
-    figure.update_layout(
-        template=template(palette),
-        xaxis={**_axis("key: looked at", keys), "constrain": "domain", "side": "bottom"},
-        yaxis={
-            **_axis("query: who looks", queries),
-            "autorange": False,
-            "range": [n_query - 0.5, -0.5],
-            "scaleanchor": "x",
-            "constrain": "domain",
-        },
-        showlegend=False,
-        meta={"link": link} if link else None,
-    )
-    figure.update_xaxes(range=[-0.5, n_key - 0.5])
-    return figure
+    return lambda words: {"text": text, "hovertemplate": "%{text}<extra></extra>"}
 
 
-def _forbid(figure: go.Figure, seen: np.ndarray, hover: list[list[str]], gap: int, palette: Palette) -> None:
-    """Grey cells with a hatch over them."""
-    figure.add_heatmap(
-        z=np.where(seen, np.nan, 0).astype(np.float32),
-        text=hover,
-        hovertemplate="%{text}<extra></extra>",
-        hoverongaps=False,
-        colorscale=[[0, palette.forbidden], [1, palette.forbidden]],
-        showscale=False,
-        xgap=gap,
-        ygap=gap,
-        name="forbidden",
-    )
-    if max(seen.shape) > MOST_HATCHED:
-        return
-    rows, columns = np.nonzero(~seen)
-    none = np.full(len(rows), np.nan)
+def _hatch(figure: go.Figure, forbidden: np.ndarray, palette: Palette) -> None:
+    """Lines through the forbidden cells, falling to the right: along the diagonal, across the mirror image.
+
+    Neighbours on a diagonal share one line: a causal mask over n tokens needs n − 1 lines.
+    """
+    padded = np.pad(forbidden, 1)
+    first = np.argwhere(padded & ~np.roll(padded, 1, axis=(0, 1))) - 1
+    last = np.argwhere(padded & ~np.roll(padded, -1, axis=(0, 1))) - 1
+    # Sorted by diagonal, the starts and the ends of the lines come in the same order.
+    first, last = (cells[np.lexsort((cells[:, 0], cells[:, 1] - cells[:, 0]))] for cells in (first, last))
+    none = np.full(len(first), np.nan)
     figure.add_scatter(
-        x=np.stack([columns - 0.4, columns + 0.4, none], axis=1).ravel().astype(np.float32),
-        y=np.stack([rows + 0.4, rows - 0.4, none], axis=1).ravel().astype(np.float32),
+        x=np.stack([first[:, 1] - 0.5, last[:, 1] + 0.5, none], axis=1).ravel().astype(np.float32),
+        y=np.stack([first[:, 0] - 0.5, last[:, 0] + 0.5, none], axis=1).ravel().astype(np.float32),
         mode="lines",
-        line={"width": 1, "color": palette.hatch},
+        line={"width": 1.2, "color": palette.hatch},
         hoverinfo="skip",
         name="hatching",
     )
@@ -197,36 +225,18 @@ def _outline(figure: go.Figure, marks: np.ndarray, palette: Palette) -> None:
     """A thin frame around each marked cell."""
     rows, columns = np.nonzero(marks)
     none = np.full(len(rows), np.nan)
-    half = 0.46
+    half = 0.45
     across = [columns - half, columns + half, columns + half, columns - half, columns - half, none]
     down = [rows - half, rows - half, rows + half, rows + half, rows - half, none]
     figure.add_scatter(
         x=np.stack(across, axis=1).ravel().astype(np.float32),
         y=np.stack(down, axis=1).ravel().astype(np.float32),
         mode="lines",
-        line={"width": 1.5, "color": palette.chance},
+        line={"width": 2, "color": palette.chance},
         hoverinfo="skip",
         name="expected",
     )
 
 
-def _axis(title: str, labels: Sequence[str]) -> dict[str, object]:
-    """One tick a token, at its place: equal tokens stay apart."""
-    step = -(-len(labels) // MOST_LABELS)
-    places = list(range(0, len(labels), step))
-    size = 14 if len(labels) <= 20 else 11
-    return {
-        "title": {"text": title},
-        "tickmode": "array",
-        "tickvals": places,
-        "ticktext": [_escape(labels[i]) for i in places],
-        "tickfont": {"size": size},
-        "tickangle": 0,
-        "showgrid": False,
-        "ticks": "",
-    }
-
-
-def _escape(text: str) -> str:
-    """Plotly reads tags in tick labels; a token is not one."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def _safe(tokens: Sequence[str]) -> list[str]:
+    return [safe(token) for token in tokens]

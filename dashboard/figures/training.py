@@ -27,15 +27,15 @@ def loss_curve(
         hovertemplate="step %{x}: loss %{y:.3f} nats<extra></extra>",
         name="loss",
     )
-    _line(figure, chance, f"guessing {chance:.2f}", "dot", palette.chance, "bottom")
-    _line(figure, floor, f"floor {floor:.2f}", "dash", palette.ceiling, "bottom")
+    _line(figure, chance, f"guessing {chance:.2f}", "dot", palette.chance, "right")
+    _line(figure, floor, f"floor {floor:.2f}", "dash", palette.ceiling, "left")
     if solved_at is not None and len(steps):
         figure.add_vline(x=solved_at, line={"color": palette.right, "width": 1.5})
         figure.add_annotation(
             x=solved_at,
-            y=1,
+            y=0.5,
             yref="paper",
-            yanchor="top",
+            yanchor="middle",
             xanchor="right",
             text=f"✓ solved at {solved_at} ",
             showarrow=False,
@@ -57,13 +57,14 @@ def loss_curve(
 
 
 def _line(figure: go.Figure, y: float, text: str, dash: str, colour: str, side: str) -> None:
+    """A level with its name on the side where the curve is not: it starts high on the left and ends low on the right."""
     figure.add_hline(y=y, line={"color": colour, "width": 1.5, "dash": dash})
     figure.add_annotation(
-        x=0.01,
+        x=0.01 if side == "left" else 0.99,
         xref="paper",
-        xanchor="left",
+        xanchor=side,
         y=y,
-        yanchor=side,
+        yanchor="bottom",
         text=text,
         showarrow=False,
         font={"color": colour, "size": 13},

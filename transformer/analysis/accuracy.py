@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from transformer.analysis import ceilings
+from transformer.analysis.intervals import Z999, wilson
 from transformer.config import RunConfig
 from transformer.edits import Edit
 from transformer.model import Transformer
@@ -21,7 +22,7 @@ EVALUATION_STREAM = 1
 """Sequences for measuring come from another stream of the same seed than those for training (stream 0)."""
 CHUNK = 1024
 CAUTION = 4.0
-"""Standard errors behind a verdict. With the usual 1.96 one honest mask in thirty was said to leak; with 4, one in 30,000."""
+"""Standard errors behind a verdict. With the usual 1.96, one honest mask in thirty was said to leak; with 4, few ever."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class Accuracy:
         """95 % Wilson score interval of each position (Wilson, 1927)."""
         return wilson(self.correct, self.sequences)
 
+    def beyond(self, ceiling: Float[np.ndarray, "target"]) -> Bool[np.ndarray, "target"]:
+        """Positions that are right more often than `ceiling` allows, beyond the 99.9 % interval: something leaks."""
+        return wilson(self.correct, self.sequences, Z999)[0] > ceiling
+
     def of(self, group: str) -> float:
         """Mean accuracy over the positions of a group; nan when it has none."""
         chosen = self.where(group)
@@ -51,16 +56,6 @@ class Accuracy:
 
     def where(self, group: str) -> Bool[np.ndarray, "target"]:
         return np.array([name == group for name in self.groups])
-
-
-def wilson(
-    correct: Int[np.ndarray, "*n"] | int, total: int, z: float = 1.959964
-) -> tuple[Float[np.ndarray, "*n"], Float[np.ndarray, "*n"]]:
-    """Score interval of z standard errors, 95 % unless said; honest at 0 and 1 where the normal one is not (Wilson, 1927)."""
-    share = np.asarray(correct) / total
-    centre = (share + z**2 / (2 * total)) / (1 + z**2 / total)
-    half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
-    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
 
 
 def predictions(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) -> Int[np.ndarray, "batch position"]:
@@ -119,8 +114,8 @@ def verdict(accuracy: Accuracy, config: RunConfig) -> str:
         low, high = wilson(int(accuracy.correct[chosen].sum()), accuracy.sequences * int(chosen.sum()), CAUTION)
         share, ceiling = accuracy.of(group), float(honest[chosen].mean())
         at_chance = low <= accuracy.chance <= high
-        leaks |= low > ceiling
-        short |= high < ceiling - 0.005
+        leaks |= bool(low > ceiling)
+        short |= bool(high < ceiling - 0.005)
         parts.append(f"{group} {share:.2f}{' = chance' if at_chance else ''}")
     words = ", ".join(parts)
     if leaks:

@@ -16,7 +16,11 @@ Matrix = Bool[np.ndarray, "query key"]
 
 
 def reachable(
-    mask: Matrix, n_layers: int, *, cross: Matrix | None = None, source: Matrix | None = None
+    mask: Bool[np.ndarray, "target target"],
+    n_layers: int,
+    *,
+    cross: Bool[np.ndarray, "target source"] | None = None,
+    source: Bool[np.ndarray, "source source"] | None = None,
 ) -> Bool[np.ndarray, "target slot"]:
     """Which slots can influence each target through `n_layers` of attention.
 
@@ -67,7 +71,7 @@ def honest_ceiling(config: RunConfig, length: int | None = None) -> Ceiling:
 
 
 def loss_floor(config: RunConfig) -> float:
-    """The smallest expected training loss, in nats, under the run's own mask: exact where no query sees its own answer."""
+    """The smallest expected training loss, in nats, under the run's own mask; exact unless the mask leaks."""
     task, mask = config.build_task(), parse(config.model.mask)
     reach_of = {n: reach(task, mask, config.model.n_layers, n) for n in task.lengths}
     return task.loss_floor(config.training.prompt_weight, reach_of)

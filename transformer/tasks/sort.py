@@ -55,7 +55,7 @@ class Sort(Continuation):
         length = questions.shape[1]
         whole = Continuation.ceiling(self, reach)
         accuracy, nats = whole.accuracy.copy(), whole.nats.copy()
-        carried, sought = self.symbols_of_slots(length), self.symbols_of_targets(length)
+        sought = self.symbols_of_targets(length)
         posteriors: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}  # targets often see the same
         for target in np.flatnonzero(accuracy < 1):
             slots, symbol = reach[target], sought[target]

@@ -15,13 +15,11 @@ from torch.nn import functional
 
 from transformer.analysis.accuracy import EVALUATION_STREAM, predictions
 from transformer.analysis.ceilings import ceiling
-from transformer.config import RunConfig, TrainingConfig
+from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.model import Transformer
 from transformer.tasks import Batch, Task
 
 TRAINING_STREAM = 0
-PROBE_SEQUENCES = 512
-"""Fresh sequences behind each accuracy while training."""
 
 
 class TrainingError(RuntimeError):

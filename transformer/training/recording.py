@@ -106,6 +106,8 @@ def _line(entry: Step) -> dict[str, object]:
         "gradient_norm": entry.gradient_norm,
         "seconds": round(entry.seconds, 4),
     }
+    if entry.solved:
+        line["solved"] = True
     if entry.accuracy is not None:
         line["accuracy"] = [round(float(value), 5) for value in entry.accuracy]
     return line

@@ -1,7 +1,7 @@
 // Where everything of the grid stands. Pure geometry, in device pixels, so that cells have whole ones and stay crisp.
 
 const SMALLEST = 36; // side of a thumbnail, in CSS pixels
-const LABELLED_CELL = 10; // from this size of a cell its token can be written beside it, legibly
+const LABELLED_CELL = 8.5; // from this size of a cell its token can be written beside it
 const LABEL_ROOM = 44; // at most, for token labels
 const HEADING = 28;
 const MARGIN = 4; // around everything: the focused panel's outline stands outside its thumbnail
@@ -15,7 +15,7 @@ export function layOut(panels, width, largest, ratio, measure) {
   const dense = across > 8;
   const gap = dense ? 6 : 16;
   const room = labelRoom(panels, measure);
-  const slot = (gutter) => Math.max(SMALLEST, Math.min(largest, (width - 2 * MARGIN - (across - 1) * gap) / across - gutter));
+  const slot = (gutter) => Math.max(SMALLEST, Math.min(largest, (width - 2 * MARGIN - gutter - (across - 1) * gap) / across));
   const cell = (panel, side) => side / Math.max(panel.rows, panel.columns);
   const labelled = panels.every((panel) => cell(panel, slot(room.queries)) >= LABELLED_CELL);
   const gutter = labelled ? room : { queries: 0, keys: 0 };
@@ -24,7 +24,7 @@ export function layOut(panels, width, largest, ratio, measure) {
   const px = (length) => Math.round(length * ratio);
   const titleSize = side < 60 ? 10 : 13;
   const titleHeight = titleSize + 6;
-  const pitch = px(side + gutter.queries + gap);
+  const pitch = px(side + gap);
   const boxes = [];
   const headings = [];
   let y = px(MARGIN);

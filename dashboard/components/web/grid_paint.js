@@ -81,9 +81,11 @@ function writeLabels(context, panel, box, theme, ratio) {
   context.font = `${size}px ${theme.font}`;
   context.globalAlpha = 0.8;
   context.textAlign = 'right';
-  panel.queries.forEach((label, row) => {
-    context.fillText(shortened(context, label, 44 * ratio), box.x - 4 * ratio, box.y + (row + 0.5) * box.step);
-  });
+  if (panel.column === 0) { // once for a row of thumbnails: its heads all read the same tokens
+    panel.queries.forEach((label, row) => {
+      context.fillText(shortened(context, label, 44 * ratio), box.x - 4 * ratio, box.y + (row + 0.5) * box.step);
+    });
+  }
   panel.keys.forEach((label, column) => {
     const upright = context.measureText(label).width <= box.step;
     context.save();

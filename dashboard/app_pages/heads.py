@@ -16,12 +16,15 @@ head = focused(heads, survey)
 mean = session.settings().mean and len(question) == task.length
 
 worker = survey.worker
+share = survey.expected_share[worker]
 st.title(
-    f"Head {worker.short} does the work: {survey.expected_share[worker]:.2f} of its attention is on the answer.",
+    f"Head {worker.short} does the work: {share:.2f} of its attention is on the answer."
+    if share >= 0.5
+    else f"No head does the work alone: the best, {worker.short}, has {share:.2f} of its attention on the answer.",
     anchor=False,
 )
 
-left, right = st.columns([1.15, 1], gap="large")
+left, right = st.columns([1.85, 1], gap="medium")
 with left:
     bound(
         st.toggle,
@@ -32,17 +35,17 @@ with left:
     )
     grid(sample.attentions, head, key="heads", patterns=survey.patterns if mean else None, size=180)
 with right:
-    st.markdown(f"**Head {head.short} · {head.kind}**")
+    st.markdown(f"**{share_sentence(head, survey)}**")
     views.pattern(
         sample,
         head,
         task.expected_keys(question),
         key="head-pattern",
-        height=520,
+        height=440,
         values=survey.patterns[head.site][head.index] if mean else None,
     )
     st.caption(
-        f"{share_sentence(head, survey)} Outlined: where the task's answer stands. Grey and hatched: forbidden by the "
-        f"mask. {orientation()}"
+        f"{head.kind[0].upper()}{head.kind[1:]}, {'mean over ' + str(survey.sequences) + ' sequences' if mean else 'this input'}. "
+        f"Outlined: where the answer stands. Grey and hatched: forbidden by the mask. {orientation()}"
     )
 show_code(scaled_dot_product_attention, masked_softmax)

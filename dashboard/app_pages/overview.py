@@ -36,16 +36,16 @@ st.html(
 head = focused(heads_of(sample.attentions), survey)
 left, right_side = st.columns([1, 1.2], gap="large")
 with left:
-    st.markdown(f"**Head {head.short} · {head.kind}**")
-    views.pattern(sample, head, task.expected_keys(question), key="overview-pattern", height=400)
-    st.caption(f"{share_sentence(head, survey)} {orientation()}")
+    st.markdown(f"**{share_sentence(head, survey)}**")
+    views.pattern(sample, head, task.expected_keys(question), key="overview-pattern", height=310)
+    st.caption(orientation())
 with right_side:
-    st.markdown("**Accuracy by position**")
-    views.accuracy(model, key="overview-accuracy", height=400)
+    views.accuracy(model, key="overview-accuracy", height=310)
 
-st.markdown("**All heads**: click one, or move with the arrow keys")
 left, right_side = st.columns([1.6, 1], gap="large")
 with left:
-    grid(sample.attentions, head, key="overview-heads", size=130)
+    st.markdown("**All heads**: click one, or move with the arrow keys")
+    grid(sample.attentions, head, key="overview-heads", size=92)
 with right_side:
-    views.loss(model, key="overview-loss", height=300)
+    st.markdown("**How it was learned**")
+    views.loss(model, key="overview-loss", height=230)

@@ -40,14 +40,24 @@ sequences = session.settings().sequences
 length = len(question) if len(question) in task.lengths else task.length
 measured_before, measured_after = model.accuracy(sequences, length=length), model.accuracy(sequences, mask, length)
 ceiling = ceilings.ceiling(model.config, length, mask).accuracy
-halves = {name: (measured_before.of(name), measured_after.of(name)) for name in ("first half", "second half")}
-title.title(
-    f"Under the {mask.name} mask the second half falls from {halves['second half'][0]:.2f} to "
-    f"{halves['second half'][1]:.2f}."
-    if halves["second half"][1] < halves["second half"][0] - 0.005
-    else f"Under the {mask.name} mask the second half keeps its {halves['second half'][1]:.2f}.",
-    anchor=False,
+first, second = (
+    (measured_before.of(name), measured_after.of(name)) for name in ("first half", "second half")
 )
+
+
+def headline() -> str:
+    """The largest change, in a sentence."""
+    (first_before, first_after), (second_before, second_after) = first, second
+    if abs(second_after - second_before) >= max(0.005, abs(first_after - first_before)):
+        verb = "falls" if second_after < second_before else "rises"
+        return f"Under the {mask.name} mask the second half {verb} from {second_before:.2f} to {second_after:.2f}."
+    if abs(first_after - first_before) >= 0.005:
+        verb = "falls" if first_after < first_before else "rises"
+        return f"Under the {mask.name} mask the first half {verb} from {first_before:.2f} to {first_after:.2f}."
+    return f"Under the {mask.name} mask nothing is lost: the second half keeps its {second_after:.2f}."
+
+
+title.title(headline(), anchor=False)
 
 
 def row(words: str, attention: Attention, key: str) -> None:
@@ -58,16 +68,16 @@ def row(words: str, attention: Attention, key: str) -> None:
     with columns[0]:
         st.markdown(f"**{words}** · scores")
         figure = patterns.scores_heatmap(scores, attention.mask, *labels, link=LINK, palette=palette())
-        plot(figure, key=f"{key}-scores", alt=f"Scores of head {head.short}, {words}.", height=330)
+        plot(figure, key=f"{key}-scores", alt=f"Scores of head {head.short}, {words}.", height=340)
     with columns[1]:
         st.markdown("mask")
         seen = int(attention.mask.sum())
         figure = patterns.mask_heatmap(attention.mask, *labels, link=LINK, palette=palette())
-        plot(figure, key=f"{key}-mask", alt=f"Mask {words}: {seen} of {attention.mask.size} cells may be seen.", height=330)
+        plot(figure, key=f"{key}-mask", alt=f"Mask {words}: {seen} of {attention.mask.size} cells may be seen.", height=340)
     with columns[2]:
         st.markdown("pattern")
         figure = patterns.pattern_heatmap(pattern, attention.mask, *labels, link=LINK, palette=palette())
-        plot(figure, key=f"{key}-pattern", alt=f"Pattern of head {head.short}, {words}.", height=330)
+        plot(figure, key=f"{key}-pattern", alt=f"Pattern of head {head.short}, {words}.", height=340)
 
 
 picker, note = st.columns([1, 4], vertical_alignment="bottom")
@@ -118,7 +128,7 @@ figure = accuracy_figures.accuracy_by_position_bars(
 )
 lost = int((measured_after.mean < ceiling - 0.05).sum())
 sentence = (
-    f"Second half {halves['second half'][0]:.2f} before, {halves['second half'][1]:.2f} after. "
+    f"Second half {second[0]:.2f} before, {second[1]:.2f} after. "
     f"The mask lets {int((ceiling == 1).sum())} of {len(ceiling)} targets be known"
     + (
         f"; at {lost} of the {len(ceiling)} this model stays below its ceiling: it never learned to route that way."

@@ -1,0 +1,58 @@
+"""An axis with one tick a token, at its place: equal tokens stay apart, and labels never touch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MOST_LABELS = 40
+"""More tokens than this, and only some of them get a label."""
+LONGEST = 12
+"""Longer tokens are cut short on the axis; hovering says them in full."""
+SMALL_PLOT = 240
+"""Pixels of the smallest matrix that is to be legible."""
+DIGIT = 0.52
+"""The width of a letter as a share of its height."""
+
+
+def token_axis(title: str, labels: Sequence[str], *, upright: bool = True) -> dict[str, object]:
+    """A Plotly axis over places 0, 1, 2, …; `upright` for the vertical one, whose labels have a line each."""
+    step = -(-len(labels) // MOST_LABELS)
+    places = list(range(0, len(labels), step))
+    size = 14 if len(places) <= 12 else 12 if len(places) <= 24 else 10
+    shown = [_cut(labels[place]) for place in places]
+    angle = 0
+    if not upright:
+        room = SMALL_PLOT / len(shown)
+        if _touch(shown, room, size):
+            # Lone long tokens among short ones go a line lower; many of them stand on end.
+            lowered = [len(text) > 1 for text in shown]
+            levels = [[text if low == level else "" for text, low in zip(shown, lowered, strict=True)] for level in (0, 1)]
+            if any(_touch(level, room, size) for level in levels):
+                angle = -90
+            else:
+                shown = [f"\n{text}" if low else text for text, low in zip(shown, lowered, strict=True)]
+    return {
+        "title": {"text": title},
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": [safe(text).replace("\n", "<br>") for text in shown],
+        "tickfont": {"size": size},
+        "tickangle": angle,
+        "showgrid": False,
+        "ticks": "",
+    }
+
+
+def safe(text: str) -> str:
+    """Plotly reads tags in labels and hover texts; a token is not one."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _cut(text: str) -> str:
+    return text.replace("\n", "↵") if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…".replace("\n", "↵")
+
+
+def _touch(labels: Sequence[str], room: float, size: int) -> bool:
+    """Whether two neighbours' labels would touch, `room` pixels apart."""
+    placed = [(i * room, len(text) * size * DIGIT / 2) for i, text in enumerate(labels) if text]
+    return any(right - left < half + other for (left, half), (right, other) in zip(placed, placed[1:], strict=False))
