@@ -20,7 +20,9 @@ from transformer.config import POSITIONS, ConfigError
 from transformer.tasks import ALPHABET, TASKS
 
 
-def bound(widget: Callable[..., Any], label: str, field: str, *, also: dict[str, object] | None = None, **options: Any) -> Any:
+def bound(
+    widget: Callable[..., Any], label: str, field: str, *, also: dict[str, object] | None = None, **options: Any
+) -> Any:
     """A widget that is a field of the view. `also` are fields that change with it."""
     key = f"control-{field}"
     st.session_state[key] = getattr(session.settings(), field)
@@ -249,8 +251,7 @@ def pick_mask(model: session.Chosen) -> masks.Mask:
 
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     left.segmented_control("Mask to try", menu, key="control-mask", on_change=written)
-    parameters = {name: value for name, value in vars(mask).items()}
-    for name, number in parameters.items():
+    for name, number in vars(mask).items():
         st.session_state["control-mask-number"] = number
 
         def numbered() -> None:

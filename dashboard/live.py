@@ -35,7 +35,7 @@ def panel() -> None:
 def _watch(name: str) -> None:
     run = Run(session.ROOT / name)
     state, metrics = run.state, run.metrics()
-    if not state.live and not st.session_state.get("taken_over") == name:
+    if not state.live and st.session_state.get("taken_over") != name:
         # Its last step is on disk: choose it, let the timer go, and give the sidebar its Train button back.
         st.session_state.taken_over = name
         if run.snapshots() and state.status in ("finished", "stopped"):

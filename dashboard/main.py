@@ -13,7 +13,9 @@ page = st.navigation(
         st.Page("app_pages/heads.py", title="Attention heads", icon=":material/grid_view:", url_path="heads"),
         st.Page("app_pages/masks.py", title="Mask effects", icon=":material/filter_alt:", url_path="masks"),
         st.Page("app_pages/positions.py", title="Positional encoding", icon=":material/waves:", url_path="positions"),
-        st.Page("app_pages/accuracy.py", title="Accuracy by position", icon=":material/bar_chart:", url_path="accuracy"),
+        st.Page(
+            "app_pages/accuracy.py", title="Accuracy by position", icon=":material/bar_chart:", url_path="accuracy"
+        ),
     ],
     position="top",
 )

@@ -166,7 +166,9 @@ class Chosen:
     def said(self, question: Question) -> np.ndarray:
         return _said(self.name, self.step, self.stamp, question.tobytes())
 
-    def sample(self, question: Question, *, own_words: bool = True, mask: Mask | None = None, pad: bool = False) -> Sample:
+    def sample(
+        self, question: Question, *, own_words: bool = True, mask: Mask | None = None, pad: bool = False
+    ) -> Sample:
         """One question, reading its own words or the right ones, under its own mask or another."""
         return _sample(self.name, self.step, self.stamp, question.tobytes(), own_words, mask, pad)
 

@@ -1,7 +1,7 @@
 """The look: two palettes, the fixed colour scales, and the Plotly template made from them.
 
 Colours tell apart without their hue as well: marks, dashes and hatching stand beside them. The categorical colours
-are Okabe and Ito's (2008), in an order that keeps neighbours apart.
+are after Okabe and Ito (2008): darker or lighter where theirs would fade into the background.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ LIGHT = Palette(
         "#d55e00",
         "#009e73",
         "#cc79a7",
-        "#56b4e9",
+        "#2a8bc4",
         "#a6761d",
         "#5b4ea3",
         "#666666",

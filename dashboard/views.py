@@ -12,7 +12,7 @@ from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import patterns as pattern_figures
 from dashboard.figures import training as training_figures
 from transformer.analysis import ceilings
-from transformer.analysis.heads import Head, working_attention
+from transformer.analysis.heads import Head
 from transformer.analysis.sample import Sample
 
 

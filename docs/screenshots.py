@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "browser"))
 
-from driving import browser, dashboard  # noqa: E402
+from driving import browser, dashboard
 
 OUT = Path(__file__).resolve().parent / "dashboard.png"
 

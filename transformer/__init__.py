@@ -41,7 +41,7 @@ _HOME = {
     "compiled_reverser": "compiled",
     "train": "training.loop",
 }
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = sorted(_HOME)
 __version__ = "0.1.0"
 
 

@@ -1,7 +1,7 @@
 """The command line: train, evaluate and list runs. `python -m transformer --help`.
 
 Its options are the fields of the config records, so it can do what the dashboard can. Bad input is one line on stderr
-and exit code 2.
+and exit code 2; a training that fails is one line and exit code 1.
 """
 
 from __future__ import annotations
@@ -12,29 +12,42 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter
 
 from transformer import __version__
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, new_folder
 
+
+def _at_its_word(command: App, names: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Take what was typed at its word: 2.5 layers are not rounded to 2, an empty name is not the folder one is in."""
+    for argument in arguments:
+        for token in argument.tokens:
+            if argument.hint in (int, int | None) and "." in token.value:
+                raise ConfigError(f"{argument.name} must be a whole number, not {token.value}")
+            if argument.hint is not bool and not token.value:
+                raise ConfigError(f"{argument.name} must not be empty")
+
+
 app = App(
     name="python -m transformer",
     help="Train a transformer from scratch, measure it, and list what has been trained.",
     version=__version__,
-    help_epilogue="A run is a folder; the dashboard opens what is trained here: `streamlit run dashboard/app.py`.",
+    config=_at_its_word,
+    help_epilogue="A run is a folder; the dashboard lists what is trained here: `streamlit run dashboard/app.py`.",
 )
 TASK, MODEL, TRAINING = Group("The task"), Group("The model"), Group("The training")
+DEFAULT, AUTO = RunConfig(), ModelConfig()
 
 
 @app.command
 def train(
     *,
     out: Path | None = None,
-    task: Annotated[TaskConfig, Parameter(name="*", group=TASK)] = TaskConfig(),
+    task: Annotated[TaskConfig, Parameter(name="*", group=TASK)] = DEFAULT.task,
     model: Annotated[ModelConfig, Parameter(name="*", group=MODEL)] = ModelConfig(),
-    training: Annotated[TrainingConfig, Parameter(name="*", group=TRAINING)] = TrainingConfig(),
-) -> None:
+    training: Annotated[TrainingConfig, Parameter(name="*", group=TRAINING)] = DEFAULT.training,
+) -> int:
     """Train a model until it is solved, into a run folder.
 
     Example: `python -m transformer train --task reverse --length 16 --positions sinusoidal --seed 3`
@@ -52,24 +65,37 @@ def train(
     import torch
 
     from transformer.training.device import describe_device, resolve_device
+    from transformer.training.loop import TrainingError
     from transformer.training.recording import details, record
 
     device = resolve_device(training.device)
     if device.type == "cpu":
         torch.set_num_threads(1)
     run = Run.create(out or new_folder(DEFAULT_ROOT, config), config, **details(device))
-    columns = (TextColumn("step {task.completed:>5.0f}"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (
+        TextColumn("step {task.completed:>5.0f}"),
+        BarColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+    )
     console = Console(stderr=True)
     console.print(f"training on {describe_device(device)} into {run.folder}", highlight=False)
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("loss …", total=training.max_steps)
-        accuracy = math.nan
-        for step in record(run):
-            if step.accuracy is not None:
-                accuracy = float(step.accuracy[len(step.accuracy) // 2 :].mean())
-            progress.update(bar, completed=step.step, description=f"loss {step.loss:.3f}, second half {accuracy:.3f}")
+    try:
+        with Progress(*columns, console=console) as progress:
+            bar = progress.add_task("loss …", total=training.max_steps)
+            accuracy = math.nan
+            for step in record(run):
+                if step.accuracy is not None:
+                    accuracy = float(step.accuracy[len(step.accuracy) // 2 :].mean())
+                progress.update(
+                    bar, completed=step.step, description=f"loss {step.loss:.3f}, second half {accuracy:.3f}"
+                )
+    except TrainingError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     evaluation = run.evaluation or {}
     print(f"{run.state.reason}\n{evaluation.get('verdict', '')}")
+    return 0
 
 
 @app.command
@@ -138,17 +164,16 @@ def list_(root: Path = DEFAULT_ROOT) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; the exit code: 0, 2 for bad input, 130 when interrupted."""
+    """Run the command line; the exit code: 0, 1 when a training fails, 2 for bad input, 130 when interrupted."""
     try:
-        app(arguments, exit_on_error=False, print_error=False)
-    except (CycloptsError, ValueError) as error:
+        return app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0
+    except (CycloptsError, ValueError, OSError) as error:
         # ConfigError, RunError and CheckpointError are ValueErrors whose message is one sentence.
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
-    return 0
 
 
 if __name__ == "__main__":

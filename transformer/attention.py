@@ -82,9 +82,7 @@ class MultiHeadAttention(nn.Module):
         z, _ = scaled_dot_product_attention(query, key, value, mask, bias=bias, trace=trace)
         return trace("out", self.out(self._merge(z)))
 
-    def contributions(
-        self, z: Float[Tensor, "batch head query d_head"]
-    ) -> Float[Tensor, "batch head query d_model"]:
+    def contributions(self, z: Float[Tensor, "batch head query d_head"]) -> Float[Tensor, "batch head query d_model"]:
         """What each head writes into the residual stream. Their sum, plus the output bias, is the output."""
         weight = self.out.weight.view(-1, self.n_heads, self.d_head)
         return torch.einsum("bhqd,mhd->bhqm", z, weight)

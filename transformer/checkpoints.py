@@ -68,7 +68,9 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Transfor
             metadata = file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path.name} is not a whole safetensors file: it is truncated or something else") from error
+        raise CheckpointError(
+            f"{path.name} is not a whole safetensors file: it is truncated or something else"
+        ) from error
     if metadata.get("format") != FORMAT:
         found = metadata.get("format")
         raise CheckpointError(

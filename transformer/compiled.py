@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import torch
 
+from transformer.blocks import Block
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import Transformer, build
 
@@ -40,7 +41,9 @@ def compiled_reverser(length: int = 8, symbols: int = 10) -> Transformer:
     model.embedding.weight[:, token] = torch.eye(task.d_vocab)
     model.positions.get_parameter("table")[:, place] = torch.eye(task.n_ctx)
 
-    head = model.decoder[0].self_attention  # type: ignore[union-attr]
+    block = model.decoder[0]
+    assert isinstance(block, Block)
+    head = block.self_attention
     scale = SHARPNESS * config.model.d_model**0.5
     for query in range(length, 2 * length):
         mirror = 2 * length - 1 - query

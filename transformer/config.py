@@ -34,7 +34,7 @@ def _require(condition: bool, sentence: str) -> None:
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:
-    _require(low <= value <= high, f"{name} must be between {low:g} and {high:g}, not {value:g}")
+    _require(low <= value <= high, f"{name} must be between {low:.10g} and {high:.10g}, not {value:.10g}")
 
 
 def _check_types(record: TaskConfig | ModelConfig | TrainingConfig) -> None:
@@ -178,7 +178,9 @@ class TrainingConfig:
         _within("seed", self.seed, 0, 2**31 - 1)
         _within("max_steps", self.max_steps, 1, 10_000_000)
         _within("batch_size", self.batch_size, 1, 65_536)
-        _require(0 < self.learning_rate <= 10, f"learning_rate must be above 0 and at most 10, not {self.learning_rate:g}")
+        _require(
+            0 < self.learning_rate <= 10, f"learning_rate must be above 0 and at most 10, not {self.learning_rate:g}"
+        )
         _within("warmup_steps", self.warmup_steps, 0, 10_000_000)
         _within("weight_decay", self.weight_decay, 0, 10)
         _require(self.clip >= 0, f"clip must be 0 (off) or more, not {self.clip:g}")

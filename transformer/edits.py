@@ -45,7 +45,8 @@ class OverrideMask(Edit):
     @classmethod
     def of(cls, visible: Bool[np.ndarray, "query key"], site: str = "*.self_attention.mask") -> OverrideMask:
         """An override from a written-out mask; `True` = may see."""
-        return cls(site, *visible.shape, np.packbits(visible).tobytes())
+        n_query, n_key = visible.shape
+        return cls(site, n_query, n_key, np.packbits(visible).tobytes())
 
     @property
     def visible(self) -> Bool[np.ndarray, "query key"]:

@@ -25,6 +25,9 @@ class Transformer(nn.Module):
     The last token of the vocabulary is padding: no query ever sees it. `n_ctx` bounds the tokens, and the source.
     """
 
+    visible: Bool[Tensor, "query key"]
+    """The mask of the predicting stack, written out for n_ctx positions."""
+
     def __init__(self, config: ModelConfig, *, d_vocab: int, n_ctx: int) -> None:
         super().__init__()
         if config.architecture == "auto" or config.mask == "auto":
@@ -75,7 +78,7 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def greedy(self, source: Int[Tensor, "batch source"], start: int) -> Int[Tensor, "batch source"]:
-        """Let an encoder-decoder speak by itself: from `start`, always the likeliest token, as many as the source has."""
+        """Let an encoder-decoder speak by itself: from `start`, always the likeliest token, as long as the source."""
         tokens = torch.full_like(source[:, :1], start)
         for _ in range(source.shape[1]):
             said = self(tokens, source)[:, -1:].argmax(dim=-1)
@@ -83,18 +86,14 @@ class Transformer(nn.Module):
         return tokens[:, 1:]
 
     @torch.no_grad()
-    def continue_greedily(
-        self, tokens: Int[Tensor, "batch position"], n_more: int
-    ) -> Int[Tensor, "batch more"]:
+    def continue_greedily(self, tokens: Int[Tensor, "batch position"], n_more: int) -> Int[Tensor, "batch more"]:
         """Let a decoder speak by itself: always the likeliest next token, `n_more` times."""
         prompt = tokens.shape[1]
         for _ in range(n_more):
             tokens = torch.cat([tokens, self(tokens)[:, -1:].argmax(dim=-1)], dim=1)
         return tokens[:, prompt:]
 
-    def _embed(
-        self, tokens: Int[Tensor, "batch position"], trace: Trace
-    ) -> Float[Tensor, "batch position d_model"]:
+    def _embed(self, tokens: Int[Tensor, "batch position"], trace: Trace) -> Float[Tensor, "batch position d_model"]:
         """Token embeddings, scaled by sqrt(d_model) (section 3.4), plus what the encoding adds (section 3.5)."""
         embedded = self.embedding(tokens)
         if self.config.scale_embeddings:

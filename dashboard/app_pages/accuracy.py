@@ -45,6 +45,6 @@ with right:
         }
     )
     number = st.column_config.NumberColumn(format="%.3f")
-    columns = {name: number for name in ("accuracy", "low", "high", "ceiling")}
+    columns = dict.fromkeys(("accuracy", "low", "high", "ceiling"), number)
     st.dataframe(frame, hide_index=True, column_config=columns, height=320)
 show_code(analysis.accuracy_by_position, analysis.wilson, ceilings.ceiling)

@@ -24,6 +24,7 @@ st.title(
     anchor=False,
 )
 
+shown = f"mean over {survey.sequences} sequences" if mean else "this input"
 left, right = st.columns([1.85, 1], gap="medium")
 with left:
     bound(
@@ -45,7 +46,7 @@ with right:
         values=survey.patterns[head.site][head.index] if mean else None,
     )
     st.caption(
-        f"{head.kind[0].upper()}{head.kind[1:]}, {'mean over ' + str(survey.sequences) + ' sequences' if mean else 'this input'}. "
+        f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. "
         f"Outlined: where the answer stands. Grey and hatched: forbidden by the mask. {orientation()}"
     )
 show_code(scaled_dot_product_attention, masked_softmax)

@@ -13,7 +13,7 @@ from dashboard.figures.tokens import Token, token_strip
 from dashboard.prose import orientation, show_code
 from transformer import masks
 from transformer.analysis import ceilings
-from transformer.analysis.sample import Attention
+from transformer.analysis.sample import Attention, Sample
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -30,19 +30,14 @@ after = model.sample(question, own_words=False, pad=pad, mask=mask)
 stack = "encoder" if model.config.model.architecture == "encoder" else "decoder"
 heads = [head for head in heads_of(before.attentions) if head.site.startswith(stack) and "self" in head.site]
 survey = model.survey()
-named = session.settings().head
-head = next((h for h in heads if str(h) == named), None)
-if head is None:
-    best = focused(heads_of(before.attentions), survey)
-    head = best if best in heads else heads[0]
+focus = focused(heads_of(before.attentions), survey)
+head = focus if focus in heads else heads[0]
 
 sequences = session.settings().sequences
 length = len(question) if len(question) in task.lengths else task.length
 measured_before, measured_after = model.accuracy(sequences, length=length), model.accuracy(sequences, mask, length)
 ceiling = ceilings.ceiling(model.config, length, mask).accuracy
-first, second = (
-    (measured_before.of(name), measured_after.of(name)) for name in ("first half", "second half")
-)
+first, second = ((measured_before.of(name), measured_after.of(name)) for name in ("first half", "second half"))
 
 
 def headline() -> str:
@@ -68,16 +63,21 @@ def row(words: str, attention: Attention, key: str) -> None:
     with columns[0]:
         st.markdown(f"**{words}** · scores")
         figure = patterns.scores_heatmap(scores, attention.mask, *labels, link=LINK, palette=palette())
-        plot(figure, key=f"{key}-scores", alt=f"Scores of head {head.short}, {words}.", height=340)
+        plot(figure, key=f"{key}-scores", alt=f"Scores of head {head.short}, {words}.", height=310)
     with columns[1]:
         st.markdown("mask")
         seen = int(attention.mask.sum())
         figure = patterns.mask_heatmap(attention.mask, *labels, link=LINK, palette=palette())
-        plot(figure, key=f"{key}-mask", alt=f"Mask {words}: {seen} of {attention.mask.size} cells may be seen.", height=340)
+        plot(
+            figure,
+            key=f"{key}-mask",
+            alt=f"Mask {words}: {seen} of {attention.mask.size} cells may be seen.",
+            height=310,
+        )
     with columns[2]:
         st.markdown("pattern")
         figure = patterns.pattern_heatmap(pattern, attention.mask, *labels, link=LINK, palette=palette())
-        plot(figure, key=f"{key}-pattern", alt=f"Pattern of head {head.short}, {words}.", height=340)
+        plot(figure, key=f"{key}-pattern", alt=f"Pattern of head {head.short}, {words}.", height=310)
 
 
 picker, note = st.columns([1, 4], vertical_alignment="bottom")
@@ -86,7 +86,7 @@ picker.selectbox(
     "Head",
     heads,
     key="control-mask-head",
-    format_func=lambda h: f"{h.short} · {h.kind}",
+    format_func=lambda h: f"head {h.short}",
     on_change=lambda: session.update(head=str(st.session_state["control-mask-head"])),
 )
 note.caption(orientation() + " Grey and hatched: forbidden, which is not the same as zero.")
@@ -100,11 +100,16 @@ if blind:
 st.subheader("What is said", anchor=False)
 
 
-def strip(sample) -> list[Token]:
+def strip(seen: Sample) -> list[Token]:
+    """What is said at each token: right, wrong, or not to be known. Padding is left out."""
     tokens = []
-    for said, target, answer in zip(sample.predicted, sample.targets, sample.is_answer, strict=True):
-        verdict = "open" if not answer else "right" if said == target else "wrong"
-        tokens.append(Token("PAD" if target == "PAD" else said, "open" if target == "PAD" else verdict, target))
+    for said, target, answer in zip(seen.predicted, seen.targets, seen.is_answer, strict=True):
+        if target == "PAD":
+            continue
+        if not answer:
+            tokens.append(Token(said, "open"))
+        else:
+            tokens.append(Token(said, "right" if said == target else "wrong", target))
     return tokens
 
 

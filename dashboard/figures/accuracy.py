@@ -8,10 +8,15 @@ from itertools import groupby
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.token_axis import safe
 from dashboard.theme import LIGHT, Palette, template
 
 MOST_VALUES = 20
 """More bars than this, and the numbers above them would touch."""
+MOST_FULL_VALUES = 10
+"""More bars than this, and the numbers lose a figure: .10 and 1.0 in place of 0.10 and 1.00."""
+LINE_OF_TEXT = 0.09
+"""The height of a number above a bar, as a share of the axis."""
 
 
 def accuracy_by_position_bars(
@@ -30,39 +35,38 @@ def accuracy_by_position_bars(
 ) -> go.Figure:
     """All arrays float [target]. `low` and `high` bound the 95 % interval; nan where nothing is measured yet.
 
-    The ceiling is a wide, open bar behind the measured one. `leaks`, bool [target], are the positions that are right
-    more often than they can honestly be: their bars are hatched.
+    The ceiling is a wide, open bar with a thick rim behind the measured one: look for bars that do not fill it.
+    `leaks`, bool [target], are the positions that are right more often than they can honestly be: their bars are
+    hatched and their numbers carry a ✗.
     """
     places = np.arange(len(labels))
+    leaks = np.zeros(len(labels), dtype=bool) if leaks is None else leaks
+    names = [safe(label) for label in labels]
     figure = go.Figure()
-    figure.add_bar(
-        x=places,
-        y=ceiling.astype(np.float32),
-        width=0.9,
-        marker={"color": palette.surface, "line": {"color": palette.muted, "width": 1}},
-        hoverinfo="skip",
-        name="ceiling",
-    )
+    _ceiling(figure, places, ceiling, palette)
+    offset, width = (0.19, 0.34) if before is not None else (0.0, 0.62)
     if before is not None:
         figure.add_bar(
-            x=places - 0.19,
+            x=places - offset,
             y=before.astype(np.float32),
-            width=0.34,
-            marker={"color": palette.before},
-            text=[f"position {i + 1} ({labels[i]}): {before[i]:.3f} before" for i in places],
-            textposition="none",
-            hovertemplate="%{text}<extra></extra>",
+            width=width,
+            marker={"color": palette.surface, "line": {"color": palette.muted, "width": 1.5}},
+            hovertext=[f"position {i + 1} ({names[i]}): {before[i]:.3f} right before" for i in places],
+            hovertemplate="%{hovertext}<extra></extra>",
             name="before",
         )
-    offset, width = (0.19, 0.34) if before is not None else (0.0, 0.62)
-    hatched = np.zeros(len(labels), dtype=bool) if leaks is None else leaks
     figure.add_bar(
         x=places + offset,
         y=accuracy.astype(np.float32),
         width=width,
         marker={
-            "color": palette.measured,
-            "pattern": {"shape": ["x" if leak else "" for leak in hatched], "fgcolor": palette.wrong, "size": 6},
+            "color": [palette.wrong if leak else palette.measured for leak in leaks],
+            "pattern": {
+                "shape": ["x" if leak else "" for leak in leaks],
+                "fillmode": "overlay",
+                "fgcolor": palette.background,
+                "size": 7,
+            },
         },
         error_y={
             "array": np.maximum(high - accuracy, 0).astype(np.float32),
@@ -72,61 +76,136 @@ def accuracy_by_position_bars(
             "width": 3,
             "visible": sequences is not None,
         },
-        text=[_sentence(i, labels, accuracy, low, high, ceiling, chance, sequences) for i in places],
-        textposition="none",
-        hovertemplate="%{text}<extra></extra>",
+        hovertext=[_sentence(i, names, accuracy, low, high, ceiling, chance, sequences) for i in places],
+        hovertemplate="%{hovertext}<extra></extra>",
         name="after" if before is not None else "measured",
     )
     if len(labels) <= MOST_VALUES and before is None:
-        _values(figure, places, accuracy, high, palette)
+        _values(figure, places, accuracy, high, ceiling, chance, leaks, palette)
     figure.add_hline(y=chance, line={"color": palette.chance, "width": 2, "dash": "dot"})
+    _name_levels(figure, float(ceiling[-1]), chance, palette)
+    if groups is not None:
+        _name_groups(figure, groups, palette)
+    _lay_out(figure, names, palette)
+    figure.update_layout(
+        showlegend=before is not None,
+        legend={"y": 1.0, "yanchor": "bottom", "entrywidth": 0, "x": 0.5, "xanchor": "center", "font": {"size": 14}},
+        margin={"t": 22 if groups is not None else 6, "r": 58},
+    )
+    if before is not None and groups is not None:
+        figure.update_layout(legend={"y": 1.0, "yref": "container", "yanchor": "top"}, margin={"t": 48})
+    return figure
+
+
+def _lay_out(figure: go.Figure, names: Sequence[str], palette: Palette) -> None:
+    """The axes: one tick a position while there is room, and a fixed height from 0 to a little over 1."""
+    step = -(-len(names) // 20)
+    shown = list(range(0, len(names), step))
     figure.update_layout(
         template=template(palette),
         barmode="overlay",
         bargap=0,
         xaxis={
             "tickmode": "array",
-            "tickvals": _sparse(places),
-            "ticktext": [labels[i] for i in _sparse(places)],
-            "tickangle": 0,
+            "tickvals": shown,
+            "ticktext": [names[i] for i in shown],
+            "tickangle": 0 if step == 1 else None,
+            "tickfont": {"size": 14 if len(names) <= 10 else 13 if step == 1 else 12},
             "showgrid": False,
-            "range": [-0.6, len(labels) - 0.4],
+            "range": [-0.55, len(names) - 0.45],
             "title": {"text": "target"},
         },
-        yaxis={"range": [0, 1.13], "tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "accuracy"}},
-        legend={"y": 1.12 if groups else 1.02, "traceorder": "normal"},
-        margin={"t": 30},
+        yaxis={"range": [0, 1.1], "tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "accuracy"}},
     )
+
+
+def _ceiling(figure: go.Figure, places: np.ndarray, ceiling: np.ndarray, palette: Palette) -> None:
+    """What is possible at each position: a pale column up to a thick rim."""
+    figure.add_bar(
+        x=places,
+        y=ceiling.astype(np.float32),
+        width=0.9 if len(places) <= MOST_VALUES else 1.0,
+        marker={
+            "color": palette.surface,
+            "line": {"color": palette.grid, "width": 1 if len(places) <= MOST_VALUES else 0},
+        },
+        hoverinfo="skip",
+        showlegend=False,
+        name="ceiling",
+    )
+    half = 0.45 if len(places) <= MOST_VALUES else 0.5
+    none = np.full(len(places), np.nan)
     figure.add_scatter(
-        x=[None],
-        y=[None],
+        x=np.stack([places - half, places + half, none], axis=1).ravel().astype(np.float32),
+        y=np.stack([ceiling, ceiling, none], axis=1).ravel().astype(np.float32),
         mode="lines",
-        line={"color": palette.chance, "width": 2, "dash": "dot"},
-        name=f"chance {chance:.2f}",
+        line={"color": palette.ceiling, "width": 2.5},
+        hoverinfo="skip",
+        showlegend=False,
+        cliponaxis=False,
+        name="rim",
     )
-    if groups is not None:
-        _name_groups(figure, groups, palette)
-    return figure
 
 
 def _values(
-    figure: go.Figure, places: np.ndarray, accuracy: np.ndarray, high: np.ndarray, palette: Palette
+    figure: go.Figure,
+    places: np.ndarray,
+    accuracy: np.ndarray,
+    high: np.ndarray,
+    ceiling: np.ndarray,
+    chance: float,
+    leaks: np.ndarray,
+    palette: Palette,
 ) -> None:
-    """The numbers, above the bars and their intervals."""
+    """The numbers, above the bars and their intervals, and above a line that would run through them."""
     shown = np.isfinite(accuracy)
-    top = np.where(np.isfinite(high), np.maximum(high, accuracy), accuracy)
+    top = np.fmax(high, accuracy)
+    for level in (np.full(len(places), chance), ceiling):
+        top = np.where((top < level) & (top > level - LINE_OF_TEXT), level, top)
+    full = len(places) <= MOST_FULL_VALUES
     figure.add_scatter(
         x=places[shown],
-        y=top[shown].astype(np.float32),
+        y=(top[shown] + 0.01).astype(np.float32),
         mode="text",
-        text=[f"{value:.2f}" for value in accuracy[shown]],
+        text=[
+            f"<b>✗ {_short(value, full)}</b>" if leak else _short(value, full)
+            for value, leak in zip(accuracy[shown], leaks[shown], strict=True)
+        ],
         textposition="top center",
-        textfont={"size": 12 if len(places) > 12 else 14, "color": palette.text},
+        textfont={
+            "size": 14 if full else 13,
+            "color": [palette.wrong if leak else palette.text for leak in leaks[shown]],
+        },
         hoverinfo="skip",
         showlegend=False,
         cliponaxis=False,
         name="values",
     )
+
+
+def _short(value: float, full: bool) -> str:
+    text = f"{value:.2f}"
+    return text if full else "1.0" if text == "1.00" else text[1:]
+
+
+def _name_levels(figure: go.Figure, ceiling: float, chance: float, palette: Palette) -> None:
+    """Chance and the ceiling, named at the right end of their lines, outside the plot: nothing else is there."""
+    texts = [(chance, f"chance<br>{chance:.2f}", palette.chance)]
+    if abs(ceiling - chance) >= 3 * LINE_OF_TEXT:
+        texts.append((ceiling, "ceiling", palette.ceiling))
+    for y, text, colour in texts:
+        figure.add_annotation(
+            x=1.0,
+            xref="paper",
+            xanchor="left",
+            xshift=3,
+            y=y,
+            yanchor="middle",
+            text=text,
+            align="left",
+            showarrow=False,
+            font={"size": 14, "color": colour},
+        )
 
 
 def _name_groups(figure: go.Figure, groups: Sequence[str], palette: Palette) -> None:
@@ -135,28 +214,23 @@ def _name_groups(figure: go.Figure, groups: Sequence[str], palette: Palette) -> 
     for name, members in groupby(groups):
         count = len(list(members))
         if start:
-            figure.add_vline(x=start - 0.5, line={"color": palette.muted, "width": 1, "dash": "dash"})
+            figure.add_vline(x=start - 0.5, line={"color": palette.muted, "width": 1, "dash": "dash"}, layer="below")
         if count > 1 or len(groups) == 1:
             figure.add_annotation(
                 x=start + (count - 1) / 2,
-                y=1.02,
+                y=1.0,
                 yref="paper",
                 yanchor="bottom",
-                text=name,
+                text=safe(name),
                 showarrow=False,
-                font={"size": 13, "color": palette.muted},
+                font={"size": 14, "color": palette.muted},
             )
         start += count
 
 
-def _sparse(places: np.ndarray) -> list[int]:
-    """At most some thirty tick labels."""
-    return [int(i) for i in places[:: -(-len(places) // 32)]]
-
-
 def _sentence(
     i: int,
-    labels: Sequence[str],
+    names: Sequence[str],
     accuracy: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
@@ -166,6 +240,6 @@ def _sentence(
 ) -> str:
     within = f" in {sequences:,} sequences, 95 % interval {low[i]:.3f} to {high[i]:.3f}" if sequences else ""
     return (
-        f"position {i + 1} ({labels[i]}): {accuracy[i]:.3f} right{within}<br>"
+        f"position {i + 1} ({names[i]}): {accuracy[i]:.3f} right{within}<br>"
         f"ceiling {ceiling[i]:.2f}, chance {chance:.2f}"
     )

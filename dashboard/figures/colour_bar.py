@@ -1,4 +1,4 @@
-"""One slim colour bar for every matrix: a line above it, with its two ends named, so that the matrix keeps its place."""
+"""One slim colour bar for every matrix: a line above it, its two ends named, so that the matrix keeps its place."""
 
 from __future__ import annotations
 

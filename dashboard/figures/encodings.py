@@ -7,58 +7,43 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.token_axis import safe
 from dashboard.theme import LIGHT, Palette, colour_scale, template
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
+MOST_MARKERS = 24
+"""More positions than this, and markers would hide their line."""
 
 
-def encoding_heatmap(table: np.ndarray, *, title_x: str = "dimension", palette: Palette = LIGHT) -> go.Figure:
-    """The encoding, float [position, dimension], on a diverging scale centred on 0."""
+def encoding_heatmap(
+    table: np.ndarray, *, title_x: str = "dimension", signed: bool = True, palette: Palette = LIGHT
+) -> go.Figure:
+    """The encoding, float [position, dimension]: a row is what is added to a token there.
+
+    On the diverging scale centred on 0; without `signed`, on the sequential one from 0 to the largest value. Look at
+    how fast the columns change from row to row.
+    """
     positions, dimensions = table.shape
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=table.astype(np.float32),
-        x0=0,
-        dx=1,
-        y0=1,
-        dy=1,
-        **_signed(table, palette),
-        hovertemplate="position %{y}, column %{x}: %{z:.3f}<extra></extra>",
-    )
-    figure.update_layout(
-        template=template(palette),
-        xaxis={"title": {"text": title_x}, "range": [-0.5, dimensions - 0.5], "showgrid": False, **_ticks(dimensions)},
-        yaxis={"title": {"text": "position"}, "range": [positions + 0.5, 0.5], "showgrid": False, **_ticks(positions)},
-    )
-    return figure
+    return _table(
+        table,
+        (np.arange(1, positions + 1), np.arange(dimensions)),
+        f"position %{{y}}, {safe(title_x.split(' ')[0])} %{{x}}: %{{z:.3f}}",
+        signed=signed,
+        palette=palette,
+    ).update_layout(xaxis={"title": {"text": safe(title_x)}})
 
 
 def similarity_heatmap(similarity: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
-    """Inner products of positions, float [position, position]."""
-    n = len(similarity)
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=similarity.astype(np.float32),
-        x0=1,
-        dx=1,
-        y0=1,
-        dy=1,
-        **_signed(similarity, palette),
-        hovertemplate="position %{y} and position %{x}: %{z:.2f}<extra></extra>",
+    """Inner products of positions, float [position, position]: the narrower the ridge, the easier to tell apart."""
+    places = np.arange(1, len(similarity) + 1)
+    figure = _table(
+        similarity, (places, places), "position %{y} and position %{x}: %{z:.1f}", signed=True, palette=palette
     )
-    figure.update_layout(
-        template=template(palette),
-        xaxis={"title": {"text": "position"}, "range": [0.5, n + 0.5], "showgrid": False, "constrain": "domain", **_ticks(n)},
-        yaxis={
-            "title": {"text": "position"},
-            "range": [n + 0.5, 0.5],
-            "showgrid": False,
-            "scaleanchor": "x",
-            "constrain": "domain",
-            **_ticks(n),
-        },
+    return figure.update_layout(
+        xaxis={"title": {"text": "position"}, "constrain": "domain"},
+        yaxis={"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"},
     )
-    return figure
 
 
 def encoding_waves(
@@ -71,29 +56,60 @@ def encoding_waves(
         figure.add_scatter(
             x=places,
             y=table[:, dimension].astype(np.float32),
-            mode="lines+markers",
-            line={"width": 2.5, "dash": DASHES[i % len(DASHES)], "color": palette.categorical[i % 10]},
-            marker={"size": 6, "symbol": i % 8},
-            name=name,
-            hovertemplate=f"{name} at position %{{x}}: %{{y:.3f}}<extra></extra>",
+            mode="lines+markers" if len(places) <= MOST_MARKERS else "lines",
+            line={
+                "width": 2.5,
+                "dash": DASHES[i % len(DASHES)],
+                "color": palette.categorical[i % len(palette.categorical)],
+            },
+            marker={"size": 7, "symbol": i % 8},
+            name=safe(name),
+            hovertemplate=f"{safe(name)} at position %{{x}}: %{{y:.3f}}<extra></extra>",
         )
     figure.update_layout(
         template=template(palette),
         showlegend=True,
-        xaxis={"title": {"text": "position"}, **_ticks(len(table))},
-        yaxis={"title": {"text": "value"}},
+        legend={"entrywidth": 0, "font": {"size": 14}},
+        xaxis={"title": {"text": "position"}, "range": [0.5, len(table) + 0.5], **_ticks(len(table))},
+        yaxis={"title": {"text": "value"}, "nticks": 6},
     )
     return figure
 
 
-def _signed(values: np.ndarray, palette: Palette) -> dict[str, object]:
-    limit = float(np.abs(values).max()) or 1.0
-    return {
-        "zmin": -limit,
-        "zmax": limit,
-        "colorscale": colour_scale(palette.signed),
-        "colorbar": {"thickness": 10, "outlinewidth": 0, "tickfont": {"size": 13}, "nticks": 5, "xpad": 4},
-    }
+def _table(
+    values: np.ndarray, places: tuple[np.ndarray, np.ndarray], sentence: str, *, signed: bool, palette: Palette
+) -> go.Figure:
+    """A matrix of numbers with positions downwards, from 1, and a scale that reaches its largest value."""
+    rows, columns = places
+    high = float(np.abs(values).max(initial=0.0)) or 1.0
+    low = -high if signed else 0.0
+    figure = go.Figure()
+    figure.add_heatmap(
+        z=values.astype(np.float32),
+        x0=int(columns[0]),
+        dx=1,
+        y0=int(rows[0]),
+        dy=1,
+        zmin=low,
+        zmax=high,
+        colorscale=colour_scale(palette.signed if signed else palette.scale),
+        colorbar=slim_bar(),
+        hovertemplate=f"{sentence}<extra></extra>",
+        name="values",
+    )
+    figure.update_layout(
+        template=template(palette),
+        xaxis={"range": [columns[0] - 0.5, columns[-1] + 0.5], "showgrid": False, **_ticks(len(columns))},
+        yaxis={
+            "title": {"text": "position"},
+            "range": [rows[-1] + 0.5, rows[0] - 0.5],
+            "showgrid": False,
+            **_ticks(len(rows)),
+        },
+        margin={"t": ROOM},
+    )
+    name_ends(figure, low, high, palette)
+    return figure
 
 
 def _ticks(n: int) -> dict[str, object]:

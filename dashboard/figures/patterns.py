@@ -12,7 +12,7 @@ from dashboard.figures.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, colour_scale, template
 
 MOST_HATCHED = 128
-"""Beyond this length hatching lines would be thinner than a pixel; the grey alone stays."""
+"""Beyond this length a scattered mask would need too many lines; the grey alone stays."""
 MOST_SENTENCES = 128 * 128
 """Beyond this many cells a figure carries two numbers a cell in place of a sentence: it would weigh megabytes."""
 
@@ -203,9 +203,12 @@ def _hover(
 def _hatch(figure: go.Figure, forbidden: np.ndarray, palette: Palette) -> None:
     """Lines through the forbidden cells, falling to the right: along the diagonal, across the mirror image.
 
-    Neighbours on a diagonal share one line: a causal mask over n tokens needs n − 1 lines.
+    Neighbours on a diagonal share one line, and long sequences get every second or third line only: a line a pixel
+    would be a grey of another kind.
     """
-    padded = np.pad(forbidden, 1)
+    rows, columns = np.indices(forbidden.shape)
+    drawn = forbidden & ((columns - rows) % -(-max(forbidden.shape) // 24) == 0)
+    padded = np.pad(drawn, 1)
     first = np.argwhere(padded & ~np.roll(padded, 1, axis=(0, 1))) - 1
     last = np.argwhere(padded & ~np.roll(padded, -1, axis=(0, 1))) - 1
     # Sorted by diagonal, the starts and the ends of the lines come in the same order.

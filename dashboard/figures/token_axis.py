@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 MOST_LABELS = 40
 """More tokens than this, and only some of them get a label."""
@@ -25,12 +26,12 @@ def token_axis(title: str, labels: Sequence[str], *, upright: bool = True) -> di
         room = SMALL_PLOT / len(shown)
         if _touch(shown, room, size):
             # Lone long tokens among short ones go a line lower; many of them stand on end.
-            lowered = [len(text) > 1 for text in shown]
-            levels = [[text if low == level else "" for text, low in zip(shown, lowered, strict=True)] for level in (0, 1)]
-            if any(_touch(level, room, size) for level in levels):
+            upper = [text if len(text) == 1 else "" for text in shown]
+            lower = [text if len(text) > 1 else "" for text in shown]
+            if _touch(upper, room, size) or _touch(lower, room, size):
                 angle = -90
             else:
-                shown = [f"\n{text}" if low else text for text, low in zip(shown, lowered, strict=True)]
+                shown = [text if len(text) == 1 else f"\n{text}" for text in shown]
     return {
         "title": {"text": title},
         "tickmode": "array",
@@ -55,4 +56,4 @@ def _cut(text: str) -> str:
 def _touch(labels: Sequence[str], room: float, size: int) -> bool:
     """Whether two neighbours' labels would touch, `room` pixels apart."""
     placed = [(i * room, len(text) * size * DIGIT / 2) for i, text in enumerate(labels) if text]
-    return any(right - left < half + other for (left, half), (right, other) in zip(placed, placed[1:], strict=False))
+    return any(right - left < half + other for (left, half), (right, other) in pairwise(placed))

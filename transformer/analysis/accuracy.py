@@ -1,4 +1,4 @@
-"""Accuracy by position: how often each target is right, over many fresh sequences, with its uncertainty and a verdict."""
+"""Accuracy by position: how often each target is right over many fresh sequences, how sure that is, and a verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from transformer.observe import observe
 from transformer.tasks import Batch, Task
 
 EVALUATION_STREAM = 1
-"""Sequences for measuring come from another stream of the same seed than those for training (stream 0)."""
+"""Sequences for measuring come from another stream of a seed than those for training (0)."""
 CHUNK = 1024
 CAUTION = 4.0
 """Standard errors behind a verdict. With the usual 1.96, one honest mask in thirty was said to leak; with 4, few ever."""

@@ -33,9 +33,7 @@ def table_of(model: Transformer, name: str) -> Table:
     else:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            encoding = ENCODINGS[name](
-                n_ctx=model.n_ctx, d_model=model.config.d_model, n_heads=model.config.n_heads
-            )
+            encoding = ENCODINGS[name](n_ctx=model.n_ctx, d_model=model.config.d_model, n_heads=model.config.n_heads)
     values, columns = encoding.picture(model.n_ctx)
     note = ""
     if not own and any(True for _ in encoding.parameters()):

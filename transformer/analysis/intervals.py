@@ -16,4 +16,5 @@ def wilson(
     share = np.asarray(correct) / total
     centre = (share + z**2 / (2 * total)) / (1 + z**2 / total)
     half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
-    return np.asarray(np.clip(centre - half, 0, 1)), np.asarray(np.clip(centre + half, 0, 1))
+    # The share lies between them; rounding would leave it outside at 0 and at 1.
+    return np.asarray(np.clip(centre - half, 0, share)), np.asarray(np.clip(centre + half, share, 1))

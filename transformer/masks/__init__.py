@@ -52,7 +52,11 @@ class Mask(ABC):
         return ":".join([self.name, *values])
 
 
-MASKS: Registry[Mask] = Registry(Mask, __name__, str(Path(__file__).parent))
+MASKS: Registry[Mask] = Registry(
+    Mask,  # type: ignore[type-abstract]
+    __name__,
+    str(Path(__file__).parent),
+)
 
 
 def parse(text: str) -> Mask:

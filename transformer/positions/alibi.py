@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import torch
+from torch import Tensor
 
 from transformer.positions import PositionalEncoding
 
@@ -12,6 +13,7 @@ class ALiBi(PositionalEncoding):
 
     description: ClassVar[str] = "a penalty on the scores that grows with the distance, steeper in some heads"
     formula: ClassVar[str] = r"s_{qk} \leftarrow s_{qk} - m_h\,|q-k|,\quad m_h = 2^{-8(h+1)/H}"
+    table: Tensor
 
     def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)

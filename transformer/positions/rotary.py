@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import torch
+from torch import Tensor
 
 from transformer.positions import PositionalEncoding
 
@@ -11,7 +12,11 @@ class Rotary(PositionalEncoding):
     """Each pair of a head's dimensions is turned by position × frequency: scores depend on the distance only."""
 
     description: ClassVar[str] = "queries and keys turned by their position; scores see only distances"
-    formula: ClassVar[str] = r"q_p' = R(p\,\theta)\,q_p,\quad k_p' = R(p\,\theta)\,k_p,\quad \theta_i = 10000^{-2i/d_{head}}"
+    formula: ClassVar[str] = (
+        r"q_p' = R(p\,\theta)\,q_p,\ \ k_p' = R(p\,\theta)\,k_p,\quad \theta_i = 10000^{-2i/d_{head}}"
+    )
+    cos: Tensor
+    sin: Tensor
 
     def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = 10_000.0) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import torch
+from torch import Tensor
 
 from transformer.positions import PositionalEncoding
 
@@ -12,6 +13,7 @@ class Sinusoidal(PositionalEncoding):
 
     description: ClassVar[str] = "fixed waves, added to the embeddings; neighbours look alike"
     formula: ClassVar[str] = r"PE_{p,2i}=\sin\frac{p}{10000^{2i/d}},\quad PE_{p,2i+1}=\cos\frac{p}{10000^{2i/d}}"
+    table: Tensor
 
     def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = 10_000.0) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)

@@ -115,7 +115,7 @@ class Task(ABC):
         """Tokens in the longest sequence that the model reads."""
 
     def parse(self, text: str) -> Question:
-        """Read a typed question such as "3 1 4" or "314". Raises ValueError with a sentence that says what is allowed."""
+        """Read a typed question such as "3 1 4" or "314". Raises ValueError with a sentence for what cannot be used."""
         characters = [c for c in text.lower() if not c.isspace() and c not in ",;"]
         allowed = self.vocabulary[: self.symbols]
         wrong = next((c for c in characters if c not in allowed), None)
@@ -129,7 +129,7 @@ class Task(ABC):
     # --- data
 
     def batch(self, rng: np.random.Generator, size: int, length: int | None = None) -> Batch:
-        """`size` fresh sequences: symbols uniform and independent, lengths uniform over `lengths` unless one is given."""
+        """`size` fresh sequences: symbols uniform and independent, lengths uniform over `lengths` unless given."""
         if length is None and len(self.lengths) > 1:
             sizes = rng.integers(self.lengths.start, self.lengths.stop, size)
             return self.encode([rng.integers(0, self.symbols, n) for n in sizes])
@@ -193,7 +193,7 @@ class Task(ABC):
         return Ceiling(np.where(arrives, 1.0, self.chance), np.where(arrives, 0.0, self.chance_loss))
 
     def expected_keys(self, question: Question) -> Bool[np.ndarray, "query key"]:
-        """Where a head that does the task looks: for each target of the answer, the place of its symbol in the question.
+        """Where a head that does the task looks: for each target of the answer, its symbol's place in the question.
 
         Keys are the source where there is one, the tokens elsewhere.
         """
@@ -312,5 +312,8 @@ class Translation(Aligned):
         return np.concatenate([np.arange(length), [-1], self.answer(np.arange(length))[:-1]])
 
 
-TASKS: Registry[Task] = Registry(Task, __name__, str(Path(__file__).parent))
-
+TASKS: Registry[Task] = Registry(
+    Task,  # type: ignore[type-abstract]
+    __name__,
+    str(Path(__file__).parent),
+)

@@ -65,8 +65,8 @@ def train(model: Transformer, config: RunConfig) -> Iterator[Step]:
     """Take steps until the task is solved or `max_steps` is reached, yielding each one.
 
     AdamW, a linear warm-up, gradient clipping. Solved means: the accuracy over the answers that the mask lets be known
-    is at least `solved_at`, twice in a row on fresh sequences. The model is in training mode between steps and in evaluation mode
-    when the generator is done. Raises TrainingError when the loss is no longer a number.
+    is at least `solved_at`, twice in a row on fresh sequences. The model is in training mode between steps and in
+    evaluation mode when the generator is done. Raises TrainingError when the loss is no longer a number.
     """
     settings, task = config.training, config.build_task()
     device = next(model.parameters()).device

@@ -6,6 +6,7 @@ import json
 import platform
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -22,7 +23,7 @@ HEARTBEAT = 0.1
 EVALUATION_SEQUENCES = 4096
 
 
-def details(device: torch.device) -> dict[str, object]:
+def details(device: torch.device) -> dict[str, Any]:
     """What else a run's card says: on what it was trained, and with which versions."""
     return {
         "device": describe_device(device),
@@ -30,7 +31,7 @@ def details(device: torch.device) -> dict[str, object]:
     }
 
 
-def evaluate(model: Transformer, config: RunConfig, sequences: int = EVALUATION_SEQUENCES) -> dict[str, object]:
+def evaluate(model: Transformer, config: RunConfig, sequences: int = EVALUATION_SEQUENCES) -> dict[str, Any]:
     """What `evaluation.json` and the command line say of a model: accuracy by position, and the verdict."""
     task = config.build_task()
     accuracy = accuracy_by_position(model, task, sequences=sequences, seed=config.training.seed + 1)
@@ -98,8 +99,8 @@ def _snapshot(run: Run, model: Transformer, config: RunConfig, step: int) -> Non
     checkpoints.save(run.folder / "snapshots" / f"step-{step:06d}.safetensors", model, config)
 
 
-def _line(entry: Step) -> dict[str, object]:
-    line: dict[str, object] = {
+def _line(entry: Step) -> dict[str, Any]:
+    line: dict[str, Any] = {
         "step": entry.step,
         "loss": entry.loss,
         "learning_rate": entry.learning_rate,

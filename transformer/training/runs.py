@@ -1,11 +1,11 @@
 """A run is a folder, readable at every instant by anyone. No PyTorch here: listing runs costs nothing.
 
-    run.json              config, versions, device, when it was made
-    metrics.jsonl         a line a step, appended
-    snapshots/            step-000100.safetensors, each written whole or not at all
-    state.json            queued, running, finished, stopped or failed; the step, the reason, a heartbeat
-    evaluation.json       accuracy by position of the final model, measured once, with its verdict
-    stop                  present when somebody asked the training to stop
+run.json              config, versions, device, when it was made
+metrics.jsonl         a line a step, appended
+snapshots/            step-000100.safetensors, each written whole or not at all
+state.json            queued, running, finished, stopped or failed; the step, the reason, a heartbeat
+evaluation.json       accuracy by position of the final model, measured once, with its verdict
+stop                  present when somebody asked the training to stop
 """
 
 from __future__ import annotations
