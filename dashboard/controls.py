@@ -14,6 +14,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import session
+from dashboard.models import Model
 from dashboard.settings import LIMITS, MAX_TEXT
 from transformer import masks
 from transformer.config import POSITIONS, ConfigError
@@ -53,7 +54,12 @@ def bound_choice(
     return value
 
 
-def sidebar() -> session.Chosen:
+def sentence(text: str) -> str:
+    """Words, as a sentence: a capital first and a full stop."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def sidebar() -> Model:
     """Which model, which input, and what to train next. Returns the model."""
     with st.sidebar:
         model = _model_menu()
@@ -62,7 +68,7 @@ def sidebar() -> session.Chosen:
     return model
 
 
-def _model_menu() -> session.Chosen:
+def _model_menu() -> Model:
     menu = session.choices()
     model = session.chosen()
     key = "control-run"
@@ -91,35 +97,36 @@ def _model_menu() -> session.Chosen:
     return model
 
 
-def _input(model: session.Chosen) -> None:
+def _input(model: Model) -> None:
     task = model.task
     shown = " ".join(task.vocabulary[symbol] for symbol in session.question(model))
-    st.session_state["control-input"] = shown
+    error = st.session_state.pop("input_error", "")
+    # What was typed stays in the field as long as the error about it does.
+    st.session_state["control-input"] = st.session_state.pop("input_typed", shown) if error else shown
 
     def written() -> None:
         text = st.session_state["control-input"].strip()
         try:
             task.parse(text)
         except ValueError as error:
-            st.session_state.input_error = f"{str(error)[0].upper()}{str(error)[1:]}."
+            st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), text
+            session.touch()
             return
-        st.session_state.input_error = ""
         session.update(input=" ".join(text.lower().split()))
 
     def drawn() -> None:
-        st.session_state.input_error = ""
         session.update(input=" ".join(task.vocabulary[symbol] for symbol in session.draw(model)))
 
     st.text_input("Input", key="control-input", on_change=written, max_chars=MAX_TEXT)
     st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
-    if error := st.session_state.pop("input_error", ""):
+    if error:
         st.error(error, icon=":material/error:")
     else:
         symbols = ALPHABET[0] + " to " + task.vocabulary[task.symbols - 1]
         st.caption(f"1 to {task.length} symbols, {symbols}. {_length_note(model)}")
 
 
-def _length_note(model: session.Chosen) -> str:
+def _length_note(model: Model) -> str:
     length = len(session.question(model))
     if length not in model.task.lengths:
         lengths = model.task.lengths
@@ -136,7 +143,7 @@ def _training_panel() -> None:
         session.training_config()
         problem = ""
     except ConfigError as error:
-        problem = f"{str(error)[0].upper()}{str(error)[1:]}."
+        problem = sentence(str(error))
     st.subheader("Train another", divider="gray")
     if live and run is not None:
         st.button("Stop", on_click=run.request_stop, width="stretch", icon=":material/stop:", shortcut="Escape")
@@ -233,7 +240,7 @@ def device_line() -> str:
     return f"Trains on the {name}." if device.type == "cpu" else f"Trains on {name}."
 
 
-def pick_mask(model: session.Chosen) -> masks.Mask:
+def pick_mask(model: Model) -> masks.Mask:
     """The mask to try on a model: the menu, and its number where it has one."""
     default = "sliding-window:2"
     value = session.settings().mask or default

@@ -13,6 +13,7 @@ from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import training as training_figures
+from dashboard.models import ROOT
 from transformer.analysis.ceilings import ceiling, loss_floor
 from transformer.analysis.intervals import wilson
 from transformer.config import PROBE_SEQUENCES
@@ -33,7 +34,7 @@ def panel() -> None:
 
 
 def _watch(name: str) -> None:
-    run = Run(session.ROOT / name)
+    run = Run(ROOT / name)
     state, metrics = run.state, run.metrics()
     if not state.live and st.session_state.get("taken_over") != name:
         # Its last step is on disk: choose it, let the timer go, and give the sidebar its Train button back.

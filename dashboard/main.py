@@ -21,10 +21,16 @@ page = st.navigation(
 )
 st.html(theme.STYLE)
 session.begin(page.title)
-controls.sidebar()
-live.panel()
 notices = st.container()
-page.run()
-for sentence in session.notices():
-    notices.warning(sentence, icon=":material/link_off:")
-session.end()
+try:
+    controls.sidebar()
+    live.panel()
+    page.run()
+    session.end()
+except ValueError as error:
+    if not type(error).__module__.startswith("transformer"):
+        raise
+    # CheckpointError, RunError, ConfigError …: one sentence each, made to be read.
+    st.error(controls.sentence(str(error)), icon=":material/error:")
+for text in session.notices():
+    notices.warning(text, icon=":material/link_off:")

@@ -1,36 +1,23 @@
-"""The session: where the view is kept, and the only caches of the project, all bounded.
-
-"Model" everywhere means a run and a step of it. PyTorch is imported when a model is first looked into, not before.
-"""
+"""The session: where the view is kept, how it gets into the URL and back, and what it means."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
+from dashboard import models, warm
+from dashboard.models import ROOT, Choice, Model
 from dashboard.settings import Settings, from_query
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.masks import Mask
-from transformer.training.runs import DEFAULT_ROOT, Run, RunError, State, list_runs
+from transformer.training.runs import Run, RunError, new_folder
 
 if TYPE_CHECKING:
-    from transformer.analysis.accuracy import Accuracy
-    from transformer.analysis.heads import Survey
-    from transformer.analysis.sample import Sample
-    from transformer.model import Transformer
-    from transformer.tasks import Question, Task
+    from transformer.tasks import Question
 
-ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
 PI = "31415926535897932384626433832795"
 """Every model's own sample."""
-COMPILED = "compiled"
-FIRST = "reverse"
-"""The run that is shown when a link names none."""
 
 
 # --- the view
@@ -43,7 +30,7 @@ def begin(page: str) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
-    state.page = page
+    state.page, state.menu = page, models.menu()
     if "settings" not in state or (query and not touched and query != state.get("written")):
         state.settings, state.notices = from_query(query)
     state.write = touched or moved
@@ -88,193 +75,36 @@ def notice(sentence: str) -> None:
     st.session_state.setdefault("notices", []).append(sentence)
 
 
-# --- models
-
-
-@dataclass(frozen=True)
-class Choice:
-    """An entry of the model menu."""
-
-    name: str
-    config: RunConfig
-    state: State
-    accuracy: float | None
-    """Second half of the answer, as measured when it was trained."""
-    snapshots: tuple[int, ...]
-
-    def label(self) -> str:
-        """For the menu: the name, the step, and how often it is right."""
-        if self.name == COMPILED:
-            return "compiled by hand · exact"
-        accuracy = "" if self.accuracy is None else f" · {self.accuracy:.3f}"
-        return f"{self.name} · step {self.state.step}{accuracy}"
-
-    def description(self) -> str:
-        """For the line below: the task, the shape, the encoding, the mask."""
-        model, task = self.config.model, self.config.task
-        length = f"{task.min_length} to {task.length}" if task.min_length else str(task.length)
-        return (
-            f"{task.task}, length {length}, {task.symbols} symbols · {model.architecture}, {model.n_layers} × "
-            f"{model.n_heads} heads, d_model {model.d_model} · {model.positions} positions · mask {model.mask}"
-        )
+# --- the model
 
 
 def choices() -> dict[str, Choice]:
-    """The model menu: shipped runs, one's own, newest first, and the one compiled by hand. Read from the disk anew."""
-    found = {}
-    for run in list_runs(ROOT):
-        evaluation = run.evaluation or {}
-        steps = tuple(run.snapshots())
-        if steps:
-            found[run.name] = Choice(run.name, run.config, run.state, evaluation.get("second_half"), steps)
-    shipped = {name: found.pop(name) for name in (FIRST,) if name in found}
-    mine = dict(sorted(found.items(), key=lambda item: item[1].state.heartbeat, reverse=True))
-    return {**shipped, **mine, COMPILED: _compiled_choice()}
+    """The model menu, read from the disk once a rerun."""
+    found: dict[str, Choice] = st.session_state.menu
+    return found
 
 
-@st.cache_resource(show_spinner=False, max_entries=1)
-def _compiled_choice() -> Choice:
-    width = 2 * 12 + 2 * 8
-    model = ModelConfig(n_layers=1, n_heads=1, d_model=width, d_ff=0, norm="none", scale_embeddings=False)
-    return Choice(COMPILED, RunConfig(model=model), State("finished"), 1.0, (0,))
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The model of the view: everything a page asks of it, cached."""
-
-    name: str
-    step: int
-    config: RunConfig
-    stamp: float
-    """When its weights were written: a file replaced on disk is another model."""
-
-    @property
-    def task(self) -> Task:
-        return self.config.build_task()
-
-    @property
-    def run(self) -> Run | None:
-        return None if self.name == COMPILED else Run(ROOT / self.name)
-
-    def model(self) -> Transformer:
-        return _model(self.name, self.step, self.stamp)
-
-    def survey(self) -> Survey:
-        return _survey(self.name, self.step, self.stamp)
-
-    def said(self, question: Question) -> np.ndarray:
-        return _said(self.name, self.step, self.stamp, question.tobytes())
-
-    def sample(
-        self, question: Question, *, own_words: bool = True, mask: Mask | None = None, pad: bool = False
-    ) -> Sample:
-        """One question, reading its own words or the right ones, under its own mask or another."""
-        return _sample(self.name, self.step, self.stamp, question.tobytes(), own_words, mask, pad)
-
-    def accuracy(self, sequences: int, mask: Mask | None = None, length: int | None = None) -> Accuracy:
-        return _accuracy(self.name, self.step, self.stamp, sequences, mask, length or self.config.task.length)
-
-    def weights(self) -> str:
-        from transformer.checkpoints import weights_hash
-
-        return weights_hash(self.model())
-
-
-def chosen() -> Chosen:
+def chosen() -> Model:
     """The model that the view names; what it names in vain falls back, with a notice."""
     view, menu = settings(), choices()
-    name = view.run or next(iter(menu))
+    first = next(iter(menu))
+    name = view.run or first
     if name not in menu:
-        notice(f"There is no run “{name}” here; this is {next(iter(menu))}.")
-        name = next(iter(menu))
+        notice(f"There is no run “{name}” here; this is {first}.")
         update(run="", step=None)
-    choice = menu[name]
-    step = choice.snapshots[-1] if view.step is None else view.step
-    if step not in choice.snapshots:
-        notice(f"{name} has no weights of step {step}; this is its last, {choice.snapshots[-1]}.")
-        step = choice.snapshots[-1]
+        return chosen()
+    steps = menu[name].snapshots
+    if view.step is not None and view.step not in steps:
+        notice(f"{name} has no weights of step {view.step}; this is its last, {steps[-1]}.")
         update(step=None)
-    stamp = 0.0 if name == COMPILED else Run(ROOT / name).snapshot(step).stat().st_mtime
-    return Chosen(name, step, choice.config, stamp)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _model(name: str, step: int, stamp: float) -> Transformer:
-    if name == COMPILED:
-        from transformer.compiled import compiled_reverser
-
-        return compiled_reverser()
-    from transformer.checkpoints import load
-
-    model, _ = load(Run(ROOT / name).snapshot(step))
-    return model
-
-
-def _chosen(name: str, step: int, stamp: float) -> Chosen:
-    config = _compiled_choice().config if name == COMPILED else Run(ROOT / name).config
-    return Chosen(name, step, config, stamp)
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _survey(name: str, step: int, stamp: float) -> Survey:
-    from transformer.analysis.heads import survey
-
-    of = _chosen(name, step, stamp)
-    return survey(of.model(), of.task)
-
-
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _said(name: str, step: int, stamp: float, question: bytes) -> np.ndarray:
-    from transformer.analysis.sample import say
-
-    of = _chosen(name, step, stamp)
-    return say(of.model(), of.task, np.frombuffer(question, dtype=np.int64))
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _sample(
-    name: str, step: int, stamp: float, question: bytes, own_words: bool, mask: Mask | None, pad: bool
-) -> Sample:
-    from transformer.analysis.sample import sample
-
-    of, symbols = _chosen(name, step, stamp), np.frombuffer(question, dtype=np.int64)
-    return sample(
-        of.model(),
-        of.task,
-        symbols,
-        said=of.said(symbols) if own_words else None,
-        edits=_mask_edit(of, mask, len(symbols), pad),
-        pad_to=of.config.task.length if pad else None,
-    )
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _accuracy(name: str, step: int, stamp: float, sequences: int, mask: Mask | None, length: int) -> Accuracy:
-    from transformer.analysis.accuracy import accuracy_by_position
-
-    of = _chosen(name, step, stamp)
-    edits = _mask_edit(of, mask, length, pad=False)
-    seed = of.config.training.seed + 1
-    return accuracy_by_position(of.model(), of.task, sequences=sequences, length=length, seed=seed, edits=edits)
-
-
-def _mask_edit(of: Chosen, mask: Mask | None, length: int, pad: bool) -> tuple[Any, ...]:
-    """The edit that puts a mask on the self-attention of the stack that predicts."""
-    if mask is None:
-        return ()
-    from transformer.edits import OverrideMask
-
-    width = len(of.task.target_names(of.config.task.length if pad else length))
-    padding = np.arange(width) >= len(of.task.target_names(length))
-    stack = "encoder" if of.config.model.architecture == "encoder" else "decoder"
-    return (OverrideMask.of(mask.matrix(width, padding=padding), f"{stack}.*.self_attention.mask"),)
+        return chosen()
+    return Model.of(menu[name], steps[-1] if view.step is None else view.step)
 
 
 # --- the input
 
 
-def question(model: Chosen) -> Question:
+def question(model: Model) -> Question:
     """The question of the view, or the model's own sample; an unusable one falls back, with a notice."""
     typed = settings().input
     if typed:
@@ -287,7 +117,7 @@ def question(model: Chosen) -> Question:
     return np.resize(digits, model.config.task.length) % model.config.task.symbols
 
 
-def draw(model: Chosen) -> Question:
+def draw(model: Model) -> Question:
     """A question drawn at random."""
     return np.random.default_rng().integers(0, model.config.task.symbols, model.config.task.length)
 
@@ -298,8 +128,6 @@ def draw(model: Chosen) -> Question:
 def training_config() -> RunConfig:
     """What the training panel describes. Raises ConfigError with a sentence when it cannot be trained."""
     view = settings()
-    if view.task not in task_names():
-        raise ConfigError(f"there is no task {view.task!r}")
     return RunConfig(
         task=TaskConfig(task=view.task, length=view.length, min_length=view.min_length, symbols=view.symbols),
         model=ModelConfig(
@@ -315,18 +143,9 @@ def training_config() -> RunConfig:
     )
 
 
-def task_names() -> tuple[str, ...]:
-    from transformer.tasks import TASKS
-
-    return TASKS.names()
-
-
 def start_training() -> None:
     """Make a run folder and hand it to the warm process; the page then watches the folder."""
     touch()
-    from dashboard import warm
-    from transformer.training.runs import new_folder
-
     try:
         config = training_config()
         run = Run.create(new_folder(ROOT, config), config)

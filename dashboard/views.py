@@ -11,9 +11,12 @@ from dashboard.components.plot import plot
 from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import patterns as pattern_figures
 from dashboard.figures import training as training_figures
+from dashboard.models import Model
 from transformer.analysis import ceilings
 from transformer.analysis.heads import Head
 from transformer.analysis.sample import Sample
+from transformer.config import RunConfig
+from transformer.training.runs import Run
 
 
 def pattern(
@@ -57,7 +60,7 @@ def strongest(
     return f"Most of all, {who} at {row + 1} reads '{keys[column]}' at {column + 1}: {pattern[row, column]:.2f}."
 
 
-def accuracy(model: session.Chosen, *, key: str, height: int, length: int | None = None) -> None:
+def accuracy(model: Model, *, key: str, height: int, length: int | None = None) -> None:
     """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
     from transformer.analysis.accuracy import verdict
 
@@ -83,7 +86,7 @@ def accuracy(model: session.Chosen, *, key: str, height: int, length: int | None
     st.caption(f"Accuracy by position on {sequences:,} fresh sequences, with 95 % intervals.")
 
 
-def loss(model: session.Chosen, *, key: str, height: int) -> None:
+def loss(model: Model, *, key: str, height: int) -> None:
     """The loss of the run's training, against guessing and the floor."""
     run = model.run
     if run is None:
@@ -104,13 +107,13 @@ def loss(model: session.Chosen, *, key: str, height: int) -> None:
     st.caption(sentence)
 
 
-def solved_at(run: session.Run) -> int | None:
+def solved_at(run: Run) -> int | None:
     """The step at which a run was solved, if it was."""
     last = run.metrics()[-1:]
     return last[0]["step"] if last and last[0].get("solved") else None
 
 
-def loss_sentence(config: session.RunConfig, losses: np.ndarray) -> str:
+def loss_sentence(config: RunConfig, losses: np.ndarray) -> str:
     """Where the loss stands between guessing and the least that is possible."""
     if not len(losses):
         return "Loss: waiting for the first step."

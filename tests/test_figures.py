@@ -346,8 +346,9 @@ class TestTheme:
 
     def test_forbidden_is_no_colour_of_the_scale(self, palette: theme.Palette) -> None:
         forbidden = theme._to_oklab(theme.rgb(palette.forbidden))
-        lab = np.array([theme._to_oklab(tuple(c)) for c in theme.pattern_colours(palette.dark).tolist()])
-        assert np.linalg.norm(lab - forbidden, axis=1).min() > 0.04
+        for anchors in (palette.scale, palette.signed):
+            lab = np.array([theme._to_oklab(colour) for colour in theme._ramp(anchors, 256)])
+            assert np.linalg.norm(lab - forbidden, axis=1).min() > 0.04
 
     def test_streamlit_has_the_same_colours(self, palette: theme.Palette) -> None:
         config = tomllib.loads((Path(__file__).parents[1] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))

@@ -45,7 +45,7 @@ def train(
     *,
     out: Path | None = None,
     task: Annotated[TaskConfig, Parameter(name="*", group=TASK)] = DEFAULT.task,
-    model: Annotated[ModelConfig, Parameter(name="*", group=MODEL)] = ModelConfig(),
+    model: Annotated[ModelConfig, Parameter(name="*", group=MODEL)] = AUTO,
     training: Annotated[TrainingConfig, Parameter(name="*", group=TRAINING)] = DEFAULT.training,
 ) -> int:
     """Train a model until it is solved, into a run folder.

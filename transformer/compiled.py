@@ -8,11 +8,12 @@ finds there into the third register.
 
 from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING
 
-from transformer.blocks import Block
 from transformer.config import ModelConfig, RunConfig, TaskConfig
-from transformer.model import Transformer, build
+
+if TYPE_CHECKING:
+    from transformer.model import Transformer
 
 SHARPNESS = 200.0
 """Score of the mirrored key against 0 for all others: exp(-200) is exactly 0 in single precision."""
@@ -27,13 +28,17 @@ def compiled_config(length: int = 8, symbols: int = 10) -> RunConfig:
     return RunConfig(task=TaskConfig(task="reverse", length=length, symbols=symbols), model=model)
 
 
-@torch.no_grad()
 def compiled_reverser(length: int = 8, symbols: int = 10) -> Transformer:
     """Reverses sequences of exactly `length` symbols: `[x1..xn, SEP, xn..x1]`, and says SEP where it belongs."""
+    import torch
+
+    from transformer.blocks import Block
+    from transformer.model import build
+
     config = compiled_config(length, symbols)
     model, task = build(config), config.build_task()
     for parameter in model.parameters():
-        parameter.zero_()
+        parameter.requires_grad_(False).zero_()
 
     token = slice(0, task.d_vocab)
     place = slice(task.d_vocab, task.d_vocab + task.n_ctx)

@@ -25,7 +25,7 @@ name = bound_choice(
     own,
     format_func=lambda n: f"{n} (this model's)" if n == own else n,
 )
-table = table_of(model.model(), name)
+table = table_of(model.network(), name)
 kind = ENCODINGS[name]
 similar = similarity(table.values)
 off_diagonal = similar[~np.eye(len(similar), dtype=bool)]

@@ -51,7 +51,7 @@ def accuracy_by_position_bars(
             y=before.astype(np.float32),
             width=width,
             marker={"color": palette.surface, "line": {"color": palette.muted, "width": 1.5}},
-            hovertext=[f"position {i + 1} ({names[i]}): {before[i]:.3f} right before" for i in places],
+            hovertext=[f"position {i + 1} ({names[i]}): {before[i]:.3f} right before" for i in range(len(names))],
             hovertemplate="%{hovertext}<extra></extra>",
             name="before",
         )
@@ -76,7 +76,7 @@ def accuracy_by_position_bars(
             "width": 3,
             "visible": sequences is not None,
         },
-        hovertext=[_sentence(i, names, accuracy, low, high, ceiling, chance, sequences) for i in places],
+        hovertext=[_sentence(i, names, accuracy, low, high, ceiling, chance, sequences) for i in range(len(names))],
         hovertemplate="%{hovertext}<extra></extra>",
         name="after" if before is not None else "measured",
     )

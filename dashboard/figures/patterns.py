@@ -183,7 +183,7 @@ def _hover(
     """What a heatmap needs to say a sentence of each cell; in a large one, the words given and two positions."""
     n_query, n_key = seen.shape
     if seen.size > MOST_SENTENCES:
-        places = np.stack(np.indices(seen.shape, dtype=np.uint16), axis=-1) + np.uint16(1)
+        places = np.moveaxis(np.indices(seen.shape), 0, -1).astype(np.uint16) + np.uint16(1)
         return lambda words: {
             "customdata": places,
             "hovertemplate": f"query at %{{customdata[0]}}{words}<extra></extra>",

@@ -44,7 +44,7 @@ def evaluate(model: Transformer, config: RunConfig, sequences: int = EVALUATION_
         "high": high.tolist(),
         "correct": accuracy.correct.tolist(),
         "chance": accuracy.chance,
-        "first_half": accuracy.of("first half"),
+        "first_half": accuracy.of("first half") if "first half" in accuracy.groups else None,
         "second_half": accuracy.of("second half"),
         "exact_match": accuracy.exact / accuracy.sequences,
         "verdict": verdict(accuracy, config),

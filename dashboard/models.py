@@ -1,0 +1,186 @@
+"""The models that can be looked at, and the only caches of the project, all bounded.
+
+"Model" everywhere means a run and a step of it. PyTorch is imported when a model is first looked into, not before.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from transformer.compiled import compiled_config, compiled_reverser
+from transformer.config import RunConfig
+from transformer.masks import Mask
+from transformer.training.runs import DEFAULT_ROOT, Run, State, list_runs
+
+if TYPE_CHECKING:
+    from transformer.analysis.accuracy import Accuracy
+    from transformer.analysis.heads import Survey
+    from transformer.analysis.sample import Sample
+    from transformer.edits import Edit
+    from transformer.model import Transformer
+    from transformer.tasks import Question, Task
+
+ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
+COMPILED = "compiled"
+FIRST = "reverse"
+"""The run that is shown when a link names none."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An entry of the model menu."""
+
+    name: str
+    config: RunConfig
+    state: State
+    accuracy: float | None
+    """Second half of the answer, as measured when it was trained."""
+    snapshots: tuple[int, ...]
+
+    def label(self) -> str:
+        """For the menu: the name, the step, and how often it is right."""
+        if self.name == COMPILED:
+            return "compiled by hand · exact"
+        accuracy = "" if self.accuracy is None else f" · {self.accuracy:.3f}"
+        return f"{self.name} · step {self.state.step}{accuracy}"
+
+    def description(self) -> str:
+        """For the line below: the task, the shape, the encoding, the mask."""
+        model, task = self.config.model, self.config.task
+        length = f"{task.min_length} to {task.length}" if task.min_length else str(task.length)
+        return (
+            f"{task.task}, length {length}, {task.symbols} symbols · {model.architecture}, {model.n_layers} × "
+            f"{model.n_heads} heads, d_model {model.d_model} · {model.positions} positions · mask {model.mask}"
+        )
+
+
+def menu() -> dict[str, Choice]:
+    """The model menu: the first of the shipped runs, the others, newest first, and the one compiled by hand."""
+    found = {}
+    for run in list_runs(ROOT):
+        steps = tuple(run.snapshots())
+        if steps:
+            accuracy = (run.evaluation or {}).get("second_half")
+            found[run.name] = Choice(run.name, run.config, run.state, accuracy, steps)
+    first = {name: found.pop(name) for name in (FIRST,) if name in found}
+    others = dict(sorted(found.items(), key=lambda item: item[1].state.heartbeat, reverse=True))
+    compiled = Choice(COMPILED, compiled_config(), State("finished"), 1.0, (0,))
+    return {**first, **others, COMPILED: compiled}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A run at a step: everything a page asks of it, cached."""
+
+    name: str
+    step: int
+    config: RunConfig
+    stamp: float
+    """When its weights were written: a file replaced on disk is another model."""
+
+    @classmethod
+    def of(cls, choice: Choice, step: int) -> Model:
+        stamp = 0.0 if choice.name == COMPILED else Run(ROOT / choice.name).snapshot(step).stat().st_mtime
+        return cls(choice.name, step, choice.config, stamp)
+
+    @property
+    def task(self) -> Task:
+        return self.config.build_task()
+
+    @property
+    def run(self) -> Run | None:
+        return None if self.name == COMPILED else Run(ROOT / self.name)
+
+    def network(self) -> Transformer:
+        """The transformer itself, in evaluation mode, on the CPU."""
+        return _network(self)
+
+    def survey(self) -> Survey:
+        """Every head, averaged over many sequences."""
+        return _survey(self)
+
+    def said(self, question: Question) -> np.ndarray:
+        """Its own answer, nobody helping."""
+        return _said(self, question.tobytes())
+
+    def sample(
+        self, question: Question, *, own_words: bool = True, mask: Mask | None = None, pad: bool = False
+    ) -> Sample:
+        """One question, reading its own words or the right ones, under its own mask or another."""
+        return _sample(self, question.tobytes(), own_words, mask, pad)
+
+    def accuracy(self, sequences: int, mask: Mask | None = None, length: int | None = None) -> Accuracy:
+        """Accuracy by position on fresh sequences, under its own mask or another."""
+        return _accuracy(self, sequences, mask, length or self.config.task.length)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _network(model: Model) -> Transformer:
+    if model.name == COMPILED:
+        return compiled_reverser()
+    from transformer.checkpoints import load
+
+    network, _ = load(Run(ROOT / model.name).snapshot(model.step))
+    return network
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _survey(model: Model) -> Survey:
+    from transformer.analysis.heads import survey
+
+    return survey(model.network(), model.task)
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _said(model: Model, question: bytes) -> np.ndarray:
+    from transformer.analysis.sample import say
+
+    return say(model.network(), model.task, np.frombuffer(question, dtype=np.int64))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, pad: bool) -> Sample:
+    from transformer.analysis.sample import sample
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    return sample(
+        model.network(),
+        model.task,
+        symbols,
+        said=model.said(symbols) if own_words else None,
+        edits=_mask_edits(model, mask, len(symbols), pad),
+        pad_to=model.config.task.length if pad else None,
+    )
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _accuracy(model: Model, sequences: int, mask: Mask | None, length: int) -> Accuracy:
+    from transformer.analysis.accuracy import accuracy_by_position
+
+    return accuracy_by_position(
+        model.network(),
+        model.task,
+        sequences=sequences,
+        length=length,
+        seed=model.config.training.seed + 1,
+        edits=_mask_edits(model, mask, length, pad=False),
+    )
+
+
+def _mask_edits(model: Model, mask: Mask | None, length: int, pad: bool) -> tuple[Edit, ...]:
+    """The edit that puts a mask on the self-attention of the stack that predicts."""
+    if mask is None:
+        return ()
+    from transformer.edits import OverrideMask
+
+    task = model.task
+    width = len(task.target_names(task.length if pad else length))
+    padding = np.arange(width) >= len(task.target_names(length))
+    stack = "encoder" if model.config.model.architecture == "encoder" else "decoder"
+    return (OverrideMask.of(mask.matrix(width, padding=padding), f"{stack}.*.self_attention.mask"),)
