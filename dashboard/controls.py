@@ -10,15 +10,17 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from dashboard import session
 from dashboard.models import Model
-from dashboard.settings import LIMITS, MAX_TEXT
+from dashboard.settings import LIMITS, MAX_TEXT, Settings
 from transformer import masks
-from transformer.config import POSITIONS, ConfigError
+from transformer.config import ARCHITECTURES, POSITIONS, ConfigError
 from transformer.tasks import ALPHABET, TASKS
+
+MOST_WAVES = 8
+"""More dimensions than this, and their waves cannot be told apart."""
 
 
 def bound(
@@ -37,18 +39,20 @@ def bound(
 def bound_choice(
     widget: Callable[..., Any], label: str, field: str, menu: list[str], default: str, **options: Any
 ) -> str:
-    """A menu that is a text field of the view, in which empty stands for `default`."""
+    """A menu that is a text field of the view, whose own default, mostly empty, stands for `default`."""
     key = f"control-{field}"
-    value = getattr(session.settings(), field) or default
-    if value not in menu:
+    value, unset = getattr(session.settings(), field), getattr(Settings(), field)
+    if value == unset:
+        value = default
+    elif value not in menu:
         session.notice(f"There is no {label.lower()} “{value[:30]}” here; this is {default}.")
-        session.update(**{field: ""})
+        session.update(**{field: unset})
         value = default
     st.session_state[key] = value
 
     def written() -> None:
         picked = st.session_state[key] or default
-        session.update(**{field: "" if picked == default else picked})
+        session.update(**{field: unset if picked == default else picked})
 
     widget(label, menu, key=key, on_change=written, **options)
     return value
@@ -137,32 +141,12 @@ def _length_note(model: Model) -> str:
 
 def _training_panel() -> None:
     view = session.settings()
-    run = session.watched()
-    live = run is not None and run.state.live
-    try:
-        session.training_config()
-        problem = ""
-    except ConfigError as error:
-        problem = sentence(str(error))
     st.subheader("Train another", divider="gray")
-    if live and run is not None:
-        st.button("Stop", on_click=run.request_stop, width="stretch", icon=":material/stop:", shortcut="Escape")
-    else:
-        st.button(
-            "Train",
-            type="primary",
-            on_click=session.start_training,
-            disabled=bool(problem),
-            width="stretch",
-            icon=":material/play_arrow:",
-            shortcut="T",
-        )
-    if problem:
-        st.error(problem, icon=":material/error:")
+    button = st.container()
 
     bound_choice(st.selectbox, "Task", "task", list(TASKS.names()), "reverse")
     kind = TASKS[session.settings().task] if session.settings().task in TASKS.names() else TASKS["reverse"]
-    if view.architecture and view.architecture not in kind.architectures:
+    if view.architecture in ARCHITECTURES and view.architecture not in kind.architectures:
         session.update(architecture="")
     bound_choice(st.selectbox, "Architecture", "architecture", list(kind.architectures), kind.architectures[0])
     bound_choice(st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned")
@@ -180,15 +164,35 @@ def _training_panel() -> None:
     with st.expander("More"):
         _mask_menu(kind)
         _number("Most steps", "max_steps", step=100)
-        bound(
-            st.number_input,
-            "Shortest length (empty: all alike)",
-            "min_length",
-            min_value=1,
-            max_value=view.length,
-            step=1,
-        )
+        _number("Learning rate", "learning_rate", step=0.001, format="%.4f")
+        _number("Shortest length (empty: all alike)", "min_length")
     st.caption(device_line())
+    with button:  # last: by now the menus have put right what a link named in vain
+        _train_button()
+
+
+def _train_button() -> None:
+    """Train or Stop; where nothing can be trained, why."""
+    run = session.watched()
+    if run is not None and run.state.live:
+        st.button("Stop", on_click=run.request_stop, width="stretch", icon=":material/stop:", shortcut="Escape")
+        return
+    try:
+        session.training_config()
+        problem = ""
+    except ConfigError as error:
+        problem = sentence(str(error))
+    st.button(
+        "Train",
+        type="primary",
+        on_click=session.start_training,
+        disabled=bool(problem),
+        width="stretch",
+        icon=":material/play_arrow:",
+        shortcut="T",
+    )
+    if problem:
+        st.error(problem, icon=":material/error:")
 
 
 def _mask_menu(kind: type) -> None:
@@ -209,9 +213,9 @@ def _is_mask(text: str) -> bool:
     return True
 
 
-def _number(label: str, field: str, step: int = 1) -> None:
+def _number(label: str, field: str, step: float = 1, **options: Any) -> None:
     low, high = LIMITS[field]
-    bound(st.number_input, label, field, min_value=low, max_value=high, step=step)
+    bound(st.number_input, label, field, min_value=low, max_value=high, step=step, **options)
 
 
 def _devices() -> list[str]:
@@ -264,7 +268,7 @@ def pick_mask(model: Model) -> masks.Mask:
         def numbered() -> None:
             session.update(mask=f"{mask.name}:{st.session_state['control-mask-number']}")
 
-        right.number_input(name.capitalize(), 0, 128, key="control-mask-number", on_change=numbered)
+        right.number_input(name.capitalize(), 0, 9999, key="control-mask-number", on_change=numbered)
     return mask
 
 
@@ -272,11 +276,14 @@ def pick_dimensions(width: int) -> list[int]:
     """Which dimensions are drawn as waves."""
     first = sorted({0, 1, width // 4, width // 2, width - 1} & set(range(width)))
     text = session.settings().dimensions
-    kept = [int(part) for part in text.split(",") if part.strip().isdecimal() and int(part) < width] or first
+    named = {int(part) for part in text.split(",") if part.strip().isdecimal() and int(part) < width}
+    kept = sorted(named)[:MOST_WAVES] or first
     st.session_state["control-dimensions"] = kept
 
     def written() -> None:
         session.update(dimensions=",".join(str(i) for i in sorted(st.session_state["control-dimensions"])))
 
-    st.multiselect("Dimensions", list(range(width)), key="control-dimensions", on_change=written, max_selections=8)
-    return list(np.unique(kept))
+    st.multiselect(
+        "Dimensions", list(range(width)), key="control-dimensions", on_change=written, max_selections=MOST_WAVES
+    )
+    return kept

@@ -48,7 +48,7 @@ class Choice:
         if self.name == COMPILED:
             return "compiled by hand · exact"
         accuracy = "" if self.accuracy is None else f" · {self.accuracy:.3f}"
-        return f"{self.name} · step {self.state.step}{accuracy}"
+        return f"{self.name}{accuracy} · step {self.state.step}"
 
     def description(self) -> str:
         """For the line below: the task, the shape, the encoding, the mask."""

@@ -33,6 +33,7 @@ def begin(page: str) -> None:
     state.page, state.menu = page, models.menu()
     if "settings" not in state or (query and not touched and query != state.get("written")):
         state.settings, state.notices = from_query(query)
+        state.written = query  # so that going forward again is read as well
     state.write = touched or moved
 
 
@@ -139,7 +140,9 @@ def training_config() -> RunConfig:
             d_model=view.width,
             d_ff=4 * view.width,
         ),
-        training=TrainingConfig(seed=view.seed, device=view.device, max_steps=view.max_steps),
+        training=TrainingConfig(
+            seed=view.seed, device=view.device, max_steps=view.max_steps, learning_rate=view.learning_rate
+        ),
     )
 
 

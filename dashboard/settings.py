@@ -14,12 +14,14 @@ MAX_TEXT = 200
 LIMITS = {
     "step": (0, 10_000_000),
     "length": (1, 64),
+    "min_length": (1, 64),
     "symbols": (2, 36),
     "layers": (1, 12),
     "heads": (1, 12),
     "width": (2, 512),
     "seed": (0, 2**31 - 1),
     "max_steps": (1, 100_000),
+    "learning_rate": (1e-5, 1.0),
 }
 
 
@@ -60,6 +62,7 @@ class Settings:
     seed: int = 0
     device: str = "auto"
     max_steps: int = 2000
+    learning_rate: float = 5e-3
 
     def with_(self, **changes: object) -> Settings:
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
@@ -95,9 +98,9 @@ def _read(name: str, kind: str, text: str) -> object:
         if text not in ("0", "1"):
             raise ValueError(text)
         return text == "1"
-    if kind.startswith("int"):
+    if kind.startswith(("int", "float")):
         low, high = LIMITS.get(name, (1, 65_536))
-        value = int(text)
+        value = float(text) if kind == "float" else int(text)
         if not low <= value <= high:
             raise ValueError(text)
         return value

@@ -20,7 +20,10 @@ STYLE = """
   .stMainBlockContainer h1 { padding: 0 0 0.25rem; }
   [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.65rem; }
   [data-testid="stSidebarHeader"] { height: 2rem; margin-bottom: 0; }
-  @media (max-width: 1100px) { .stMainBlockContainer { padding: 4rem 1.25rem 2rem; } }
+  @media (max-width: 1100px) {
+    .stMainBlockContainer { padding: 4rem 1.25rem 2rem; }
+    .st-key-heads-row [data-testid="stColumn"] { flex: 1 1 0; }
+  }
 </style>
 """
 """The few rules that Streamlit's own theme cannot say: less air around the page and in the sidebar."""
@@ -79,7 +82,7 @@ LIGHT = Palette(
         "#a6761d",
         "#5b4ea3",
         "#666666",
-        "#b8860b",
+        "#4b6a00",
         "#882255",
     ),
 )
@@ -106,7 +109,7 @@ DARK = Palette(
         "#e69f00",
         "#2fbf94",
         "#dd93bd",
-        "#8ab4ff",
+        "#4fd8e8",
         "#f0e442",
         "#b5a8f0",
         "#b0b0b0",

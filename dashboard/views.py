@@ -60,7 +60,7 @@ def strongest(
     return f"Most of all, {who} at {row + 1} reads '{keys[column]}' at {column + 1}: {pattern[row, column]:.2f}."
 
 
-def accuracy(model: Model, *, key: str, height: int, length: int | None = None) -> None:
+def accuracy(model: Model, *, key: str, height: int, length: int | None = None, heading: bool = True) -> None:
     """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
     from transformer.analysis.accuracy import verdict
 
@@ -81,7 +81,8 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None) 
         palette=palette(),
     )
     sentence = f"{words[0].upper()}{words[1:]}."
-    st.markdown(f"**{sentence}**")
+    if heading:
+        st.markdown(f"**{sentence}**")
     plot(figure, key=key, alt=f"Accuracy by position. {sentence}", height=height)
     st.caption(f"Accuracy by position on {sequences:,} fresh sequences, with 95 % intervals.")
 

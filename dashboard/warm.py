@@ -13,6 +13,8 @@ from transformer.training.worker import Spare
 
 PATIENCE = 20.0
 """Seconds for which a new spare waits for the training before it."""
+SETTLE = 2.0
+"""Seconds left to the first page, which wants the processor for itself."""
 _lock = threading.Lock()
 _spare: Spare | None = None
 
@@ -46,6 +48,7 @@ def _prepare() -> None:
     import transformer.analysis.heads
     import transformer.checkpoints  # noqa: F401
 
+    time.sleep(SETTLE)
     _replenish()
 
 

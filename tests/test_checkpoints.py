@@ -251,8 +251,9 @@ def test_a_config_that_is_nonsense_is_refused(whole, path, config):
     assert "the config inside" in refused(rewritten(whole, path, config=config))
 
 
-def test_a_small_file_cannot_ask_for_a_giant_model(whole, path):
-    """38 GB of weights in a file of 10 kB: refused before anything is allocated, so in no time."""
+def test_a_small_file_cannot_ask_for_a_giant_model(whole, path, monkeypatch):
+    """38 GB of weights, says a file of 10 kB: refused before anything is built."""
+    monkeypatch.setattr(checkpoints, "build", lambda config: pytest.fail("it was built"))
     giant = RunConfig(model=ModelConfig(n_layers=48, d_model=4096, d_ff=16384)).to_dict()
     assert "do not fit the model" in refused(rewritten(whole, path, config=json.dumps(giant)))
 

@@ -6,7 +6,7 @@ import torch
 
 from transformer.analysis.accuracy import accuracy_by_position, predictions, wilson
 from transformer.compiled import compiled_config, compiled_reverser
-from transformer.observe import observe
+from transformer.observation import observe
 
 
 @pytest.mark.parametrize("symbols", [2, 10, 36])

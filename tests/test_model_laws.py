@@ -8,8 +8,9 @@ import torch
 
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import Transformer, build
-from transformer.observe import observe
+from transformer.observation import observe
 from transformer.positions import ENCODINGS
+from transformer.trace import Recorder
 
 PAD, SEP = 11, 10
 SMALL = {"d_model": 32, "n_heads": 4, "d_ff": 48}
@@ -212,6 +213,26 @@ def test_dropout_is_on_in_training_and_off_in_evaluation():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         assert not torch.equal(model(tokens), model(tokens))
+
+
+def test_dropout_drops_or_doubles_what_each_sub_layer_adds():
+    """At 0.5 a feature of a sub-layer's output, or of an embedding, reaches the stream doubled or not at all."""
+    model, (tokens, source) = small("encoder-decoder", dropout=0.5).train(), inputs("encoder-decoder")
+    recorder = Recorder()
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        model(tokens, source, trace=recorder)
+    seen = recorder.sites
+    embedded = seen["decoder.token_embedding"] + seen["decoder.position_embedding"]
+    for added, given in (
+        (seen["decoder.0.resid_pre"], embedded),
+        (seen["decoder.0.resid_mid"] - seen["decoder.0.resid_pre"], seen["decoder.0.self_attention.out"]),
+        (seen["decoder.0.resid_cross"] - seen["decoder.0.resid_mid"], seen["decoder.0.cross_attention.out"]),
+        (seen["decoder.0.resid_post"] - seen["decoder.0.resid_cross"], seen["decoder.0.feed_forward.out"]),
+    ):
+        dropped = added.abs() < 1e-5
+        assert 0.4 < dropped.float().mean() < 0.6
+        torch.testing.assert_close(added, torch.where(dropped, 0.0, 2 * given), atol=1e-4, rtol=0)
 
 
 @ARCHITECTURES

@@ -11,7 +11,7 @@ import torch
 from test_model_laws import ARCHITECTURES, TASK_OF, inputs, small, tokens_of
 
 from transformer.edits import AblateHead, EditError, OverrideMask
-from transformer.observe import observe
+from transformer.observation import observe
 
 SELF = "decoder.0.self_attention"
 CLOSE = {"atol": 1e-5, "rtol": 0}

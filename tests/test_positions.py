@@ -8,7 +8,7 @@ import torch
 
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
-from transformer.observe import observe
+from transformer.observation import observe
 from transformer.positions import ENCODINGS, NO_POSITIONS
 
 N_CTX, D_MODEL, N_HEADS = 12, 16, 4

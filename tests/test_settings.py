@@ -11,15 +11,14 @@ from dashboard.settings import LIMITS, Settings, from_query
 VALUES = {
     "bool": st.booleans(),
     "str": st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60),
-    "float": st.floats(0, 1),
 }
 
 
 def field_values(field: dataclasses.Field) -> st.SearchStrategy:
     kind = str(field.type)
-    if kind.startswith("int"):
+    if kind.startswith(("int", "float")):
         low, high = LIMITS.get(field.name, (1, 65_536))
-        return st.integers(low, high)
+        return st.floats(low, high) if kind == "float" else st.integers(low, high)
     return VALUES[kind]
 
 

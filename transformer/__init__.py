@@ -1,6 +1,6 @@
 """A transformer from scratch, small enough to be read in one sitting, that can be looked into.
 
-Reading order: `attention.py`, `blocks.py`, `model.py`; then `trace.py`, `observe.py`; then `training/loop.py`.
+Reading order: `attention.py`, `blocks.py`, `model.py`; then `trace.py`, `observation.py`; then `training/loop.py`.
 
 Shapes, once for the whole package (jaxtyping names):
 
@@ -28,8 +28,8 @@ _HOME = {
     "Block": "blocks",
     "Transformer": "model",
     "build": "model",
-    "Observation": "observe",
-    "observe": "observe",
+    "Observation": "observation",
+    "observe": "observation",
     "AblateHead": "edits",
     "OverrideMask": "edits",
     "ModelConfig": "config",

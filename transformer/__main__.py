@@ -34,6 +34,7 @@ app = App(
     help="Train a transformer from scratch, measure it, and list what has been trained.",
     version=__version__,
     config=_at_its_word,
+    suppress_keyboard_interrupt=False,
     help_epilogue="A run is a folder; the dashboard lists what is trained here: `streamlit run dashboard/app.py`.",
 )
 TASK, MODEL, TRAINING = Group("The task"), Group("The model"), Group("The training")

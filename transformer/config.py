@@ -158,7 +158,7 @@ class TrainingConfig:
     """Stop here even if it is not solved."""
     batch_size: int = 32
     """Sequences in a step."""
-    learning_rate: float = 1e-2
+    learning_rate: float = 5e-3
     """AdamW's rate once warm."""
     warmup_steps: int = 0
     """Steps over which the rate rises from zero."""

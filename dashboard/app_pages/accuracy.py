@@ -18,7 +18,7 @@ st.markdown(
     f"**The law.** {task.law[0].upper()}{task.law[1:]}. Guessing a symbol is right once in {task.symbols}: "
     f"chance is {task.chance:.2f}."
 )
-views.accuracy(model, key="accuracy", height=420)
+views.accuracy(model, key="accuracy", height=420, heading=False)
 
 left, right = st.columns([1, 2], gap="large")
 with left:
@@ -26,7 +26,7 @@ with left:
         st.select_slider,
         "Fresh sequences",
         "sequences",
-        options=[256, 1024, 4096, 16384, 65536],
+        options=sorted({256, 1024, 4096, 16384, 65536, session.settings().sequences}),
         format_func=lambda n: f"{n:,}",
     )
     share = measured.exact / measured.sequences

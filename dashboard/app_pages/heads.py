@@ -25,7 +25,7 @@ st.title(
 )
 
 shown = f"mean over {survey.sequences} sequences" if mean else "this input"
-left, right = st.columns([1.85, 1], gap="medium")
+left, right = st.container(key="heads-row").columns([1.85, 1], gap="medium")
 with left:
     bound(
         st.toggle,

@@ -44,7 +44,7 @@ else:
 
 left, right = st.columns([1.3, 1], gap="large")
 with left:
-    st.markdown(f"**{positions} positions × {dimensions}** · {table.columns}")
+    st.markdown(f"**{positions} positions × {dimensions}** · column: {table.columns}")
     sentence = (
         f"{name.capitalize()} encoding: {positions} positions by {dimensions} columns, values from "
         f"{table.values.min():.2f} to {table.values.max():.2f}."

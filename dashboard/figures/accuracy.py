@@ -64,6 +64,7 @@ def accuracy_by_position_bars(
             "pattern": {
                 "shape": ["x" if leak else "" for leak in leaks],
                 "fillmode": "overlay",
+                "bgcolor": palette.wrong,
                 "fgcolor": palette.background,
                 "size": 7,
             },
@@ -109,7 +110,7 @@ def _lay_out(figure: go.Figure, names: Sequence[str], palette: Palette) -> None:
             "tickmode": "array",
             "tickvals": shown,
             "ticktext": [names[i] for i in shown],
-            "tickangle": 0 if step == 1 else None,
+            "tickangle": None,
             "tickfont": {"size": 14 if len(names) <= 10 else 13 if step == 1 else 12},
             "showgrid": False,
             "range": [-0.55, len(names) - 0.45],
@@ -179,6 +180,7 @@ def _values(
         hoverinfo="skip",
         showlegend=False,
         cliponaxis=False,
+        meta={"least_width": 110 + (26 if full else 20) * len(places)},
         name="values",
     )
 

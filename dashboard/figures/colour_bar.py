@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from dashboard.theme import Palette
 
-LENGTH = 150
+LENGTH = 110
 """Pixels from end to end."""
 ROOM = 22
 """Pixels that the bar takes from the height of a figure: its top margin."""

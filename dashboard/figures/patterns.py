@@ -169,7 +169,7 @@ def _matrix(
             "constraintoward": "top",
         },
         showlegend=False,
-        margin={"l": 4, "r": 4, "t": ROOM if bar else 4, "b": 4},
+        margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
         meta={"link": link} if link else None,
     )
     if bar:

@@ -9,7 +9,7 @@ MOST_LABELS = 40
 """More tokens than this, and only some of them get a label."""
 LONGEST = 12
 """Longer tokens are cut short on the axis; hovering says them in full."""
-SMALL_PLOT = 240
+SMALL_PLOT = 160
 """Pixels of the smallest matrix that is to be legible."""
 DIGIT = 0.52
 """The width of a letter as a share of its height."""

@@ -32,7 +32,7 @@ def _line(name: str, tokens: Sequence[Token], palette: Palette) -> str:
     spoken = escape(f"{name}: {', '.join(_spoken(token) for token in tokens)}.", quote=True)
     return (
         f'<div role="img" aria-label="{spoken}" style="display:flex;min-width:0;gap:6px;align-items:flex-start">'
-        f'<span style="flex:none;min-width:40px;color:{palette.muted};font-size:18px;line-height:42px">{escape(name)}'
+        f'<span style="flex:none;min-width:56px;color:{palette.muted};font-size:18px;line-height:42px">{escape(name)}'
         f'</span><span style="display:flex;flex-wrap:wrap;gap:6px;align-items:flex-start">{boxes}</span></div>'
     )
 

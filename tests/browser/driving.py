@@ -12,8 +12,9 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = [
@@ -25,6 +26,8 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE = 30_000
+"""Milliseconds for which anything on a page is waited for: generous, for a busy machine is not a broken one."""
 
 
 def chromium_path() -> str | None:
@@ -35,34 +38,40 @@ def chromium_path() -> str | None:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
+    """One Chromium, system or Playwright's own. Raises playwright's Error when there is none."""
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
-        yield chromium
-        chromium.close()
+        try:
+            yield chromium
+        finally:
+            chromium.close()
 
 
 @contextmanager
-def dashboard(runs: Path | None = None) -> Iterator[str]:
-    """The dashboard as a user starts it, on a free port; yields its address."""
+def dashboard(runs: Path | None = None, log: Path | None = None) -> Iterator[str]:
+    """The dashboard as a user starts it, on a free port; yields its address. What it prints goes to `log`."""
+    environment = os.environ | ({"ATTENTION_LAB_RUNS": str(runs)} if runs else {})
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.headless", "true"]
+    with (log or Path(os.devnull)).open("wb") as out:
+        process = subprocess.Popen(
+            [*command, "--server.port", str(port)], cwd=ROOT, env=environment, stdout=out, stderr=out
+        )
+        try:
+            address = f"http://localhost:{port}"
+            wait_until_healthy(address, process)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = os.environ | ({"ATTENTION_LAB_RUNS": str(runs)} if runs else {})
-    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.headless", "true"]
-    process = subprocess.Popen(
-        [*command, "--server.port", str(port)],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    address = f"http://localhost:{port}"
-    try:
-        wait_until_healthy(address, process)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def wait_until_healthy(address: str, process: subprocess.Popen[bytes], patience: float = 60.0) -> None:
@@ -78,3 +87,104 @@ def wait_until_healthy(address: str, process: subprocess.Popen[bytes], patience:
         except OSError:
             time.sleep(0.1)
     raise RuntimeError("the dashboard did not come up")
+
+
+# What stands on a page. Streamlit's own test ids are used where a person would use their eyes.
+
+
+def title(page: Page) -> Locator:
+    return page.locator("[data-testid=stMain] h1")
+
+
+def plot(page: Page, key: str) -> Locator:
+    """The plot of a key, once it is painted."""
+    return page.locator(f".st-key-{key} .al-plot[data-state=ready]")
+
+
+def grid(page: Page) -> Locator:
+    """The head grid; it stands in a shadow root, which Playwright looks into."""
+    return page.locator(".grid[data-focus]")
+
+
+def out_strip(page: Page) -> Locator:
+    """What the model says, in the words of a screen reader: "out: 6 right, 2 right …"."""
+    return page.locator("[role=img][aria-label^='out:']")
+
+
+def wait_until_painted(page: Page, plots: int) -> None:
+    """Wait until the script has ended and each of `plots` figures, and the head grid if there is one, is painted."""
+    expect(page.locator(".al-plot[data-state=ready]")).to_have_count(plots)
+    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_attached()
+    expect(page.locator("[data-testid=stSkeleton]")).to_have_count(0)
+    for canvas in page.locator(".grid canvas.base").all():
+        deadline = time.monotonic() + PATIENCE / 1000
+        while colours(canvas) < 8:
+            if time.monotonic() > deadline:
+                raise AssertionError("the head grid is not painted")
+            page.wait_for_timeout(50)
+
+
+def colours(canvas: Locator) -> int:
+    """How many different colours are on a canvas: 1 while it is blank."""
+    count: int = canvas.evaluate(
+        """canvas => {
+          if (!canvas.width || !canvas.height) return 0;
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          return new Set(new Uint32Array(data.buffer)).size;
+        }"""
+    )
+    return count
+
+
+def traces(figure: Locator) -> list[dict[str, Any]]:
+    """Type, name and number of points of each trace that a plot shows, as Plotly holds them."""
+    found: list[dict[str, Any]] = figure.evaluate(
+        """host => host.querySelector('.js-plotly-plot').data.map(
+          ({ type, name, x, z }) => ({ type, name, points: (z ?? x)?.length ?? 0 })
+        )"""
+    )
+    return found
+
+
+def point_at_cell(page: Page, figure: Locator, row: int, column: int) -> None:
+    """Move the pointer over a cell of a heatmap, counted from 0."""
+    figure.scroll_into_view_if_needed()
+    x, y = figure.evaluate(
+        """(host, [row, column]) => {
+          const stage = host.querySelector('.js-plotly-plot');
+          const { left, top } = stage.getBoundingClientRect();
+          const { xaxis, yaxis } = stage._fullLayout;
+          return [left + xaxis._offset + xaxis.c2p(column), top + yaxis._offset + yaxis.c2p(row)];
+        }""",
+        [row, column],
+    )
+    page.mouse.move(x - 3, y - 3)  # Plotly hovers on movement
+    page.mouse.move(x, y)
+
+
+def click_head(page: Page, number: int) -> None:
+    """Click the middle of a thumbnail of the head grid, counted from 0."""
+    host = grid(page)
+    host.scroll_into_view_if_needed()
+    x, y = host.evaluate(
+        """(host, number) => {
+          const { boxes, ratio } = host.__grid;
+          const { x, y, width, height } = boxes[number];
+          return [(x + width / 2) / ratio, (y + height / 2) / ratio];
+        }""",
+        number,
+    )
+    host.click(position={"x": x, "y": y})
+
+
+def type_into(page: Page, label: str, text: str) -> None:
+    """Fill a text or number field and press Enter."""
+    field = page.get_by_label(label, exact=True)
+    field.fill(text)
+    field.press("Enter")
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    """Pick an option of a menu."""
+    page.get_by_role("combobox", name=label, exact=True).click()
+    page.get_by_role("option", name=option, exact=True).click()

@@ -15,7 +15,7 @@ from transformer.analysis.intervals import Z999, wilson
 from transformer.config import RunConfig
 from transformer.edits import Edit
 from transformer.model import Transformer
-from transformer.observe import observe
+from transformer.observation import observe
 from transformer.tasks import Batch, Task
 
 EVALUATION_STREAM = 1

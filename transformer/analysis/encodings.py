@@ -26,14 +26,20 @@ class Table:
 
 
 def table_of(model: Transformer, name: str) -> Table:
-    """The encoding of a model, or another one of the same sizes: fixed ones by formula, a learned one as it starts."""
+    """The encoding of a model, or another one of the same sizes: fixed ones by formula, a learned one as it starts.
+
+    Heads of an odd width are made one wider for another one: some encodings turn pairs of dimensions.
+    """
     own = name == model.config.positions
     if own:
         encoding = model.positions
     else:
+        sizes = model.config
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            encoding = ENCODINGS[name](n_ctx=model.n_ctx, d_model=model.config.d_model, n_heads=model.config.n_heads)
+            encoding = ENCODINGS[name](
+                n_ctx=model.n_ctx, d_model=sizes.n_heads * (sizes.d_head + sizes.d_head % 2), n_heads=sizes.n_heads
+            )
     values, columns = encoding.picture(model.n_ctx)
     note = ""
     if not own and any(True for _ in encoding.parameters()):

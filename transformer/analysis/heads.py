@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 
 from transformer.model import Transformer
-from transformer.observe import observe
+from transformer.observation import observe
 from transformer.tasks import Task
 
 SURVEY_STREAM = 2

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from transformer.edits import Edit
 from transformer.model import Transformer
-from transformer.observe import Observation, observe
+from transformer.observation import Observation, observe
 from transformer.tasks import Question, Task
 
 

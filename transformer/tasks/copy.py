@@ -8,7 +8,7 @@ from transformer.tasks import Continuation
 class Copy(Continuation):
     """`[x1..xn, SEP, x1..xn]`: one fixed distance, so relative positions are enough."""
 
-    law: ClassVar[str] = "after SEP, the sequence again: y_i = x_i"
+    law: ClassVar[str] = "after SEP, the sequence again: yᵢ = xᵢ"
 
     def answer(self, question):
         return question.copy()

@@ -8,7 +8,7 @@ from transformer.tasks import Continuation
 class Reverse(Continuation):
     """`[x1..xn, SEP, xn..x1]`: the first half cannot be predicted, the second can."""
 
-    law: ClassVar[str] = "after SEP, the sequence again, backwards: y_i = x_(n+1-i)"
+    law: ClassVar[str] = "after SEP, the sequence again, backwards: yᵢ = xₙ₊₁₋ᵢ"
 
     def answer(self, question):
         return question[::-1]

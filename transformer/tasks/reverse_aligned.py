@@ -8,7 +8,7 @@ from transformer.tasks import Aligned
 class ReverseAligned(Aligned):
     """The encoder's reversal; under a causal mask only the second half can be known."""
 
-    law: ClassVar[str] = "position i says the token at the mirrored position: y_i = x_(n+1-i)"
+    law: ClassVar[str] = "position i says the token at the mirrored position: yᵢ = xₙ₊₁₋ᵢ"
 
     def answer(self, question):
         return question[::-1]

@@ -8,7 +8,7 @@ from transformer.tasks import Translation
 class ReverseTranslate(Translation):
     """The encoder-decoder's reversal: cross-attention carries it."""
 
-    law: ClassVar[str] = "an encoder reads x, a decoder says it backwards: y_i = x_(n+1-i)"
+    law: ClassVar[str] = "an encoder reads x, a decoder says it backwards: yᵢ = xₙ₊₁₋ᵢ"
 
     def answer(self, question):
         return question[::-1]

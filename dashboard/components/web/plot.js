@@ -82,7 +82,9 @@ class Plot {
         // The same configuration each time: react() starts anew, zoom lost, where a function in it is another one.
         this.config ??= config(Plotly, header.revision, () => this.reset());
         this.asked = askedRanges(figure.layout);
-        await Plotly.react(this.stage, figure.data, figure.layout, this.config);
+        this.width = this.stage.clientWidth;
+        await Plotly.react(this.stage, fitting(figure.data, this.width), figure.layout, this.config);
+        this.shown = { header, figure };
         this.drawn(figure);
       }
     } catch (error) {
@@ -153,6 +155,10 @@ class Plot {
     if (this.stage.clientWidth === 0) return;
     if (this.wanted) return this.draw();
     if (!this.attached || this.stage.clientWidth === this.stage._fullLayout?.width) return;
+    if (fits(this.shown.figure.data, this.width) !== fits(this.shown.figure.data, this.stage.clientWidth)) {
+      this.wanted = this.shown; // traces come or go with the room there is
+      return this.draw();
+    }
     window.Plotly.Plots.resize(this.stage).then(
       () => this.point(this.cell),
       () => {}, // hidden meanwhile: the next size calls again
@@ -167,6 +173,10 @@ class Plot {
     window.Plotly?.purge(this.stage);
   }
 }
+
+/** A trace may name the width under which it would only be clutter: `meta: {least_width: pixels}`. */
+const fits = (traces, width) => traces.filter(({ meta }) => !(meta?.least_width > width)).length;
+const fitting = (traces, width) => traces.map((trace) => (trace.meta?.least_width > width ? { ...trace, visible: false } : trace));
 
 /** [row, column] of a heatmap's cell; null for a point of any other trace. */
 function cellOf(point) {

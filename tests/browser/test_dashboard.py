@@ -1,0 +1,332 @@
+"""The dashboard as a person uses it, in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from driving import (
+    choose,
+    click_head,
+    grid,
+    out_strip,
+    plot,
+    point_at_cell,
+    title,
+    traces,
+    type_into,
+    wait_until_painted,
+)
+from playwright.sync_api import Locator, Page, expect
+
+pytestmark = pytest.mark.browser
+UNSOLVABLE = "layers=1&heads=1&width=8&positions=none"
+"""A model that cannot reverse, so that its training lasts as long as it may; its steps are quick."""
+
+
+def panel(page: Page) -> Locator:
+    """The headline of the training that is watched."""
+    return page.locator(".st-key-training p").first
+
+
+def train(page: Page) -> Locator:
+    return page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary")
+
+
+def query(**values: str) -> re.Pattern[str]:
+    """An address that holds these parameters, as the browser writes them."""
+    return re.compile("".join(f"(?=.*[?&]{name}={re.escape(value)}(&|$))" for name, value in values.items()))
+
+
+def test_it_opens_on_a_model_that_reverses(page: Page, address: str):
+    began = time.monotonic()
+    page.goto(address)
+    expect(title(page)).to_have_text("It reverses: 8 of 8 right.")
+    expect(plot(page, "overview-pattern")).to_be_visible()
+    took = time.monotonic() - began
+    assert took < 20, f"the first picture took {took:.1f} s"
+    expect(page.locator("[role=img][aria-label='in: 3, 1, 4, 1, 5, 9, 2, 6']")).to_be_visible()
+    expect(out_strip(page)).to_have_attribute("aria-label", "out: " + ", ".join(f"{d} right" for d in "62951413"))
+    wait_until_painted(page, plots=3)
+    expect(grid(page)).to_have_attribute("data-panels", "8")
+    main = page.get_by_test_id("stMain")
+    expect(main.get_by_text("Second half 1.00, first half 0.10 = chance: the mask holds.")).to_be_visible()
+    expect(page).to_have_url(f"{address}/?run=reverse")
+
+
+# Training
+
+
+def test_a_training_is_watched_and_its_model_taken(page: Page, address: str):
+    page.goto(f"{address}/?seed=1&run=reverse-sinusoidal")
+    wait_until_painted(page, plots=3)
+    train(page).click()
+    expect(panel(page)).to_contain_text(re.compile(r"is about to start|is training: step|solved at step"))
+    expect(panel(page)).to_contain_text(re.compile(r"solved at step \d+, after [\d.]+ s. It is selected below."))
+    name, step = re.findall(r"(\S+): solved at step (\d+)", panel(page).inner_text())[0]
+    expect(page.get_by_label("Model", exact=True)).to_have_value(
+        re.compile(f"^{name} · step {step} · (1.000|0.99\\d)$")
+    )
+    expect(page).to_have_url(query(run=name, seed="1"))
+    expect(page.get_by_test_id("stMain").get_by_text(re.compile("^Second half 1.00, first half 0.1"))).to_be_visible()
+    expect(title(page)).to_have_text("It reverses: 8 of 8 right.")
+    measured = traces(plot(page, "live-loss"))[0]
+    assert measured == {"type": "scatter", "name": "measured", "points": int(step)}
+    expect(train(page)).to_be_enabled()
+    page.get_by_role("button", name="Put this panel away").click()
+    expect(page.locator(".st-key-training")).to_have_count(0)
+
+
+def test_a_long_training_moves_and_can_be_stopped(page: Page, address: str, runs: Path):
+    page.goto(f"{address}/?{UNSOLVABLE}&max_steps=20000")
+    wait_until_painted(page, plots=3)
+    train(page).click()
+    step = re.compile(r"is training: step (\d+) of at most 20000")
+    expect(panel(page)).to_have_text(step)
+    first = panel(page).inner_text()
+    expect(panel(page)).not_to_have_text(first)
+    expect(panel(page)).to_have_text(step)
+    name = first.split()[0]
+    expect(plot(page, "live-accuracy")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(panel(page)).to_contain_text(re.compile(r"stopped by hand at step \d+\. It is selected below\."))
+    stopped = int(re.findall(r"at step (\d+)", panel(page).inner_text())[0])
+    assert stopped > int(step.findall(first)[0])
+    state = json.loads((runs / name / "state.json").read_text())
+    assert (state["status"], state["step"]) == ("stopped", stopped)
+    assert (runs / name / "snapshots" / f"step-{stopped:06d}.safetensors").stat().st_size > 1000
+    expect(page).to_have_url(query(run=name))
+    expect(train(page)).to_be_enabled()
+
+
+def test_a_closed_tab_ends_no_training(new_page: Callable[..., Page], address: str, runs: Path):
+    page = new_page()
+    page.goto(f"{address}/?{UNSOLVABLE}&max_steps=600&seed=7")
+    wait_until_painted(page, plots=3)
+    train(page).click()
+    expect(panel(page)).to_contain_text(re.compile("is about to start|is training"))
+    name = panel(page).inner_text().split()[0]
+    page.context.close()
+    run, deadline = runs / name, time.monotonic() + 60
+    while json.loads((run / "state.json").read_text())["status"] in ("queued", "running"):
+        assert time.monotonic() < deadline, "the training did not end"
+        time.sleep(0.2)
+    assert json.loads((run / "run.json").read_text())["config"]["training"]["seed"] == 7
+    state = json.loads((run / "state.json").read_text())
+    assert (state["status"], state["step"]) == ("finished", 600)
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 600
+    assert (run / "snapshots" / "step-000600.safetensors").is_file()
+    assert (run / "evaluation.json").is_file()
+
+
+@pytest.mark.parametrize(("label", "default"), [("d_model", "64"), ("Heads", "4")])
+def test_what_cannot_be_trained_says_why(page: Page, address: str, label: str, default: str):
+    page.goto(address)
+    expect(train(page)).to_be_enabled()
+    type_into(page, label, {"d_model": "65", "Heads": "5"}[label])
+    width, heads = (65, 4) if label == "d_model" else (64, 5)
+    alert = page.get_by_test_id("stSidebar").get_by_test_id("stAlert")
+    expect(alert).to_contain_text(f"D_model ({width}) must be divisible by n_heads ({heads}).")
+    expect(train(page)).to_be_disabled()
+    type_into(page, label, default)
+    expect(train(page)).to_be_enabled()
+    expect(alert).to_have_count(0)
+
+
+# Heads
+
+
+def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
+    page: Page, new_page: Callable[..., Page], address: str
+):
+    page.goto(address)
+    wait_until_painted(page, plots=3)
+    heading = page.get_by_test_id("stMain").get_by_text(re.compile(r"^Head \d\.\d puts .* on the token to be said\.$"))
+    expect(heading).to_have_text(re.compile(r"^Head 0\.0 puts"))
+    click_head(page, 6)
+    expect(heading).to_have_text(re.compile(r"^Head 1\.2 puts"))
+    expect(page).to_have_url(query(run="reverse", head="decoder.1.self_attention.2"))
+    grid(page).press("ArrowUp")
+    expect(heading).to_have_text(re.compile(r"^Head 0\.2 puts"))
+    grid(page).press("ArrowRight")
+    expect(heading).to_have_text(re.compile(r"^Head 0\.3 puts"))
+    expect(page).to_have_url(query(run="reverse", head="decoder.0.self_attention.3"))
+    sentence = heading.inner_text()
+    page.reload()
+    expect(heading).to_have_text(sentence)
+    expect(grid(page)).to_have_attribute("data-focus", "3")
+    other = new_page()
+    other.goto(page.url)
+    expect(other.get_by_text(sentence)).to_be_visible()
+    expect(grid(other)).to_have_attribute("data-focus", "3")
+
+
+def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
+    page.goto(address)
+    wait_until_painted(page, plots=3)
+    figure = plot(page, "overview-pattern")
+    label = figure.locator(".hoverlayer .hovertext")
+    point_at_cell(page, figure, row=8, column=7)
+    expect(label).to_have_text("output '6' at 9 reads '6' at 8: 1.00")
+    point_at_cell(page, figure, row=2, column=5)
+    expect(label).to_have_text("query '4' at 3 may not see '9' at 6")
+
+
+def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
+    page.goto(f"{address}/heads")
+    wait_until_painted(page, plots=1)
+    expect(title(page)).to_have_text(re.compile(r"^Head 0\.0 does the work: \d\.\d\d of its attention"))
+    page.get_by_test_id("stMain").get_by_text("Mean over 256 sequences").click()
+    expect(page).to_have_url(query(run="reverse", mean="1"))
+    expect(page.get_by_test_id("stMain").get_by_text(re.compile("mean over 256 sequences"))).to_be_visible()
+
+
+# Pages
+
+
+def test_another_mask_changes_what_is_said(page: Page, address: str):
+    page.goto(f"{address}/masks")
+    wait_until_painted(page, plots=7)
+    expect(title(page)).to_have_text("Under the sliding-window mask the second half falls from 1.00 to 0.34.")
+    type_into(page, "Width", "5")
+    expect(page).to_have_url(query(run="reverse", mask="sliding-window%3A5"))
+    expect(title(page)).not_to_have_text(re.compile(r"to 0\.34"))
+    expect(page.get_by_text(re.compile(r"^sliding-window:5: "))).to_be_visible()
+    for mask, start in [("causal", "Under the causal mask nothing is lost"), ("full", "Under the full mask the ")]:
+        page.get_by_role("radio", name=mask, exact=True).click()
+        expect(title(page)).to_have_text(re.compile(f"^{start}"))
+        expect(page).to_have_url(query(run="reverse", mask=mask))
+    expect(page.get_by_label("Width", exact=True)).to_have_count(0)
+    wait_until_painted(page, plots=7)
+    assert "forbidden" in {trace["name"] for trace in traces(plot(page, "before-mask"))}
+    assert "forbidden" not in {trace["name"] for trace in traces(plot(page, "after-mask"))}
+    page.get_by_role("radio", name="sliding-window", exact=True).click()
+    expect(title(page)).to_have_text(re.compile(r"^Under the sliding-window mask the second half falls"))
+    wait_until_painted(page, plots=7)
+    assert "forbidden" in {trace["name"] for trace in traces(plot(page, "after-mask"))}
+
+
+def test_another_encoding_is_drawn(page: Page, address: str):
+    page.goto(f"{address}/positions")
+    expect(title(page)).to_have_text(re.compile(r"^Neighbouring positions .* in the learned encoding\.$"))
+    page.get_by_role("radio", name="sinusoidal", exact=True).click()
+    expect(title(page)).to_have_text(re.compile(r"^Neighbouring positions .* in the sinusoidal encoding\.$"))
+    expect(page).to_have_url(query(run="reverse", encoding="sinusoidal"))
+    wait_until_painted(page, plots=3)
+    # cos 0 = 1: the last column of the first row
+    corner = plot(page, "encoding").evaluate("host => host.querySelector('.js-plotly-plot').calcdata[0][0].z[0].at(-1)")
+    assert corner == pytest.approx(1)
+
+
+def test_more_sequences_give_narrower_intervals(page: Page, address: str):
+    page.goto(f"{address}/accuracy")
+    wait_until_painted(page, plots=1)
+    caption = page.get_by_test_id("stMain").get_by_text(re.compile("^Accuracy by position on"))
+    expect(caption).to_contain_text("on 4,096 fresh sequences")
+    widest = "host => Math.max(...host.querySelector('.js-plotly-plot').calcdata.flat().map(p => p.yh - p.ys || 0))"
+    before = plot(page, "accuracy").evaluate(widest)
+    page.get_by_test_id("stMain").get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    expect(caption).to_contain_text("on 16,384 fresh sequences")
+    expect(page).to_have_url(query(run="reverse", sequences="16384"))
+    wait_until_painted(page, plots=1)
+    after = plot(page, "accuracy").evaluate(widest)
+    assert before == 0 or abs(after) < abs(before)
+
+
+# Input
+
+
+def test_a_typed_sequence_is_reversed_and_nonsense_changes_nothing(page: Page, address: str):
+    page.goto(address)
+    wait_until_painted(page, plots=3)
+    type_into(page, "Input", "9 8 7 6 5 4 3 2")
+    reversed_ = "out: " + ", ".join(f"{d} right" for d in "23456789")
+    expect(out_strip(page)).to_have_attribute("aria-label", reversed_)
+    expect(page).to_have_url(query(run="reverse", input="9+8+7+6+5+4+3+2"))
+    type_into(page, "Input", "3 x 1")
+    alert = page.get_by_test_id("stAlert")
+    expect(alert).to_contain_text("“x” is not a symbol of this task: use 0 to 9.")
+    expect(alert).to_have_count(1)
+    expect(out_strip(page)).to_have_attribute("aria-label", reversed_)
+    expect(page).to_have_url(query(run="reverse", input="9+8+7+6+5+4+3+2"))
+    page.get_by_role("button", name="Draw another").click()
+    expect(out_strip(page)).not_to_have_attribute("aria-label", reversed_)
+    expect(page).not_to_have_url(query(input="9+8+7+6+5+4+3+2"))
+    expect(alert).to_have_count(0)
+
+
+def test_back_and_forward_walk_through_the_views(page: Page, address: str):
+    page.goto(address)
+    wait_until_painted(page, plots=3)
+    expect(page).to_have_url(query(run="reverse"))
+    first = out_strip(page).get_attribute("aria-label") or ""
+    field, labels = page.get_by_label("Input", exact=True), [first]
+    for typed in ("9 8 7 6 5 4 3 2", "0 0 0 0 1 1 1 1"):
+        type_into(page, "Input", typed)
+        expect(out_strip(page)).not_to_have_attribute("aria-label", labels[-1])
+        expect(page).to_have_url(query(input=typed.replace(" ", "+")))
+        labels.append(out_strip(page).get_attribute("aria-label") or "")
+    for step, shown, typed in [
+        (page.go_back, labels[1], "9 8 7 6 5 4 3 2"),
+        (page.go_forward, labels[2], "0 0 0 0 1 1 1 1"),
+        (page.go_back, labels[1], "9 8 7 6 5 4 3 2"),
+        (page.go_back, labels[0], "3 1 4 1 5 9 2 6"),
+    ]:
+        step()
+        expect(out_strip(page)).to_have_attribute("aria-label", shown)
+        expect(field).to_have_value(typed)
+
+
+def test_the_view_goes_along_to_the_other_pages(page: Page, address: str):
+    page.goto(f"{address}/?run=reverse-aligned&input=1+2+3+4+5+6+7+8")
+    expect(out_strip(page)).to_have_attribute("aria-label", "out: " + ", ".join(f"{d} right" for d in "87654321"))
+    for name, path in [("Attention heads", "heads"), ("Accuracy by position", "accuracy"), ("Overview", "")]:
+        page.get_by_role("link", name=name).click()
+        expect(page).to_have_url(
+            re.compile(f"^{address}/{path}\\?run=reverse-aligned&input=1\\+2\\+3\\+4\\+5\\+6\\+7\\+8$")
+        )
+        expect(page.get_by_label("Input", exact=True)).to_have_value("1 2 3 4 5 6 7 8")
+
+
+def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):
+    page.goto(
+        f"{address}/masks?run=nope&layers=0&foo=<b>&mask=zzz&input=hello&task=bar&head=x&dimensions=0,1,2,3,4,5,6,7,8"
+    )
+    expect(title(page)).to_have_text(re.compile("^Under the sliding-window mask"))
+    notices = page.get_by_test_id("stMain").get_by_test_id("stAlert")
+    for words in ["layers=0", "“foo”", "no run “nope”", "no mask “zzz”", "cannot be read", "no task “bar”", "no head"]:
+        expect(notices.filter(has_text=words)).to_have_count(1)
+    wait_until_painted(page, plots=7)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(train(page)).to_be_enabled()
+    for name in ("Positional encoding", "Overview"):
+        page.get_by_role("link", name=name).click()
+        wait_until_painted(page, plots=3)
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+        expect(notices).to_have_count(0)
+
+
+def test_a_menu_can_be_set_back(page: Page, address: str):
+    page.goto(address)
+    expect(title(page)).to_be_visible()
+    choose(page, "Positional encoding", "sinusoidal")
+    expect(page).to_have_url(query(positions="sinusoidal"))
+    choose(page, "Positional encoding", "learned")
+    expect(page).not_to_have_url(re.compile("positions="))
+    expect(train(page)).to_be_enabled()
+
+
+@pytest.mark.parametrize("path", ["", "heads", "masks", "positions", "accuracy"])
+def test_a_narrow_window_needs_no_scrolling_sideways(new_page: Callable[..., Page], address: str, path: str):
+    page = new_page(width=1024, height=768)
+    page.goto(f"{address}/{path}")
+    expect(title(page)).to_be_in_viewport()
+    wait_until_painted(page, plots={"": 3, "heads": 1, "masks": 7, "positions": 3, "accuracy": 1}[path])
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("main => main.scrollWidth - main.clientWidth") <= 0
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
