@@ -29,8 +29,7 @@ YEAR = 365 * 24 * 3600
 
 def routes() -> list[Route]:
     """The routes for `st.App(routes=…)`; they stand under `server.baseUrlPath`, like Streamlit's own."""
-    base = (config.get_option("server.baseUrlPath") or "").strip("/")
-    return [Route(f"/{base}{PLOTLY_PATH}" if base else PLOTLY_PATH, plotly_js, methods=["GET"])]
+    return [Route(plotly_address().split("?")[0], plotly_js, methods=["GET"])]
 
 
 def middleware() -> list[Middleware]:
@@ -96,9 +95,17 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in security_headers().items():
                     headers.setdefault(name, value)
+                if headers.get("content-type", "").startswith("text/html"):
+                    headers["Link"] = f"<{plotly_address()}>; rel=preload; as=script"
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
+
+
+def plotly_address() -> str:
+    """Where the page will find plotly.js; named in the page's header, the browser fetches it before it is asked for."""
+    base = (config.get_option("server.baseUrlPath") or "").strip("/")
+    return f"{f'/{base}' if base else ''}{PLOTLY_PATH}?v={plotly.__version__}"
 
 
 @cache

@@ -2,8 +2,10 @@
 
 import base64
 import json
-import tomllib
-from pathlib import Path
+import re
+import subprocess
+import sys
+from collections.abc import Callable
 
 import numpy as np
 import plotly.graph_objects as go
@@ -115,14 +117,30 @@ class TestPattern:
                 hatched[int(y0 + 0.5) + k, int(x0 + 0.5) + k] = True
         assert (hatched == ~mask).all()
 
-    def test_marks_frame_the_expected_cells(self) -> None:
-        marks = np.zeros((N, N), dtype=bool)
-        marks[4, 1] = True
-        frame = sent(pattern_heatmap(PATTERN, CAUSAL, TOKENS, TOKENS, marks=marks), "expected")
-        x, y = decoded(frame["x"])[:5], decoded(frame["y"])[:5]
-        assert (round(x.mean()), round(y.mean())) == (1, 4)
-        assert x.max() < 1.5
-        assert y.min() > 3.5
+    def test_frames_stand_around_the_marked_cells_and_no_others(self) -> None:
+        marks = np.random.default_rng(1).random((4, 7)) < 0.4
+        figure = pattern_heatmap(np.zeros((4, 7)), None, ["a"] * 4, ["b"] * 7, marks=marks)
+        frame = sent(figure, "expected")
+        x, y = decoded(frame["x"]).reshape(-1, 6), decoded(frame["y"]).reshape(-1, 6)
+        assert np.isnan(x[:, 5]).all()
+        framed = [(round(row), round(column)) for row, column in zip(y[:, :4].mean(1), x[:, :4].mean(1), strict=True)]
+        assert framed == [tuple(cell) for cell in np.argwhere(marks).tolist()]
+        for across, down, (row, column) in zip(x, y, framed, strict=True):
+            corners = {(float(a), float(b)) for a, b in zip(across[:5], down[:5], strict=True)}
+            assert len(corners) == 4
+            assert all(0.4 < abs(a - column) < 0.5 and 0.4 < abs(b - row) < 0.5 for a, b in corners)
+
+    def test_without_marks_nothing_is_framed(self) -> None:
+        figure = pattern_heatmap(PATTERN, None, TOKENS, TOKENS, marks=np.zeros((N, N), dtype=bool))
+        assert "expected" not in {trace.name for trace in figure.data}
+
+    def test_the_sentence_of_a_known_cell(self) -> None:
+        said = ["1", "4", "1", "5", "9", "2", "6", "SEP", "3", "5", "1"]
+        pattern = np.zeros((11, 11))
+        pattern[8, 5] = 0.9712
+        read = ["7", "0", "8", "4", "2", "3", "SEP", "3", "2", "4", "8"]
+        text = sent(pattern_heatmap(pattern, None, read, read, predicts=said), "values")["text"]
+        assert text[8][5] == "output '3' at 9 reads '3' at 6: 0.97"
 
     def test_link_is_carried(self) -> None:
         assert pattern_heatmap(PATTERN, None, TOKENS, TOKENS, link="a").layout.meta == {"link": "a"}
@@ -162,6 +180,14 @@ class TestScoresAndMasks:
         assert sent(figure, "values")["text"][1][0] == "query '1' at 2 may see '3' at 1"
         assert sent(figure, "forbidden")["text"][0][1] == "query '3' at 1 may not see '1' at 2"
 
+    def test_the_scale_of_scores_is_the_visible_and_finite_ones_alone(self) -> None:
+        scores = np.array([[1.0, 90.0], [-2.5, np.inf]])
+        trace = sent(scores_heatmap(scores, np.array([[True, False], [True, True]]), ["a", "b"], ["a", "b"]), "values")
+        assert (trace["zmin"], trace["zmax"]) == (-2.5, 2.5)
+        assert np.isnan(decoded(trace["z"])).tolist() == [[False, True], [False, True]]
+        places, colours = zip(*trace["colorscale"], strict=True)
+        assert colours[places.index(0.5)] == f"rgb{theme.rgb(theme.LIGHT.signed[2])}".replace(" ", "")
+
     def test_nothing_may_be_seen(self) -> None:
         figure = scores_heatmap(np.full((2, 2), -np.inf), np.zeros((2, 2), dtype=bool), TOKENS[:2], TOKENS[:2])
         assert np.isnan(decoded(sent(figure, "values")["z"])).all()
@@ -173,8 +199,8 @@ class TestTokenAxis:
         assert axis["tickvals"] == list(range(0, 41, 2))
 
     def test_a_lone_long_token_goes_a_line_lower_and_many_stand_on_end(self) -> None:
-        lone = token_axis("", ["7"] * 16 + ["SEP"] + ["7"] * 16, upright=False)
-        assert lone["ticktext"][16] == "<br>SEP"
+        lone = token_axis("", ["7"] * 8 + ["SEP"] + ["7"] * 8, upright=False)
+        assert lone["ticktext"][8] == "<br>SEP"
         assert lone["tickangle"] == 0
         assert token_axis("", ["word"] * 30, upright=False)["tickangle"] == -90
 
@@ -244,8 +270,40 @@ class TestAccuracy:
 
     def test_nothing_measured_yet(self) -> None:
         nothing = np.full(3, np.nan)
-        figure = accuracy_by_position_bars(nothing, nothing, nothing, self.ceiling, 0.1, self.labels)
+        figure = accuracy_by_position_bars(nothing, nothing, nothing, self.ceiling, 0.1, self.labels, sequences=512)
+        measured = sent(figure, "measured")
+        for array in (measured["y"], measured["error_y"]["array"], measured["error_y"]["arrayminus"]):
+            assert np.isnan(decoded(array)).all()
         assert sent(figure, "values")["text"] == []
+        np.testing.assert_allclose(decoded(sent(figure, "ceiling")["y"]), self.ceiling, atol=1e-6)
+
+    def test_some_positions_measured_and_some_not(self) -> None:
+        some = np.array([0.1, np.nan, 0.9])
+        figure = accuracy_by_position_bars(some, some, some, self.ceiling, 0.1, self.labels)
+        assert np.isnan(decoded(sent(figure, "measured")["y"])).tolist() == [False, True, False]
+        assert sent(figure, "values")["text"] == ["0.10", "0.90"]
+        assert decoded(sent(figure, "values")["x"]).tolist() == [0, 2]
+
+    def test_an_interval_never_reaches_to_the_wrong_side(self) -> None:
+        """Rounding may put a bound a hair past the share it belongs to."""
+        share = np.array([1.0, 0.0])
+        figure = accuracy_by_position_bars(share, share + 1e-9, share - 1e-9, share, 0.1, ["a", "b"], sequences=9)
+        bars = sent(figure, "measured")["error_y"]
+        assert (decoded(bars["array"]) >= 0).all()
+        assert (decoded(bars["arrayminus"]) >= 0).all()
+        assert bars["visible"]
+
+    def test_without_a_sample_size_there_is_no_interval(self) -> None:
+        trace = sent(self.bars(sequences=None), "measured")
+        assert not trace["error_y"]["visible"]
+        assert "interval" not in trace["hovertext"][0]
+
+    def test_labels_are_not_markup(self) -> None:
+        share = np.array([0.5])
+        figure = accuracy_by_position_bars(share, share, share, share, 0.1, ["<y1>"], groups=["<i>"])
+        assert figure.layout.xaxis.ticktext == ("&lt;y1&gt;",)
+        assert "<y1>" not in sent(figure, "measured")["hovertext"][0]
+        assert "&lt;i&gt;" in words(figure)
 
 
 class TestTraining:
@@ -254,6 +312,22 @@ class TestTraining:
         np.testing.assert_allclose(decoded(sent(figure, "measured")["y"]), [2.4, 1.0, 0.3], atol=1e-6)
         assert {"guessing: 2.30", "loss floor: 0.21", "✓ solved at 2"} == set(words(figure))
         assert {2.3026, 0.21} <= {shape.y0 for shape in figure.layout.shapes}
+
+    def test_where_it_was_solved_there_is_a_line_and_nowhere_else(self) -> None:
+        steps, loss = np.arange(1, 41), np.linspace(2.3, 0.2, 40)
+
+        def upright(solved_at: int | None) -> list[float]:
+            figure = loss_curve(steps, loss, floor=0.1, chance=2.3, solved_at=solved_at)
+            return [shape.x0 for shape in figure.layout.shapes if shape.x0 == shape.x1]
+
+        assert upright(35) == [35]
+        assert upright(None) == []
+
+    def test_a_loss_above_guessing_stays_in_sight(self) -> None:
+        figure = loss_curve(np.array([1, 2]), np.array([8.0, 2.0]), floor=0.2, chance=2.3)
+        low, high = figure.layout.yaxis.range
+        assert low < 0.2 < 8.0 < high
+        assert figure.layout.xaxis.range[1] >= 2
 
     def test_before_the_first_step_there_are_words_and_reference_lines(self) -> None:
         figure = loss_curve(np.array([]), np.array([]), floor=0.0, chance=2.3)
@@ -304,6 +378,28 @@ class TestEncodings:
         assert list(decoded(sent(figure, "dim 2")["x"])) == [1, 2, 3, 4]
         assert len({trace.line.dash for trace in figure.data}) == 2
 
+    @pytest.mark.parametrize("n", [1, 512])
+    def test_a_table_of_any_length_passes_through(self, n: int) -> None:
+        table = np.random.default_rng(n).normal(size=(n, 6))
+        trace = sent(encoding_heatmap(table), "values")
+        np.testing.assert_allclose(decoded(trace["z"]), table, atol=1e-6)
+        assert trace["zmax"] == -trace["zmin"] == np.abs(table).max()
+        wave = encoding_waves(table, [5], ["dim 5"])
+        np.testing.assert_allclose(decoded(sent(wave, "dim 5")["y"]), table[:, 5], atol=1e-6)
+
+    def test_what_is_never_negative_has_a_scale_from_zero(self) -> None:
+        trace = sent(encoding_heatmap(np.array([[0.5, 4.0]]), signed=False), "values")
+        assert (trace["zmin"], trace["zmax"]) == (0, 4)
+
+    def test_similarities_pass_through_on_a_symmetric_scale(self) -> None:
+        similarity = np.array([[3.0, -5.0], [-5.0, 2.0]])
+        trace = sent(similarity_heatmap(similarity), "values")
+        assert (trace["zmin"], trace["zmax"]) == (-5, 5)
+        assert decoded(trace["z"]).tolist() == similarity.tolist()
+
+    def test_names_of_waves_are_not_markup(self) -> None:
+        assert encoding_waves(np.zeros((2, 1)), [0], ["<b>"]).data[0].name == "&lt;b&gt;"
+
     def test_a_table_of_zeros_has_a_scale(self) -> None:
         assert sent(encoding_heatmap(np.zeros((3, 2))), "values")["zmax"] == 1
 
@@ -321,49 +417,83 @@ class TestTokens:
         assert all(strip.count(mark) == 1 for mark in "✓✗·")
         assert 'aria-label="out: 6 right, 4 wrong, it is 5, 1, which cannot be known."' in strip
 
+    def test_right_and_wrong_look_different_and_a_wrong_one_says_what_is_right(self) -> None:
+        boxes = {
+            verdict: token_strip({"": [Token("6", verdict, "5" if verdict == "wrong" else None)]})
+            for verdict in ("given", "right", "wrong", "open")
+        }
+        assert len(set(boxes.values())) == 4
+        assert re.search(r"is <b[^>]*>5</b>", boxes["wrong"])
+        assert not any(re.search(r"is <b", boxes[verdict]) for verdict in ("given", "right", "open"))
+        assert theme.LIGHT.right in boxes["right"]
+        assert theme.LIGHT.wrong in boxes["wrong"]
+
+    def test_every_row_has_its_sentence(self) -> None:
+        strip = token_strip({"in": [Token("3"), Token("1")], "out": [Token("1", "right")]})
+        assert re.findall(r'aria-label="([^"]*)"', strip) == ["in: 3, 1.", "out: 1 right."]
+
+
+# Laws: of every figure there is.
+
+SHARE = np.array([0.1, 0.9, 1.0])
+EVERY: dict[str, Callable[[theme.Palette], go.Figure]] = {
+    "pattern": lambda p: pattern_heatmap(
+        frozen(PATTERN), frozen(CAUSAL), TOKENS, TOKENS, marks=frozen(CAUSAL), palette=p
+    ),
+    "scores": lambda p: scores_heatmap(frozen(PATTERN - 1), frozen(CAUSAL), TOKENS, TOKENS, palette=p),
+    "mask": lambda p: mask_heatmap(frozen(CAUSAL), TOKENS, TOKENS, palette=p),
+    "accuracy": lambda p: accuracy_by_position_bars(
+        *(frozen(SHARE) for _ in range(4)),
+        0.1,
+        ["a", "b", "c"],
+        groups=["first half", "second half", "second half"],
+        leaks=frozen(SHARE > 0.5),
+        sequences=100,
+        palette=p,
+    ),
+    "before and after": lambda p: accuracy_by_position_bars(
+        *(frozen(SHARE) for _ in range(4)), 0.1, ["a", "b", "c"], before=frozen(SHARE), sequences=100, palette=p
+    ),
+    "loss": lambda p: loss_curve(frozen(np.arange(3)), frozen(SHARE), floor=0.1, chance=2.3, solved_at=2, palette=p),
+    "curve": lambda p: accuracy_curve(frozen(np.arange(3)), frozen(SHARE), 0.1, palette=p),
+    "encoding": lambda p: encoding_heatmap(frozen(PATTERN), palette=p),
+    "similarity": lambda p: similarity_heatmap(frozen(PATTERN), palette=p),
+    "waves": lambda p: encoding_waves(frozen(PATTERN), [0, 1], ["0", "1"], palette=p),
+}
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """The array, refusing to be written to: a figure leaves what it is given as it is."""
+    array = np.array(array)
+    array.flags.writeable = False
+    return array
+
+
+def nothing_but_numbers(name: str) -> float:
+    raise AssertionError(f"{name} is no JSON")
+
 
 @pytest.mark.parametrize("palette", PALETTES, ids=["light", "dark"])
-class TestTheme:
-    @pytest.mark.parametrize("name", ["text", "muted", "accent", "right", "wrong", "chance", "ceiling"])
-    def test_words_are_legible(self, palette: theme.Palette, name: str) -> None:
-        for ground in (palette.background, palette.surface):
-            assert theme.contrast(getattr(palette, name), ground) >= 4.5
+@pytest.mark.parametrize("draw", EVERY.values(), ids=EVERY)
+def test_every_figure_is_json_in_the_colours_of_its_palette(
+    draw: Callable[[theme.Palette], go.Figure], palette: theme.Palette
+) -> None:
+    text = draw(palette).to_json()
+    json.loads(text, parse_constant=nothing_but_numbers)
+    own = {value for value in vars(palette).values() if isinstance(value, str)}
+    own |= {*palette.scale, *palette.signed, *palette.categorical}
+    assert set(re.findall(r"#[0-9a-f]{6}\b", text)) <= own
+    assert text == draw(palette).to_json()
 
-    def test_lines_and_bars_stand_out(self, palette: theme.Palette) -> None:
-        assert len(set(palette.categorical)) >= 10
-        for colour in (*palette.categorical, palette.measured):
-            assert theme.contrast(colour, palette.background) >= 3
 
-    def test_scale_of_patterns_is_perceptually_even(self, palette: theme.Palette) -> None:
-        table = theme.pattern_colours(palette.dark)
-        assert table.shape == (256, 3)
-        assert table.dtype == np.uint8
-        lab = np.array([theme._to_oklab(tuple(colour)) for colour in table[::15].tolist()])
-        steps = np.linalg.norm(np.diff(lab, axis=0), axis=1)
-        assert steps.max() / steps.min() < 1.3
-        lightness = np.diff(lab[:, 0])
-        assert (lightness > 0).all() if palette.dark else (lightness < 0).all()
-
-    def test_forbidden_is_no_colour_of_the_scale(self, palette: theme.Palette) -> None:
-        forbidden = theme._to_oklab(theme.rgb(palette.forbidden))
-        for anchors in (palette.scale, palette.signed):
-            lab = np.array([theme._to_oklab(colour) for colour in theme._ramp(anchors, 256)])
-            assert np.linalg.norm(lab - forbidden, axis=1).min() > 0.04
-
-    def test_streamlit_has_the_same_colours(self, palette: theme.Palette) -> None:
-        config = tomllib.loads((Path(__file__).parents[1] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
-        ours = config["theme"]["dark" if palette.dark else "light"]
-        assert ours["backgroundColor"] == palette.background
-        assert ours["secondaryBackgroundColor"] == palette.surface
-        assert ours["textColor"] == palette.text
-        assert ours["chartCategoricalColors"] == list(palette.categorical)
-        assert len(ours["chartSequentialColors"]) == len(ours["chartDivergingColors"]) == 10
-        assert ours["chartSequentialColors"][0] == palette.scale[0]
-        assert ours["chartDivergingColors"][-1] == palette.signed[-1]
-        assert theme.contrast(ours["primaryColor"], palette.background) >= 3
-
-    def test_axes_are_quiet_and_large(self, palette: theme.Palette) -> None:
-        layout = theme.template(palette).layout
-        assert layout.font.size >= 14
-        assert layout.xaxis.zeroline is False
-        assert layout.paper_bgcolor == "rgba(0,0,0,0)"
+def test_figures_import_neither_pytorch_nor_streamlit_nor_the_library() -> None:
+    """They draw arrays, whoever made them; and a page that only draws does not wait for PyTorch."""
+    code = (
+        "import importlib, pkgutil, sys, dashboard.figures as figures\n"
+        "for module in pkgutil.iter_modules(figures.__path__):\n"
+        "    importlib.import_module(f'dashboard.figures.{module.name}')\n"
+        "print(*({'torch', 'streamlit', 'transformer', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""

@@ -92,6 +92,14 @@ def test_streamlit_has_the_same_colours(colours):
     assert theme["backgroundColor"] == colours.background
     assert theme["secondaryBackgroundColor"] == colours.surface
     assert theme["textColor"] == colours.text
+    assert theme["chartCategoricalColors"] == list(colours.categorical)
+    for charts, anchors in (("chartSequentialColors", colours.scale), ("chartDivergingColors", colours.signed)):
+        places, shown = stops(anchors)
+        assert len(theme[charts]) == 10
+        for place, colour in zip(np.linspace(0, 1, 10), theme[charts], strict=True):
+            expected = [np.interp(place, places, shown[:, channel]) for channel in range(3)]
+            assert np.abs(np.array(rgb(colour)) - expected).max() <= 3, (charts, colour)
+    assert ratio(theme["primaryColor"], colours.background) >= 3
 
 
 def test_a_theme_has_its_palette():
@@ -206,6 +214,8 @@ def test_right_and_wrong_are_told_apart(colours):
 def test_the_template_writes_in_the_palette_on_nothing(colours):
     layout = template(colours).layout
     assert layout.font.color == colours.text
+    assert layout.font.size >= 14
+    assert layout.xaxis.zeroline is layout.yaxis.zeroline is False
     assert layout.colorway == colours.categorical
     assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0,0,0,0)"
     assert layout.hoverlabel.bgcolor == colours.surface

@@ -10,8 +10,6 @@ from dashboard.prose import orientation
 model = session.chosen()
 task, question = model.task, session.question(model)
 said, law = model.said(question), task.answer(question)
-sample, survey = model.sample(question), model.survey()
-
 right, all_ = int((said == law).sum()), len(law)
 verb = {"copy": "copies", "sort": "sorts"}.get(task.name, "reverses")
 if right == all_:
@@ -33,19 +31,21 @@ st.html(
     )
 )
 
+# The places first, then what fills them, the quick before the slow: on a cold start the heads are there while the
+# browser still loads Plotly and the accuracy is being measured.
+focus_place, accuracy_place = st.columns([1, 1.2], gap="large")
+heads_place, loss_place = st.columns([1.6, 1], gap="large")
+sample, survey = model.sample(question), model.survey()
 head = focused(heads_of(sample.attentions), survey)
-left, right_side = st.columns([1, 1.2], gap="large")
-with left:
+with heads_place:
+    st.markdown("**All heads**: click one, or move with the arrow keys")
+    grid(sample.attentions, head, key="overview-heads", size=92)
+with focus_place:
     st.markdown(f"**{share_sentence(head, survey)}**")
     views.pattern(sample, head, task.expected_keys(question), key="overview-pattern", height=310)
     st.caption(orientation())
-with right_side:
-    views.accuracy(model, key="overview-accuracy", height=310)
-
-left, right_side = st.columns([1.6, 1], gap="large")
-with left:
-    st.markdown("**All heads**: click one, or move with the arrow keys")
-    grid(sample.attentions, head, key="overview-heads", size=92)
-with right_side:
+with loss_place:
     st.markdown("**How it was learned**")
     views.loss(model, key="overview-loss", height=230)
+with accuracy_place:
+    views.accuracy(model, key="overview-accuracy", height=310)

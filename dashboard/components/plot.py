@@ -35,7 +35,8 @@ def plot(
 
     `alt` is the sentence a screen reader says in place of the picture. Figures with the same
     `layout.meta = {"link": group}` share their hovered heatmap cell with each other, and with a `head_grid` of that
-    group. A trace with `meta = {"least_width": pixels}` is left out where there is less room. Zoom survives new data; to forget it, give the figure another `layout.uirevision`.
+    group. A trace with `meta = {"least_width": pixels}` is left out where there is less room. Zoom survives new data;
+    to forget it, give the figure another `layout.uirevision`.
     """
     mount = renderer("plot", html=HTML, isolate_styles=False)  # Plotly keeps its style sheet in the document's head
     result = mount(

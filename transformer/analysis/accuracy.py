@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ EVALUATION_STREAM = 1
 """Sequences for measuring come from another stream of a seed than those for training (0)."""
 CHUNK = 1024
 CAUTION = 4.0
-"""Standard errors behind a verdict. With the usual 1.96, one honest mask in thirty was said to leak; with 4, few ever."""
+"""Standard errors behind a verdict: with the usual 1.96, one honest mask in thirty was said to leak."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,18 @@ def accuracy_by_position(
         groups=task.groups(length),
         chance=task.chance,
         exact=int((right | ~batch.is_answer).all(axis=1).sum()),
+    )
+
+
+def recorded(evaluation: Mapping[str, Any], task: Task) -> Accuracy:
+    """The accuracy that a run's `evaluation.json` holds, at the task's greatest length."""
+    return Accuracy(
+        correct=np.array(evaluation["correct"]),
+        sequences=evaluation["sequences"],
+        names=task.target_names(task.length),
+        groups=task.groups(task.length),
+        chance=task.chance,
+        exact=round(evaluation["exact_match"] * evaluation["sequences"]),
     )
 
 
