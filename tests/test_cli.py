@@ -205,7 +205,7 @@ def test_a_shipped_run_by_its_name_is_what_another_count_finds(capsys):
     found = json.loads(capsys.readouterr().out)
     model, config = checkpoints.load(Run(ROOT / "checkpoints" / "reverse").snapshot())
     assert found["accuracy_by_position"] == pytest.approx(recount(model, config, 1000), abs=1e-12)
-    assert found["accuracy_by_position"][7:] == [1.0] * 9
+    assert found["accuracy_by_position"][8:] == [1.0] * 8
     assert found["verdict"].endswith("= chance: the mask holds")
 
 

@@ -6,26 +6,36 @@ from dashboard import session, views
 from dashboard.attention import focused, grid, heads_of, palette, share_sentence
 from dashboard.figures.tokens import Token, token_strip
 from dashboard.prose import orientation
+from transformer.analysis import ceilings
 
 model = session.chosen()
 task, question = model.task, session.question(model)
 said, law = model.said(question), task.answer(question)
-right, all_ = int((said == law).sum()), len(law)
+answers = [name.startswith("y") for name in task.target_names(len(law))]
+knowable = ceilings.ceiling(model.config, len(law)).accuracy[answers] == 1
+right, count = int(((said == law) & knowable).sum()), int(knowable.sum())
 verb = {"copy": "copies", "sort": "sorts"}.get(task.name, "reverses")
-if right == all_:
-    st.title(f"It {verb}: {right} of {all_} right.", anchor=False)
+what = f"It {verb}" if count == len(law) else f"It {verb} what its mask lets it see"
+if right == count:
+    st.title(f"{what}: {right} of {count} right.", anchor=False)
 else:
-    st.title(f"It {verb} {right} of {all_}: the rest is wrong.", anchor=False)
+    st.title(f"{what}, but not well yet: {right} of {count} right.", anchor=False)
 
 names = task.vocabulary
+
+
+def token(value: int, truth: int, known: bool) -> Token:
+    """One token of the answer: right, wrong, or one that nobody could know."""
+    if not known:
+        return Token(names[value], "open")
+    return Token(names[value], "right" if value == truth else "wrong", names[truth])
+
+
 st.html(
     token_strip(
         {
             "in": [Token(names[symbol], "given", None) for symbol in question],
-            "out": [
-                Token(names[value], "right" if value == truth else "wrong", names[truth])
-                for value, truth in zip(said, law, strict=True)
-            ],
+            "out": [token(*each) for each in zip(said, law, knowable, strict=True)],
         },
         palette(),
     )

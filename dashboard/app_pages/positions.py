@@ -40,6 +40,7 @@ elif name == "alibi":
     title.title("ALiBi tells distances: each head subtracts its own price for looking far.", anchor=False)
 else:
     nearest = np.mean(np.diagonal(similar, 1) / np.sqrt(np.diagonal(similar)[1:] * np.diagonal(similar)[:-1]))
+    nearest = round(float(nearest), 2) + 0.0  # not "-0.00"
     title.title(f"Neighbouring positions have a cosine of {nearest:.2f} in the {name} encoding.", anchor=False)
 
 left, right = st.columns([1.3, 1], gap="large")
