@@ -173,7 +173,7 @@ def _training_panel() -> None:
 
 def _train_button() -> None:
     """Train or Stop; where nothing can be trained, why."""
-    run = session.watched()
+    run = session.watched() if session.started() else None
     if run is not None and run.state.live:
         st.button("Stop", on_click=run.request_stop, width="stretch", icon=":material/stop:", shortcut="Escape")
         return

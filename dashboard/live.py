@@ -17,7 +17,7 @@ from dashboard.models import ROOT
 from transformer.analysis.ceilings import ceiling, loss_floor
 from transformer.analysis.intervals import wilson
 from transformer.config import PROBE_SEQUENCES
-from transformer.training.runs import Run
+from transformer.training.runs import Run, State
 
 REFRESH = 0.25
 """Seconds between two looks at the folder."""
@@ -35,18 +35,21 @@ def panel() -> None:
 
 def _watch(name: str) -> None:
     run = Run(ROOT / name)
+    own = session.started() == name
     state, metrics = run.state, run.metrics()
     if not state.live and st.session_state.get("taken_over") != name:
         # Its last step is on disk: choose it, let the timer go, and give the sidebar its Train button back.
         st.session_state.taken_over = name
-        if run.snapshots() and state.status in ("finished", "stopped"):
-            session.update(run=name, step=None, head="", mask="", encoding="", dimensions="", input="")
+        if own and _has_result(run, state):
+            session.update(run=name, step=None, head="", mask="", encoding="", dimensions="")
         st.rerun()
 
-    head, close = st.columns([12, 1], vertical_alignment="center")
-    head.markdown(_headline(run, metrics))
+    head, button = st.columns([12, 1], vertical_alignment="center")
+    head.markdown(_headline(run, metrics, own))
     if not state.live:
-        close.button("", icon=":material/close:", help="Put this panel away", on_click=_put_away, type="tertiary")
+        button.button("", icon=":material/close:", help="Put this panel away", on_click=_put_away, type="tertiary")
+    elif not own:
+        button.button("", icon=":material/stop:", help="Stop this training", on_click=run.request_stop, type="tertiary")
     last = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
     measured = None if last is None else np.array(last)
     st.progress(_progress(run, measured) if state.live else 1.0)
@@ -109,7 +112,12 @@ def _progress(run: Run, measured: np.ndarray | None) -> float:
     return float(gained.sum() / room.sum()) if room.any() else 0.0
 
 
-def _headline(run: Run, metrics: list[dict[str, Any]]) -> str:
+def _has_result(run: Run, state: State) -> bool:
+    """Is there something trained to look at?"""
+    return state.status in ("finished", "stopped") and bool(run.snapshots())
+
+
+def _headline(run: Run, metrics: list[dict[str, Any]], own: bool) -> str:
     state, config = run.state, run.config
     most = config.training.max_steps
     if state.status == "queued":
@@ -121,7 +129,7 @@ def _headline(run: Run, metrics: list[dict[str, Any]]) -> str:
         return f"**{run.name}** is training: step {last['step']} of at most {most}, {last['seconds']:.1f} s"
     mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
     reason = state.reason or state.status
-    taken = " It is selected below." if run.snapshots() and state.status in ("finished", "stopped") else ""
+    taken = " It is selected below." if own and _has_result(run, state) else ""
     return f"{mark} **{run.name}**: {reason}.{taken}"
 
 

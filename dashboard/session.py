@@ -160,6 +160,12 @@ def start_training() -> None:
 
 
 def watched() -> Run | None:
-    """The run that this session started and watches, if any."""
-    name = st.session_state.get("watched")
+    """The run to watch: the one this session started, or any that is training now: a reload loses nothing."""
+    name = started() or next((choice.name for choice in choices().values() if choice.state.live), None)
     return Run(ROOT / name) if name and (ROOT / name / "run.json").is_file() else None
+
+
+def started() -> str | None:
+    """The name of the run that this session started and still watches."""
+    name: str | None = st.session_state.get("watched")
+    return name

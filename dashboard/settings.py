@@ -48,6 +48,8 @@ class Settings:
     """The dimensions drawn as waves, "0,1,8"; empty is the page's choice."""
     sequences: int = 4096
     """How many fresh sequences an accuracy is measured on."""
+    measured_length: int | None = None
+    """The length of these sequences; empty is the task's greatest."""
     # what would be trained next
     task: str = "reverse"
     architecture: str = ""

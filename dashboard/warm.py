@@ -41,7 +41,7 @@ def train(run: Run) -> None:
         if not worker.alive:
             worker = Spare()
         worker.train(run)
-    threading.Thread(target=_replenish_after, args=(run,), name="spare", daemon=True).start()
+    threading.Thread(target=_replenish_after, args=(worker,), name="spare", daemon=True).start()
 
 
 def _prepare() -> None:
@@ -52,12 +52,11 @@ def _prepare() -> None:
     _replenish()
 
 
-def _replenish_after(run: Run) -> None:
+def _replenish_after(worker: Spare) -> None:
     """Starting a spare costs seconds of a core: a short training ends first, a long one is not waited for."""
-    deadline = time.monotonic() + PATIENCE
-    while run.state.live and time.monotonic() < deadline:
-        time.sleep(0.5)
+    worker.wait(PATIENCE)
     _replenish()
+    worker.wait()
 
 
 def _replenish() -> None:

@@ -65,7 +65,7 @@ def test_the_commands_work_one_after_the_other(tmp_path, monkeypatch, capsys):
 def test_every_option_that_is_named_exists(capsys):
     named = set(re.findall(r"`(--[\w-]+)`|python -m transformer.*?(--[\w-]+)", TEXT))
     assert main(["train", "--help"]) == main(["evaluate", "--help"]) == 0
-    known = capsys.readouterr().out
+    known = capsys.readouterr().out + " --help"
     for option in {one or other for one, other in named}:
         assert option in known, option
 
@@ -93,12 +93,12 @@ def test_make_means_what_the_readme_says():
 
 
 def named_files() -> list[str]:
-    """Each `name` in the folder map; those without a folder stand in that of the first in their cell."""
+    """Each `name` in the folder map; those without a folder stand in that of the first in their line."""
     table = TEXT[TEXT.index("## Where things are") :]
     found = []
     for cells in re.findall(r"^\| (`.*?) \| (.*?) \|$", table, re.MULTILINE):
+        folder = ""
         for cell in cells:
-            folder = ""
             for name in re.findall(r"`([\w./-]+)`", cell):
                 if "/" in name and (ROOT / name).exists():
                     folder = name if name.endswith("/") else f"{Path(name).parent}/"

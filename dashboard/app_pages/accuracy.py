@@ -11,14 +11,17 @@ from transformer.analysis import ceilings
 
 model = session.chosen()
 task = model.task
-measured = model.accuracy(session.settings().sequences)
+lengths = task.lengths
+length = session.settings().measured_length
+length = length if length in lengths else task.length
+measured = model.accuracy(session.settings().sequences, length=length)
 words = analysis.verdict(measured, model.config)
 st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
 st.markdown(
     f"**The law.** {task.law[0].upper()}{task.law[1:]}. Guessing a symbol is right once in {task.symbols}: "
     f"chance is {task.chance:.2f}."
 )
-views.accuracy(model, key="accuracy", height=420, heading=False)
+views.accuracy(model, key="accuracy", height=420, length=length, heading=False)
 
 left, right = st.columns([1, 2], gap="large")
 with left:
@@ -29,6 +32,14 @@ with left:
         options=sorted({256, 1024, 4096, 16384, 65536, session.settings().sequences}),
         format_func=lambda n: f"{n:,}",
     )
+    if len(lengths) > 1:
+        st.session_state["control-measured"] = length
+        st.select_slider(
+            "Length of the sequences",
+            list(lengths),
+            key="control-measured",
+            on_change=lambda: session.update(measured_length=st.session_state["control-measured"]),
+        )
     share = measured.exact / measured.sequences
     st.metric("Whole answer right", f"{share:.1%}", help="Sequences in which every token of the answer is right")
 with right:
@@ -40,7 +51,7 @@ with right:
             "accuracy": measured.mean,
             "low": low,
             "high": high,
-            "ceiling": ceilings.ceiling(model.config).accuracy,
+            "ceiling": ceilings.ceiling(model.config, length).accuracy,
             "right": measured.correct,
         }
     )

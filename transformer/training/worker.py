@@ -66,6 +66,11 @@ class Spare:
         self.process.stdin.write(f"{run.folder}\n")
         self.process.stdin.close()
 
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until the process has ended, or for some seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+
     def dismiss(self) -> None:
         """End a spare that got no job."""
         if self.process.stdin is not None:
