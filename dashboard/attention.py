@@ -9,8 +9,7 @@ import streamlit as st
 
 from dashboard import session, theme
 from dashboard.components.head_grid import Panel, head_grid
-from transformer.analysis.heads import Head, Survey
-from transformer.analysis.sample import Attention
+from transformer.analysis.findings import Attention, Head, Survey
 
 LINK = "pattern"
 """Grids and heatmaps of one attention share the hovered cell."""

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from transformer.analysis.findings import Accuracy, Example, Sample, Survey
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import RunConfig
 from transformer.masks import Mask
 from transformer.training.runs import DEFAULT_ROOT, Run, State, list_runs
 
 if TYPE_CHECKING:
-    from transformer.analysis.accuracy import Accuracy
-    from transformer.analysis.heads import Survey
-    from transformer.analysis.sample import Sample
     from transformer.edits import Edit
     from transformer.model import Transformer
     from transformer.tasks import Question, Task
@@ -103,21 +101,62 @@ class Model:
 
     def survey(self) -> Survey:
         """Every head, averaged over many sequences."""
-        return _survey(self)
+        kept = _example(self)
+        return _survey(self) if kept is None else kept.survey
 
     def said(self, question: Question) -> np.ndarray:
         """Its own answer, nobody helping."""
-        return _said(self, question.tobytes())
+        kept = _example(self, question)
+        return _said(self, question.tobytes()) if kept is None else kept.said
 
     def sample(
         self, question: Question, *, own_words: bool = True, mask: Mask | None = None, pad: bool = False
     ) -> Sample:
         """One question, reading its own words or the right ones, under its own mask or another."""
+        kept = _example(self, question)
+        if kept is not None and own_words and mask is None and not pad:
+            return kept.sample
         return _sample(self, question.tobytes(), own_words, mask, pad)
 
     def accuracy(self, sequences: int, mask: Mask | None = None, length: int | None = None) -> Accuracy:
         """Accuracy by position on fresh sequences, under its own mask or another."""
-        return _accuracy(self, sequences, mask, length or self.config.task.length)
+        length = length or self.config.task.length
+        kept = _evaluation(self)
+        if kept is not None and mask is None and (length, sequences) == (self.config.task.length, kept.sequences):
+            return kept
+        return _accuracy(self, sequences, mask, length)
+
+
+# What a run found out about itself when it ended, on the very sequences that would be used here: a cold start waits
+# neither for PyTorch nor for the measurement.
+
+
+def _example(model: Model, question: Question | None = None) -> Example | None:
+    """The example kept beside a run's weights, if it is theirs and of this question."""
+    kept = None if model.run is None else _kept_example(model)
+    return kept if kept is None or question is None or np.array_equal(kept.question, question) else None
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _kept_example(model: Model) -> Example | None:
+    run = Run(ROOT / model.name)
+    try:
+        kept = Example.load(run.folder / "example.npz")
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return kept if kept.snapshot == run.digest(model.step) else None
+
+
+def _evaluation(model: Model) -> Accuracy | None:
+    """The accuracy that was measured when the run ended, if it is of these weights."""
+    return None if model.run is None else _kept_evaluation(model)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _kept_evaluation(model: Model) -> Accuracy | None:
+    run = Run(ROOT / model.name)
+    kept = run.evaluation or {}
+    return Accuracy.from_evaluation(kept, model.task) if kept.get("snapshot") == run.digest(model.step) else None
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -161,14 +200,8 @@ def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, p
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _accuracy(model: Model, sequences: int, mask: Mask | None, length: int) -> Accuracy:
-    from transformer.analysis.accuracy import accuracy_by_position, recorded
-    from transformer.checkpoints import weights_hash
+    from transformer.analysis.accuracy import accuracy_by_position
 
-    # The same measurement, on the same sequences, was made when the run ended: the cold start need not wait for it.
-    if mask is None and length == model.task.length and model.run is not None:
-        found = model.run.evaluation or {}
-        if found.get("weights") == weights_hash(model.network()) and found.get("sequences") == sequences:
-            return recorded(found, model.task)
     return accuracy_by_position(
         model.network(),
         model.task,

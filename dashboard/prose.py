@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Callable
-from typing import Any
 
 import streamlit as st
 
@@ -14,8 +13,11 @@ def orientation() -> str:
     return "Row = query (who looks), column = key (looked at). Head 1.3: layer 1, head 3, from 0; positions from 1."
 
 
-def show_code(*functions: Callable[..., Any] | type) -> None:
-    """The very functions that computed the picture, folded away."""
-    with st.expander("Show the code", icon=":material/code:"):
-        for function in functions:
-            st.code(inspect.getsource(inspect.unwrap(function)), language="python")
+def show_code(*names: str) -> None:
+    """The very functions that computed the picture, folded away; named as "transformer.attention.masked_softmax"."""
+    folded = st.expander("Show the code", icon=":material/code:", on_change="rerun", key="code")
+    if folded.open:
+        for name in names:
+            module, _, attribute = name.rpartition(".")
+            function = inspect.unwrap(getattr(importlib.import_module(module), attribute))
+            folded.code(inspect.getsource(function), language="python")

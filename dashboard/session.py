@@ -16,9 +16,6 @@ from transformer.training.runs import Run, RunError, new_folder
 if TYPE_CHECKING:
     from transformer.tasks import Question
 
-PI = "31415926535897932384626433832795"
-"""Every model's own sample."""
-
 
 # --- the view
 
@@ -114,8 +111,7 @@ def question(model: Model) -> Question:
         except ValueError as error:
             notice(f"The input cannot be read: {error}.")
             update(input="")
-    digits = np.array([int(digit) for digit in PI], dtype=np.int64)
-    return np.resize(digits, model.config.task.length) % model.config.task.symbols
+    return model.task.example
 
 
 def draw(model: Model) -> Question:

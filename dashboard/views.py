@@ -13,8 +13,7 @@ from dashboard.figures import patterns as pattern_figures
 from dashboard.figures import training as training_figures
 from dashboard.models import Model
 from transformer.analysis import ceilings
-from transformer.analysis.heads import Head
-from transformer.analysis.sample import Sample
+from transformer.analysis.findings import Head, Sample, verdict
 from transformer.config import RunConfig
 from transformer.training.runs import Run
 
@@ -62,8 +61,6 @@ def strongest(
 
 def accuracy(model: Model, *, key: str, height: int, length: int | None = None, heading: bool = True) -> None:
     """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
-    from transformer.analysis.accuracy import verdict
-
     sequences = session.settings().sequences
     measured = model.accuracy(sequences, length=length)
     low, high = measured.interval()

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from transformer.analysis.accuracy import CHUNK, Accuracy, accuracy_by_position, predictions, verdict, wilson
+from transformer.analysis.accuracy import CHUNK, accuracy_by_position, predictions
+from transformer.analysis.findings import Accuracy, verdict
+from transformer.analysis.intervals import wilson
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.edits import AblateHead, EditError, OverrideMask

@@ -19,8 +19,10 @@ MOST_LINES = 320
 REGISTRIES = {"positions": positions.ENCODINGS, "masks": masks.MASKS, "tasks": tasks.TASKS}
 
 
-def tracked(*patterns: str) -> list[Path]:
-    listed = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+def tracked() -> list[Path]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no git checkout")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
@@ -182,7 +184,8 @@ def test_every_file_can_be_read_in_a_sitting():
 
 HERE = "|".join(f"/{folder}/" for folder in ("work", "root", "home", "Users"))
 REGISTRY = "|".join(
-    re.escape(host) for host in ("pypi" + ".org", "pythonhosted" + ".org", "npmjs" + ".", "unpkg" + ".", "jsdelivr")
+    re.escape(host)
+    for host in ("pypi" + ".org", "pythonhosted" + ".org", "npmjs" + ".", "unpkg" + ".", "jsdelivr" + ".")
 )
 
 

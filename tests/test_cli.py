@@ -335,10 +335,10 @@ BAD = [
     (["evaluate", "a-folder"], "the run a-folder has no weights yet"),
     (["evaluate", "x" * 300], "File name too long"),
     (["evaluate", "nul\0"], "there is no file"),
-    (["evaluate", "reverse", "--sequences", "0"], "sequences must be between 1 and 1000000, not 0"),
-    (["evaluate", "reverse", "--sequences", "many"], "--sequences"),
-    (["evaluate", "reverse", "--sequences", "10.5"], "--sequences must be a whole number, not 10.5"),
-    (["evaluate", "reverse", "--device", "cuda:63"], "there is no cuda:63 here"),
+    (["evaluate", "a-run", "--sequences", "0"], "sequences must be between 1 and 1000000, not 0"),
+    (["evaluate", "a-run", "--sequences", "many"], "--sequences"),
+    (["evaluate", "a-run", "--sequences", "10.5"], "--sequences must be a whole number, not 10.5"),
+    (["evaluate", "a-run", "--device", "cuda:63"], "there is no cuda:63 here"),
     (["evaluate", "picture.jpg"], "picture.jpg is not a checkpoint but a JPEG picture; nothing in it was executed"),
     (["evaluate", "pickle.pt"], "pickle.pt is not a checkpoint but a pickle, which could run code when opened"),
     (["evaluate", "zip.pt"], "zip.pt is not a checkpoint but a zip archive such as torch.save writes"),
@@ -363,16 +363,15 @@ def clutter(tmp_path, trained):
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), BAD, ids=[" ".join(a)[:60].replace("\0", "0") for a, _ in BAD])
-def test_bad_input_is_one_line_and_leaves_nothing(arguments, sentence, clutter, capsys):
-    before = sorted(clutter.rglob("*"))
-    shipped = sorted((ROOT / "checkpoints").iterdir())
+def test_bad_input_is_one_line_and_leaves_nothing(arguments, sentence, clutter, trained, monkeypatch, capsys):
+    monkeypatch.setattr("transformer.__main__.DEFAULT_ROOT", trained.folder.parent)
+    before = [sorted(folder.rglob("*")) for folder in (clutter, trained.folder.parent)]
     assert main(arguments) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert re.fullmatch(r"error: [^\n]+\n", said.err)
     assert sentence in said.err
-    assert sorted(clutter.rglob("*")) == before
-    assert sorted((ROOT / "checkpoints").iterdir()) == shipped
+    assert [sorted(folder.rglob("*")) for folder in (clutter, trained.folder.parent)] == before
 
 
 def test_a_run_is_not_overwritten(trained, capsys):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from transformer.analysis.accuracy import accuracy_by_position, predictions, wilson
+from transformer.analysis.accuracy import accuracy_by_position, predictions
+from transformer.analysis.intervals import wilson
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.observation import observe
 

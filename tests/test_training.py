@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from transformer.analysis import ceilings
-from transformer.analysis.accuracy import accuracy_by_position, verdict
+from transformer.analysis.accuracy import accuracy_by_position
+from transformer.analysis.findings import verdict
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import build
 from transformer.training.loop import TrainingError, learning_rate, target_weights, train, weighted_loss

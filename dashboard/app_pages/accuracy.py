@@ -6,8 +6,8 @@ import streamlit as st
 from dashboard import session, views
 from dashboard.controls import bound
 from dashboard.prose import show_code
-from transformer.analysis import accuracy as analysis
 from transformer.analysis import ceilings
+from transformer.analysis.findings import verdict
 
 model = session.chosen()
 task = model.task
@@ -15,7 +15,7 @@ lengths = task.lengths
 length = session.settings().measured_length
 length = length if length in lengths else task.length
 measured = model.accuracy(session.settings().sequences, length=length)
-words = analysis.verdict(measured, model.config)
+words = verdict(measured, model.config)
 st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
 st.markdown(
     f"**The law.** {task.law[0].upper()}{task.law[1:]}. Guessing a symbol is right once in {task.symbols}: "
@@ -58,4 +58,8 @@ with right:
     number = st.column_config.NumberColumn(format="%.3f")
     columns = dict.fromkeys(("accuracy", "low", "high", "ceiling"), number)
     st.dataframe(frame, hide_index=True, column_config=columns, height=320)
-show_code(analysis.accuracy_by_position, analysis.wilson, ceilings.ceiling)
+show_code(
+    "transformer.analysis.accuracy.accuracy_by_position",
+    "transformer.analysis.intervals.wilson",
+    "transformer.analysis.ceilings.reachable",
+)

@@ -6,7 +6,6 @@ from dashboard import session, views
 from dashboard.attention import focused, grid, heads_of, share_sentence
 from dashboard.controls import bound
 from dashboard.prose import orientation, show_code
-from transformer.attention import masked_softmax, scaled_dot_product_attention
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -49,4 +48,4 @@ with right:
         f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. "
         f"Outlined: where the answer stands. Grey and hatched: forbidden by the mask. {orientation()}"
     )
-show_code(scaled_dot_product_attention, masked_softmax)
+show_code("transformer.attention.scaled_dot_product_attention", "transformer.attention.masked_softmax")

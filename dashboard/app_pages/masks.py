@@ -11,9 +11,8 @@ from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import patterns
 from dashboard.figures.tokens import Token, token_strip
 from dashboard.prose import orientation, show_code
-from transformer import masks
 from transformer.analysis import ceilings
-from transformer.analysis.sample import Attention, Sample
+from transformer.analysis.findings import Attention, Sample
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -97,7 +96,7 @@ blind = int((~after.attentions[head.site].mask.any(axis=1)).sum())
 if blind:
     st.warning(f"{blind} queries may see nothing at all: their attention is zero.", icon=":material/visibility_off:")
 
-st.subheader("What is said", anchor=False)
+st.header("What is said", anchor=False)
 
 
 def strip(seen: Sample) -> list[Token]:
@@ -117,7 +116,7 @@ st.html(token_strip({"before": strip(before), "after": strip(after)}, palette())
 flips = int(((np.array(before.predicted) != np.array(after.predicted)) & before.is_answer).sum())
 st.caption(f"{flips} of {int(before.is_answer.sum())} tokens of the answer change.")
 
-st.subheader("What can be known", anchor=False)
+st.header("What can be known", anchor=False)
 low, high = measured_after.interval()
 figure = accuracy_figures.accuracy_by_position_bars(
     measured_after.mean,
@@ -143,4 +142,4 @@ sentence = (
 )
 plot(figure, key="mask-accuracy", alt=sentence, height=360)
 st.caption(f"{sentence} {sequences:,} fresh sequences of length {length}, the true tokens read (teacher forcing).")
-show_code(type(mask), masks.Mask.matrix, ceilings.reachable)
+show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.ceilings.reachable")

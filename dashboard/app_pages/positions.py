@@ -72,4 +72,4 @@ if chosen:
     plot(figure, key="waves", alt=f"Dimensions {', '.join(map(str, chosen))} over {positions} positions.", height=300)
 else:
     st.info("Choose at least one dimension to see its wave.")
-show_code(kind)
+show_code(f"{kind.__module__}.{kind.__name__}")

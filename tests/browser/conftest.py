@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,17 @@ import pytest
 from driving import PATIENCE, ROOT, browser, dashboard
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Request
 
+from transformer.training.runs import list_runs
+
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
+SCREEN = {"width": 1440, "height": 900}
 PROBES = re.compile(r"^/(heads|masks|positions|accuracy)/_stcore/(health|host-config)$")
 """On a deep link Streamlit looks for its server below the page's own path first, and is told 404."""
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """One browser a worker. Where there is none its tests are skipped, unless REQUIRE_BROWSER=1 says it must be there."""
+    """One browser a worker. Without one its tests are skipped, unless REQUIRE_BROWSER=1 says it must be there."""
     try:
         started = browser()
         chromium = started.__enter__()
@@ -49,17 +53,54 @@ def address(chromium: Browser, runs: Path, tmp_path_factory: pytest.TempPathFact
     log = tmp_path_factory.mktemp("server") / "log"
     with dashboard(runs, log) as address:
         yield address
-        for run in runs.iterdir():
-            (run / "stop").touch()  # a training outlives its server, and is not to outlive the tests
     said = log.read_text(errors="replace")
     assert "Traceback" not in said, said
 
 
 @pytest.fixture
-def new_page(chromium: Browser, address: str) -> Iterator[Callable[..., Page]]:
-    """Makes pages, each in a browser profile of its own. None may log an error, or ask anything of another server."""
-    contexts: list[BrowserContext] = []
+def stillness(runs: Path) -> Iterator[None]:
+    """Ends what is still training after a test: every page shows it, and it would outlive even the server."""
+    yield
+    live = [run for run in list_runs(runs) if run.state.live]
+    for run in live:
+        run.request_stop()
+    deadline = time.monotonic() + PATIENCE / 1000
+    while any(run.state.live for run in live):
+        assert time.monotonic() < deadline, "a training did not stop"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="session")
+def profile(chromium: Browser, address: str) -> Iterator[BrowserContext]:
+    """The browser profile of most tests: its cache saves every page but the first a second."""
+    with chromium.new_context(viewport=SCREEN) as context:
+        yield context
+
+
+@pytest.fixture
+def new_page(
+    chromium: Browser, profile: BrowserContext, address: str, stillness: None
+) -> Iterator[Callable[..., Page]]:
+    """Makes pages, in a browser profile of their own where options are given. None may complain (`listen`)."""
+    opened: list[Page | BrowserContext] = []
     complaints: list[str] = []
+
+    def make(**options: Any) -> Page:
+        context = chromium.new_context(**{"viewport": SCREEN, **options}) if options else profile
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        listen(page, address, complaints)
+        opened.append(context if options else page)
+        return page
+
+    yield make
+    for each in opened:
+        each.close()
+    assert not complaints, "\n".join(complaints)
+
+
+def listen(page: Page, address: str, complaints: list[str]) -> None:
+    """Note every error that a page logs or meets, and every request to another server than its own."""
 
     def logged(message: ConsoleMessage) -> None:
         url = message.location.get("url", "")
@@ -71,19 +112,9 @@ def new_page(chromium: Browser, address: str) -> Iterator[Callable[..., Page]]:
         if urlsplit(request.url).scheme in ("http", "https") and not request.url.startswith(f"{address}/"):
             complaints.append(f"asked another server: {request.url}")
 
-    def make(width: int = 1440, height: int = 900, **options: Any) -> Page:
-        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE)
-        context.on("console", logged)
-        context.on("weberror", lambda error: complaints.append(str(error.error)))
-        context.on("request", asked)
-        return context.new_page()
-
-    yield make
-    for context in contexts:
-        context.close()
-    assert not complaints, "\n".join(complaints)
+    page.on("console", logged)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", asked)
 
 
 @pytest.fixture

@@ -26,6 +26,14 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PAGES = {
+    "Overview": 3,
+    "Attention heads": 1,
+    "Mask effects": 7,
+    "Positional encoding": 3,
+    "Accuracy by position": 1,
+}
+"""The pages, and how many plots stand on each."""
 PATIENCE = 30_000
 """Milliseconds for which anything on a page is waited for: generous, for a busy machine is not a broken one."""
 
@@ -139,8 +147,8 @@ def colours(canvas: Locator) -> int:
 def traces(figure: Locator) -> list[dict[str, Any]]:
     """Type, name and number of points of each trace that a plot shows, as Plotly holds them."""
     found: list[dict[str, Any]] = figure.evaluate(
-        """host => host.querySelector('.js-plotly-plot').data.map(
-          ({ type, name, x, z }) => ({ type, name, points: (z ?? x)?.length ?? 0 })
+        """host => host.querySelector('.js-plotly-plot')._fullData.map(
+          ({ type, name, x, z }) => ({ type, name, points: (z ?? x).length })
         )"""
     )
     return found

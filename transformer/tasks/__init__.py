@@ -24,6 +24,7 @@ from transformer.masks.causal import Causal
 from transformer.masks.full import Full
 from transformer.registry import Registry
 
+PI = "31415926535897932384626433832795"
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 Question = Int[np.ndarray, "length"]
 Questions = list[Int[np.ndarray, "_length"]]
@@ -125,6 +126,12 @@ class Task(ABC):
         if not 1 <= len(characters) <= self.length:
             raise ValueError(f"type 1 to {self.length} symbols ({span}), not {len(characters)}")
         return np.array([allowed.index(c) for c in characters], dtype=np.int64)
+
+    @property
+    def example(self) -> Question:
+        """The question that stands for all: the digits of pi."""
+        digits = np.array([int(digit) for digit in PI], dtype=np.int64)
+        return np.resize(digits, self.length) % self.symbols
 
     # --- data
 

@@ -11,7 +11,10 @@ from typing import Any
 import torch
 
 from transformer import checkpoints
-from transformer.analysis.accuracy import accuracy_by_position, verdict
+from transformer.analysis.accuracy import accuracy_by_position
+from transformer.analysis.findings import Example, verdict
+from transformer.analysis.heads import survey
+from transformer.analysis.sample import sample, say
 from transformer.config import RunConfig
 from transformer.model import Transformer, build
 from transformer.training.device import describe_device, resolve_device
@@ -80,7 +83,8 @@ def record(run: Run) -> Iterator[Step]:
                     break
         model.eval()
         _snapshot(run, model, config, step)
-        run.set_evaluation(evaluate(model, config))
+        run.set_evaluation(evaluate(model, config) | {"snapshot": run.digest()})
+        run.set_example(_example(model, config, run.digest()).pack())
         if stopped:
             run.set_state("stopped", step, f"stopped by hand at step {step}")
         elif entry.solved:
@@ -93,6 +97,13 @@ def record(run: Run) -> Iterator[Step]:
     except (KeyboardInterrupt, GeneratorExit):
         run.set_state("stopped", step, f"interrupted at step {step}")
         raise
+
+
+def _example(model: Transformer, config: RunConfig, snapshot: str) -> Example:
+    """The first look at a run, taken once."""
+    task = config.build_task()
+    said = say(model, task, task.example)
+    return Example(task.example, said, sample(model, task, task.example, said=said), survey(model, task), snapshot)
 
 
 def _snapshot(run: Run, model: Transformer, config: RunConfig, step: int) -> None:

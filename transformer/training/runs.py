@@ -5,11 +5,13 @@ metrics.jsonl         a line a step, appended
 snapshots/            step-000100.safetensors, each written whole or not at all
 state.json            queued, running, finished, stopped or failed; the step, the reason, a heartbeat
 evaluation.json       accuracy by position of the final model, measured once, with its verdict
+example.npz           one question answered by it, and every head's mean: the first look, without PyTorch
 stop                  present when somebody asked the training to stop
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -148,6 +150,13 @@ class Run:
     def set_evaluation(self, evaluation: dict[str, Any]) -> None:
         self._write("evaluation.json", evaluation)
 
+    def digest(self, step: int | None = None) -> str:
+        """SHA-256 of a snapshot's file, its first 16 hex digits: whose numbers these are."""
+        return hashlib.sha256(self.snapshot(step).read_bytes()).hexdigest()[:16]
+
+    def set_example(self, packed: bytes) -> None:
+        self._write_bytes("example.npz", packed)
+
     def request_stop(self) -> None:
         """Ask the training to stop after the step it is in; whoever trains it looks for this."""
         (self.folder / "stop").touch()
@@ -164,8 +173,11 @@ class Run:
         return value if isinstance(value, dict) else None
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
+        self._write_bytes(name, json.dumps(values, indent=1).encode())
+
+    def _write_bytes(self, name: str, content: bytes) -> None:
         temporary = self.folder / f".{name}.{os.getpid()}.tmp"
-        temporary.write_text(json.dumps(values, indent=1))
+        temporary.write_bytes(content)
         os.replace(temporary, self.folder / name)
 
 

@@ -1,0 +1,246 @@
+"""What was found out about a model, as plain values: no PyTorch here, so it can be stored, read and drawn without it.
+
+`accuracy.py`, `sample.py` and `heads.py` find these things out.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from transformer.analysis import ceilings
+from transformer.analysis.intervals import Z999, wilson
+from transformer.config import RunConfig
+from transformer.tasks import Task
+
+CAUTION = 4.0
+"""Standard errors behind a verdict: with the usual 1.96, one honest mask in thirty was said to leak."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Accuracy by position, as counts: nothing is lost, and the interval follows."""
+
+    correct: Int[np.ndarray, "target"]
+    sequences: int
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    chance: float
+    exact: int
+    """Sequences whose whole answer is right."""
+
+    @classmethod
+    def from_evaluation(cls, evaluation: Mapping[str, Any], task: Task) -> Accuracy:
+        """What a run's `evaluation.json` holds: its final weights, at the task's greatest length."""
+        return cls(
+            correct=np.array(evaluation["correct"]),
+            sequences=evaluation["sequences"],
+            names=task.target_names(task.length),
+            groups=task.groups(task.length),
+            chance=task.chance,
+            exact=round(evaluation["exact_match"] * evaluation["sequences"]),
+        )
+
+    @property
+    def mean(self) -> Float[np.ndarray, "target"]:
+        return self.correct / self.sequences
+
+    def interval(self) -> tuple[Float[np.ndarray, "target"], Float[np.ndarray, "target"]]:
+        """95 % Wilson score interval of each position (Wilson, 1927)."""
+        return wilson(self.correct, self.sequences)
+
+    def beyond(self, ceiling: Float[np.ndarray, "target"]) -> Bool[np.ndarray, "target"]:
+        """Positions that are right more often than `ceiling` allows, beyond the 99.9 % interval: something leaks."""
+        return wilson(self.correct, self.sequences, Z999)[0] > ceiling
+
+    def of(self, group: str) -> float:
+        """Mean accuracy over the positions of a group; nan when it has none."""
+        chosen = self.where(group)
+        return float(self.mean[chosen].mean()) if chosen.any() else math.nan
+
+    def where(self, group: str) -> Bool[np.ndarray, "target"]:
+        return np.array([name == group for name in self.groups])
+
+
+def verdict(accuracy: Accuracy, config: RunConfig) -> str:
+    """What the numbers say about the mask and the training, in one sentence.
+
+    "At chance" and "beyond" are statistical: a group is compared through the interval of its mean, CAUTION wide.
+    """
+    length = len(accuracy.names) // 2 if "SEP" in accuracy.names else len(accuracy.names)
+    honest = ceilings.honest_ceiling(config, length).accuracy
+    limited = bool((honest < 1).any())
+    parts, leaks, short = [], False, False
+    for group in ("second half", "first half"):
+        chosen = accuracy.where(group)
+        if not chosen.any():
+            continue
+        low, high = wilson(int(accuracy.correct[chosen].sum()), accuracy.sequences * int(chosen.sum()), CAUTION)
+        share, ceiling = accuracy.of(group), float(honest[chosen].mean())
+        at_chance = low <= accuracy.chance <= high
+        leaks |= bool(low > ceiling)
+        short |= bool(high < ceiling - 0.005)
+        parts.append(f"{group} {share:.2f}{' = chance' if at_chance else ''}")
+    words = ", ".join(parts)
+    if leaks:
+        return f"{words}, chance {accuracy.chance:.2f}: your mask leaks"
+    if short:
+        return f"{words}, chance {accuracy.chance:.2f}: not yet at the ceiling"
+    return f"{words}: the mask holds" if limited else f"{words}: every answer can be known, and is"
+
+
+@dataclass(frozen=True)
+class Attention:
+    """All heads of one attention module, on one sequence."""
+
+    site: str
+    """Path of the module: "decoder.0.self_attention"."""
+    scores: Float[np.ndarray, "head query key"]
+    mask: Bool[np.ndarray, "query key"]
+    pattern: Float[np.ndarray, "head query key"]
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One pass over one question. Texts are the tokens' names; positions are in reading order."""
+
+    question: tuple[str, ...]
+    read: tuple[str, ...]
+    """The tokens that the predicting stack read."""
+    predicted: tuple[str, ...]
+    """What it says at each of them."""
+    targets: tuple[str, ...]
+    """What the law says at each of them."""
+    is_answer: Bool[np.ndarray, "target"]
+    confidence: Float[np.ndarray, "target"]
+    """Probability of what is said."""
+    attentions: dict[str, Attention]
+
+    @property
+    def right(self) -> Bool[np.ndarray, "target"]:
+        return np.array([said == target for said, target in zip(self.predicted, self.targets, strict=True)])
+
+    def answers_right(self) -> tuple[int, int]:
+        """How many tokens of the answer are right, and how many there are."""
+        return int((self.right & self.is_answer).sum()), int(self.is_answer.sum())
+
+
+@dataclass(frozen=True, order=True)
+class Head:
+    """One head: the path of its attention module, and its number in it. Written "decoder.1.self_attention.3"."""
+
+    site: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.site}.{self.index}"
+
+    @classmethod
+    def parse(cls, text: str) -> Head:
+        """Read what `str` wrote."""
+        site, _, index = text.rpartition(".")
+        return cls(site, int(index))
+
+    @property
+    def short(self) -> str:
+        """Layer and head, as the field writes it: "1.3". Both count from 0."""
+        return f"{self.site.split('.')[1]}.{self.index}"
+
+    @property
+    def kind(self) -> str:
+        """ "decoder self-attention", "encoder self-attention" or "cross-attention"."""
+        stack, _, attention = self.site.split(".")
+        return "cross-attention" if attention == "cross_attention" else f"{stack} self-attention"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Every head over many sequences of one length."""
+
+    sequences: int
+    patterns: dict[str, Float[np.ndarray, "head query key"]]
+    """Mean pattern of each attention module."""
+    expected_share: dict[Head, float]
+    """Share of a head's attention that lies on the token to be said, over the queries that may see it."""
+
+    @property
+    def worker(self) -> Head:
+        """The head that looks at the token to be said more than any other does."""
+        return max(self.expected_share, key=lambda head: (self.expected_share[head], head))
+
+
+@dataclass(frozen=True)
+class Example:
+    """What the first look at a run shows: one question answered, and every head's mean. Kept beside its weights."""
+
+    question: Int[np.ndarray, "length"]
+    said: Int[np.ndarray, "length"]
+    sample: Sample
+    survey: Survey
+    snapshot: str
+    """Digest of the weights' file: whose example this is."""
+
+    def pack(self) -> bytes:
+        """One .npz: the arrays, and everything else as JSON text. No pickle."""
+        sample = {name: value for name, value in asdict(self.sample).items() if name != "attentions"}
+        arrays = {
+            "question": self.question,
+            "said": self.said,
+            "is_answer": sample.pop("is_answer"),
+            "confidence": sample.pop("confidence"),
+        }
+        labels = {}
+        for site, attention in self.sample.attentions.items():
+            labels[site] = {"queries": attention.queries, "keys": attention.keys}
+            arrays |= {f"{site}/{name}": getattr(attention, name) for name in ("scores", "mask", "pattern")}
+            arrays[f"{site}/mean"] = self.survey.patterns[site]
+        shares = {str(head): share for head, share in self.survey.expected_share.items()}
+        text = {
+            "sample": sample,
+            "labels": labels,
+            "sequences": self.survey.sequences,
+            "shares": shares,
+            "snapshot": self.snapshot,
+        }
+        file = io.BytesIO()
+        np.savez_compressed(file, text=np.array(json.dumps(text)), **arrays)
+        return file.getvalue()
+
+    @classmethod
+    def load(cls, path: Path) -> Example:
+        """Read what `pack` made. Raises ValueError, KeyError or OSError when it is not that."""
+        with np.load(path, allow_pickle=False) as stored:
+            text = json.loads(str(stored["text"]))
+            attentions = {
+                site: Attention(
+                    site,
+                    scores=stored[f"{site}/scores"],
+                    mask=stored[f"{site}/mask"],
+                    pattern=stored[f"{site}/pattern"],
+                    queries=tuple(names["queries"]),
+                    keys=tuple(names["keys"]),
+                )
+                for site, names in text["labels"].items()
+            }
+            sample = Sample(
+                **{name: tuple(value) for name, value in text["sample"].items()},
+                is_answer=stored["is_answer"],
+                confidence=stored["confidence"],
+                attentions=attentions,
+            )
+            survey = Survey(
+                text["sequences"],
+                {site: stored[f"{site}/mean"] for site in attentions},
+                {Head.parse(name): share for name, share in text["shares"].items()},
+            )
+            return cls(stored["question"], stored["said"], sample, survey, text["snapshot"])
