@@ -80,7 +80,7 @@ def test_training_in_a_process_of_its_own_leaves_a_run_that_can_be_measured(tmp_
     assert set(os.listdir(tmp_path)) == {"my-run"}
 
     assert main(["evaluate", "my-run", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == run.evaluation
+    assert json.loads(capsys.readouterr().out) | {"snapshot": run.digest()} == run.evaluation
     assert main(["list", "."]) == 0
     assert capsys.readouterr().out.startswith("my-run ")
 

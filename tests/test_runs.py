@@ -56,6 +56,7 @@ def test_a_recorded_run_leaves_everything_and_nothing_else(run):
         "state.json",
         "metrics.jsonl",
         "evaluation.json",
+        "example.npz",
         "snapshots/step-000000.safetensors",
         "snapshots/step-000007.safetensors",
     }
@@ -76,7 +77,7 @@ def test_the_evaluation_is_that_of_the_last_weights(run):
     list(record(run))
     model, config = checkpoints.load(run.snapshot())
     assert config == run.config
-    assert run.evaluation == json.loads(json.dumps(evaluate(model, config)))
+    assert run.evaluation == json.loads(json.dumps(evaluate(model, config))) | {"snapshot": run.digest()}
     assert run.evaluation["positions"] == ["x2", "x3", "SEP", "y1", "y2", "y3"]
     assert run.evaluation["weights"] == checkpoints.weights_hash(model)
     first, _ = checkpoints.load(run.snapshot(0))
@@ -140,7 +141,7 @@ def test_a_failure_leaves_its_sentence(run, monkeypatch):
     with pytest.raises(TrainingError):
         list(record(run))
     assert run.state.status == "failed"
-    assert run.state.reason == "the loss is no longer a number at step 1, learning rate 0.01: try a smaller rate"
+    assert run.state.reason == "the loss is no longer a number at step 1, learning rate 0.005: try a smaller rate"
 
 
 def test_a_device_that_is_not_there_is_a_failure_with_its_sentence(tmp_path):

@@ -132,7 +132,7 @@ def test_it_is_finished_and_its_metrics_go_to_the_end(run):
 def test_nothing_is_left_lying_about(run):
     files = {path.relative_to(run.folder).as_posix() for path in run.folder.rglob("*") if path.is_file()}
     snapshots = {f"snapshots/step-{step:06d}.safetensors" for step in run.snapshots()}
-    assert files == {"run.json", "state.json", "metrics.jsonl", "evaluation.json", *snapshots}
+    assert files == {"run.json", "state.json", "metrics.jsonl", "evaluation.json", "example.npz", *snapshots}
 
 
 def test_the_repository_is_small():

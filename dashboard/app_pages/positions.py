@@ -36,6 +36,8 @@ if table.note:
 positions, dimensions = table.values.shape
 if name == "none":
     title.title("Without an encoding the tokens are a bag: no position differs from another.", anchor=False)
+elif positions == 1:
+    title.title("One position only: there is no order to be told.", anchor=False)
 elif name == "alibi":
     title.title("ALiBi tells distances: each head subtracts its own price for looking far.", anchor=False)
 else:

@@ -59,7 +59,7 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def dashboard(runs: Path | None = None, log: Path | None = None) -> Iterator[str]:
     """The dashboard as a user starts it, on a free port; yields its address. What it prints goes to `log`."""
-    environment = os.environ | ({"ATTENTION_LAB_RUNS": str(runs)} if runs else {})
+    environment = os.environ | {"NO_COLOR": "1"} | ({"ATTENTION_LAB_RUNS": str(runs)} if runs else {})
     port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.headless", "true"]
     with (log or Path(os.devnull)).open("wb") as out:
@@ -121,7 +121,10 @@ def out_strip(page: Page) -> Locator:
 
 def wait_until_painted(page: Page, plots: int) -> None:
     """Wait until the script has ended and each of `plots` figures, and the head grid if there is one, is painted."""
-    expect(page.locator(".al-plot[data-state=ready]")).to_have_count(plots)
+    ready, failed = page.locator(".al-plot[data-state=ready]"), page.locator("[data-testid=stException]")
+    ready.nth(plots - 1).or_(failed).first.wait_for()
+    assert failed.count() == 0, "the page shows an error; the server's log has its traceback"
+    expect(ready).to_have_count(plots)
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_attached()
     expect(page.locator("[data-testid=stSkeleton]")).to_have_count(0)
     for canvas in page.locator(".grid canvas.base").all():

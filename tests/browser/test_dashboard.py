@@ -81,7 +81,7 @@ def test_a_training_is_watched_and_its_model_taken(page: Page, address: str):
     measured = traces(plot(page, "live-loss"))[0]
     assert measured == {"type": "scatter", "name": "measured", "points": int(step)}
     expect(train(page)).to_be_enabled()
-    page.locator(".st-key-training").get_by_test_id("stBaseButton-tertiary").click()
+    page.locator(".st-key-training").get_by_role("button", name="close icon").first.click()
     expect(page.locator(".st-key-training")).to_have_count(0)
 
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from transformer.tasks import Continuation
+from transformer.tasks._layouts import Continuation
 
 
 class Copy(Continuation):

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from transformer.tasks import Aligned
+from transformer.tasks._layouts import Aligned
 
 
 class ReverseAligned(Aligned):

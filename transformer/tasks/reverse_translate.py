@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from transformer.tasks import Translation
+from transformer.tasks._layouts import Translation
 
 
 class ReverseTranslate(Translation):

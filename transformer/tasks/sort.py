@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from transformer.tasks import Ceiling, Continuation
+from transformer.tasks import Ceiling
+from transformer.tasks._layouts import Continuation
 
 SAMPLED_QUESTIONS = 2000
 
