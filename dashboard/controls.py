@@ -59,8 +59,9 @@ def bound_choice(
 
 
 def sentence(text: str) -> str:
-    """Words, as a sentence: a capital first and a full stop."""
-    return f"{text[0].upper()}{text[1:]}."
+    """Words, as a sentence: a capital first, unless it is a setting's own name, and a full stop."""
+    first = text if "_" in text.split()[0] else f"{text[0].upper()}{text[1:]}"
+    return f"{first}."
 
 
 def sidebar() -> Model:

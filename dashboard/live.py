@@ -136,3 +136,4 @@ def _headline(run: Run, metrics: list[dict[str, Any]], own: bool) -> str:
 def _put_away() -> None:
     session.touch()
     st.session_state.pop("watched", None)
+    st.session_state.pop("found", None)

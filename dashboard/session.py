@@ -157,7 +157,10 @@ def start_training() -> None:
 
 def watched() -> Run | None:
     """The run to watch: the one this session started, or any that is training now: a reload loses nothing."""
-    name = started() or next((choice.name for choice in choices().values() if choice.state.live), None)
+    found = next((choice.name for choice in choices().values() if choice.state.live), None)
+    if found and not started():
+        st.session_state.found = found
+    name = started() or st.session_state.get("found")
     return Run(ROOT / name) if name and (ROOT / name / "run.json").is_file() else None
 
 
