@@ -47,7 +47,8 @@ def _watch(name: str) -> None:
     head, button = st.columns([12, 1], vertical_alignment="center")
     head.markdown(_headline(run, metrics, own))
     if not state.live:
-        button.button("", icon=":material/close:", help="Put this panel away", on_click=_put_away, type="tertiary")
+        if button.button("", icon=":material/close:", help="Put this panel away", type="tertiary"):
+            _put_away()
     elif not own:
         button.button("", icon=":material/stop:", help="Stop this training", on_click=run.request_stop, type="tertiary")
     last = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
@@ -134,6 +135,8 @@ def _headline(run: Run, metrics: list[dict[str, Any]], own: bool) -> str:
 
 
 def _put_away() -> None:
+    """Forget the run; the whole page is drawn again, for the panel is not only this fragment."""
     session.touch()
     st.session_state.pop("watched", None)
     st.session_state.pop("found", None)
+    st.rerun()

@@ -134,7 +134,7 @@ def test_what_cannot_be_trained_says_why(page: Page, address: str, label: str, d
     type_into(page, label, {"d_model": "65", "Heads": "5"}[label])
     width, heads = (65, 4) if label == "d_model" else (64, 5)
     alert = page.get_by_test_id("stSidebar").get_by_test_id("stAlert")
-    expect(alert).to_contain_text(f"D_model ({width}) must be divisible by n_heads ({heads}).")
+    expect(alert).to_contain_text(f"d_model ({width}) must be divisible by n_heads ({heads}).", ignore_case=True)
     expect(train(page)).to_be_disabled()
     type_into(page, label, default)
     expect(train(page)).to_be_enabled()
