@@ -14,13 +14,13 @@ from transformer.training.worker import Spare
 PATIENCE = 20.0
 """Seconds for which a new spare waits for the training before it."""
 SETTLE = 2.0
-"""Seconds left to the first page, which wants the processor for itself."""
+"""Seconds left to the first page, which wants the processors for itself."""
 _lock = threading.Lock()
 _spare: Spare | None = None
 
 
 def start() -> None:
-    """Begin in the background: first this process, whose pages are waiting, then the spare."""
+    """Begin in the background, once the first page, which does without PyTorch, has been drawn."""
     threading.Thread(target=_prepare, name="warm-up", daemon=True).start()
 
 
@@ -45,11 +45,11 @@ def train(run: Run) -> None:
 
 
 def _prepare() -> None:
-    import transformer.analysis.heads
-    import transformer.checkpoints  # noqa: F401
-
     time.sleep(SETTLE)
     _replenish()
+
+    import transformer.analysis.heads
+    import transformer.checkpoints  # noqa: F401
 
 
 def _replenish_after(worker: Spare) -> None:

@@ -9,13 +9,22 @@ let loading = null;
 /** The Plotly object; `version` is part of the address, so that the browser may keep the file for a year. */
 export function loadPlotly(version) {
   if (window.Plotly) return Promise.resolve(window.Plotly);
-  loading ??= new Promise((resolve, reject) => {
+  loading ??= idle().then(() => fetchScript(version));
+  loading.catch(() => (loading = null)); // the next figure tries again
+  return loading;
+}
+
+/** Running plotly.js stops the page for a second; what is painted without it, the grid of heads, goes first. */
+function idle() {
+  return new Promise((resolve) => setTimeout(resolve, 300));
+}
+
+function fetchScript(version) {
+  return new Promise((resolve, reject) => {
     const script = document.createElement('script');
     script.src = new URL(`assets/plotly.min.js?v=${encodeURIComponent(version)}`, root).href;
     script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error('plotly.js is empty')));
     script.onerror = () => reject(new Error('plotly.js did not arrive'));
     document.head.append(script);
   });
-  loading.catch(() => (loading = null)); // the next figure tries again
-  return loading;
 }
