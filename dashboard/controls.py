@@ -167,7 +167,7 @@ def _training_panel() -> None:
         _number("Most steps", "max_steps", step=100)
         _number("Learning rate", "learning_rate", step=0.001, format="%.4f")
         _number("Shortest length (empty: all alike)", "min_length")
-    st.caption(device_line())
+    st.fragment(_device_caption, run_every=1.0 if _torch() is None else None)()
     with button:  # last: by now the menus have put right what a link named in vain
         _train_button()
 
@@ -219,21 +219,30 @@ def _number(label: str, field: str, step: float = 1, **options: Any) -> None:
     bound(st.number_input, label, field, min_value=low, max_value=high, step=step, **options)
 
 
+def _torch() -> Any:
+    """PyTorch once it is wholly imported, else None: nobody waits here for a thread that is in the midst of it."""
+    torch = sys.modules.get("torch")
+    return None if getattr(getattr(torch, "__spec__", None), "_initializing", False) else torch
+
+
 def _devices() -> list[str]:
     """auto, the CPU, and each GPU; before PyTorch is there, whatever the view names."""
-    torch = sys.modules.get("torch")
+    torch = _torch()
     found = ["auto", "cpu"]
-    if torch is not None and hasattr(torch, "cuda"):
+    if torch is not None:
         found += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
         found += ["mps"] if torch.backends.mps.is_available() else []
     named = session.settings().device
     return found if named in found or torch is not None else [*found, named]
 
 
+def _device_caption() -> None:
+    st.caption(device_line())
+
+
 def device_line() -> str:
     """Where a training would run, in words."""
-    torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "backends"):
+    if _torch() is None:
         return "Looking for a GPU …"
     from transformer.training.device import describe_device, resolve_device
 
