@@ -17,7 +17,7 @@ from dashboard.figures.encodings import encoding_heatmap, encoding_waves, simila
 from dashboard.figures.patterns import MOST_SENTENCES, mask_heatmap, pattern_heatmap, scores_heatmap
 from dashboard.figures.token_axis import token_axis
 from dashboard.figures.tokens import Token, token_strip
-from dashboard.figures.training import accuracy_curve, loss_curve
+from dashboard.figures.training import loss_curve
 
 TOKENS = ["3", "1", "3", "SEP", "3"]
 N = len(TOKENS)
@@ -168,11 +168,6 @@ class TestScoresAndMasks:
         figure = scores_heatmap(np.where(CAUSAL, 0.0, -np.inf), None, TOKENS, TOKENS)
         assert (np.isnan(decoded(sent(figure, "values")["z"])) == ~CAUSAL).all()
         assert sent(figure, "values")["zmax"] == 1
-
-    def test_forbidden_scores_can_be_shown(self) -> None:
-        figure = scores_heatmap(np.full((N, N), 2.0), CAUSAL, TOKENS, TOKENS, show_forbidden=False)
-        assert [trace.name for trace in figure.data] == ["values"]
-        assert (decoded(sent(figure, "values")["z"]) == 2).all()
 
     def test_a_mask_has_two_states_and_no_scale(self) -> None:
         figure = mask_heatmap(CAUSAL, TOKENS, TOKENS)
@@ -348,12 +343,6 @@ class TestTraining:
         assert guessing.y >= 2.35
         assert floor.y == 2.2
 
-    def test_accuracy_runs_from_nothing_to_everything(self) -> None:
-        figure = accuracy_curve(np.array([1, 2]), np.array([0.1, 0.9]), 0.1)
-        assert figure.layout.yaxis.range == (0, 1.05)
-        assert words(figure) == ["guessing: 0.10"]
-        assert "waiting for the first step" in words(accuracy_curve(np.array([]), np.array([]), 0.1))
-
 
 class TestEncodings:
     def test_positions_count_from_one_and_zero_is_the_middle(self) -> None:
@@ -455,7 +444,6 @@ EVERY: dict[str, Callable[[theme.Palette], go.Figure]] = {
         *(frozen(SHARE) for _ in range(4)), 0.1, ["a", "b", "c"], before=frozen(SHARE), sequences=100, palette=p
     ),
     "loss": lambda p: loss_curve(frozen(np.arange(3)), frozen(SHARE), floor=0.1, chance=2.3, solved_at=2, palette=p),
-    "curve": lambda p: accuracy_curve(frozen(np.arange(3)), frozen(SHARE), 0.1, palette=p),
     "encoding": lambda p: encoding_heatmap(frozen(PATTERN), palette=p),
     "similarity": lambda p: similarity_heatmap(frozen(PATTERN), palette=p),
     "waves": lambda p: encoding_waves(frozen(PATTERN), [0, 1], ["0", "1"], palette=p),

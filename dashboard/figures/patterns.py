@@ -57,16 +57,10 @@ def scores_heatmap(
     queries: Sequence[str],
     keys: Sequence[str],
     *,
-    show_forbidden: bool = True,
     link: str | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Before the softmax: float [query, key], a diverging scale centred on 0 that reaches the largest visible score.
-
-    Without `show_forbidden` the finite scores under the mask are drawn too: what the head would have looked at.
-    """
-    if not show_forbidden:
-        mask = None
+    """Before the softmax: float [query, key], a diverging scale centred on 0 that reaches the largest visible score."""
     finite = np.isfinite(scores)
     seen = finite if mask is None else mask & finite
     limit = float(np.abs(scores[seen]).max(initial=0.0)) or 1.0

@@ -35,14 +35,6 @@ def loss_curve(
     return figure
 
 
-def accuracy_curve(steps: np.ndarray, accuracy: np.ndarray, chance: float, *, palette: Palette = LIGHT) -> go.Figure:
-    """Accuracy by step, int and float [step], from `chance` to 1. Look for the step at which it leaves chance."""
-    figure = _curve(steps, accuracy, "step %{x}: %{y:.3f} right", palette)
-    _level(figure, chance, f"guessing: {chance:.2f}", "dot", palette.chance, palette, above=True)
-    figure.update_yaxes(title={"text": "accuracy"}, range=[0, 1.05], tickvals=[0, 0.25, 0.5, 0.75, 1])
-    return figure
-
-
 def _curve(steps: np.ndarray, values: np.ndarray, sentence: str, palette: Palette) -> go.Figure:
     """The line, a dot at its newest point, and the axis of steps; words where there is no step yet."""
     figure = go.Figure()
