@@ -9,6 +9,8 @@ from typing import Any
 # beside a busy core it loses everything (measured: 0.24 s became 4.5 s). It has to be said before torch is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Before any page: Plotly looks at pandas wherever it finds it, even half imported by the page of another session.
+import pandas  # noqa: F401
 import streamlit as st
 
 from dashboard import warm
