@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
 import torch
@@ -16,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as pack
 
 from transformer.config import RunConfig
+from transformer.files import write_whole
 from transformer.model import Transformer, build
 
 FORMAT = "attention-lab/1"
@@ -40,17 +40,6 @@ def save(path: Path | str, model: Transformer, config: RunConfig) -> None:
     weights = {name: tensor.detach().contiguous().cpu() for name, tensor in model.state_dict().items()}
     packed = pack(weights, metadata={"format": FORMAT, "config": json.dumps(config.to_dict())})
     write_whole(path, packed)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old one or the new one, and nothing between."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Transformer, RunConfig]:
