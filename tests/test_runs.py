@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import torch
 
 from transformer import checkpoints
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.training import presence
 from transformer.training.loop import TrainingError
 from transformer.training.recording import evaluate, record
 from transformer.training.runs import SILENT_AFTER, Run, RunError, list_runs, new_folder
@@ -57,8 +59,8 @@ def test_a_recorded_run_leaves_everything_and_nothing_else(run):
         "metrics.jsonl",
         "evaluation.json",
         "example.npz",
-        "snapshots/step-000000.safetensors",
-        "snapshots/step-000007.safetensors",
+        "lock",
+        *(f"snapshots/step-{step:06d}.safetensors" for step in range(8)),
     }
     assert run.state.status == "finished"
     assert run.state.step == 7
@@ -82,8 +84,8 @@ def test_the_evaluation_is_that_of_the_last_weights(run):
     assert run.evaluation["weights"] == checkpoints.weights_hash(model)
     first, _ = checkpoints.load(run.snapshot(0))
     assert checkpoints.weights_hash(first) != run.evaluation["weights"]
-    with pytest.raises(RunError, match="has no step 3; it has 0, 7"):
-        run.snapshot(3)
+    with pytest.raises(RunError, match="has no step 8; it has 0, 1, 2, 3, 4, 5, 6, 7"):
+        run.snapshot(8)
 
 
 def test_a_solved_run_says_so(tmp_path):
@@ -112,7 +114,7 @@ def test_a_stop_is_honoured_after_the_step_it_is_in(run):
     assert taken == [1, 2, 3]
     assert run.state.status == "stopped"
     assert run.state.reason == "stopped by hand at step 3"
-    assert list(run.snapshots()) == [0, 3]
+    assert list(run.snapshots()) == [0, 1, 2, 3]
     assert run.evaluation is not None
 
 
@@ -155,15 +157,48 @@ def test_a_device_that_is_not_there_is_a_failure_with_its_sentence(tmp_path):
 # --- silent, damaged, missing
 
 
-@pytest.mark.parametrize("status", ["running", "queued"])
-def test_a_run_that_shows_no_life_is_lost(run, status):
-    for age, expected in ((SILENT_AFTER[status] - 5, status), (SILENT_AFTER[status] + 5, "lost")):
-        state = {"status": status, "step": 40, "reason": "", "heartbeat": time.time() - age}
+@pytest.mark.parametrize("status", ["running", "measuring"])
+@pytest.mark.parametrize("host", ["another machine", ""])
+def test_a_run_elsewhere_that_shows_no_life_is_lost(run, status, host):
+    for age, expected in ((SILENT_AFTER - 5, status), (SILENT_AFTER + 5, "lost")):
+        state = {"status": status, "step": 40, "reason": "", "heartbeat": time.time() - age, "host": host}
         (run.folder / "state.json").write_text(json.dumps(state))
         assert run.state.status == expected
     assert run.state.reason == "stopped at step 40: the process is gone"
     assert run.state.step == 40
     assert not run.state.live
+
+
+def test_a_queued_run_whose_queue_is_gone_is_lost(run):
+    for age, expected in ((SILENT_AFTER - 5, "queued"), (SILENT_AFTER + 5, "lost")):
+        state = {"status": "queued", "heartbeat": time.time() - age, "host": socket.gethostname()}
+        (run.folder / "state.json").write_text(json.dumps(state))
+        assert run.state.status == expected
+    assert run.state.reason == "it was still queued: the process is gone"
+    assert run.resumable
+
+
+def test_a_run_of_this_machine_is_lost_in_the_instant_in_which_nobody_holds_it(run):
+    with presence.hold(run.folder):
+        run.set_state("running", 40)
+        assert run.state.status == "running"
+        assert run.waiting
+    assert run.state.status == "lost"
+    assert not run.waiting
+
+
+def test_a_paused_run_is_never_lost(run):
+    run.set_state("paused", 40)
+    assert run.state.status == "paused"
+    assert not run.waiting
+    assert run.resumable
+
+
+def test_only_one_can_hold_a_folder(run, monkeypatch):
+    monkeypatch.setattr(presence, "PATIENCE", 0.05)
+    with presence.hold(run.folder), pytest.raises(RunError, match="another process is training a-run"):
+        next(record(run))
+    next(record(run))
 
 
 @pytest.mark.parametrize("status", ["finished", "stopped", "failed"])

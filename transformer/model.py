@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,6 +14,9 @@ from transformer.blocks import Block
 from transformer.config import ModelConfig, RunConfig
 from transformer.positions import ENCODINGS
 from transformer.trace import UNTRACED, Trace
+
+_BUILDING = threading.Lock()
+"""Weights are drawn from the global generator: two models built at once would draw from each other's."""
 
 
 class Transformer(nn.Module):
@@ -137,6 +141,6 @@ class Transformer(nn.Module):
 def build(config: RunConfig) -> Transformer:
     """The untrained model of a run, its weights drawn with the run's seed (the global generator is left as it was)."""
     task = config.build_task()
-    with torch.random.fork_rng(devices=[]):
+    with _BUILDING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
         return Transformer(config.model, d_vocab=task.d_vocab, n_ctx=task.n_ctx)

@@ -41,6 +41,17 @@ class Batch:
     """Is there a target here at all? False on padding."""
     source: Int[np.ndarray, "batch source"] | None = None
 
+    def part(self, sequences: slice) -> Batch:
+        """Some of its sequences."""
+        source = None if self.source is None else self.source[sequences]
+        return Batch(
+            self.tokens[sequences],
+            self.targets[sequences],
+            self.is_answer[sequences],
+            self.is_target[sequences],
+            source,
+        )
+
 
 @dataclass(frozen=True)
 class Ceiling:

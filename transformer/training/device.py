@@ -38,3 +38,15 @@ def describe_device(device: torch.device) -> str:
         return f"Apple GPU ({platform.machine()})"
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return f"CPU, {cores} core{'s' if cores != 1 else ''}"
+
+
+def memory(device: torch.device | None) -> int:
+    """Most bytes this process has held so far: on the GPU if that is the device, else of main memory; 0 if unknown."""
+    if device is not None and device.type == "cuda":
+        return torch.cuda.max_memory_reserved(device)
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if platform.system() == "Darwin" else 1024 * peak

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterator
@@ -9,17 +10,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn import functional
 
 from transformer.analysis.accuracy import EVALUATION_STREAM, predictions
 from transformer.analysis.ceilings import ceiling
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.model import Transformer
-from transformer.tasks import Batch, Task
+from transformer.tasks import Task
+from transformer.training.stepping import CAPTURED, CapturedStep, EagerStep, Inputs, why_eager
+from transformer.training.team import ALONE, Team
 
 TRAINING_STREAM = 0
+FIRST_LOOK = 128
+"""Fresh sequences that are looked at first; the others only when these say that it may be solved."""
+CLOSE = 0.02
+"""How far the first look may fall short of `solved_at` for the others to be looked at."""
 
 
 class TrainingError(RuntimeError):
@@ -34,97 +40,178 @@ class Step:
     loss: float
     learning_rate: float
     gradient_norm: float
+    """Before clipping."""
     seconds: float
-    """Since the first step began."""
+    """Of steps and measurements since the first step began; pauses and pace left out."""
+    milliseconds: float
+    """Of this step alone, its measurement left out."""
     accuracy: Float[np.ndarray, "target"] | None = None
     """By position, on fresh sequences of the greatest length; on the steps on which it was measured."""
+    probed: int = 0
+    """On how many sequences it was measured."""
     solved: bool = False
 
 
-def weighted_loss(
-    logits: Float[Tensor, "batch position d_vocab"],
-    targets: Int[Tensor, "batch position"],
-    weights: Float[Tensor, "batch position"],
-) -> Float[Tensor, ""]:
-    """Cross-entropy in nats, averaged over targets by their weights."""
-    nats = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
-    return (nats * weights.flatten()).sum() / weights.sum()
-
-
-def target_weights(batch: Batch, config: TrainingConfig) -> Float[np.ndarray, "batch position"]:
-    """1 for the answer, `prompt_weight` for the question's own tokens, 0 for padding."""
-    return (batch.is_target * np.where(batch.is_answer, 1.0, config.prompt_weight)).astype(np.float32)
-
-
 def learning_rate(config: TrainingConfig, step: int) -> float:
-    """A linear rise over the warm-up, then constant. Steps count from 1."""
-    return config.learning_rate * min(1.0, step / max(1, config.warmup_steps))
+    """A linear rise over the warm-up, then constant, then falling as 1/step. Steps count from 1."""
+    fall = config.decay_after / step if config.decay_after else 1.0
+    return config.learning_rate * min(1.0, step / max(1, config.warmup_steps), fall)
 
 
 def train(model: Transformer, config: RunConfig) -> Iterator[Step]:
     """Take steps until the task is solved or `max_steps` is reached, yielding each one.
 
-    AdamW, a linear warm-up, gradient clipping. Solved means: the accuracy over the answers that the mask lets be known
-    is at least `solved_at`, twice in a row on fresh sequences. The model is in training mode between steps and in
-    evaluation mode when the generator is done. Raises TrainingError when the loss is no longer a number.
+    The model is in training mode between steps and in evaluation mode when the generator is done. Raises
+    TrainingError when the loss is no longer a number.
     """
-    settings, task = config.training, config.build_task()
-    device = next(model.parameters()).device
-    rng = np.random.default_rng([settings.seed, TRAINING_STREAM])
-    probe_rng = np.random.default_rng([settings.seed, EVALUATION_STREAM])
-    knowable = (ceiling(config).accuracy == 1) & np.array([name[0] == "y" for name in task.target_names(task.length)])
-    optimiser = torch.optim.AdamW(
-        model.parameters(),
-        lr=settings.learning_rate,
-        betas=(0.9, 0.95),
-        weight_decay=settings.weight_decay,
-        fused=device.type in ("cpu", "cuda"),
-    )
-    model.train()
-    in_a_row = 0
-    began = time.perf_counter()
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(settings.seed)  # dropout draws from it
-        for step in range(1, settings.max_steps + 1):
-            rate = learning_rate(settings, step)
-            for group in optimiser.param_groups:
+    training = Training(model, config)
+    while not training.done:
+        yield training.take_step()
+    model.eval()
+
+
+class Training:
+    """A training between two steps: all that the next one depends on.
+
+    AdamW, gradient clipping, a rate that may rise first and fall later. Solved means: the accuracy over the answers
+    that the mask lets be known is at least `solved_at`, twice in a row on fresh sequences. Nothing here draws from a
+    global generator, so a training that is paused, or written down and restored (`transformer.training.resume`),
+    takes the very same steps.
+    """
+
+    def __init__(self, model: Transformer, config: RunConfig, team: Team = ALONE) -> None:
+        settings = config.training
+        self.model, self.config, self.team = model, config, team
+        self.task = config.build_task()
+        self.device = next(model.parameters()).device
+        self.step, self.seconds, self.in_a_row, self.last_norm = 0, 0.0, 0, math.nan
+        self.rng = np.random.default_rng([settings.seed, TRAINING_STREAM])
+        self.probe_rng = np.random.default_rng([settings.seed, EVALUATION_STREAM])
+        self.noise = _fresh_noise(self.device, settings.seed + team.rank)
+        """State of the generator that dropout draws from."""
+        self.knowable = _knowable(config, self.task)
+        self.stepping = why_eager(config, self.device, team) or CAPTURED
+        captured = self.stepping == CAPTURED
+        self.optimiser = torch.optim.AdamW(
+            model.parameters(),
+            # A graph reads the rate from memory: a number would be frozen into it.
+            lr=torch.tensor(settings.learning_rate, device=self.device) if captured else settings.learning_rate,
+            betas=(0.9, 0.95),
+            weight_decay=settings.weight_decay,
+            fused=self.device.type in ("cpu", "cuda"),
+            capturable=captured,
+        )
+        self._eager = EagerStep(team.wrap(model, self.device), self.optimiser, settings)
+        self._captured: CapturedStep | None = None
+
+    @property
+    def solved(self) -> bool:
+        return self.in_a_row >= 2
+
+    @property
+    def done(self) -> bool:
+        return self.solved or self.step >= self.config.training.max_steps
+
+    def take_step(self) -> Step:
+        """The next step, measured where it is its turn. Raises TrainingError when the loss is no longer a number."""
+        settings, began = self.config.training, time.perf_counter()
+        self.step += 1
+        rate = learning_rate(settings, self.step)
+        self.model.train()
+        loss, norm = self._update(rate)
+        if not math.isfinite(loss):
+            before = f" (the gradient's norm was {self.last_norm:.3g} the step before)" if self.step > 1 else ""
+            raise TrainingError(
+                f"the loss is no longer a number at step {self.step}, learning rate {rate:g}{before}: "
+                "try a smaller rate"
+            )
+        self.last_norm = norm
+        took = time.perf_counter() - began
+        accuracy, probed = None, 0
+        if self.step == 1 or self.step % settings.evaluate_every == 0 or self.step == settings.max_steps:
+            accuracy, probed = self.measure()
+        self.seconds += time.perf_counter() - began
+        return Step(self.step, loss, rate, norm, self.seconds, 1000 * took, accuracy, probed, self.solved)
+
+    def _update(self, rate: float) -> tuple[float, float]:
+        """Draw a batch and learn from it: the loss, and the gradient's norm."""
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
                 group["lr"] = rate
-            loss, norm = _take_step(model, optimiser, task.batch(rng, settings.batch_size), settings)
-            if not math.isfinite(loss):
-                raise TrainingError(
-                    f"the loss is no longer a number at step {step}, learning rate {rate:g}: try a smaller rate"
-                )
-            accuracy = None
-            if step == 1 or step % settings.evaluate_every == 0 or step == settings.max_steps:
-                accuracy = probe(model, task, probe_rng)
-                enough = bool(knowable.any() and accuracy[knowable].mean() >= settings.solved_at)
-                in_a_row = in_a_row + 1 if enough else 0
-            yield Step(step, loss, rate, norm, time.perf_counter() - began, accuracy, solved=in_a_row == 2)
-            if in_a_row == 2:
-                break
-    model.eval()
+        batch = self.task.batch(self.rng, self.config.training.batch_size)
+        inputs = Inputs.of(batch, self.config.training, self.device, self.team)
+        if self._captured is None and self.stepping == CAPTURED:
+            try:
+                self._captured = CapturedStep(self._eager, inputs)
+            except RuntimeError as error:
+                self.stepping = f"eager: the step could not be captured ({str(error).splitlines()[0]})"
+        with self._own_noise():
+            loss, norm = (self._captured or self._eager)(inputs)
+        return float(self.team.mean(loss)), float(norm)
+
+    def measure(self) -> tuple[Float[np.ndarray, "target"], int]:
+        """Accuracy by position on fresh sequences, and on how many; is it solved?"""
+        accuracy, probed = probe(self.model, self.task, self.probe_rng, self._may_be_solved)
+        enough = self._share(accuracy) >= self.config.training.solved_at
+        self.in_a_row = self.in_a_row + 1 if self.team.agree(int(enough)) else 0
+        return accuracy, probed
+
+    def _may_be_solved(self, accuracy: Float[np.ndarray, "target"]) -> bool:
+        return bool(self.team.agree(int(self._share(accuracy) >= self.config.training.solved_at - CLOSE)))
+
+    def _share(self, accuracy: Float[np.ndarray, "target"]) -> float:
+        """Accuracy over the answers that can be known; less than any `solved_at` where none can."""
+        return float(accuracy[self.knowable].mean()) if self.knowable.any() else -math.inf
+
+    @contextlib.contextmanager
+    def _own_noise(self) -> Iterator[None]:
+        """Let dropout draw from this training's own generator."""
+        if self.config.model.dropout == 0:
+            yield
+            return
+        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+            _set_noise(self.device, self.noise)
+            yield
+            self.noise = _noise(self.device)
 
 
-def probe(model: Transformer, task: Task, rng: np.random.Generator) -> Float[np.ndarray, "target"]:
-    """Accuracy by position on a few hundred fresh sequences of the greatest length."""
-    batch = task.batch(rng, PROBE_SEQUENCES, task.length)
+def probe(
+    model: Transformer, task: Task, rng: np.random.Generator, go_on: object = None
+) -> tuple[Float[np.ndarray, "target"], int]:
+    """Accuracy by position on fresh sequences of the greatest length, and on how many.
+
+    A few are looked at first; `go_on`, asked with their accuracy, says whether the others are worth it.
+    """
+    batch = task.batch(rng, PROBE_SEQUENCES, task.length)  # all are drawn, so that measuring changes no later draw
     model.eval()
-    right = predictions(model, batch) == batch.targets
+    first, others = batch.part(slice(FIRST_LOOK)), batch.part(slice(FIRST_LOOK, None))
+    right = predictions(model, first) == first.targets
+    if not callable(go_on) or go_on(right.mean(axis=0)):
+        right = np.concatenate([right, predictions(model, others) == others.targets])
     model.train()
-    return right.mean(axis=0)
+    return right.mean(axis=0), len(right)
 
 
-def _take_step(
-    model: Transformer, optimiser: torch.optim.Optimizer, batch: Batch, settings: TrainingConfig
-) -> tuple[float, float]:
-    """Forward, backward, clip, update: the loss before the update, and the gradient's norm before clipping."""
-    device = next(model.parameters()).device
-    tokens, targets = (torch.from_numpy(array).to(device) for array in (batch.tokens, batch.targets))
-    weights = torch.from_numpy(target_weights(batch, settings)).to(device)
-    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
-    loss = weighted_loss(model(tokens, source), targets, weights)
-    optimiser.zero_grad(set_to_none=True)
-    loss.backward()
-    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip or math.inf)
-    optimiser.step()
-    return float(loss.detach()), float(norm)
+def _knowable(config: RunConfig, task: Task) -> Bool[np.ndarray, "target"]:
+    """The answers that the mask lets be known."""
+    names = task.target_names(task.length)
+    return (ceiling(config).accuracy == 1) & np.array([name[0] == "y" for name in names])
+
+
+def _fresh_noise(device: torch.device, seed: int) -> Tensor:
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        return _noise(device)
+
+
+def _noise(device: torch.device) -> Tensor:
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+
+
+def _set_noise(device: torch.device, state: Tensor) -> None:
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(state, device)
+    else:
+        torch.set_rng_state(state)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -17,13 +18,29 @@ from transformer.analysis.heads import survey
 from transformer.analysis.sample import sample, say
 from transformer.config import RunConfig
 from transformer.model import Transformer, build
-from transformer.training.device import describe_device, resolve_device
-from transformer.training.loop import Step, TrainingError, train
-from transformer.training.runs import Run
+from transformer.training import presence, resume
+from transformer.training.device import describe_device, memory, resolve_device
+from transformer.training.events import Events
+from transformer.training.loop import Step, Training
+from transformer.training.runs import Run, RunError
+from transformer.training.team import ALONE, Team
+from transformer.training.wishes import Wishes
 
 HEARTBEAT = 0.1
 """Seconds between two writings of the state while training."""
+SAVE_EVERY = 2.0
+"""Seconds after which a long training is written down between two of its snapshots."""
 EVALUATION_SEQUENCES = 4096
+SNAPSHOTS = 40
+
+
+def snapshot_steps(most: int) -> list[int]:
+    """The steps whose weights are kept: about 40, each of the first two dozen and then log-spaced, to the last."""
+    dense = min(24, most)
+    steps = set(range(dense + 1))
+    left = SNAPSHOTS - len(steps)
+    steps |= {round(dense * (most / dense) ** (i / left)) for i in range(1, left + 1)}
+    return sorted(steps)
 
 
 def details(device: torch.device) -> dict[str, Any]:
@@ -55,48 +72,173 @@ def evaluate(model: Transformer, config: RunConfig, sequences: int = EVALUATION_
     }
 
 
-def record(run: Run) -> Iterator[Step]:
-    """Train what the run's card says, into its folder, yielding each step.
+def record(
+    run: Run, team: Team = ALONE, device: torch.device | None = None, config: RunConfig | None = None
+) -> Iterator[Step]:
+    """Train what the run's card says, into its folder, yielding each step; go on where it was left, if it was.
 
-    The folder tells the truth at every instant: metrics are appended line by line, snapshots and the state are
-    replaced whole, and an end of any kind leaves its reason. The last weights are always kept.
+    The folder tells the truth at every instant: metrics are appended line by line, everything else is replaced whole,
+    and an end of any kind leaves its reason. The last weights are always kept. Raises RunError when another process
+    is training it. Of a team only the leading process writes; the others may not see the folder, and need the `config`.
     """
-    config = run.config
-    step = 0
     try:
-        device = resolve_device(config.training.device)
-        model = build(config).to(device)
-        _snapshot(run, model, config, 0)
-        run.set_state("running", 0)
-        last_beat = time.monotonic()
-        stopped = False
-        with (run.folder / "metrics.jsonl").open("a", buffering=1) as metrics:
-            for entry in train(model, config):
-                step = entry.step
-                metrics.write(json.dumps(_line(entry)) + "\n")
-                if time.monotonic() - last_beat >= HEARTBEAT:
-                    run.set_state("running", step)
-                    last_beat = time.monotonic()
-                yield entry
-                if run.stop_requested:
-                    stopped = True
-                    break
-        model.eval()
-        _snapshot(run, model, config, step)
-        run.set_evaluation(evaluate(model, config) | {"snapshot": run.digest()})
-        run.set_example(_example(model, config, run.digest()).pack())
-        if stopped:
-            run.set_state("stopped", step, f"stopped by hand at step {step}")
-        elif entry.solved:
-            run.set_state("finished", step, f"solved at step {step}, after {entry.seconds:.1f} s")
+        with presence.hold(run.folder) if team.leads else contextlib.nullcontext():
+            yield from _Recording(run, team, device, config or run.config).steps()
+    except presence.Occupied as error:
+        raise RunError(str(error)) from None
+
+
+class _Recording:
+    """One process's work on a run, from taking it up to leaving it. Only the leading process of a team writes."""
+
+    def __init__(self, run: Run, team: Team, device: torch.device | None, config: RunConfig) -> None:
+        self.run, self.team, self.config = run, team, config
+        self.device = device
+        self.step = 0
+        self.last_beat = self.last_save = 0.0
+        self.wishes = Wishes(run, team)
+        self.kept = set(snapshot_steps(self.config.training.max_steps))
+
+    def steps(self) -> Iterator[Step]:
+        try:
+            training = self._begin()
+            with self._metrics() as metrics, Events(self.run.folder if self.team.leads else None) as events:
+                while not training.done and self._asked_to_go_on(training):
+                    entry = training.take_step()
+                    self.step = entry.step
+                    if self.team.leads:
+                        metrics.write(json.dumps(_line(entry)) + "\n")
+                        events.add(entry)
+                        self._keep(training)
+                        self._beat("running")
+                    yield entry
+            if self.team.leads:
+                self._end(training)
+        except (ValueError, OSError, RuntimeError) as error:
+            self._leave("failed", _sentence(error))
+            raise
+        except (KeyboardInterrupt, GeneratorExit):
+            self._leave("stopped", f"interrupted at step {self.step}")
+            raise
+
+    def _begin(self) -> Training:
+        """The training, new or where it was left, and the folder in agreement with it."""
+        self.device = self.device or resolve_device(self.config.training.device)
+        model = build(self.config).to(self.device)
+        training = Training(model, self.config, self.team)
+        left = self.run.folder / "resume.safetensors"
+        if self.team.agree(int(left.is_file())):
+            resume.restore(left, training)
+        self.step = training.step
+        self.stepping = training.stepping
+        if self.team.leads:
+            self.run.cut_metrics(self.step)
+            for step, path in self.run.snapshots().items():
+                if step > self.step:
+                    path.unlink()
+            for name in ("evaluation.json", "example.npz", "film.npz"):
+                (self.run.folder / name).unlink(missing_ok=True)
+            if self.step in self.kept and self.step not in self.run.snapshots():
+                self._snapshot(training)
+            said = details(self.device) | {"stepping": training.stepping, "processes": self.team.size}
+            self.run.add_details(**said)
+            self._beat("running", force=True)
+        self.last_save = time.monotonic()
+        return training
+
+    def _metrics(self) -> Any:
+        if not self.team.leads:
+            return contextlib.nullcontext()
+        return (self.run.folder / "metrics.jsonl").open("a", buffering=1)
+
+    def _asked_to_go_on(self, training: Training) -> bool:
+        """Do what was asked for since the last step: wait, slow down, or end."""
+
+        def paused() -> None:
+            resume.save(self.run.folder / "resume.safetensors", training)
+            self._beat("paused", force=True)
+
+        goes_on = self.wishes.heed(training.step, paused, lambda: self._beat("paused"))
+        if goes_on and self.wishes.paused:
+            self._beat("running", force=True)
+        return goes_on
+
+    def _keep(self, training: Training) -> None:
+        """Snapshots at their steps; at these and every few seconds, the state from which training can go on."""
+        if training.stepping != self.stepping:  # a capture was tried, and failed
+            self.stepping = training.stepping
+            self.run.add_details(stepping=self.stepping)
+        due = training.step in self.kept
+        if due or time.monotonic() - self.last_save >= SAVE_EVERY:
+            resume.save(self.run.folder / "resume.safetensors", training)
+            self.last_save = time.monotonic()
+        if due:  # the second of the two: what is lost are never more than the steps since the last snapshot
+            self._snapshot(training)
+
+    def _end(self, training: Training) -> None:
+        """Keep the last weights, look at them, and say why it ended."""
+        run, config, step = self.run, self.config, training.step
+        if training.solved:
+            status, reason = "finished", f"solved at step {step}, after {training.seconds:.1f} s"
+        elif training.done:
+            status = "finished"
+            reason = f"all {step} steps taken; not solved to {config.training.solved_at:.1%}"
+        elif self.wishes.tired:
+            return  # it stays paused, for whoever comes back
         else:
-            run.set_state("finished", step, f"all {step} steps taken; not solved to {config.training.solved_at:.1%}")
-    except (TrainingError, ValueError, OSError, RuntimeError) as error:
-        run.set_state("failed", step, _sentence(error))
-        raise
-    except (KeyboardInterrupt, GeneratorExit):
-        run.set_state("stopped", step, f"interrupted at step {step}")
-        raise
+            status, reason = "stopped", f"stopped by hand at step {step}"
+        run.set_state("measuring", step, reason, memory(self.device))
+        training.model.eval()
+        self._snapshot(training)
+        if status == "stopped":
+            resume.save(run.folder / "resume.safetensors", training)
+        else:
+            (run.folder / "resume.safetensors").unlink(missing_ok=True)
+        digest = run.digest()
+        run.set_evaluation(evaluate(training.model, config) | {"snapshot": digest})
+        run.set_example(_example(training.model, config, digest).pack())
+        run.set_state(status, step, reason, memory(self.device))
+
+    def _beat(self, status: str, force: bool = False) -> None:
+        if force or time.monotonic() - self.last_beat >= HEARTBEAT:
+            self.run.set_state(status, self.step, memory=memory(self.device))
+            self.last_beat = time.monotonic()
+
+    def _leave(self, status: str, reason: str) -> None:
+        """The last word, if the disk still takes one."""
+        if self.team.leads:
+            with contextlib.suppress(OSError):
+                self.run.set_state(status, self.step, reason)
+
+    def _snapshot(self, training: Training) -> None:
+        path = self.run.folder / "snapshots" / f"step-{training.step:06d}.safetensors"
+        checkpoints.save(path, training.model, self.config)
+
+
+def develop(run: Run, called: Callable[[], bool] = lambda: False) -> bool:
+    """Make the film of a run that has ended, from its snapshots; False when `called` away before it was done."""
+    snapshots = run.snapshots()
+    if run.state.live or not snapshots or (run.folder / "film.npz").exists():
+        return True
+    config = run.config
+
+    def frames() -> Iterator[tuple[int, Transformer]]:
+        for step, path in snapshots.items():
+            if called():
+                raise _Called
+            yield step, checkpoints.load(path)[0]
+
+    from transformer.analysis.filming import film
+
+    try:
+        run.set_film(film(frames(), config.build_task(), snapshot=run.digest()).pack())
+    except _Called:
+        return False
+    return True
+
+
+class _Called(Exception):
+    """Something more urgent has come up."""
 
 
 def _example(model: Transformer, config: RunConfig, snapshot: str) -> Example:
@@ -106,10 +248,6 @@ def _example(model: Transformer, config: RunConfig, snapshot: str) -> Example:
     return Example(task.example, said, sample(model, task, task.example, said=said), survey(model, task), snapshot)
 
 
-def _snapshot(run: Run, model: Transformer, config: RunConfig, step: int) -> None:
-    checkpoints.save(run.folder / "snapshots" / f"step-{step:06d}.safetensors", model, config)
-
-
 def _line(entry: Step) -> dict[str, Any]:
     line: dict[str, Any] = {
         "step": entry.step,
@@ -117,15 +255,20 @@ def _line(entry: Step) -> dict[str, Any]:
         "learning_rate": entry.learning_rate,
         "gradient_norm": entry.gradient_norm,
         "seconds": round(entry.seconds, 4),
+        "milliseconds": round(entry.milliseconds, 2),
     }
     if entry.solved:
         line["solved"] = True
     if entry.accuracy is not None:
         line["accuracy"] = [round(float(value), 5) for value in entry.accuracy]
+        line["probed"] = entry.probed
     return line
 
 
 def _sentence(error: BaseException) -> str:
     """The first line of what went wrong, for a person."""
     text = str(error).strip().split("\n")[0] or type(error).__name__
-    return text if isinstance(error, TrainingError | ValueError) else f"{type(error).__name__}: {text}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"it could not be written down: {error.strerror.lower()}"
+    ours = type(error).__module__.startswith("transformer") or isinstance(error, ValueError)
+    return text if ours else f"{type(error).__name__}: {text}"

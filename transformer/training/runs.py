@@ -3,29 +3,35 @@
 run.json              config, versions, device, when it was made
 metrics.jsonl         a line a step, appended
 snapshots/            step-000100.safetensors, each written whole or not at all
-state.json            queued, running, finished, stopped or failed; the step, the reason, a heartbeat
+resume.safetensors    the newest state from which training can go on, to the bit
+state.json            queued, running, paused, measuring, finished, stopped or failed; the step, the reason, a heartbeat
+control.json          what is asked of whoever trains it: stop, pause, a pace
 evaluation.json       accuracy by position of the final model, measured once, with its verdict
 example.npz           one question answered by it, and every head's mean: the first look, without PyTorch
-stop                  present when somebody asked the training to stop
+film.npz              how the heads came to be, made once the run has ended
+lock                  held by the process that is at work here
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
+import socket
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from transformer.config import ConfigError, RunConfig
+from transformer.files import write_whole
+from transformer.training import presence
 
 FORMAT = "attention-lab-run/1"
-SILENT_AFTER = {"queued": 120.0, "running": 15.0}
-"""Seconds without a sign of life after which a training is taken for dead; a queued one may still be importing."""
+LIVE = ("queued", "running", "paused", "measuring")
+SILENT_AFTER = 30.0
+"""Seconds without a heartbeat after which a training elsewhere, or one that nobody has begun, is taken for dead."""
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
@@ -38,16 +44,32 @@ class State:
     """Where a run stands."""
 
     status: str
-    """queued, running, finished, stopped, failed, or lost (it was running, and its process is gone)."""
+    """queued, running, paused, measuring (trained, and looking at the result), finished, stopped, failed, or lost
+    (it was live, and its process is gone)."""
     step: int = 0
     reason: str = ""
     """One sentence: why it ended."""
     heartbeat: float = 0.0
     """Unix time of the last sign of life."""
+    host: str = ""
+    """The machine it is trained on."""
+    memory: int = 0
+    """Most bytes that the training process has held: on the GPU if it trains there, else of main memory."""
 
     @property
     def live(self) -> bool:
-        return self.status in ("queued", "running")
+        return self.status in LIVE
+
+
+@dataclass(frozen=True)
+class Control:
+    """What is asked of a training; whoever trains looks at it between steps."""
+
+    stop: bool = False
+    pause_at: int | None = None
+    """Pause once this many steps are taken; 0 pauses now."""
+    pace: float | None = None
+    """At most so many steps a second."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +89,7 @@ class Run:
             raise RunError(f"{folder} cannot be made: {error.strerror or error}") from None
         run = cls(folder)
         card = {"format": FORMAT, "config": config.to_dict(), "created": time.time(), **details}
-        run._write("state.json", asdict(State("queued", heartbeat=time.time())))
+        run.set_state("queued", 0)
         run._write("run.json", card)
         return run
 
@@ -100,15 +122,46 @@ class Run:
 
     @property
     def state(self) -> State:
+        state = self._stored_state()
+        while state.live and not self._attended(state):
+            again = self._stored_state()
+            if again == state:  # else its process ended between the two looks, and left its last word
+                if state.status == "paused":
+                    return state  # nobody waits any more, and nothing is lost: whoever resumes takes it up
+                was = "it was still queued" if state.status == "queued" else f"stopped at step {state.step}"
+                return replace(state, status="lost", reason=f"{was}: the process is gone")
+            state = again
+        return state
+
+    def _stored_state(self) -> State:
         values = self._read("state.json")
         try:
             state = State(**values) if values else State("lost", reason="the run has no state")
-            silent = time.time() - state.heartbeat
+            _ = state.live, state.step + 0, state.heartbeat + 0.0
         except TypeError:
             return State("lost", reason="the run's state cannot be read")
-        if state.live and silent > SILENT_AFTER[state.status]:
-            return State("lost", state.step, f"stopped at step {state.step}: the process is gone", state.heartbeat)
         return state
+
+    def _attended(self, state: State) -> bool:
+        """Is a process at work on it, or about to be?"""
+        held = presence.held(self.folder) if state.host == socket.gethostname() else None
+        if state.status != "queued" and held is not None:
+            return held
+        return bool(held) or time.time() - state.heartbeat <= SILENT_AFTER
+
+    @property
+    def waiting(self) -> bool:
+        """Is a process of this machine holding the run, ready to go on with it at once?"""
+        return bool(presence.held(self.folder))
+
+    @property
+    def resumable(self) -> bool:
+        """Has its training come to an end from which it can go on, or to none at all?"""
+        state = self.state
+        if state.status == "paused":
+            return True
+        ended = state.status in ("stopped", "failed", "lost")
+        return ended and ((self.folder / "resume.safetensors").is_file() or state.step == 0)
 
     @property
     def evaluation(self) -> dict[str, Any] | None:
@@ -144,8 +197,18 @@ class Run:
             raise RunError(f"the run {self.name} has no step {step}; it has {', '.join(map(str, snapshots))}")
         return snapshots[step]
 
-    def set_state(self, status: str, step: int, reason: str = "") -> None:
-        self._write("state.json", asdict(State(status, step, reason, time.time())))
+    def cut_metrics(self, step: int) -> None:
+        """Leave out what was measured after a step, and a line that was never finished."""
+        kept = [json.dumps(line) + "\n" for line in self.metrics() if line.get("step", 0) <= step]
+        write_whole(self.folder / "metrics.jsonl", "".join(kept).encode())
+
+    def set_state(self, status: str, step: int, reason: str = "", memory: int = 0) -> None:
+        state = State(status, step, reason, time.time(), socket.gethostname(), memory)
+        self._write("state.json", asdict(state))
+
+    def add_details(self, **details: Any) -> None:
+        """Say more on the run's card."""
+        self._write("run.json", self.card | details)
 
     def set_evaluation(self, evaluation: dict[str, Any]) -> None:
         self._write("evaluation.json", evaluation)
@@ -155,15 +218,25 @@ class Run:
         return hashlib.sha256(self.snapshot(step).read_bytes()).hexdigest()[:16]
 
     def set_example(self, packed: bytes) -> None:
-        self._write_bytes("example.npz", packed)
+        write_whole(self.folder / "example.npz", packed)
 
-    def request_stop(self) -> None:
-        """Ask the training to stop after the step it is in; whoever trains it looks for this."""
-        (self.folder / "stop").touch()
+    def set_film(self, packed: bytes) -> None:
+        write_whole(self.folder / "film.npz", packed)
 
     @property
-    def stop_requested(self) -> bool:
-        return (self.folder / "stop").exists()
+    def control(self) -> Control:
+        try:
+            return Control(**(self._read("control.json") or {}))
+        except TypeError:
+            return Control()
+
+    def ask(self, **wishes: Any) -> None:
+        """Ask whoever trains it for something: `stop=True`, `pause_at=0`, `pace=5.0`; see Control."""
+        self._write("control.json", asdict(replace(self.control, **wishes)))
+
+    def request_stop(self) -> None:
+        """Ask the training to stop after the step it is in."""
+        self.ask(stop=True)
 
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
@@ -173,12 +246,7 @@ class Run:
         return value if isinstance(value, dict) else None
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
-        self._write_bytes(name, json.dumps(values, indent=1).encode())
-
-    def _write_bytes(self, name: str, content: bytes) -> None:
-        temporary = self.folder / f".{name}.{os.getpid()}.tmp"
-        temporary.write_bytes(content)
-        os.replace(temporary, self.folder / name)
+        write_whole(self.folder / name, json.dumps(values, indent=1).encode())
 
 
 def list_runs(root: Path = DEFAULT_ROOT) -> list[Run]:

@@ -1,14 +1,17 @@
-"""The training process: a warm spare that has already paid for importing PyTorch, and waits for a job on its stdin.
+"""The training process: it has already paid for importing PyTorch, and waits on its stdin for runs to train.
 
-`python -m transformer.training.worker` prints "ready" and reads one line: the run folder to train. A plain
-subprocess, not multiprocessing, whose children would run the Streamlit script again.
+`python -m transformer.training.worker` prints "ready", reads one run folder a line, and prints "done" after each. A
+plain subprocess, not multiprocessing, whose children would run the Streamlit script again. When whoever started it
+goes away, it trains on to the end of its run, for the run belongs to its folder.
 """
 
 from __future__ import annotations
 
 import contextlib
-import subprocess
+import os
+import select
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from transformer.training.runs import Run
@@ -21,6 +24,7 @@ def warm_up() -> None:
 
     from transformer.config import RunConfig, TrainingConfig
     from transformer.model import build
+    from transformer.training import events
     from transformer.training.device import resolve_device
     from transformer.training.loop import train
 
@@ -28,54 +32,51 @@ def warm_up() -> None:
     config = RunConfig(training=TrainingConfig(max_steps=2, evaluate_every=1))
     for _ in train(build(config).to(resolve_device()), config):
         pass
+    if events.installed():
+        import torch.utils.tensorboard
 
 
 def main() -> None:
     warm_up()
-    print("ready", flush=True)
-    line = sys.stdin.readline().strip()
-    if not line:
-        return
-    from transformer.training.recording import record
+    from transformer.training.recording import develop, record
 
-    with contextlib.suppress(Exception):  # the run folder has the reason; nobody reads this process's stderr
-        for _ in record(Run(Path(line))):
-            pass
+    films: list[Run] = []
+    _say("ready")
+    for line in _lines():
+        run = Run(Path(line))
+        with contextlib.suppress(Exception):  # the run folder has the reason; nobody reads this process's stderr
+            for _ in record(run):
+                pass
+        films.append(run)
+        _say("done")
+        while films and not _called():
+            with contextlib.suppress(Exception):
+                if not develop(films[0], _called):
+                    break
+            films.pop(0)
+    for run in films:
+        with contextlib.suppress(Exception):
+            develop(run)
 
 
-class Spare:
-    """One warm worker process, ready before it is needed."""
+def _say(word: str) -> None:
+    """Tell whoever started this process; it may be gone."""
+    try:
+        print(word, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "transformer.training.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            text=True,
-        )
 
-    @property
-    def alive(self) -> bool:
-        return self.process.poll() is None
+def _lines() -> Iterator[str]:
+    for line in sys.stdin:
+        yield line.strip()
 
-    def train(self, run: Run) -> None:
-        """Hand over the job; the process trains on by itself, whoever leaves. Raises BrokenPipeError if it is dead."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{run.folder}\n")
-        self.process.stdin.close()
 
-    def wait(self, seconds: float | None = None) -> None:
-        """Wait until the process has ended, or for some seconds."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(seconds)
-
-    def dismiss(self) -> None:
-        """End a spare that got no job."""
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        self.process.wait(timeout=30)
+def _called() -> bool:
+    """Is the next run waiting? Then a film can wait."""
+    if os.name == "nt":
+        return False
+    return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 if __name__ == "__main__":

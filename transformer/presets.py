@@ -1,0 +1,50 @@
+"""Settings that are worth starting from: each is solved on every seed that was tried (benchmarks/RESULTS.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A run to start from, by a name for menus."""
+
+    name: str
+    description: str
+    config: RunConfig
+
+    def matches(self, config: RunConfig) -> bool:
+        """Is it this preset, on whatever seed and device?"""
+        own = self.config.training
+        training = replace(config.training, seed=own.seed, device=own.device, max_steps=own.max_steps)
+        return replace(config, training=training) == self.config
+
+
+ONE_LAYER = ModelConfig(n_layers=1, n_heads=1, d_ff=0, query_key_gain=0.3)
+"""A single head and nothing else: it is trained within the blink of a click."""
+QUICK = TrainingConfig(learning_rate=1e-2, batch_size=16)
+_ALIGNED = TaskConfig(task="reverse-aligned")
+
+PRESETS = (
+    Preset("reverse", "say the sequence backwards, after it", RunConfig()),
+    Preset("reverse, one head", "the smallest model that can", RunConfig(model=ONE_LAYER, training=QUICK)),
+    Preset(
+        "reverse, sinusoidal", "with the paper's own positions", RunConfig(model=ModelConfig(positions="sinusoidal"))
+    ),
+    Preset("reverse, length 16", "twice as long", RunConfig(task=TaskConfig(length=16))),
+    Preset("reverse, length 32", "four times as long", RunConfig(task=TaskConfig(length=32))),
+    Preset("reverse in place", "an encoder that sees everything", RunConfig(task=_ALIGNED)),
+    Preset(
+        "reverse in place, causal",
+        "the second half can be known, the first cannot",
+        RunConfig(task=_ALIGNED, model=ModelConfig(architecture="decoder")),
+    ),
+    Preset(
+        "reverse as translation",
+        "an encoder reads, a decoder writes",
+        RunConfig(task=TaskConfig(task="reverse-translate")),
+    ),
+    Preset("copy", "say the sequence again", RunConfig(task=TaskConfig(task="copy"))),
+)

@@ -1,0 +1,91 @@
+"""One training on several processes: each computes its share of every batch, and all take the same step.
+
+Data parallel, with PyTorch's own engine: `torch.nn.parallel.DistributedDataParallel` over NCCL on GPUs, over Gloo on
+CPUs. Started by torchrun, which says in the environment who is who.
+"""
+
+from __future__ import annotations
+
+import os
+
+import torch
+from torch import Tensor, nn
+
+
+class Team:
+    """The processes of a training; this one stands for a training in a single process."""
+
+    rank = 0
+    size = 1
+
+    @property
+    def leads(self) -> bool:
+        """Does this process measure, decide and write the run folder?"""
+        return self.rank == 0
+
+    def share(self, n: int) -> slice:
+        """Which of the `n` sequences of a batch are this process's."""
+        return slice(self.rank * n // self.size, (self.rank + 1) * n // self.size)
+
+    def wrap(self, model: nn.Module, device: torch.device) -> nn.Module:
+        """The model whose gradients are everybody's mean."""
+        return model
+
+    def mean(self, value: Tensor) -> Tensor:
+        """The mean of a value over all processes."""
+        return value
+
+    def agree(self, word: int) -> int:
+        """What the leading process says, heard by all."""
+        return word
+
+    def tell(self, text: str) -> str:
+        """The same, of a text."""
+        return text
+
+    def part(self) -> None:
+        """Leave the team; its processes end together."""
+
+
+ALONE = Team()
+
+
+class Torchrun(Team):
+    """The processes that torchrun started, on this machine and others."""
+
+    def __init__(self, device: torch.device) -> None:
+        torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        self.rank, self.size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        self.device = device
+
+    def wrap(self, model: nn.Module, device: torch.device) -> nn.Module:
+        return nn.parallel.DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
+
+    def mean(self, value: Tensor) -> Tensor:
+        total = value.detach().clone()
+        torch.distributed.all_reduce(total)
+        return total / self.size
+
+    def agree(self, word: int) -> int:
+        said = torch.tensor([word], device=self.device)
+        torch.distributed.broadcast(said, src=0)
+        return int(said.item())
+
+    def tell(self, text: str) -> str:
+        said = [text]
+        torch.distributed.broadcast_object_list(said, src=0)
+        return said[0]
+
+    def part(self) -> None:
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
+
+
+def join(device: torch.device) -> tuple[Team, torch.device]:
+    """The team that this process belongs to, and its own device: each process of a machine takes a GPU of its own."""
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+        return ALONE, device
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(device)
+    return Torchrun(device), device
