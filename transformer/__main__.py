@@ -1,4 +1,4 @@
-"""The command line: train, evaluate and list runs. `python -m transformer --help`.
+"""The command line: train, resume, evaluate and list runs. `python -m transformer --help`.
 
 Its options are the fields of the config records, so it can do what the dashboard can. Bad input is one line on stderr
 and exit code 2; a training that fails is one line and exit code 1.
@@ -10,13 +10,18 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter
 
 from transformer import __version__
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, new_folder
+
+if TYPE_CHECKING:
+    import torch
+
+    from transformer.training.team import Team
 
 
 def _at_its_word(command: App, names: tuple[str, ...], arguments: ArgumentCollection) -> None:
@@ -58,34 +63,71 @@ def train(
     out
         The run's folder; left out, a new one below checkpoints/.
     """
+    config = RunConfig(task=task, model=model, training=training)
+
+    from transformer.training.device import resolve_device
+    from transformer.training.recording import details
+    from transformer.training.team import join
+
+    team, device = join(resolve_device(training.device))
+    if training.batch_size < team.size:
+        raise ConfigError(f"a batch of {training.batch_size} cannot be shared by {team.size} processes")
+    folder = Path(team.tell(str(out or new_folder(DEFAULT_ROOT, config))))
+    if team.leads:
+        Run.create(folder, config, **details(device))
+    code = _record(Run(folder), config, team, device)
+    team.part()
+    return code
+
+
+@app.command
+def resume(run: str) -> int:
+    """Go on with a training that was paused, stopped or cut off, from the exact state in which it was left.
+
+    Parameters
+    ----------
+    run
+        A run folder, or the name of one below checkpoints/.
+    """
+    found = Run(_find(run))
+    state = found.state
+    if not found.resumable:
+        raise RunError(f"the run {found.name} cannot go on: it is {state.status}")
+
+    from transformer.training.device import resolve_device
+    from transformer.training.team import join
+
+    found.ask(stop=False, pause_at=None)
+    team, device = join(resolve_device(found.config.training.device))
+    return _record(found, found.config, team, device)
+
+
+def _record(run: Run, config: RunConfig, team: Team, device: torch.device) -> int:
+    """Train into a run's folder, with a line of progress; the exit code."""
+    import torch
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    config = RunConfig(task=task, model=model, training=training)
-
-    import torch
-
-    from transformer.training.device import describe_device, resolve_device
+    from transformer.training.device import describe_device
     from transformer.training.loop import TrainingError
-    from transformer.training.recording import details, record
+    from transformer.training.recording import develop, record
 
-    device = resolve_device(training.device)
     if device.type == "cpu":
         torch.set_num_threads(1)
-    run = Run.create(out or new_folder(DEFAULT_ROOT, config), config, **details(device))
     columns = (
         TextColumn("step {task.completed:>5.0f}"),
         BarColumn(),
         TextColumn("{task.description}"),
         TimeElapsedColumn(),
     )
-    console = Console(stderr=True)
-    console.print(f"training on {describe_device(device)} into {run.folder}", highlight=False)
+    console = Console(stderr=True, quiet=not team.leads)
+    where = describe_device(device) + (f", {team.size} processes" if team.size > 1 else "")
+    console.print(f"training on {where} into {run.folder}", highlight=False)
     try:
         with Progress(*columns, console=console) as progress:
-            bar = progress.add_task("loss …", total=training.max_steps)
+            bar = progress.add_task("loss …", total=config.training.max_steps)
             accuracy = math.nan
-            for step in record(run):
+            for step in record(run, team, device, config):
                 if step.accuracy is not None:
                     accuracy = float(step.accuracy[len(step.accuracy) // 2 :].mean())
                 progress.update(
@@ -94,8 +136,10 @@ def train(
     except TrainingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    evaluation = run.evaluation or {}
-    print(f"{run.state.reason}\n{evaluation.get('verdict', '')}")
+    if team.leads:
+        evaluation = run.evaluation or {}
+        print(f"{run.state.reason}\n{evaluation.get('verdict', '')}")
+        develop(run)
     return 0
 
 
@@ -118,9 +162,7 @@ def evaluate(
     """
     if not 1 <= sequences <= 1_000_000:
         raise ConfigError(f"sequences must be between 1 and 1000000, not {sequences}")
-    path = Path(run)
-    if not path.exists() and (DEFAULT_ROOT / run).exists():
-        path = DEFAULT_ROOT / run
+    path = _find(run)
 
     from transformer.checkpoints import load
     from transformer.training.device import resolve_device
@@ -162,6 +204,12 @@ def list_(root: Path = DEFAULT_ROOT) -> None:
         )
     if not runs:
         print(f"no runs in {root}: make one with `python -m transformer train`")
+
+
+def _find(run: str) -> Path:
+    """A run's folder or a file, by its path, or by its name below checkpoints/."""
+    path = Path(run)
+    return DEFAULT_ROOT / run if not path.exists() and (DEFAULT_ROOT / run).exists() else path
 
 
 def main(arguments: list[str] | None = None) -> int:
