@@ -6,7 +6,6 @@ the view, so a link, a click in a figure and a widget can never disagree.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +13,9 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.models import Model
-from dashboard.settings import LIMITS, MAX_TEXT, Settings
+from dashboard.settings import MAX_TEXT, Settings
 from transformer import masks
-from transformer.config import ARCHITECTURES, POSITIONS, ConfigError
-from transformer.tasks import ALPHABET, TASKS
+from transformer.tasks import ALPHABET
 
 MOST_WAVES = 8
 """More dimensions than this, and their waves cannot be told apart."""
@@ -65,11 +63,10 @@ def sentence(text: str) -> str:
 
 
 def sidebar() -> Model:
-    """Which model, which input, and what to train next. Returns the model."""
+    """Which model, and which input. Returns the model."""
     with st.sidebar:
         model = _model_menu()
         _input(model)
-        _training_panel()
     return model
 
 
@@ -86,7 +83,12 @@ def _model_menu() -> Model:
     choice = menu[model.name]
     st.caption(choice.description())
     if choice.state.status not in ("finished",) and choice.state.reason:
-        st.caption(f":material/info: {choice.state.reason}")
+        st.caption(f":material/info: {sentence(choice.state.reason)}")
+    run = model.run
+    if run is not None and run.resumable and session.started() != run.name:
+        st.button(
+            "Resume its training", on_click=session.resume, args=(run,), icon=":material/resume:", width="stretch"
+        )
     steps = list(choice.snapshots)
     if len(steps) > 1:
         st.session_state["control-step"] = model.step
@@ -140,73 +142,7 @@ def _length_note(model: Model) -> str:
     return ""
 
 
-def _training_panel() -> None:
-    view = session.settings()
-    st.subheader("Train another", divider="gray")
-    button = st.container()
-
-    bound_choice(st.selectbox, "Task", "task", list(TASKS.names()), "reverse")
-    kind = TASKS[session.settings().task] if session.settings().task in TASKS.names() else TASKS["reverse"]
-    if view.architecture in ARCHITECTURES and view.architecture not in kind.architectures:
-        session.update(architecture="")
-    bound_choice(st.selectbox, "Architecture", "architecture", list(kind.architectures), kind.architectures[0])
-    bound_choice(st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned")
-    one, two, three = st.columns(3, gap="small")
-    with one:
-        _number("Layers", "layers")
-        _number("Length", "length")
-    with two:
-        _number("Heads", "heads")
-        _number("Symbols", "symbols")
-    with three:
-        _number("d_model", "width", step=8)
-        _number("Seed", "seed")
-    bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help="auto takes a GPU where there is one")
-    with st.expander("More"):
-        _mask_menu(kind)
-        _number("Most steps", "max_steps", step=100)
-        _number("Learning rate", "learning_rate", step=0.001, format="%.4f")
-        _number("Shortest length (empty: all alike)", "min_length")
-    st.fragment(_device_caption, run_every=1.0 if _torch() is None else None)()
-    with button:  # last: by now the menus have put right what a link named in vain
-        _train_button()
-
-
-def _train_button() -> None:
-    """Train or Stop; where nothing can be trained, why."""
-    run = session.watched() if session.started() else None
-    if run is not None and run.state.live:
-        st.button("Stop", on_click=run.request_stop, width="stretch", icon=":material/stop:", shortcut="Escape")
-        return
-    try:
-        session.training_config()
-        problem = ""
-    except ConfigError as error:
-        problem = sentence(str(error))
-    st.button(
-        "Train",
-        type="primary",
-        on_click=session.start_training,
-        disabled=bool(problem),
-        width="stretch",
-        icon=":material/play_arrow:",
-        shortcut="T",
-    )
-    if problem:
-        st.error(problem, icon=":material/error:")
-
-
-def _mask_menu(kind: type) -> None:
-    architecture = session.settings().architecture or kind.architectures[0]  # type: ignore[attr-defined]
-    own = "full" if architecture == "encoder" else "causal"
-    menu = [str(masks.MASKS[name]()) for name in masks.MASKS.names()]
-    chosen = session.settings().train_mask
-    if chosen and chosen not in menu and _is_mask(chosen):
-        menu.append(chosen)
-    bound_choice(st.selectbox, "Mask", "train_mask", menu, own, help="What each query may see while it is trained")
-
-
-def _is_mask(text: str) -> bool:
+def is_mask(text: str) -> bool:
     try:
         masks.parse(text)
     except ValueError:
@@ -214,51 +150,11 @@ def _is_mask(text: str) -> bool:
     return True
 
 
-def _number(label: str, field: str, step: float = 1, **options: Any) -> None:
-    low, high = LIMITS[field]
-    bound(st.number_input, label, field, min_value=low, max_value=high, step=step, **options)
-
-
-def _torch() -> Any:
-    """PyTorch once it is wholly imported, else None: nobody waits here for a thread that is in the midst of it."""
-    torch = sys.modules.get("torch")
-    return None if getattr(getattr(torch, "__spec__", None), "_initializing", False) else torch
-
-
-def _devices() -> list[str]:
-    """auto, the CPU, and each GPU; before PyTorch is there, whatever the view names."""
-    torch = _torch()
-    found = ["auto", "cpu"]
-    if torch is not None:
-        found += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-        found += ["mps"] if torch.backends.mps.is_available() else []
-    named = session.settings().device
-    return found if named in found or torch is not None else [*found, named]
-
-
-def _device_caption() -> None:
-    st.caption(device_line())
-
-
-def device_line() -> str:
-    """Where a training would run, in words."""
-    if _torch() is None:
-        return "Looking for a GPU …"
-    from transformer.training.device import describe_device, resolve_device
-
-    try:
-        device = resolve_device(session.settings().device)
-    except ConfigError as error:
-        return str(error)
-    name = describe_device(device)
-    return f"Trains on the {name}." if device.type == "cpu" else f"Trains on {name}."
-
-
 def pick_mask(model: Model) -> masks.Mask:
     """The mask to try on a model: the menu, and its number where it has one."""
     default = "sliding-window:2"
     value = session.settings().mask or default
-    if not _is_mask(value):
+    if not is_mask(value):
         session.notice(f"There is no mask “{value[:30]}”; this is {default}.")
         session.update(mask="")
         value = default

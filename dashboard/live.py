@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
+import time
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from dashboard import session, views
-from dashboard.attention import palette
-from dashboard.components.plot import plot
-from dashboard.figures import accuracy as accuracy_figures
-from dashboard.figures import training as training_figures
+from dashboard import machine, recipe, session, stage
 from dashboard.models import ROOT
-from transformer.analysis.ceilings import ceiling, loss_floor
-from transformer.analysis.intervals import wilson
-from transformer.config import PROBE_SEQUENCES
+from transformer.analysis.ceilings import ceiling
 from transformer.training.runs import Run, State
 
 REFRESH = 0.25
@@ -34,6 +28,7 @@ def panel() -> None:
 
 
 def _watch(name: str) -> None:
+    began = time.perf_counter()
     run = Run(ROOT / name)
     own = session.started() == name
     state, metrics = run.state, run.metrics()
@@ -43,73 +38,73 @@ def _watch(name: str) -> None:
         if own and _has_result(run, state):
             session.update(run=name, step=None, head="", mask="", encoding="", dimensions="")
         st.rerun()
-
-    head, button = st.columns([12, 1], vertical_alignment="center")
-    head.markdown(_headline(run, metrics, own))
-    if not state.live:
-        if button.button("", icon=":material/close:", help="Put this panel away", type="tertiary"):
-            _put_away()
-    elif not own:
-        button.button("", icon=":material/stop:", help="Stop this training", on_click=run.request_stop, type="tertiary")
-    last = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
-    measured = None if last is None else np.array(last)
+    _head(run, state, metrics, own)
+    measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
     st.progress(_progress(run, measured) if state.live else 1.0)
-
-    left, right = st.columns(2)
-    with left:
-        _loss(run, metrics)
-    with right:
-        _accuracy(run, measured)
+    stage.training(run, metrics, live=state.live)
+    machine.panel(run, state, metrics, began)
 
 
-def _loss(run: Run, metrics: list[dict[str, Any]]) -> None:
-    task, losses = run.config.build_task(), np.array([m["loss"] for m in metrics], dtype=np.float64)
-    figure = training_figures.loss_curve(
-        np.array([m["step"] for m in metrics]),
-        losses,
-        floor=loss_floor(run.config),
-        chance=task.chance_loss,
-        solved_at=views.solved_at(run),
-        palette=palette(),
+def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> None:
+    """What is going on, and the buttons that change it."""
+    if not state.live:
+        words, resume, close = st.columns([9, 2.2, 0.8], vertical_alignment="center")
+        words.markdown(_headline(run, state, metrics, own))
+        if run.resumable:
+            resume.button("Resume", icon=":material/resume:", on_click=session.resume, args=(run,), key="resume")
+        if close.button("", icon=":material/close:", help="Put this panel away", type="tertiary", key="put-away"):
+            _put_away()
+        return
+    words, pace, pause, one, end = st.columns([6, 2.4, 1.6, 1.4, 1.2], vertical_alignment="center")
+    words.markdown(_headline(run, state, metrics, own))
+    with pace:
+        recipe.pick_pace(run)
+    if state.status == "paused":
+        pause.button(
+            "Resume", icon=":material/resume:", on_click=_go_on, args=(run,), shortcut="P", key="go-on", width="stretch"
+        )
+    else:
+        pause.button(
+            "Pause", icon=":material/pause:", on_click=_pause, args=(run,), shortcut="P", key="pause", width="stretch"
+        )
+    one.button(
+        "Step",
+        icon=":material/skip_next:",
+        on_click=_step,
+        args=(run,),
+        shortcut="N",
+        key="one-step",
+        help="Take one step and pause",
+        width="stretch",
     )
-    sentence = views.loss_sentence(run.config, losses)
-    plot(figure, key="live-loss", alt=sentence, height=240)
-    st.caption(sentence)
+    end.button("Stop", icon=":material/stop:", on_click=session.stop, args=(run,), key="stop", width="stretch")
 
 
-def _accuracy(run: Run, measured: np.ndarray | None) -> None:
-    task = run.config.build_task()
-    names = task.target_names(task.length)
-    shares = np.full(len(names), math.nan) if measured is None else measured
-    low, high = wilson(np.rint(shares * PROBE_SEQUENCES), PROBE_SEQUENCES)
-    figure = accuracy_figures.accuracy_by_position_bars(
-        shares,
-        low,
-        high,
-        ceiling(run.config).accuracy,
-        task.chance,
-        names,
-        groups=task.groups(task.length),
-        sequences=PROBE_SEQUENCES,
-        palette=palette(),
-    )
-    sentence = (
-        "Accuracy by position: waiting for the first measurement."
-        if measured is None
-        else f"Accuracy by position on {PROBE_SEQUENCES} fresh sequences; second half "
-        f"{measured[len(measured) // 2 :].mean():.3f}, chance {task.chance:.2f}."
-    )
-    plot(figure, key="live-accuracy", alt=sentence, height=240)
-    st.caption(sentence)
+def _pause(run: Run) -> None:
+    run.ask(pause_at=0)
 
 
-def _progress(run: Run, measured: np.ndarray | None) -> float:
+def _step(run: Run) -> None:
+    """One step more, however far it is: the count of the control file, not of this page."""
+    before = run.control.pause_at
+    run.ask(pause_at=max(run.state.step, before or 0) + 1)
+
+
+def _go_on(run: Run) -> None:
+    """Without end, at the view's pace; by key, that is as fast as it can."""
+    if not run.waiting:
+        session.resume(run)
+        return
+    run.ask(pause_at=None)
+
+
+def _progress(run: Run, measured: list[float] | None) -> float:
     """How much of what can be known is known: what ends the training when it reaches 1."""
     if measured is None:
         return 0.0
     most, chance = ceiling(run.config).accuracy, run.config.build_task().chance
     room = np.maximum(most - chance, 0)
-    gained = np.clip(measured - chance, 0, room)
+    gained = np.clip(np.array(measured) - chance, 0, room)
     return float(gained.sum() / room.sum()) if room.any() else 0.0
 
 
@@ -118,15 +113,16 @@ def _has_result(run: Run, state: State) -> bool:
     return state.status in ("finished", "stopped") and bool(run.snapshots())
 
 
-def _headline(run: Run, metrics: list[dict[str, Any]], own: bool) -> str:
-    state, config = run.state, run.config
-    most = config.training.max_steps
+def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> str:
+    most = run.config.training.max_steps
+    last = metrics[-1] if metrics else {"step": 0, "seconds": 0.0}
     if state.status == "queued":
-        return f"**{run.name}** is about to start …"
+        return f"**{run.name}** is waiting for its turn …"
+    if state.status == "measuring":
+        return f"**{run.name}**: {state.reason}. Measuring it …"
+    if state.status == "paused":
+        return f"**{run.name}** is paused at step {state.step} of at most {most}."
     if state.status == "running":
-        last = metrics[-1] if metrics else {"step": 0, "seconds": 0.0}
-        if last.get("solved"):
-            return f"**{run.name}**: solved at step {last['step']}, after {last['seconds']:.1f} s. Measuring it …"
         return f"**{run.name}** is training: step {last['step']} of at most {most}, {last['seconds']:.1f} s"
     mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
     reason = state.reason or state.status

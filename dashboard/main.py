@@ -3,7 +3,7 @@
 import streamlit as st
 from PIL import Image
 
-from dashboard import controls, live, session, theme
+from dashboard import controls, live, recipe, session, theme
 
 st.set_page_config(page_title="Attention Lab", page_icon=Image.fromarray(theme.icon()), layout="wide")
 
@@ -24,6 +24,8 @@ session.begin(page.title)
 notices = st.container()
 try:
     controls.sidebar()
+    with st.sidebar:
+        recipe.panel()
     live.panel()
     page.run()
     session.end()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,12 +11,15 @@ import streamlit as st
 
 from dashboard import models, warm
 from dashboard.models import ROOT, Choice, Model
-from dashboard.settings import Settings, from_query
+from dashboard.settings import BY_KEY, FAST, Settings, from_query
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.training.runs import Run, RunError, new_folder
 
 if TYPE_CHECKING:
     from transformer.tasks import Question
+
+FIRST_STEP = 0.3
+"""Seconds for which a click on Train waits for the first step."""
 
 
 # --- the view
@@ -134,30 +139,115 @@ def training_config() -> RunConfig:
             n_layers=view.layers,
             n_heads=view.heads,
             d_model=view.width,
-            d_ff=4 * view.width,
+            d_ff=4 * view.width if view.feed_forward else 0,
+            query_key_gain=view.gain,
         ),
         training=TrainingConfig(
-            seed=view.seed, device=view.device, max_steps=view.max_steps, learning_rate=view.learning_rate
+            seed=view.seed,
+            device=view.device,
+            max_steps=view.max_steps,
+            learning_rate=view.learning_rate,
+            batch_size=view.batch,
         ),
     )
 
 
+def fields_of(config: RunConfig) -> dict[str, object]:
+    """The fields of the training panel that describe a run; seed, device and the number of steps stay as they are."""
+    task, model = config.task, config.model
+    own = RunConfig(task=task)
+    return {
+        "task": task.task,
+        "length": task.length,
+        "min_length": task.min_length,
+        "symbols": task.symbols,
+        "architecture": "" if model.architecture == own.model.architecture else model.architecture,
+        "positions": model.positions,
+        "train_mask": "" if model.mask == _own_mask(model.architecture) else model.mask,
+        "layers": model.n_layers,
+        "heads": model.n_heads,
+        "width": model.d_model,
+        "feed_forward": model.d_ff > 0,
+        "gain": model.query_key_gain,
+        "learning_rate": config.training.learning_rate,
+        "batch": config.training.batch_size,
+    }
+
+
+def _own_mask(architecture: str) -> str:
+    """The mask that an architecture has unless another is named."""
+    return "full" if architecture == "encoder" else "causal"
+
+
+def start(configs: Sequence[RunConfig]) -> list[Run]:
+    """Make a run of each config and put them into the queue, at the view's pace."""
+    runs = []
+    for config in configs:
+        run = Run.create(new_folder(ROOT, config), config)
+        run.ask(**pace_wishes(settings().pace))
+        warm.pool.submit(run)
+        runs.append(run)
+    return runs
+
+
 def start_training() -> None:
-    """Make a run folder and hand it to the warm process; the page then watches the folder."""
+    """Train what the panel describes; the page then watches the folder."""
     touch()
     try:
-        config = training_config()
-        run = Run.create(new_folder(ROOT, config), config)
-        warm.train(run)
+        (run,) = start([training_config()])
     except (ConfigError, RunError, OSError) as error:
         notice(f"Training did not start: {error}.")
         return
+    watch(run)
+    deadline = time.monotonic() + FIRST_STEP
+    while not run.metrics() and time.monotonic() < deadline:
+        time.sleep(0.01)  # so that the first picture has a point to show
+
+
+def resume(run: Run) -> None:
+    """Go on with a training that was paused or cut off: at once if its process still waits, else in another."""
+    touch()
+    try:
+        run.ask(stop=False, **pace_wishes(settings().pace, run.state.step))
+        if not run.waiting:
+            warm.pool.submit(run)
+    except (RunError, OSError) as error:
+        notice(f"{run.name} did not go on: {error}.")
+        return
+    watch(run)
+
+
+def stop(run: Run) -> None:
+    """End a training, or take it out of the queue."""
+    touch()
+    if not warm.pool.withdraw(run):
+        run.request_stop()
+        if run.state.status == "paused" and not run.waiting:
+            run.set_state("stopped", run.state.step, f"stopped by hand at step {run.state.step}")
+
+
+def set_pace(run: Run) -> None:
+    """Let the view's pace hold for a training that goes on."""
+    run.ask(**pace_wishes(settings().pace, run.state.step))
+
+
+def pace_wishes(pace: str, step: int = 0) -> dict[str, object]:
+    """What a pace of the view asks of a training that has taken some steps."""
+    if pace == BY_KEY:
+        return {"pause_at": step + 1, "pace": None}
+    return {"pause_at": None, "pace": None if pace == FAST else float(pace)}
+
+
+def watch(run: Run) -> None:
+    """Show this run's training from now on."""
     st.session_state.watched = run.name
+    st.session_state.pop("taken_over", None)
 
 
 def watched() -> Run | None:
     """The run to watch: the one this session started, or any that is training now: a reload loses nothing."""
-    found = next((choice.name for choice in choices().values() if choice.state.live), None)
+    live = (choice.name for choice in choices().values() if choice.state.live)
+    found = next((name for name in live if Run(ROOT / name).waiting), None)
     if found and not started():
         st.session_state.found = found
     name = started() or st.session_state.get("found")

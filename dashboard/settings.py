@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_TEXT = 200
+FAST, BY_KEY = "fast", "key"
+PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
+"""How fast a training may go: as it can, so many steps a second, or one by one."""
 LIMITS = {
     "step": (0, 10_000_000),
     "length": (1, 64),
@@ -22,6 +25,8 @@ LIMITS = {
     "seed": (0, 2**31 - 1),
     "max_steps": (1, 100_000),
     "learning_rate": (1e-5, 1.0),
+    "batch": (1, 4096),
+    "gain": (0.0, 10.0),
 }
 
 
@@ -65,6 +70,10 @@ class Settings:
     device: str = "auto"
     max_steps: int = 2000
     learning_rate: float = 5e-3
+    batch: int = 32
+    feed_forward: bool = True
+    gain: float = 1.0
+    pace: str = FAST
 
     def with_(self, **changes: object) -> Settings:
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]

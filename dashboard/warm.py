@@ -1,4 +1,4 @@
-"""What is made ready before anybody asks: PyTorch in this process, and a spare training process.
+"""What is made ready before anybody asks: PyTorch in this process, and warm training processes.
 
 Both belong to the server, not to a browser session: a closed tab ends nothing.
 """
@@ -8,15 +8,11 @@ from __future__ import annotations
 import threading
 import time
 
-from transformer.training.runs import Run
-from transformer.training.worker import Spare
+from transformer.training.pool import Pool
 
-PATIENCE = 20.0
-"""Seconds for which a new spare waits for the training before it."""
 SETTLE = 2.0
 """Seconds left to the first page, which wants the processors for itself."""
-_lock = threading.Lock()
-_spare: Spare | None = None
+pool = Pool()
 
 
 def start() -> None:
@@ -25,42 +21,14 @@ def start() -> None:
 
 
 def stop() -> None:
-    """End the unused spare. Trainings that have begun go on: they belong to their run folders."""
-    global _spare
-    with _lock:
-        if _spare is not None:
-            _spare.dismiss()
-            _spare = None
-
-
-def train(run: Run) -> None:
-    """Train a run in the spare process, and prepare the next one when the run no longer needs the processor."""
-    global _spare
-    with _lock:
-        worker, _spare = _spare or Spare(), None
-        if not worker.alive:
-            worker = Spare()
-        worker.train(run)
-    threading.Thread(target=_replenish_after, args=(worker,), name="spare", daemon=True).start()
+    """End the spares. Trainings that have begun go on."""
+    pool.close()
 
 
 def _prepare() -> None:
     time.sleep(SETTLE)
-    _replenish()
+    pool.start()
 
     import transformer.analysis.heads
-    import transformer.checkpoints  # noqa: F401
-
-
-def _replenish_after(worker: Spare) -> None:
-    """Starting a spare costs seconds of a core: a short training ends first, a long one is not waited for."""
-    worker.wait(PATIENCE)
-    _replenish()
-    worker.wait()
-
-
-def _replenish() -> None:
-    global _spare
-    with _lock:
-        if _spare is None:
-            _spare = Spare()
+    import transformer.checkpoints
+    import transformer.training.loop  # noqa: F401

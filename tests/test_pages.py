@@ -461,7 +461,8 @@ def test_train_hands_over_what_the_panel_describes(tmp_path: Path, monkeypatch: 
     for module in ("models", "session", "live"):
         monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
     handed: list[Run] = []
-    monkeypatch.setattr("dashboard.warm.train", handed.append)
+    monkeypatch.setattr("dashboard.warm.pool.submit", handed.append)
+    monkeypatch.setattr("dashboard.session.FIRST_STEP", 0.0)
     app = open_page("heads", seed="3", layers="1", heads="2", width="32", max_steps="6", length="4")
     config = described(app)
     train(app).click().run()
@@ -470,10 +471,10 @@ def test_train_hands_over_what_the_panel_describes(tmp_path: Path, monkeypatch: 
     assert run.config.task == config.task
     assert run.config.model == config.model
     assert (run.config.training.seed, run.config.training.max_steps) == (3, 6)
-    assert any("is about to start" in element.value for element in app.markdown)
+    assert any("is waiting for its turn" in element.value for element in app.markdown)
     next(button for button in app.sidebar.button if button.label == "Stop").click().run()
-    assert run.stop_requested
-    (run.folder / "stop").unlink()
+    assert run.control.stop
+    run.ask(stop=False)
     for _ in record(run):
         pass
     app.run()

@@ -35,6 +35,14 @@ def loss_curve(
     return figure
 
 
+def step_curve(steps: np.ndarray, values: np.ndarray, *, name: str, palette: Palette = LIGHT) -> go.Figure:
+    """Any number that training has at each step, int and float [step], from zero up."""
+    figure = _curve(steps, values, f"step %{{x}}: {name} %{{y:.3g}}", palette)
+    top = float(np.nanmax(values, initial=0.0)) or 1.0
+    figure.update_yaxes(title={"text": name}, range=[0, 1.1 * top], nticks=5, tickformat="~g")
+    return figure
+
+
 def _curve(steps: np.ndarray, values: np.ndarray, sentence: str, palette: Palette) -> go.Figure:
     """The line, a dot at its newest point, and the axis of steps; words where there is no step yet."""
     figure = go.Figure()
