@@ -26,6 +26,7 @@ LIMITS = {
     "max_steps": (1, 100_000),
     "learning_rate": (1e-5, 1.0),
     "batch": (1, 4096),
+    "budget": (0.1, 30.0),
     "gain": (0.0, 10.0),
 }
 
@@ -55,6 +56,10 @@ class Settings:
     """How many fresh sequences an accuracy is measured on."""
     measured_length: int | None = None
     """The length of these sequences; empty is the task's greatest."""
+    answer: bool = False
+    """Train a small model the way the page suggests, on the spot."""
+    budget: float = 0.5
+    """Seconds that such a training may take."""
     # what would be trained next
     task: str = "reverse"
     architecture: str = ""

@@ -12,6 +12,8 @@ from transformer.training.pool import Pool
 
 SETTLE = 2.0
 """Seconds left to the first page, which wants the processors for itself."""
+PATIENCE = 20.0
+"""Seconds for which this process leaves the processors to the first spare."""
 pool = Pool()
 
 
@@ -30,5 +32,9 @@ def _prepare() -> None:
     pool.start()
 
     import transformer.analysis.heads
-    import transformer.checkpoints
-    import transformer.training.loop  # noqa: F401
+    import transformer.checkpoints  # noqa: F401
+    from transformer.training.worker import warm_up
+
+    for worker in pool.workers:
+        worker.ready.wait(PATIENCE)  # a click on Train is likelier than a question that trains on the spot
+    warm_up()

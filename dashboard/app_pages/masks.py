@@ -11,6 +11,7 @@ from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import patterns
 from dashboard.figures.tokens import Token, token_strip
 from dashboard.prose import orientation, show_code
+from dashboard.whatif import what_if
 from transformer.analysis import ceilings
 from transformer.analysis.findings import Attention, Sample
 
@@ -142,4 +143,5 @@ sentence = (
 )
 plot(figure, key="mask-accuracy", alt=sentence, height=360)
 st.caption(f"{sentence} {sequences:,} fresh sequences of length {length}, the true tokens read (teacher forcing).")
+what_if(f"under the mask {mask}", model.config, mask=str(mask))
 show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.ceilings.reachable")

@@ -9,6 +9,7 @@ from dashboard.components.plot import plot
 from dashboard.controls import bound_choice, pick_dimensions
 from dashboard.figures import encodings
 from dashboard.prose import show_code
+from dashboard.whatif import what_if
 from transformer.analysis.encodings import similarity, table_of
 from transformer.config import POSITIONS
 from transformer.positions import ENCODINGS
@@ -74,4 +75,5 @@ if chosen:
     plot(figure, key="waves", alt=f"Dimensions {', '.join(map(str, chosen))} over {positions} positions.", height=300)
 else:
     st.info("Choose at least one dimension to see its wave.")
+what_if(f"with {name} positions" if name != "none" else "without positions", model.config, positions=name)
 show_code(f"{kind.__module__}.{kind.__name__}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from typing import Any
 
 from transformer.config import RunConfig
 from transformer.model import Transformer, build
@@ -29,7 +30,7 @@ class Answer:
 
 def small(config: RunConfig, **model: object) -> RunConfig:
     """The one-layer version of a run: its task, mask, positions and architecture, with a single head and no more."""
-    kept = {name: getattr(config.model, name) for name in ("architecture", "mask", "positions")}
+    kept: dict[str, Any] = {name: getattr(config.model, name) for name in ("architecture", "mask", "positions")}
     training = replace(QUICK, seed=config.training.seed, device="cpu", max_steps=2000)
     return RunConfig(task=config.task, model=replace(ONE_LAYER, **(kept | model)), training=training)
 
