@@ -31,7 +31,9 @@ def run(tmp_path) -> Run:
 
 
 def contents(run: Run) -> set[str]:
-    return {str(path.relative_to(run.folder)) for path in run.folder.rglob("*") if path.is_file()}
+    """Its files; TensorBoard's own have tests of their own."""
+    found = {str(path.relative_to(run.folder)) for path in run.folder.rglob("*") if path.is_file()}
+    return {name for name in found if not name.startswith("tensorboard")}
 
 
 # --- while it trains, and when it has ended

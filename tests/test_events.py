@@ -1,0 +1,38 @@
+"""TensorBoard events: the metrics again, for those who have TensorBoard; nothing for those who do not."""
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.training import events
+from transformer.training.recording import record
+from transformer.training.runs import Run
+
+CONFIG = RunConfig(
+    task=TaskConfig(length=3),
+    model=ModelConfig(n_layers=1, n_heads=1, d_model=16, d_ff=0),
+    training=TrainingConfig(max_steps=6),
+)
+
+
+def test_events_say_what_the_metrics_say(tmp_path):
+    run = Run.create(tmp_path / "run", CONFIG)
+    list(record(run))
+    found = EventAccumulator(str(run.folder / "tensorboard"))
+    found.Reload()
+    metrics = run.metrics()
+    for name in ("loss", "learning_rate", "gradient_norm"):
+        told = [(event.step, event.value) for event in found.Scalars(name)]
+        assert [step for step, _ in told] == [1, 2, 3, 4, 5, 6]
+        assert [value for _, value in told] == pytest.approx([line[name] for line in metrics], rel=1e-6)
+    halves = [line["accuracy"] for line in metrics if "accuracy" in line]
+    told = [event.value for event in found.Scalars("accuracy/second half")]
+    assert told == pytest.approx([sum(half[3:]) / 3 for half in halves], abs=1e-5)
+
+
+def test_without_tensorboard_there_are_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(events, "find_spec", lambda name: None)
+    run = Run.create(tmp_path / "run", CONFIG)
+    list(record(run))
+    assert not (run.folder / "tensorboard").exists()
+    assert run.state.status == "finished"
