@@ -24,7 +24,7 @@ from transformer.training.team import ALONE, Team
 TRAINING_STREAM = 0
 FIRST_LOOK = 128
 """Fresh sequences that are looked at first; the others only when these say that it may be solved."""
-CLOSE = 0.02
+CLOSE = 0.005
 """How far the first look may fall short of `solved_at` for the others to be looked at."""
 
 

@@ -35,8 +35,8 @@ SNAPSHOTS = 40
 
 
 def snapshot_steps(most: int) -> list[int]:
-    """The steps whose weights are kept: about 40, each of the first two dozen and then log-spaced, to the last."""
-    dense = min(24, most)
+    """The steps whose weights are kept: about 40, each of the first 16 and then log-spaced, to the last."""
+    dense = min(16, most)
     steps = set(range(dense + 1))
     left = SNAPSHOTS - len(steps)
     steps |= {round(dense * (most / dense) ** (i / left)) for i in range(1, left + 1)}
