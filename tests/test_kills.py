@@ -152,7 +152,7 @@ def test_a_full_disk_ends_a_training_with_its_reason_and_every_file_whole(tmp_pa
     program = (
         "import resource, sys; from pathlib import Path; from transformer.training.recording import record\n"
         "from transformer.training.runs import Run\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))\n"
         "list(record(Run(Path(sys.argv[1]))))"
     )
     ended = subprocess.run([sys.executable, "-c", program, str(run.folder)], capture_output=True, timeout=PATIENCE)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.components.payload import pack, pad
+from dashboard.components.payload import Body, Distinct, pack
 from dashboard.components.registration import renderer
 
 EXACT_CELLS = 262_144
@@ -87,8 +87,8 @@ def pack_panels(
     """
     _check(panels, focus, alt, colours, forbidden, size)
     exact = sum(panel.pattern.size for panel in panels) <= EXACT_CELLS
-    body = _Body()
-    labels = _Distinct()
+    body = Body()
+    labels = Distinct()
     records: list[dict[str, Any]] = []
     for panel in panels:
         rows, columns = panel.pattern.shape
@@ -121,36 +121,6 @@ def pack_panels(
         "panels": records,
     }
     return pack(header, bytes(body.data))
-
-
-class _Body:
-    """Bytes being laid end to end; what is added comes back as its offset, a multiple of four."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self.offsets: dict[bytes, int] = {}
-
-    def add(self, block: bytes) -> int:
-        offset = len(self.data)
-        self.data += pad(block)
-        return offset
-
-    def add_once(self, block: bytes) -> int:
-        if block not in self.offsets:
-            self.offsets[block] = self.add(block)
-        return self.offsets[block]
-
-
-class _Distinct:
-    """A list without repeats; what is added comes back as its index."""
-
-    def __init__(self) -> None:
-        self.values: list[tuple[str, ...]] = []
-
-    def add(self, value: tuple[str, ...]) -> int:
-        if value not in self.values:
-            self.values.append(value)
-        return self.values.index(value)
 
 
 def _encode(pattern: np.ndarray, exact: bool) -> bytes:

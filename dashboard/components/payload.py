@@ -28,3 +28,33 @@ def unpack(message: bytes) -> tuple[dict[str, Any], bytes]:
     (length,) = struct.unpack_from("<I", message)
     end = 4 + length
     return json.loads(message[4:end]), message[end + -end % ALIGNMENT :]
+
+
+class Body:
+    """Bytes being laid end to end; what is added comes back as its offset, a multiple of four."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.offsets: dict[bytes, int] = {}
+
+    def add(self, block: bytes) -> int:
+        offset = len(self.data)
+        self.data += pad(block)
+        return offset
+
+    def add_once(self, block: bytes) -> int:
+        if block not in self.offsets:
+            self.offsets[block] = self.add(block)
+        return self.offsets[block]
+
+
+class Distinct:
+    """A list without repeats; what is added comes back as its index."""
+
+    def __init__(self) -> None:
+        self.values: list[tuple[str, ...]] = []
+
+    def add(self, value: tuple[str, ...]) -> int:
+        if value not in self.values:
+            self.values.append(value)
+        return self.values.index(value)

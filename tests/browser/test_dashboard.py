@@ -13,6 +13,7 @@ from driving import (
     PAGES,
     choose,
     click_head,
+    dashboard,
     grid,
     out_strip,
     plot,
@@ -22,7 +23,7 @@ from driving import (
     type_into,
     wait_until_painted,
 )
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 pytestmark = pytest.mark.browser
 UNSOLVABLE = "layers=1&heads=1&width=8&positions=none"
@@ -62,6 +63,19 @@ def test_it_opens_on_a_model_that_reverses(page: Page, address: str):
     main = page.get_by_test_id("stMain")
     expect(main.get_by_text("Second half 1.00, first half 0.10 = chance: the mask holds.")).to_be_visible()
     expect(page).to_have_url(f"{address}/?run=reverse")
+
+
+def test_a_cold_start_bears_several_readers_at_once(chromium: Browser, runs: Path, tmp_path: Path):
+    """PyTorch and pandas are being imported while the first pages are drawn: nobody may meet a half of either."""
+    with dashboard(runs, tmp_path / "log") as fresh, chromium.new_context() as context:
+        opened = []
+        for path, plots in [("heads", 1), ("", 3), ("accuracy", 1)]:
+            page = context.new_page()
+            page.goto(f"{fresh}/{path}", wait_until="commit")
+            opened.append((page, plots))
+        for page, plots in opened:
+            wait_until_painted(page, plots)
+    assert "Traceback" not in (tmp_path / "log").read_text(errors="replace")
 
 
 # Training

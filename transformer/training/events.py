@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -35,15 +36,19 @@ class Events:
                 "accuracy/first half": step.accuracy[:half].mean(),
                 "accuracy/second half": step.accuracy[half:].mean(),
             }
-        for name, value in values.items():
-            self.writer.add_scalar(name, value, step.step)
+        try:
+            for name, value in values.items():
+                self.writer.add_scalar(name, value, step.step)
+        except OSError:  # these are an extra: where they cannot be written, the training goes on without
+            self.writer = None
 
     def __enter__(self) -> Events:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.writer is not None:
-            self.writer.close()
+            with contextlib.suppress(OSError):
+                self.writer.close()
 
 
 def installed() -> bool:

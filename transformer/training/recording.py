@@ -13,6 +13,7 @@ import torch
 
 from transformer import checkpoints
 from transformer.analysis.accuracy import accuracy_by_position
+from transformer.analysis.filming import film
 from transformer.analysis.findings import Example, verdict
 from transformer.analysis.heads import survey
 from transformer.analysis.sample import sample, say
@@ -129,6 +130,8 @@ class _Recording:
         left = self.run.folder / "resume.safetensors"
         if self.team.agree(int(left.is_file())):
             resume.restore(left, training)
+        elif self.team.leads and max(self.run.snapshots(), default=0):
+            raise RunError(f"the run {self.run.name} has been trained, and nothing is left to go on from")
         self.step = training.step
         self.stepping = training.stepping
         if self.team.leads:
@@ -227,8 +230,6 @@ def develop(run: Run, called: Callable[[], bool] = lambda: False) -> bool:
             if called():
                 raise _Called
             yield step, checkpoints.load(path)[0]
-
-    from transformer.analysis.filming import film
 
     try:
         run.set_film(film(frames(), config.build_task(), snapshot=run.digest()).pack())

@@ -156,12 +156,12 @@ class Run:
 
     @property
     def resumable(self) -> bool:
-        """Has its training come to an end from which it can go on, or to none at all?"""
-        state = self.state
-        if state.status == "paused":
+        """Can its training go on from where it was left? Weights without the state behind them would be lost."""
+        status = self.state.status
+        if status == "paused":
             return True
-        ended = state.status in ("stopped", "failed", "lost")
-        return ended and ((self.folder / "resume.safetensors").is_file() or state.step == 0)
+        whole = (self.folder / "resume.safetensors").is_file() or not max(self.snapshots(), default=0)
+        return whole and status in ("stopped", "failed", "lost")
 
     @property
     def evaluation(self) -> dict[str, Any] | None:

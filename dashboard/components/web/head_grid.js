@@ -5,6 +5,7 @@ import { layOut, pick } from './grid_layout.js';
 import { mark, paint } from './grid_paint.js';
 import { announce, listen } from './link.js';
 import { same } from './payload.js';
+import { readTheme } from './theme.js';
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const SETTLE = 120; // ms between the last arrow key and the message to Python
@@ -220,18 +221,4 @@ class Grid {
     clearTimeout(this.settling);
     clearTimeout(this.telling);
   }
-}
-
-/** The colours and font of Streamlit's theme, and a key that tells one theme from another. */
-function readTheme(element) {
-  const style = getComputedStyle(element);
-  const read = (name, otherwise) => style.getPropertyValue(`--st-${name}`).trim() || otherwise;
-  const theme = {
-    text: read('text-color', '#31333f'),
-    border: read('border-color', '#8888'),
-    primary: read('primary-color', '#ff4b4b'),
-    onPrimary: read('background-color', '#ffffff'),
-    font: read('font', 'sans-serif'),
-  };
-  return { ...theme, key: Object.values(theme).join('|') };
 }
