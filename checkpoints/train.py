@@ -1,7 +1,7 @@
 """Train the shipped runs anew: `make checkpoints`. Same seeds, same settings, on the CPU, the same weights.
 
 They train a little longer than a run in the dashboard does: until not one answer in 512 sequences is wrong, twice in a
-row. Each keeps its first and its last weights.
+row. Each keeps its whole film, but the weights of a few of its steps only, for the repository's sake.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.training.device import resolve_device
-from transformer.training.recording import details, record
+from transformer.training.recording import details, develop, record
 from transformer.training.runs import Run
 
 HERE = Path(__file__).resolve().parent
@@ -30,6 +30,21 @@ SHIPPED = {
 }
 
 
+KEPT = {"reverse": 7}
+"""How many snapshots a run keeps, where it is not three."""
+
+
+def thin(run: Run, most: int) -> None:
+    """Keep the first snapshot, the last, and those between that lie nearest to even parts of the way; no more files."""
+    steps = list(run.snapshots())
+    wanted = {min(steps, key=lambda step: abs(step - steps[-1] * i / (most - 1))) for i in range(most)}
+    for step, path in run.snapshots().items():
+        if step not in wanted:
+            path.unlink()
+    shutil.rmtree(run.folder / "tensorboard", ignore_errors=True)
+    (run.folder / "lock").unlink(missing_ok=True)
+
+
 def main() -> None:
     torch.set_num_threads(1)
     for name, config in SHIPPED.items():
@@ -38,6 +53,8 @@ def main() -> None:
         run = Run.create(folder, config, **details(resolve_device("cpu")))
         for _ in record(run):
             pass
+        develop(run)
+        thin(run, KEPT.get(name, 3))
         print(f"{name}: {run.evaluation['verdict']} ({run.state.reason})")
 
 

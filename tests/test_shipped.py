@@ -10,9 +10,11 @@ import pytest
 import torch
 
 from transformer import checkpoints
+from transformer.analysis.accuracy import accuracy_by_position
+from transformer.analysis.film import Film
 from transformer.config import RunConfig
 from transformer.model import build
-from transformer.training.runs import Run
+from transformer.training.runs import Control, Run
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "checkpoints"
@@ -126,13 +128,28 @@ def test_it_is_finished_and_its_metrics_go_to_the_end(run):
     assert not any("solved" in line for line in lines[:-1])
     assert lines[-1]["accuracy"]
     assert lines[-1]["loss"] < lines[0]["loss"]
-    assert not run.stop_requested
+    assert run.control == Control()
 
 
 def test_nothing_is_left_lying_about(run):
     files = {path.relative_to(run.folder).as_posix() for path in run.folder.rglob("*") if path.is_file()}
     snapshots = {f"snapshots/step-{step:06d}.safetensors" for step in run.snapshots()}
-    assert files == {"run.json", "state.json", "metrics.jsonl", "evaluation.json", "example.npz", *snapshots}
+    kept = {"run.json", "state.json", "metrics.jsonl", "evaluation.json", "example.npz", "film.npz"}
+    assert files == kept | snapshots
+    assert run.state.host == ""
+
+
+def test_its_film_is_of_its_own_weights_and_shows_more_steps_than_are_kept(run):
+    film = Film.load(run.folder / "film.npz")
+    assert film.snapshot == run.digest()
+    assert set(run.snapshots()) <= set(film.steps.tolist())
+    assert film.steps[[0, -1]].tolist() == [0, run.state.step]
+    assert len(film.steps) >= 20
+    for step in run.snapshots():
+        model, config = checkpoints.load(run.snapshot(step))
+        frame = film.steps.tolist().index(step)
+        found = accuracy_by_position(model, config.build_task(), sequences=film.sequences)
+        assert found.correct.tolist() == film.correct[frame].tolist()
 
 
 def test_the_repository_is_small():

@@ -38,8 +38,21 @@ def save(path: Path | str, model: Transformer, config: RunConfig) -> None:
     """Write weights and config to one file, under a temporary name first: it is never half there."""
     path = Path(path)
     weights = {name: tensor.detach().contiguous().cpu() for name, tensor in model.state_dict().items()}
-    packed = pack(weights, metadata={"format": FORMAT, "config": json.dumps(config.to_dict())})
-    write_whole(path, packed)
+    write_whole(path, packed(weights, {"format": FORMAT, "config": json.dumps(config.to_dict())}))
+
+
+def packed(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> bytes:
+    """A safetensors file in memory: the same contents always give the same bytes.
+
+    The format's own writer leaves the order of the metadata to chance, so the header is written again.
+    """
+    made = pack(tensors, metadata=metadata)
+    length = int.from_bytes(made[:8], "little")
+    header = json.loads(made[8 : 8 + length])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + made[8 + length :]
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Transformer, RunConfig]:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as pack
 from torch import Tensor
 
+from transformer.checkpoints import packed
 from transformer.files import write_whole
 from transformer.training.loop import Training
 
@@ -33,8 +33,8 @@ def save(path: Path, training: Training) -> None:
     tensors["noise"] = training.noise
     progress = {name: getattr(training, name) for name in PROGRESS}
     progress |= {"rng": training.rng.bit_generator.state, "probe_rng": training.probe_rng.bit_generator.state}
-    packed = {name: value.detach().contiguous().cpu() for name, value in tensors.items()}
-    write_whole(path, pack(packed, metadata={"format": FORMAT, "progress": json.dumps(progress)}))
+    whole = {name: value.detach().contiguous().cpu() for name, value in tensors.items()}
+    write_whole(path, packed(whole, {"format": FORMAT, "progress": json.dumps(progress)}))
 
 
 def restore(path: Path, training: Training) -> None:

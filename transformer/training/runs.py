@@ -52,7 +52,7 @@ class State:
     heartbeat: float = 0.0
     """Unix time of the last sign of life."""
     host: str = ""
-    """The machine it is trained on."""
+    """The machine it is being trained on."""
     memory: int = 0
     """Most bytes that the training process has held: on the GPU if it trains there, else of main memory."""
 
@@ -203,7 +203,8 @@ class Run:
         write_whole(self.folder / "metrics.jsonl", "".join(kept).encode())
 
     def set_state(self, status: str, step: int, reason: str = "", memory: int = 0) -> None:
-        state = State(status, step, reason, time.time(), socket.gethostname(), memory)
+        host = socket.gethostname() if status in LIVE else ""
+        state = State(status, step, reason, time.time(), host, memory)
         self._write("state.json", asdict(state))
 
     def add_details(self, **details: Any) -> None:
