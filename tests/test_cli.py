@@ -16,6 +16,7 @@ import torch
 from transformer import checkpoints, masks
 from transformer.__main__ import main
 from transformer.analysis.accuracy import EVALUATION_STREAM
+from transformer.analysis.film import Film
 from transformer.config import POSITIONS, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.tasks import TASKS
 from transformer.training.recording import record
@@ -76,7 +77,8 @@ def test_training_in_a_process_of_its_own_leaves_a_run_that_can_be_measured(tmp_
     assert run.state.status == "finished"
     assert run.state.step == 7
     assert run.config == CONFIG
-    assert list(run.snapshots()) == [0, 7]
+    assert list(run.snapshots()) == list(range(8))
+    assert Film.load(run.folder / "film.npz").snapshot == run.digest()
     assert set(os.listdir(tmp_path)) == {"my-run"}
 
     assert main(["evaluate", "my-run", "--json"]) == 0
@@ -118,6 +120,7 @@ def test_every_setting_reaches_the_run(capsys):
         "batch_size": 3,
         "learning_rate": 0.003,
         "warmup_steps": 4,
+        "decay_after": 5,
         "weight_decay": 0.1,
         "clip": 0.0,
         "prompt_weight": 0.5,
@@ -166,6 +169,37 @@ def test_interrupted_it_stops_and_says_so(monkeypatch, capsys):
     monkeypatch.setattr("transformer.training.recording.record", interrupted)
     assert main(["train", *typed(CONFIG, out="cut-short")]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "stopped"
+
+
+# --- resume
+
+
+def test_a_training_that_was_cut_off_is_taken_up_by_name(trained, capsys, monkeypatch):
+    """It ends with the weights of the one that nobody cut off, under the same name, in the same folder."""
+    run = Run.create(Path("cut-off"), CONFIG)
+    steps = record(run)
+    for _ in range(3):
+        next(steps)
+    steps.close()
+    monkeypatch.setattr("transformer.__main__.DEFAULT_ROOT", Path.cwd())
+    assert main(["resume", "cut-off"]) == 0
+    assert capsys.readouterr().out.startswith("all 7 steps taken")
+    assert run.evaluation["weights"] == trained.evaluation["weights"]
+    assert [line["step"] for line in run.metrics()] == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("whole", "the run whole cannot go on: it is finished"), ("nowhere", "is not a run")]
+)
+def test_what_cannot_go_on_is_refused(name, words, trained, capsys):
+    if name == "whole":
+        shutil.copytree(trained.folder, name)
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file() and path.name != "lock"}
+    assert main(["resume", name]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert words in said[0]
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file() and path.name != "lock"} == before
 
 
 # --- evaluate

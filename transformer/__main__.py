@@ -90,16 +90,18 @@ def resume(run: str) -> int:
         A run folder, or the name of one below checkpoints/.
     """
     found = Run(_find(run))
-    state = found.state
+    config = found.config
     if not found.resumable:
-        raise RunError(f"the run {found.name} cannot go on: it is {state.status}")
+        raise RunError(f"the run {found.name} cannot go on: it is {found.state.status}")
 
     from transformer.training.device import resolve_device
     from transformer.training.team import join
 
     found.ask(stop=False, pause_at=None)
-    team, device = join(resolve_device(found.config.training.device))
-    return _record(found, found.config, team, device)
+    team, device = join(resolve_device(config.training.device))
+    code = _record(found, config, team, device)
+    team.part()
+    return code
 
 
 def _record(run: Run, config: RunConfig, team: Team, device: torch.device) -> int:

@@ -106,10 +106,11 @@ function shortened(context, label, room) {
   return `${label.slice(0, end)}…`;
 }
 
-/** The overlay: the focused panel, and `cell` {row, column, rows, columns} in every panel of its shape. */
+/** The overlay: the focused panel, if any, and `cell` {row, column, rows, columns} in every panel of its shape. */
 export function mark(context, data, layout, theme, ratio, focus, cell) {
   context.clearRect(0, 0, layout.width, layout.height);
   if (cell) crosshairs(context, data, layout, ratio, cell);
+  if (focus === null) return;
   const box = layout.boxes[focus];
   const edge = 3 * ratio;
   context.strokeStyle = theme.primary;
