@@ -1,0 +1,114 @@
+"""From what a run has kept to what the film shows: the finished film of a run, or what there is of one in training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dashboard.components.film import Moment, Reel, Track
+from transformer.analysis import ceilings
+from transformer.analysis.film import Film, Sharpening, quantise, sharpening
+from transformer.analysis.findings import Attention, Head
+from transformer.config import PROBE_SEQUENCES, RunConfig
+
+FOUND = {"reverse": "the mirror image", "copy": "the token to copy", "sort": "the token that is next in order"}
+"""What a head of a task has found once it looks at the token to be said."""
+
+
+def of_film(film: Film, config: RunConfig, metrics: Sequence[Mapping[str, Any]], kept: Sequence[int]) -> Reel:
+    """The reel of a film, and of the losses of its training. `kept` are the steps whose weights can be looked at."""
+    moment = sharpening(film)
+    heads = [Head(site, i) for site, reading in film.readings.items() for i in range(reading.levels.shape[1])]
+    one_kind = len({head.kind for head in heads}) == 1
+    tracks = []
+    for head in heads:
+        reading = film.readings[head.site]
+        tracks.append(
+            _track(head, one_kind, reading.levels[:, head.index], reading.mask, reading.queries, reading.keys)
+        )
+    return Reel(
+        pattern_steps=film.steps[film.pictured].tolist(),
+        tracks=tracks,
+        accuracy_steps=film.steps.tolist(),
+        accuracy=film.accuracy,
+        sequences=[film.sequences] * len(film.steps),
+        moment=None if moment is None else Moment(moment.step, f"head {moment.head.short} sharpens"),
+        focus=None if moment is None else heads.index(moment.head),
+        kept=kept,
+        **_course(config, metrics),
+    )
+
+
+def of_training(
+    config: RunConfig, metrics: Sequence[Mapping[str, Any]], attentions: Mapping[str, Attention], step: int | None
+) -> Reel:
+    """What there is so far of a training: its losses and measurements, and the patterns of its newest weights.
+
+    `attentions` are those of one look at these weights, at `step`; empty and None as long as there are none.
+    """
+    heads = [Head(site, i) for site, attention in attentions.items() for i in range(len(attention.pattern))]
+    one_kind = len({head.kind for head in heads}) == 1
+    tracks = []
+    for head in heads:
+        seen = attentions[head.site]
+        tracks.append(
+            _track(head, one_kind, quantise(seen.pattern[head.index])[None], seen.mask, seen.queries, seen.keys)
+        )
+    measured = [m for m in metrics if "accuracy" in m]
+    targets = len(config.build_task().target_names(config.task.length))
+    return Reel(
+        pattern_steps=[] if step is None else [step],
+        tracks=tracks if step is not None else [],
+        accuracy_steps=[m["step"] for m in measured],
+        accuracy=np.array([m["accuracy"] for m in measured]).reshape(-1, targets),
+        sequences=[m.get("probed", PROBE_SEQUENCES) for m in measured],
+        **_course(config, metrics),
+    )
+
+
+def moment_sentence(film: Film, config: RunConfig) -> str:
+    """When the heads sharpen, in words that the numbers bear out."""
+    moment = sharpening(film)
+    if moment is None:
+        return "No head has found what to look at" if film.shares else "Where its heads look cannot be said"
+    return (
+        f"Head {moment.head.short} finds {found_by(config)} {when(moment)}: "
+        f"{moment.before:.2f} before, {moment.after:.2f} after"
+    )
+
+
+def found_by(config: RunConfig) -> str:
+    return FOUND.get(config.task.task.split("-")[0], "the token to be said")
+
+
+def when(moment: Sharpening) -> str:
+    """ "at step 14", or between two steps where none in between was kept."""
+    if moment.step - moment.previous <= 1:
+        return f"at step {moment.step}"
+    return f"between steps {moment.previous} and {moment.step}"
+
+
+def _track(
+    head: Head, one_kind: bool, levels: np.ndarray, mask: np.ndarray, queries: tuple[str, ...], keys: tuple[str, ...]
+) -> Track:
+    group = "" if one_kind else head.kind
+    return Track(head.short, group, int(head.site.split(".")[1]), head.index, levels, mask, queries, keys)
+
+
+def _course(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The loss, and what loss and accuracy are to be read against."""
+    task = config.build_task()
+    last = metrics[-1] if metrics else {}
+    return {
+        "loss_steps": np.array([m["step"] for m in metrics], dtype=np.int64),
+        "loss": np.array([m["loss"] for m in metrics], dtype=np.float64),
+        "floor": ceilings.loss_floor(config),
+        "chance_loss": task.chance_loss,
+        "solved_at": last["step"] if last.get("solved") else None,
+        "names": task.target_names(task.length),
+        "groups": task.groups(task.length),
+        "chance": task.chance,
+        "ceiling": ceilings.ceiling(config).accuracy,
+    }
