@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from transformer.analysis.film import Film
 from transformer.analysis.findings import Accuracy, Example, Sample, Survey
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import RunConfig
@@ -119,6 +120,13 @@ class Model:
             return kept.sample
         return _sample(self, question.tobytes(), own_words, mask, pad)
 
+    def film(self) -> Film:
+        """How its run came to be: the film that the run keeps, or one taken now from its snapshots. Not if compiled."""
+        assert self.run is not None
+        kept = self.run.folder / "film.npz"
+        stamps = {step: path.stat().st_mtime for step, path in self.run.snapshots().items()}
+        return _film(self.name, tuple(stamps.items()), kept.stat().st_mtime if kept.is_file() else None)
+
     def accuracy(self, sequences: int, mask: Mask | None = None, length: int | None = None) -> Accuracy:
         """Accuracy by position on fresh sequences, under its own mask or another."""
         length = length or self.config.task.length
@@ -187,6 +195,22 @@ def _kept_evaluation(model: Model) -> Accuracy | None:
     run = Run(ROOT / model.name)
     kept = run.evaluation or {}
     return Accuracy.from_evaluation(kept, model.task) if kept.get("snapshot") == run.digest(model.step) else None
+
+
+@st.cache_resource(max_entries=4, show_spinner="Taking the film …")
+def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | None) -> Film:
+    run = Run(ROOT / name)
+    try:
+        kept = Film.load(run.folder / "film.npz")
+        if kept.snapshot == run.digest():
+            return kept
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    from transformer.analysis.filming import film
+    from transformer.checkpoints import load
+
+    frames = ((step, load(run.snapshot(step))[0]) for step, _ in snapshots)
+    return film(frames, run.config.build_task(), snapshot=run.digest())
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

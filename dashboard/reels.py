@@ -9,7 +9,7 @@ import numpy as np
 
 from dashboard.components.film import Moment, Reel, Track
 from transformer.analysis import ceilings
-from transformer.analysis.film import Film, Sharpening, quantise, sharpening
+from transformer.analysis.film import LEARNED, Film, Sharpening, learned_at, quantise, sharpening
 from transformer.analysis.findings import Attention, Head
 from transformer.config import PROBE_SEQUENCES, RunConfig
 
@@ -17,10 +17,23 @@ FOUND = {"reverse": "the mirror image", "copy": "the token to copy", "sort": "th
 """What a head of a task has found once it looks at the token to be said."""
 
 
-def of_film(film: Film, config: RunConfig, metrics: Sequence[Mapping[str, Any]], kept: Sequence[int]) -> Reel:
-    """The reel of a film, and of the losses of its training. `kept` are the steps whose weights can be looked at."""
-    moment = sharpening(film)
-    heads = [Head(site, i) for site, reading in film.readings.items() for i in range(reading.levels.shape[1])]
+def heads_of(film: Film) -> list[Head]:
+    """All heads, in the order of the data's way: that of the reel's tracks."""
+    return [Head(site, i) for site, reading in film.readings.items() for i in range(reading.levels.shape[1])]
+
+
+def of_film(
+    film: Film,
+    config: RunConfig,
+    metrics: Sequence[Mapping[str, Any]],
+    kept: Sequence[int],
+    focus: Head | None = None,
+) -> Reel:
+    """The reel of a film, and of the losses of its training. `kept` are the steps whose weights can be looked at.
+
+    The head that sharpens is outlined unless `focus` names another.
+    """
+    moment, heads = sharpening(film), heads_of(film)
     one_kind = len({head.kind for head in heads}) == 1
     tracks = []
     for head in heads:
@@ -35,7 +48,7 @@ def of_film(film: Film, config: RunConfig, metrics: Sequence[Mapping[str, Any]],
         accuracy=film.accuracy,
         sequences=[film.sequences] * len(film.steps),
         moment=None if moment is None else Moment(moment.step, f"head {moment.head.short} sharpens"),
-        focus=None if moment is None else heads.index(moment.head),
+        focus=next((heads.index(head) for head in (focus, moment and moment.head) if head in heads), None),
         kept=kept,
         **_course(config, metrics),
     )
@@ -72,11 +85,54 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
     """When the heads sharpen, in words that the numbers bear out."""
     moment = sharpening(film)
     if moment is None:
-        return "No head has found what to look at" if film.shares else "Where its heads look cannot be said"
+        ends = {head: float(share[-1]) for head, share in film.shares.items() if np.isfinite(share[-1])}
+        if not ends:
+            return "This task has no token that a head would have to look at"
+        best = max(ends, key=lambda head: (ends[head], head))
+        return (
+            f"No head has found {found_by(config)}: the best, {best.short}, has {ends[best]:.2f} of its attention on it"
+        )
     return (
         f"Head {moment.head.short} finds {found_by(config)} {when(moment)}: "
         f"{moment.before:.2f} before, {moment.after:.2f} after"
     )
+
+
+def order_sentence(film: Film, config: RunConfig) -> str:
+    """In which order the positions were learned, and which were not, in words."""
+    learned, ceiling = learned_at(film), ceilings.ceiling(config).accuracy
+    steps = sorted({int(step) for step in learned if np.isfinite(step)})
+    parts = [f"{_named(film.names, learned == step)} from step {step}" for step in steps]
+    said = f"Right at least nine times in ten, and for good: {', '.join(parts)}." if parts else ""
+    never = np.isnan(learned)
+    for which, why in (
+        (never & (ceiling < LEARNED), "cannot be: nothing that may be seen there tells"),
+        (never & (ceiling >= LEARNED), "could be, and not yet"),
+    ):
+        if which.any():
+            said += f" {_named(film.names, which)} {why}."
+    return said.strip()
+
+
+def _named(names: Sequence[str], which: np.ndarray) -> str:
+    """Positions in words, neighbours drawn together: "x2 to x8 and SEP"."""
+    parts: list[str] = []
+    chosen = np.flatnonzero(which).tolist()
+    for run in np.split(chosen, np.flatnonzero(np.diff(chosen) > 1) + 1):
+        first, last = names[int(run[0])], names[int(run[-1])]
+        parts += [first] if len(run) == 1 else [first, last] if len(run) == 2 else [f"{first} to {last}"]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def even_look(film: Film, config: RunConfig) -> float | None:
+    """The share on the token to be said of a head that looks evenly at all it may, on the example; None without one."""
+    if not film.shares:
+        return None
+    task = config.build_task()
+    mask = film.readings[next(iter(film.shares)).site].mask
+    visible = task.expected_keys(task.example) & mask
+    asked = visible.any(axis=1)
+    return float((visible[asked].sum(axis=1) / mask[asked].sum(axis=1)).mean()) if asked.any() else None
 
 
 def found_by(config: RunConfig) -> str:

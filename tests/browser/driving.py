@@ -29,6 +29,7 @@ ARGUMENTS = [
 PAGES = {
     "Overview": 3,
     "Attention heads": 1,
+    "Training film": 2,
     "Mask effects": 7,
     "Positional encoding": 3,
     "Accuracy by position": 1,

@@ -118,7 +118,7 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
     const early = axis.at(loss.solvedAt) < 0.5;
     const place = x(loss.solvedAt) + (early ? 6 : -6);
     const words = { colour: look.right, align: early ? 'left' : 'right', veil: true };
-    pen.text(`✓ solved at ${loss.solvedAt}`, place, plot.y + 0.42 * plot.height, words);
+    pen.text(`✓ solved at ${loss.solvedAt}`, place, y(loss.guessing) + 13, words);
   }
   return plot;
 }

@@ -1,6 +1,6 @@
 // The film: a playhead over the steps of a training, a stage that shows what was at it, and the controls under both.
 
-import { decode, stepAt, upTo } from './film_reel.js';
+import { decode, place, stepAt, upTo } from './film_reel.js';
 import { arrange, describe, draw, drawOver, under, view } from './film_stage.js';
 import { Transport } from './film_transport.js';
 import { same } from './payload.js';
@@ -67,7 +67,7 @@ export class Player {
     this.stage.setAttribute('aria-label', this.reel.alt);
     this.note.textContent = this.reel.note;
     if (this.reel.live || first || atEnd) this.place = Math.max(0, this.last);
-    else this.place = Math.max(0, upTo(this.reel.stops, stood) - 1);
+    else this.place = this.playing ? place(this.reel.stops, stood) : Math.max(0, upTo(this.reel.stops, stood) - 1);
     this.arrange();
     if (first && !this.reel.live && this.last > 0 && !this.calm.matches) this.toggle();
     else if (this.reel.live) this.set({ playing: false });

@@ -1,0 +1,159 @@
+"""How the heads, the accuracy by position and the loss of a run came to be, as a film."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard import reels, session
+from dashboard.attention import palette
+from dashboard.components.film import film_player
+from dashboard.components.film_file import film_file
+from dashboard.components.plot import plot
+from dashboard.figures import learning
+from dashboard.models import Model
+from dashboard.prose import show_code
+from transformer.analysis.film import Film, learned_at, sharpening
+from transformer.analysis.findings import Head
+from transformer.training.runs import Run
+
+KEY = "film"
+
+
+def page(model: Model, run: Run) -> None:
+    film, metrics, kept = model.film(), run.metrics(), list(run.snapshots())
+    headline = f"{reels.moment_sentence(film, model.config)}."
+    st.title(headline, anchor=False)
+    everyone = reels.heads_of(film)
+    focus = next((head for head in everyone if str(head) == session.settings().head), None)
+    film_player(
+        reels.of_film(film, model.config, metrics, kept, focus),
+        key=KEY,
+        alt=described(film, headline),
+        on_step=lambda: use_step(kept),
+        on_focus=lambda: use_head(everyone),
+    )
+    below(model, film, headline, metrics)
+    left, right = st.columns(2, gap="large")
+    with left:
+        positions(model, film)
+    with right:
+        shares(model, film, focus)
+    show_code(
+        "transformer.analysis.film.sharpening",
+        "transformer.analysis.film.learned_at",
+        "transformer.analysis.filming.film",
+        "transformer.analysis.heads.survey",
+    )
+
+
+def use_step(kept: list[int]) -> None:
+    """Put every page at the step that was chosen in the film."""
+    step = st.session_state[KEY]["step"]
+    if step in kept:
+        session.update(step=None if step == kept[-1] else step)
+
+
+def use_head(heads: list[Head]) -> None:
+    """Let every page enlarge the head that was clicked."""
+    index = st.session_state[KEY]["focus"]
+    if index is not None and 0 <= index < len(heads):
+        session.update(head=str(heads[index]))
+
+
+def described(film: Film, headline: str) -> str:
+    return (
+        f"{headline} A film of {len(film.steps)} kept steps, {film.steps[0]} to {film.steps[-1]}: the patterns of all "
+        "heads, the loss, and the accuracy by position."
+    )
+
+
+def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]) -> None:
+    """What was looked at, and the film to take away."""
+    words, button = st.columns([1.9, 1], vertical_alignment="center")
+    chosen = session.settings().step
+    where = "" if chosen is None else f" Every page shows step {chosen} now; the sidebar changes it."
+    words.caption(
+        f"All heads read {' '.join(film.question)}, with the right answer; accuracy on {film.sequences} fresh "
+        f"sequences. The numbers of the title: the head's mean share of attention on the token to be said.{where}"
+    )
+    file = packed(film.snapshot, len(metrics), model, film, headline)
+    button.download_button(
+        f"Save the film ({len(file) / 1000:.0f} kB)",
+        lambda: file,
+        f"{model.name}-film.html",
+        "text/html",
+        on_click="ignore",
+        icon=":material/download:",
+        width="stretch",
+        help="One file that plays in any browser, without a network",
+    )
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def packed(digest: str, points: int, model: Model, _film: Film, headline: str) -> bytes:
+    """The film as a file."""
+    assert model.run is not None
+    return film_file(
+        reels.of_film(_film, model.config, model.run.metrics()[:points], []),
+        title=headline,
+        description=f"{model.name}: {session.choices()[model.name].description()}",
+        sentence=described(_film, headline),
+        digest=digest,
+    )
+
+
+def positions(model: Model, film: Film) -> None:
+    """Which position was learned when."""
+    st.markdown("**Accuracy by position and step**")
+    moment = sharpening(film)
+    figure = learning.accuracy_by_step_heatmap(
+        film.steps,
+        film.accuracy,
+        film.names,
+        film.groups,
+        learned=learned_at(film),
+        moment=None if moment is None else moment.step,
+        palette=palette(),
+    )
+    sentence = reels.order_sentence(film, model.config)
+    plot(figure, key="film-positions", alt=f"Accuracy by position and step. {sentence}", height=400)
+    st.caption(f"{sentence} The dot: from there on.")
+
+
+def shares(model: Model, film: Film, focus: Head | None) -> None:
+    """Which head found the answer when."""
+    st.markdown("**Attention of each head on the token to be said**")
+    known = {head: share for head, share in film.shares.items() if np.isfinite(share[-1])}
+    if not known:
+        st.info("This task has no token that a head would have to look at.")
+        return
+    moment, best = sharpening(film), max(known, key=lambda head: (known[head][-1], head))
+    shown = focus if focus in known else best
+    figure = learning.share_curves(
+        film.steps,
+        {head.short: share for head, share in known.items()},
+        focus=shown.short,
+        even=reels.even_look(film, model.config),
+        moment=None if moment is None else moment.step,
+        palette=palette(),
+    )
+    share = known[shown]
+    sentence = (
+        f"At step {film.steps[-1]}, head {shown.short} has {share[-1]:.2f} of its attention on the token to be said, "
+        f"the mean over {film.surveyed} sequences; at step {film.steps[0]} it had {share[0]:.2f}."
+    )
+    plot(figure, key="film-heads", alt=sentence, height=400)
+    st.caption(sentence)
+
+
+model = session.chosen()
+if model.run is None:
+    st.title("No film: nobody trained this model.", anchor=False)
+    st.info(
+        "Its weights were written by hand, all at once. Choose a trained model in the sidebar, or press Train there, "
+        "and see how its heads come to be.",
+        icon=":material/movie:",
+    )
+else:
+    page(model, model.run)
