@@ -15,6 +15,8 @@ from transformer.training.runs import Run, State
 
 REFRESH = 0.25
 """Seconds between two looks at the folder."""
+AFTERWARDS = 3.0
+"""Seconds after its end for which a run's film is waited for, unless its process still holds it."""
 
 
 def panel() -> None:
@@ -22,7 +24,7 @@ def panel() -> None:
     run = session.watched()
     if run is None:
         return
-    fragment = st.fragment(_watch, run_every=REFRESH if run.state.live else None)
+    fragment = st.fragment(_watch, run_every=REFRESH if run.state.live or _film_is_coming(run) else None)
     with st.container(border=True, key="training"):
         fragment(run.name)
 
@@ -38,11 +40,23 @@ def _watch(name: str) -> None:
         if own and _has_result(run, state):
             session.update(run=name, step=None, head="", mask="", encoding="", dimensions="")
         st.rerun()
+    if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
+        st.session_state.awaited = None
+        st.rerun()  # it is there: nothing is left to wait for
     _head(run, state, metrics, own)
     measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
     st.progress(_progress(run, measured) if state.live else 1.0)
     stage.training(run, metrics, live=state.live)
     machine.panel(run, state, metrics, began)
+
+
+def _film_is_coming(run: Run) -> bool:
+    """Is its process still at work on the film, or about to be?"""
+    missing = not run.state.live and not (run.folder / "film.npz").exists()
+    coming = missing and (run.waiting or time.time() - run.state.heartbeat < AFTERWARDS)
+    if coming:
+        st.session_state.awaited = run.name
+    return coming
 
 
 def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> None:

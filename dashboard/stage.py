@@ -1,70 +1,81 @@
-"""The stage of a training: what is shown of a run while it is trained."""
+"""The stage of a training: every head, the loss and the accuracy, while it is trained and as a film afterwards."""
 
 from __future__ import annotations
 
-import math
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from dashboard import views
-from dashboard.attention import palette
-from dashboard.components.plot import plot
-from dashboard.figures import accuracy as accuracy_figures
-from dashboard.figures import training as training_figures
-from transformer.analysis.ceilings import ceiling, loss_floor
-from transformer.analysis.intervals import wilson
+from dashboard import models, reels, session
+from dashboard.components.film import film_player
+from dashboard.views import loss_sentence
+from transformer.analysis.film import Film
+from transformer.analysis.findings import Attention
 from transformer.config import PROBE_SEQUENCES
 from transformer.training.runs import Run
 
-
-def training(run: Run, metrics: list[dict[str, Any]], *, live: bool) -> None:
-    last = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
-    measured = None if last is None else np.array(last)
-    left, right = st.columns(2)
-    with left:
-        _loss(run, metrics)
-    with right:
-        _accuracy(run, measured)
+MOST_CELLS = 300_000
+"""Larger patterns than this are not drawn while they are trained: the film shows them afterwards."""
+HEIGHT = 300
 
 
-def _loss(run: Run, metrics: list[dict[str, Any]]) -> None:
-    task, losses = run.config.build_task(), np.array([m["loss"] for m in metrics], dtype=np.float64)
-    figure = training_figures.loss_curve(
-        np.array([m["step"] for m in metrics]),
-        losses,
-        floor=loss_floor(run.config),
-        chance=task.chance_loss,
-        solved_at=views.solved_at(run),
-        palette=palette(),
-    )
-    sentence = views.loss_sentence(run.config, losses)
-    plot(figure, key="live-loss", alt=sentence, height=240)
+def training(run: Run, metrics: Sequence[Mapping[str, Any]], *, live: bool) -> None:
+    """What there is of a training now; when it has ended, its film."""
+    config = run.config
+    losses = np.array([m["loss"] for m in metrics], dtype=np.float64)
+    sentence = f"{loss_sentence(config, losses)} {accuracy_sentence(run, metrics)}"
+    film = None if live else kept_film(run)
+    if film is not None:
+        sentence = f"{reels.moment_sentence(film, config)}. {sentence}"
+        reel = reels.of_film(film, config, metrics, list(run.snapshots()))
+    else:
+        step, attentions = newest(run)
+        reel = reels.of_training(config, metrics, attentions, step)
+    film_player(reel, key=f"stage-{run.name}", alt=sentence, height=HEIGHT, live=film is None, on_step=_use_step(run))
     st.caption(sentence)
 
 
-def _accuracy(run: Run, measured: np.ndarray | None) -> None:
-    task = run.config.build_task()
-    names = task.target_names(task.length)
-    shares = np.full(len(names), math.nan) if measured is None else measured
-    low, high = wilson(np.rint(shares * PROBE_SEQUENCES), PROBE_SEQUENCES)
-    figure = accuracy_figures.accuracy_by_position_bars(
-        shares,
-        low,
-        high,
-        ceiling(run.config).accuracy,
-        task.chance,
-        names,
-        groups=task.groups(task.length),
-        sequences=PROBE_SEQUENCES,
-        palette=palette(),
+def kept_film(run: Run) -> Film | None:
+    """The film that the training process has made of its last weights, if it has."""
+    try:
+        film = Film.load(run.folder / "film.npz")
+        return film if film.snapshot == run.digest() else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def newest(run: Run) -> tuple[int | None, Mapping[str, Attention]]:
+    """The newest kept step of a run and its heads, reading the example; nothing where that would take too long."""
+    task, steps = run.config.build_task(), run.snapshots()
+    heads = run.config.model.n_layers * run.config.model.n_heads
+    if not steps or "torch" not in sys.modules or heads * task.n_ctx**2 > MOST_CELLS:
+        return None, {}
+    step = max(steps)
+    model = models.Model(run.name, step, run.config, steps[step].stat().st_mtime)
+    return step, model.sample(task.example, own_words=False).attentions
+
+
+def accuracy_sentence(run: Run, metrics: Sequence[Mapping[str, Any]]) -> str:
+    """The newest measurement, in words."""
+    last = next((m for m in reversed(metrics) if "accuracy" in m), None)
+    if last is None:
+        return "Accuracy by position: waiting for the first measurement."
+    half = last["accuracy"][len(last["accuracy"]) // 2 :]
+    return (
+        f"At step {last['step']} the second half is right in {sum(half) / len(half):.3f} of the cases, on "
+        f"{last.get('probed', PROBE_SEQUENCES)} fresh sequences; chance {run.config.build_task().chance:.2f}."
     )
-    sentence = (
-        "Accuracy by position: waiting for the first measurement."
-        if measured is None
-        else f"Accuracy by position on {PROBE_SEQUENCES} fresh sequences; second half "
-        f"{measured[len(measured) // 2 :].mean():.3f}, chance {task.chance:.2f}."
-    )
-    plot(figure, key="live-accuracy", alt=sentence, height=240)
-    st.caption(sentence)
+
+
+def _use_step(run: Run) -> Any:
+    """Put every page at the step that was chosen in the film."""
+
+    def used() -> None:
+        step = st.session_state[f"stage-{run.name}"]["step"]
+        if step is not None:
+            session.update(run=run.name, step=int(step))
+
+    return used

@@ -232,7 +232,8 @@ def develop(run: Run, called: Callable[[], bool] = lambda: False) -> bool:
             yield step, checkpoints.load(path)[0]
 
     try:
-        run.set_film(film(frames(), config.build_task(), snapshot=run.digest()).pack())
+        with presence.hold(run.folder):
+            run.set_film(film(frames(), config.build_task(), snapshot=run.digest()).pack())
     except _Called:
         return False
     return True
