@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -99,6 +100,17 @@ def wait_until_healthy(address: str, process: subprocess.Popen[bytes], patience:
 
 
 # What stands on a page. Streamlit's own test ids are used where a person would use their eyes.
+
+
+def go_to(page: Page, name: str) -> None:
+    """Follow a link of the navigation; in a narrow window the last ones are behind "1 more"."""
+    link, more = page.get_by_role("link", name=name), page.get_by_text(re.compile(r"^\d+ more$"))
+    link.or_(more).first.wait_for()
+    if link.count():
+        link.click()
+    else:
+        more.click()
+        page.get_by_role("menuitem", name=name).click()
 
 
 def title(page: Page) -> Locator:

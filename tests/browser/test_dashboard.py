@@ -14,6 +14,7 @@ from driving import (
     choose,
     click_head,
     dashboard,
+    go_to,
     grid,
     out_strip,
     plot,
@@ -348,7 +349,7 @@ def test_a_narrow_window_needs_no_scrolling_sideways(new_page: Callable[..., Pag
     page = new_page(viewport={"width": 1024, "height": 768})
     page.goto(address)
     for name, plots in PAGES.items():
-        page.get_by_role("link", name=name).click()
+        go_to(page, name)
         wait_until_painted(page, plots)
         expect(title(page)).to_be_in_viewport()
         main = page.get_by_test_id("stMain")

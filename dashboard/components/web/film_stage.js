@@ -25,7 +25,7 @@ export function arrange(reel, width, ratio, measure) {
     }
     const wide = width >= 2 * CHART.width;
     const below = wide ? CHART.height : 2 * CHART.height;
-    const grid = fit(panels, width, STRETCH * height - HEADER - below - 10, ratio, measure, across);
+    const grid = fit(panels, width, Math.max(180, STRETCH * height - HEADER - below - 10), ratio, measure, across);
     found.push({ grid, ...charts(0, HEADER + grid.height / ratio + 10, width, below, wide) });
   }
   // The largest heads on a stage that is not too high; else the lowest stage.
