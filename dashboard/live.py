@@ -44,8 +44,9 @@ def _watch(name: str) -> None:
         st.session_state.awaited = None
         st.rerun()  # it is there: nothing is left to wait for
     _head(run, state, metrics, own)
-    measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
-    st.progress(_progress(run, measured) if state.live else 1.0)
+    if state.live:
+        measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
+        st.progress(_progress(run, measured))
     stage.training(run, metrics, live=state.live)
     machine.panel(run, state, metrics, began)
 
@@ -100,8 +101,8 @@ def _pause(run: Run) -> None:
 
 def _step(run: Run) -> None:
     """One step more, however far it is: the count of the control file, not of this page."""
-    before = run.control.pause_at
-    run.ask(pause_at=max(run.state.step, before or 0) + 1)
+    if session.is_new_click("step"):
+        run.ask(pause_at=max(run.state.step, run.control.pause_at or 0) + 1)
 
 
 def _go_on(run: Run) -> None:

@@ -29,14 +29,14 @@ def panel(run: Run, state: State, metrics: list[dict[str, Any]], began: float) -
     left, right = st.columns(2)
     for place, name, words in (
         (left, "learning_rate", "learning rate"),
-        (right, "gradient_norm", "gradient norm, before clipping"),
+        (right, "gradient_norm", "gradient norm"),
     ):
         values = np.array([m[name] for m in metrics], dtype=np.float64)
         figure = training_figures.step_curve(steps, values, name=words, palette=palette())
         with place:
-            now = f"{words[0].upper()}{words[1:]}: {values[-1]:.3g} at step {steps[-1]}." if len(values) else words
+            now = f"{words} {values[-1]:.3g} at step {steps[-1]}" if len(values) else f"{words}: no step yet"
             plot(figure, key=f"machine-{name}", alt=now, height=190)
-            st.caption(now)
+            st.caption(f"{now[0].upper()}{now[1:]}{', before clipping' if name == 'gradient_norm' else ''}.")
     st.caption(costs(run, state, metrics, _redrawn(began)))
 
 

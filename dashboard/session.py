@@ -18,6 +18,8 @@ from transformer.training.runs import Run, RunError, new_folder
 if TYPE_CHECKING:
     from transformer.tasks import Question
 
+ECHO = 0.1
+"""Seconds within which a click can be reported a second time."""
 FIRST_STEP = 0.3
 """Seconds for which a click on Train waits for the first step."""
 
@@ -190,9 +192,18 @@ def start(configs: Sequence[RunConfig]) -> list[Run]:
     return runs
 
 
+def is_new_click(name: str) -> bool:
+    """False when a click is only reported again: one that falls into a rerun may call back twice."""
+    now, clicks = time.monotonic(), st.session_state.setdefault("clicks", {})
+    before, clicks[name] = clicks.get(name, -ECHO), now
+    return bool(now - before >= ECHO)
+
+
 def start_training() -> None:
     """Train what the panel describes; the page then watches the folder."""
     touch()
+    if not is_new_click("train"):
+        return
     try:
         (run,) = start([training_config()])
     except (ConfigError, RunError, OSError) as error:

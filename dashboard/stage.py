@@ -34,8 +34,11 @@ def training(run: Run, metrics: Sequence[Mapping[str, Any]], *, live: bool) -> N
     else:
         step, attentions = newest(run)
         reel = reels.of_training(config, metrics, attentions, step)
-    film_player(reel, key=f"stage-{run.name}", alt=sentence, height=HEIGHT, live=film is None, on_step=_use_step(run))
+    key, live = f"stage-{run.name}", film is None
+    step = film_player(reel, key=key, alt=sentence, height=HEIGHT, live=live, on_step=_use_step(run))
     st.caption(sentence)
+    if step is not None:
+        st.rerun()  # the whole page, for every page is at another step now
 
 
 def kept_film(run: Run) -> Film | None:

@@ -47,7 +47,7 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
     short = bool((high < ceiling).any())
     caption, button = st.columns([3, 1], vertical_alignment="center")
     caption.caption(
-        f"{measured.sequences:,} fresh sequences, 95 % intervals, before its ceiling. "
+        f"{measured.sequences:,} fresh sequences, 95 % intervals. "
         + ("It is not yet at the ceiling." if short else "It is at its ceiling.")
     )
     if short:

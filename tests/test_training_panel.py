@@ -31,6 +31,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for module in ("models", "session", "live"):
         monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
     monkeypatch.setattr("dashboard.session.FIRST_STEP", 0.0)
+    monkeypatch.setattr("dashboard.session.ECHO", 0.0)
     return tmp_path
 
 
@@ -50,6 +51,16 @@ def press(app: AppTest, label: str) -> AppTest:
 
 def said(app: AppTest) -> str:
     return "\n".join(element.value for element in (*app.markdown, *app.caption, *app.warning))
+
+
+def test_a_click_that_is_reported_twice_is_one_click(handed: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.session.ECHO", 60.0)
+    app = open_page("positions", **TINY)
+    press(app, "Train")
+    app.session_state.watched = None
+    app.run()
+    press(app, "Train")
+    assert len(handed) == 1
 
 
 # --- what is trained

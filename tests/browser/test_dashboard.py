@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable
@@ -79,67 +78,7 @@ def test_a_cold_start_bears_several_readers_at_once(chromium: Browser, runs: Pat
     assert "Traceback" not in (tmp_path / "log").read_text(errors="replace")
 
 
-# Training
-
-
-def test_a_training_is_watched_and_its_model_taken(page: Page, address: str):
-    page.goto(f"{address}/?seed=1&run=reverse-sinusoidal")
-    wait_until_painted(page, plots=3)
-    train(page).click()
-    expect(panel(page)).to_contain_text(re.compile(r"is about to start|is training: step|solved at step"))
-    expect(panel(page)).to_contain_text(re.compile(r"solved at step \d+, after [\d.]+ s. It is selected below."))
-    name, step = re.findall(r"(\S+): solved at step (\d+)", panel(page).inner_text())[0]
-    expect(page.get_by_label("Model", exact=True)).to_have_value(re.compile(rf"^{name} ·.* step {step}\b"))
-    expect(page).to_have_url(query(run=name, seed="1"))
-    expect(page.get_by_test_id("stMain").get_by_text(re.compile("^Second half 1.00, first half 0.1"))).to_be_visible()
-    expect(title(page)).to_have_text(re.compile("^It reverses.*: [78] of 8 right"))
-    measured = traces(plot(page, "live-loss"))[0]
-    assert measured == {"type": "scatter", "name": "measured", "points": int(step)}
-    expect(train(page)).to_be_enabled()
-    page.locator(".st-key-training").get_by_role("button", name="close icon").first.click()
-    expect(page.locator(".st-key-training")).to_have_count(0)
-
-
-def test_a_long_training_moves_and_can_be_stopped(page: Page, address: str, runs: Path):
-    page.goto(f"{address}/?{UNSOLVABLE}&max_steps=20000")
-    wait_until_painted(page, plots=3)
-    train(page).click()
-    step = re.compile(r"is training: step (\d+) of at most 20000")
-    expect(panel(page)).to_have_text(step)
-    first = panel(page).inner_text()
-    expect(panel(page)).not_to_have_text(first)
-    expect(panel(page)).to_have_text(step)
-    name = first.split()[0]
-    expect(plot(page, "live-accuracy")).to_be_visible()
-    page.get_by_role("button", name="Stop").click()
-    expect(panel(page)).to_contain_text(re.compile(r"stopped by hand at step \d+\. It is selected below\."))
-    stopped = int(re.findall(r"at step (\d+)", panel(page).inner_text())[0])
-    assert stopped > int(step.findall(first)[0])
-    state = json.loads((runs / name / "state.json").read_text())
-    assert (state["status"], state["step"]) == ("stopped", stopped)
-    assert (runs / name / "snapshots" / f"step-{stopped:06d}.safetensors").stat().st_size > 1000
-    expect(page).to_have_url(query(run=name))
-    expect(train(page)).to_be_enabled()
-
-
-def test_a_closed_tab_ends_no_training(new_page: Callable[..., Page], address: str, runs: Path):
-    page = new_page()
-    page.goto(f"{address}/?{UNSOLVABLE}&max_steps=600&seed=7")
-    wait_until_painted(page, plots=3)
-    train(page).click()
-    expect(panel(page)).to_contain_text(re.compile("is about to start|is training"))
-    name = panel(page).inner_text().split()[0]
-    page.close()
-    run, deadline = runs / name, time.monotonic() + 60
-    while json.loads((run / "state.json").read_text())["status"] in ("queued", "running"):
-        assert time.monotonic() < deadline, "the training did not end"
-        time.sleep(0.2)
-    assert json.loads((run / "run.json").read_text())["config"]["training"]["seed"] == 7
-    state = json.loads((run / "state.json").read_text())
-    assert (state["status"], state["step"]) == ("finished", 600)
-    assert len((run / "metrics.jsonl").read_text().splitlines()) == 600
-    assert (run / "snapshots" / "step-000600.safetensors").is_file()
-    assert (run / "evaluation.json").is_file()
+# What cannot be trained
 
 
 @pytest.mark.parametrize(("label", "default"), [("d_model", "64"), ("Heads", "4")])
