@@ -17,21 +17,20 @@ from transformer.analysis.film import Film, learned_at, sharpening
 from transformer.analysis.findings import Head
 from transformer.training.runs import Run
 
-KEY = "film"
-
 
 def page(model: Model, run: Run) -> None:
     film, metrics, kept = model.film(), run.metrics(), list(run.snapshots())
     headline = f"{reels.moment_sentence(film, model.config)}."
     st.title(headline, anchor=False)
+    key = f"film-{model.name}"  # another run's film begins anew
     everyone = reels.heads_of(film)
     focus = next((head for head in everyone if str(head) == session.settings().head), None)
     film_player(
         reels.of_film(film, model.config, metrics, kept, focus),
-        key=KEY,
+        key=key,
         alt=described(film, headline),
-        on_step=lambda: use_step(kept),
-        on_focus=lambda: use_head(everyone),
+        on_step=lambda: use_step(st.session_state[key]["step"], kept),
+        on_focus=lambda: use_head(st.session_state[key]["focus"], everyone),
     )
     below(model, film, headline, metrics)
     left, right = st.columns(2, gap="large")
@@ -47,16 +46,14 @@ def page(model: Model, run: Run) -> None:
     )
 
 
-def use_step(kept: list[int]) -> None:
+def use_step(step: int | None, kept: list[int]) -> None:
     """Put every page at the step that was chosen in the film."""
-    step = st.session_state[KEY]["step"]
     if step in kept:
         session.update(step=None if step == kept[-1] else step)
 
 
-def use_head(heads: list[Head]) -> None:
+def use_head(index: int | None, heads: list[Head]) -> None:
     """Let every page enlarge the head that was clicked."""
-    index = st.session_state[KEY]["focus"]
     if index is not None and 0 <= index < len(heads):
         session.update(head=str(heads[index]))
 

@@ -95,6 +95,7 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
   }
   if (shown) {
     pen.line(look.measured, 2.25);
+    context.lineJoin = 'round'; // a noisy loss would else grow thorns
     context.beginPath();
     for (let i = 0; i < shown; i++) context.lineTo(x(loss.steps[i]), y(loss.values[i]));
     context.stroke();

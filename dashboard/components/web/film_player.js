@@ -97,6 +97,7 @@ export class Player {
     Object.assign(this, changes);
     this.before = null;
     this.shown = this.seen?.picture;
+    this.line.setAttribute('aria-live', this.playing ? 'off' : 'polite'); // nobody wants every frame read out
     this.paint();
     if (this.playing) this.tick();
   }
@@ -118,7 +119,7 @@ export class Player {
       this.place = Math.min(this.last, this.place + (passed * this.last) / LENGTH);
       this.ended = now;
     } else if (!this.looping) {
-      this.playing = false;
+      this.set({ playing: false });
     } else if (now - this.ended > REST) {
       this.place = 0;
     }
@@ -161,6 +162,7 @@ export class Player {
     const look = reel.looks[this.theme.dark ? 'dark' : 'light'];
     draw(this.base.getContext('2d'), reel, this.layout, this.theme, look, this.ratio, this.seen, this.playing ? fade : 1);
     this.paintOver();
+    if (this.pointed) this.read();
     if (!this.transport.host.hidden) {
       const stop = Math.min(this.last, Math.floor(this.place + 1e-9));
       const state = { stop, step: Math.floor(step + 1e-9), playing: this.playing, speed: this.speed, loop: this.looping };
@@ -227,7 +229,7 @@ export class Player {
       const to = { ArrowLeft: this.place - 1, ArrowRight: this.place + 1, Home: 0, End: this.last }[event.key];
       if (to === undefined) return;
       this.go(event.key === 'ArrowLeft' ? Math.ceil(to - 1e-9) : Math.floor(to + 1e-9));
-      this.say(`Step ${this.reel.stops[this.place]}`);
+      if (!this.pointed) this.say(`Step ${this.reel.stops[this.place]}`);
     }
     event.preventDefault();
     event.stopPropagation();

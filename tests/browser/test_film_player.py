@@ -127,6 +127,9 @@ def test_pointing_reads_the_numbers_of_the_film(new_page: Callable[..., Page], a
     )
     weight = kept.readings["decoder.0.self_attention"].levels[0, 1, 2, 0] / 255
     assert point(x, y) == f"Head 0.1: query '4' at 3 reads key '3' at 1: ≈ {weight:.2f} (at step 0)"
+    film(page).locator(".stage").press("ArrowRight")  # the pointer rests, the film goes on
+    expect(film(page).locator(".sentence")).to_contain_text(f"(at step {kept.steps[1]})")
+    film(page).locator(".stage").press("Home")
     x, y = film(page).evaluate(
         """host => {
           const { accuracy } = host.__film.layout.plots;
