@@ -187,7 +187,9 @@ def pick_dimensions(width: int) -> list[int]:
     st.session_state["control-dimensions"] = kept
 
     def written() -> None:
-        session.update(dimensions=",".join(str(i) for i in sorted(st.session_state["control-dimensions"])))
+        picked = st.session_state["control-dimensions"]
+        if all(isinstance(i, int) for i in picked):  # else the browser still speaks of the model before, as text
+            session.update(dimensions=",".join(str(i) for i in sorted(picked)))
 
     st.multiselect(
         "Dimensions", list(range(width)), key="control-dimensions", on_change=written, max_selections=MOST_WAVES
