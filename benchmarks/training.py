@@ -14,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -78,24 +78,55 @@ def clicks(seeds: int, device: str) -> None:
             found = [after_the_click(worker, with_seed(preset.config, seed, device), folder) for seed in range(seeds)]
             first, solved = zip(*found, strict=True)
             print(f"| {preset.name} | {spread(first, 2)} | {spread(solved, 2)} |", flush=True)
+    table("the default, asked while it is trained", "seconds, median", "least to most")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        found = [obeyed(worker, with_seed(RunConfig(), seed, device), folder) for seed in range(seeds)]
+    for name, values in zip(
+        ("until it is paused", "until it goes on", "until it has stopped"), zip(*found, strict=True)
+    ):
+        print(f"| {name} | {spread(values, 3)} |", flush=True)
     worker.dismiss()
 
 
-def after_the_click(worker: Worker, config: RunConfig, folder: str) -> tuple[float, float]:
-    while worker.run is not None:
-        time.sleep(0.1)
-    time.sleep(3)  # the film of the run before
+def obeyed(worker: Worker, config: RunConfig, folder: str) -> tuple[float, float, float]:
+    """Seconds from a wish in the folder to its being obeyed: pause, resume, stop."""
+    run = free(worker, replace(config, training=replace(config.training, solved_at=2.0)), folder)
+    wait(lambda: len(run.metrics()) > 20)
+    run.ask(pause_at=0)
+    paused = wait(lambda: run.state.status == "paused")
+    step = run.state.step
+    run.ask(pause_at=None)
+    resumed = wait(lambda: len(run.metrics()) > step)
+    run.ask(stop=True)
+    return paused, resumed, wait(lambda: run.state.status in ("measuring", "stopped"))
+
+
+def wait(condition: Callable[[], bool]) -> float:
+    """Seconds until it holds."""
     began = time.perf_counter()
+    while not condition():
+        if time.perf_counter() - began > PATIENCE:
+            raise TimeoutError("it did not come to pass")
+        time.sleep(0.001)
+    return time.perf_counter() - began
+
+
+def free(worker: Worker, config: RunConfig, folder: str) -> Run:
+    """Hand a run to the worker once it is free, and has made the film of the run before."""
+    wait(lambda: worker.run is None)
+    time.sleep(3)
     run = Run.create(Path(folder) / str(time.time_ns()), config)
     worker.train(run)
-    first = 0.0
-    while (now := time.perf_counter() - began) < PATIENCE:
-        metrics = run.metrics()
-        first = first or (now if metrics else 0.0)
-        if metrics and metrics[-1].get("solved"):
-            return first, now
-        time.sleep(0.002)
-    raise TimeoutError("not solved in time")
+    return run
+
+
+def after_the_click(worker: Worker, config: RunConfig, folder: str) -> tuple[float, float]:
+    """Seconds until the first step can be read, and until it is solved."""
+    run = free(worker, config, folder)
+    began = time.perf_counter()
+    first = wait(lambda: bool(run.metrics()))
+    wait(lambda: bool(run.metrics()[-1].get("solved")))
+    return first, time.perf_counter() - began
 
 
 def answers(seeds: int) -> None:
