@@ -81,9 +81,8 @@ def clicks(seeds: int, device: str) -> None:
     table("the default, asked while it is trained", "seconds, median", "least to most")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         found = [obeyed(worker, with_seed(RunConfig(), seed, device), folder) for seed in range(seeds)]
-    for name, values in zip(
-        ("until it is paused", "until it goes on", "until it has stopped"), zip(*found, strict=True)
-    ):
+    asked = ("until it is paused", "until it goes on", "until it has stopped")
+    for name, values in zip(asked, zip(*found, strict=True), strict=True):
         print(f"| {name} | {spread(values, 3)} |", flush=True)
     worker.dismiss()
 
