@@ -17,6 +17,7 @@ page = st.navigation(
         st.Page(
             "app_pages/accuracy.py", title="Accuracy by position", icon=":material/bar_chart:", url_path="accuracy"
         ),
+        st.Page("app_pages/runs.py", title="Runs and races", icon=":material/flag:", url_path="runs"),
     ],
     position="top",
 )
@@ -27,7 +28,8 @@ try:
     controls.sidebar()
     with st.sidebar:
         recipe.panel()
-    live.panel()
+    if page.url_path != "runs":  # that page shows several trainings at once
+        live.panel()
     page.run()
     session.end()
 except ValueError as error:

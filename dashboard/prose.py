@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 
 import streamlit as st
 
@@ -11,6 +12,12 @@ import streamlit as st
 def orientation() -> str:
     """Which side is which; said under every pattern."""
     return "Row = query (who looks), column = key (looked at). Head 1.3: layer 1, head 3, from 0; positions from 1."
+
+
+def plain(text: str) -> str:
+    """A text whose every character is meant as such: a run may be called *x*, :red[x] or www.x.org."""
+    marked = re.sub(r"([\\`*_\[\]<>$~#|@&])", r"\\\1", text)
+    return re.sub(r"(?i)www\.", lambda found: f"{found[0][:3]}\\.", re.sub(r":(?=\w)", r"\\:", marked))
 
 
 def show_code(*names: str) -> None:

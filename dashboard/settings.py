@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_TEXT = 200
+MAX_NAMES = 1000
+"""Letters in a list of runs."""
 FAST, BY_KEY = "fast", "key"
 PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
 """How fast a training may go: as it can, so many steps a second, or one by one."""
@@ -60,6 +62,12 @@ class Settings:
     """Train a small model the way the page suggests, on the spot."""
     budget: float = 0.5
     """Seconds that such a training may take."""
+    compare: str = ""
+    """The runs that are compared, with commas between them; empty is the page's suggestion."""
+    measure: str = ""
+    """What is compared: accuracy, or loss."""
+    clock: str = ""
+    """By what: steps, or seconds."""
     # what would be trained next
     task: str = "reverse"
     architecture: str = ""
@@ -120,7 +128,7 @@ def _read(name: str, kind: str, text: str) -> object:
         if not low <= value <= high:
             raise ValueError(text)
         return value
-    if len(text) > MAX_TEXT or not text.isprintable():
+    if len(text) > (MAX_NAMES if name == "compare" else MAX_TEXT) or not text.isprintable():
         raise ValueError(text)
     return text
 

@@ -244,8 +244,16 @@ def _room(height: int) -> int:
     return max(LINE * MOST_RUNS, height - TOP - BOTTOM)
 
 
-def _levels(figure: go.Figure, levels: Sequence[float], name: str, dash: str, colour: str, palette: Palette) -> None:
-    """What the curves are to be read against; one name for all, under the lowest, on the left."""
+def _levels(
+    figure: go.Figure,
+    levels: Sequence[float],
+    name: str,
+    dash: str,
+    colour: str,
+    palette: Palette,
+    above: bool = False,
+) -> None:
+    """What the curves are to be read against; one name for all, under the lowest on the left, or over the highest."""
     found = sorted(set(levels))
     for level in found:
         figure.add_hline(y=level, line={"color": colour, "width": 2, "dash": dash})

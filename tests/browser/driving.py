@@ -34,6 +34,7 @@ PAGES = {
     "Mask effects": 7,
     "Positional encoding": 3,
     "Accuracy by position": 1,
+    "Runs and races": 1,
 }
 """The pages, and how many plots stand on each."""
 PATIENCE = 60_000

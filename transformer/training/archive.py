@@ -25,7 +25,7 @@ from transformer.training.library import TRASH, LibraryError, check_name, settle
 from transformer.training.runs import Run, RunError, new_folder
 
 SUFFIX = ".attention-run.zip"
-MOST_BYTES = 512 * 2**20
+MOST_BYTES = 500 * 2**20
 """The largest run that travels in one file, packed or unpacked."""
 MOST_FILES = 1000
 NAMES = ("run.json", "state.json", "metrics.jsonl", "evaluation.json", "example.npz", "film.npz", "resume.safetensors")
@@ -38,22 +38,28 @@ _DAWN = (1980, 1, 1, 0, 0, 0)
 """The date of every file inside: the same run always makes the same bytes."""
 
 
+def obstacle(run: Run) -> str:
+    """Why a run cannot be packed now, in a sentence; empty when it can."""
+    state = run.state
+    if state.live and state.status != "paused":
+        return f"{run.name} is {state.status}: stop it first"
+    try:
+        _, size = run.card, sum(path.stat().st_size for path in _parts(run))
+    except (RunError, OSError) as error:
+        return str(error)
+    return f"{run.name} is too large for one file ({_size(size)}): copy its folder" if size > MOST_BYTES else ""
+
+
 def pack(run: Run) -> bytes:
     """A run that is not being trained, as one file. Raises LibraryError when it cannot be."""
-    state, name = run.state, run.name
-    _require(not state.live or state.status == "paused", f"{name} is {state.status}: stop it first")
-    _ = _card(run)
-    paths = [run.folder / name for name in NAMES]
-    paths = [path for path in (*paths, *run.snapshots().values()) if path.is_file()]
-    file = io.BytesIO()
+    reason, file = obstacle(run), io.BytesIO()
+    _require(not reason, reason)
     try:
-        size = sum(path.stat().st_size for path in paths)
-        _require(size <= MOST_BYTES, f"{name} is too large for one file ({_size(size)}): copy its folder instead")
         with zipfile.ZipFile(file, "w") as packed:
-            for path in paths:
+            for path in _parts(run):
                 packed.writestr(_info(path.relative_to(run.folder).as_posix()), path.read_bytes())
     except OSError as error:
-        raise LibraryError(f"{name} cannot be packed: {error.strerror or error}") from None
+        raise LibraryError(f"{run.name} cannot be packed: {error.strerror or error}") from None
     return file.getvalue()
 
 
@@ -169,11 +175,10 @@ def _usable(name: str | None) -> str | None:
     return name
 
 
-def _card(run: Run) -> dict[str, object]:
-    try:
-        return run.card
-    except RunError as error:
-        raise LibraryError(str(error)) from None
+def _parts(run: Run) -> list[Path]:
+    """The files that travel, in their order."""
+    paths = [run.folder / name for name in NAMES]
+    return [path for path in (*paths, *run.snapshots().values()) if path.is_file()]
 
 
 def _info(name: str) -> zipfile.ZipInfo:

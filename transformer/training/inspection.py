@@ -277,10 +277,6 @@ def _require(condition: bool, sentence: str) -> None:
 
 
 def _short(value: Any) -> str:
-    """A foreign value, safe to repeat: printable, on one line, not long. A number of a million digits has no text."""
-    try:
-        text = str(value)
-    except ValueError:
-        text = "a number of very many digits"
-    text = "".join(c if c.isprintable() else " " for c in text)
+    """A foreign value, safe to repeat: printable, on one line, not long."""
+    text = "".join(c if c.isprintable() else " " for c in str(value))
     return f"{text[:100]}…" if len(text) > 100 else text

@@ -1,0 +1,211 @@
+"""Up to four runs on one chart, races between variants of a setting, and the table of all runs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from dashboard import live, models, session, shelf
+from dashboard.attention import palette
+from dashboard.components.plot import plot
+from dashboard.controls import bound_choice, sentence
+from dashboard.courses import Course, Standing, labels, standing
+from dashboard.figures.compare import MOST_RUNS, Clock, Curve, Measure, learning_curves
+from dashboard.figures.standings import Row, standings_list
+from dashboard.prose import plain
+from dashboard.races import Race, headline, meaning, outcome, races
+from dashboard.settings import BY_KEY
+from transformer.analysis import ceilings
+from transformer.config import ConfigError
+from transformer.training.library import LibraryError
+from transformer.training.runs import Run, RunError, State, list_runs
+
+REFRESH = 0.5  # seconds between two looks at the runs, while one of them is trained
+HEIGHT = 360
+NAMES: dict[str, str] = {
+    "accuracy": "accuracy of the second half",
+    "loss": "loss",
+    "steps": "steps",
+    "seconds": "seconds",
+}
+
+
+# --- which runs
+
+
+def compared(runs: dict[str, Run]) -> list[Run]:
+    """The runs that the view names; what it names in vain is left out, with a notice. Unnamed, a suggestion."""
+    names = list(dict.fromkeys(filter(None, map(unquoted, session.settings().compare.split(",")))))
+    known = [name for name in names if name in runs]
+    for name in names:
+        if name not in runs:
+            session.notice(f"There is no run “{plain(name[:80])}” to compare.")
+    if len(known) > MOST_RUNS:
+        session.notice(f"At most {MOST_RUNS} runs can be told apart: these are the first {MOST_RUNS}.")
+    if known != names or len(known) > MOST_RUNS:
+        choose(known[:MOST_RUNS])
+    return [runs[name] for name in known[:MOST_RUNS]] or suggestion(list(runs.values()))
+
+
+def suggestion(runs: Sequence[Run]) -> list[Run]:
+    """The newest runs that share their task with each other, the oldest of them first; else the newest alone."""
+    newest = list(reversed(runs))
+    for run in newest:
+        alike = [other for other in newest if other.config.task == run.config.task]
+        if len(alike) > 1:
+            return alike[:MOST_RUNS][::-1]
+    return newest[:1]
+
+
+def choose(names: Sequence[str]) -> None:
+    """Compare these from now on, the first four."""
+    session.update(compare=",".join(quoted(name) for name in names[:MOST_RUNS]))
+
+
+def quoted(name: str) -> str:
+    """A name among commas: somebody may have put one into a folder's name."""
+    return name.replace("%", "%25").replace(",", "%2C")
+
+
+def unquoted(text: str) -> str:
+    return text.replace("%2C", ",").replace("%25", "%")
+
+
+# --- together
+
+
+def together(names: list[str], were_live: bool) -> None:
+    """Title, curves and standings; drawn again and again while one of the runs is trained."""
+    kept: dict[str, Course] = st.session_state.setdefault("courses", {})
+    runs = [run for run in (Run(models.ROOT / name) for name in names) if (run.folder / "run.json").is_file()]
+    courses = {run.name: kept.get(run.name, Course(run)).update() for run in runs}
+    st.session_state.courses = courses
+    found = labels(runs)
+    standings = [standing(course, label) for course, label in zip(courses.values(), found, strict=True)]
+    clock = session.settings().clock if session.settings().clock == "seconds" else "steps"
+    st.title(plain(headline(standings, clock)), anchor=False)
+    if not runs:
+        st.info("Press Train in the sidebar, or start a race: its curves appear here.", icon=":material/flag:")
+        race()
+        return
+    controls(standings)
+    curves(courses, standings)
+    race()
+    st.html(standings_list([row(each) for each in standings], palette()))
+    if st.session_state.get("touched") or (were_live and not any(each.state.live for each in standings)):
+        st.rerun()  # the rest of the page is about these runs as well
+
+
+def controls(standings: Sequence[Standing]) -> None:
+    """What is drawn by what; and the end of the race."""
+    left, middle, right = st.columns([2.2, 1.4, 1], vertical_alignment="bottom")
+    for place, label, field, menu in (
+        (left, "Measure", "measure", ["accuracy", "loss"]),
+        (middle, "Clock", "clock", ["steps", "seconds"]),
+    ):
+        with place:
+            bound_choice(st.segmented_control, label, field, menu, menu[0], format_func=NAMES.__getitem__)
+    racing = [Run(models.ROOT / each.name) for each in standings if each.state.live]
+    if racing:
+        right.button(
+            "Stop all" if len(racing) > 1 else "Stop",
+            icon=":material/stop:",
+            on_click=stop_all,
+            args=(racing,),
+            width="stretch",
+            key="stop-all",
+        )
+
+
+def stop_all(runs: Sequence[Run]) -> None:
+    for run in runs:
+        session.stop(run)
+
+
+def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
+    """The chart."""
+    view = session.settings()
+    measure: Measure = "loss" if view.measure == "loss" else "accuracy"
+    clock: Clock = "seconds" if view.clock == "seconds" else "steps"
+    drawn, chance, floors = [], [], []
+    for place, (course, each) in enumerate(zip(courses.values(), standings, strict=True)):
+        task = each.config.build_task()
+        chance.append(task.chance if measure == "accuracy" else task.chance_loss)
+        floors.append(ceilings.loss_floor(each.config))
+        steps, seconds = np.array(course.steps, dtype=np.int64), np.array(course.seconds, dtype=np.float64)
+        values = np.array(course.losses if measure == "loss" else course.shares, dtype=np.float64)
+        if measure == "accuracy":
+            measured = np.array(course.measured, dtype=np.int64)
+            steps, seconds = steps[measured], seconds[measured]
+        drawn.append(Curve(each.label.text, steps, seconds, values, each.solved, place))
+    figure = learning_curves(
+        drawn, measure=measure, clock=clock, chance=chance, floors=floors, height=HEIGHT, palette=palette()
+    )
+    told = "; ".join(f"{each.label.text}: {outcome(each)}" for each in standings)
+    what = "Loss" if measure == "loss" else "Accuracy of the second half"
+    plot(figure, key="compare", alt=f"{what} by {clock}. {told}.", height=HEIGHT)
+    most = max(course.probed for course in courses.values())
+    source = f"measured on at most {most:,} fresh sequences" if most else "not measured yet"
+    if measure == "loss":
+        source = "that of each training step, in nats"
+    st.caption(f"{what}, {source}; each run on its own clock, from its own start.")
+
+
+def row(each: Standing) -> Row:
+    """What the list says of one run."""
+    folder = "" if each.label.text == each.name else each.name
+    return Row(each.label.text, outcome(each), meaning(each), folder)
+
+
+# --- races
+
+
+def race() -> None:
+    """Variants of what the training panel describes, a click each."""
+    try:
+        config = session.training_config()
+    except ConfigError as error:
+        st.caption(f":material/flag: Nothing to race: {plain(str(error))}.")
+        return
+    described = models.Choice("", config, State("queued"), None, ()).description()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="races"):
+        st.markdown("**Race**", width="content", help=f"Variants of what the training panel describes: {described}")
+        for place, each in enumerate(races(config)):
+            st.button(
+                each.name,
+                icon=":material/flag:",
+                on_click=begin,
+                args=(each,),
+                disabled=bool(each.problem),
+                help=plain(sentence(each.problem)) if each.problem else each.sentence,
+                key=f"race-{place}",
+            )
+    for each in races(config):
+        if each.problem:
+            st.caption(f":material/info: {each.name}: {plain(each.problem)}.")
+
+
+def begin(each: Race) -> None:
+    """Train the variants, and compare them; nobody steps through a race by key."""
+    session.touch()
+    try:
+        runs = session.start(each.configs)
+        if session.settings().pace == BY_KEY:
+            for run in runs:
+                run.ask(pause_at=None)
+    except (ConfigError, RunError, LibraryError, OSError) as error:
+        session.notice(f"The race did not start: {error}.")
+        return
+    choose([run.name for run in runs])
+
+
+everyone = {run.name: run for run in list_runs(models.ROOT)}
+shown = compared(everyone)
+if session.started() and session.started() not in [run.name for run in shown]:
+    live.panel()  # what was begun here, and does not stand in the chart
+racing = any(run.state.live for run in shown)
+st.fragment(together, run_every=REFRESH if racing else None)([run.name for run in shown], racing)
+st.subheader("All runs", anchor=False)
+if everyone:
+    shelf.table(list(everyone.values()), [run.name for run in shown], choose)
+shelf.actions(list(everyone.values()), [run.name for run in shown], choose)

@@ -1,0 +1,294 @@
+"""The table of runs, and what can be done with one: open, rename, delete and have back, carry away and bring in."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import models, session
+from dashboard.controls import sentence
+from dashboard.figures.compare import MOST_RUNS
+from dashboard.prose import plain
+from transformer.training import archive, library
+from transformer.training.library import MOST_LETTERS, LibraryError, changes
+from transformer.training.runs import Run, RunError
+
+ROW, HEAD, MOST_ROWS = 35, 36, 10
+LARGEST = archive.MOST_BYTES // 2**20
+"""Megabytes of the largest file that is read."""
+
+
+def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+    """All runs, the newest first; those that are ticked are compared."""
+    frame = frame_of(runs)
+    names = list(frame["name"])
+    key = f"runs-table-{st.session_state.setdefault('refused', 0)}"
+    st.session_state[key] = {"selection": {"rows": [names.index(n) for n in compared if n in names], "columns": []}}
+
+    def ticked() -> None:
+        rows = [row for row in st.session_state[key]["selection"]["rows"] if row < len(names)]
+        kept = [name for name in compared if name in (found := [names[row] for row in rows])]
+        wanted = [*kept, *(name for name in found if name not in kept)]
+        if len(wanted) > MOST_RUNS:
+            session.notice(f"At most {MOST_RUNS} runs can be compared: untick one first.")
+            st.session_state.refused += 1  # another table, with the old ticks
+        choose(wanted)
+
+    st.dataframe(
+        frame,
+        key=key,
+        on_select=ticked,
+        selection_mode="multi-row",
+        hide_index=True,
+        height=HEAD + ROW * min(MOST_ROWS, max(1, len(names))),
+        placeholder="",
+        column_config={
+            "name": st.column_config.TextColumn("Run", width=190),
+            "changed": st.column_config.TextColumn(
+                "Changed", width=250, help="What differs from the run made before it for the same task"
+            ),
+            "second half": st.column_config.NumberColumn(
+                "Second half", format="%.3f", help="Accuracy of the answer's second half, on 4,096 fresh sequences"
+            ),
+            "solved": st.column_config.NumberColumn("Solved at", help="The step at which it was solved"),
+            "steps": st.column_config.NumberColumn("Steps"),
+            "seconds": st.column_config.NumberColumn("Seconds", format="%.1f", help="Spent on training"),
+            "device": st.column_config.TextColumn("Device", width="small"),
+            "status": st.column_config.TextColumn("Status"),
+            "created": st.column_config.DatetimeColumn("Created", format="YYYY-MM-DD HH:mm"),
+        },
+        alt=f"Table of {len(names)} runs.",
+    )
+    st.caption(
+        f"Tick up to {MOST_RUNS} runs to compare them. “Changed” is what a run has other than the one made before it "
+        "for the same task."
+    )
+
+
+def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
+    """What the table shows, the newest run first."""
+    rows: list[dict[str, Any]] = []
+    before: dict[str, Run] = {}
+    for run in sorted(runs, key=lambda run: (run.created, run.name)):
+        config, last = run.config, (run.metrics() or [{}])[-1]
+        evaluation = run.evaluation or {}
+        previous = before.get(config.task.task)
+        before[config.task.task] = run
+        rows.append(
+            {
+                "name": run.name,
+                "changed": "first of its task"
+                if previous is None
+                else ", ".join(changes(config, previous.config)) or "nothing",
+                "second half": _number(evaluation.get("second_half")),
+                "solved": _number(last.get("step") if last.get("solved") else None),
+                "steps": _number(last.get("step", 0)),
+                "seconds": _number(last.get("seconds", 0.0)),
+                "device": str(run.card.get("device", "")),
+                "status": run.state.status,
+                "created": _when(run.created),
+            }
+        )
+    names = ["name", "changed", "second half", "solved", "steps", "seconds", "device", "status", "created"]
+    frame = pd.DataFrame(rows[::-1], columns=names)
+    return frame.astype({"solved": "Int64", "steps": "Int64", "second half": "float64", "seconds": "float64"})
+
+
+def _number(value: Any) -> float | int | None:
+    """What a run folder says, if it is a number at all."""
+    good = isinstance(value, int | float) and math.isfinite(value)
+    return value if good else None
+
+
+def _when(created: float) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(created)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def actions(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+    """What can be done with one run, and a way back from deleting it."""
+    names = [run.name for run in reversed(runs)]
+    if names:
+        key = "shelf-run"
+        if st.session_state.get(key) not in names:
+            shown = session.settings().run
+            st.session_state[key] = shown if shown in names else names[0]
+        left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
+        name = left.selectbox("Run", names, key=key)
+        run = next(run for run in runs if run.name == name)
+        _rename(right, run, compared, choose)
+        _buttons(run, compared, choose)
+    _undo()
+    _said()
+    _upload()
+
+
+def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+    key = f"shelf-name-{run.name}"
+
+    def renamed() -> None:
+        name = st.session_state[key].strip()
+        try:
+            new = library.rename(run, name)
+        except LibraryError as error:
+            _fail(f"{run.name} keeps its name: {error}.")
+            return
+        if new == run:
+            return
+        st.session_state["shelf-run"] = new.name
+        if session.settings().run == run.name:
+            session.update(run=new.name)
+        choose([new.name if each == run.name else each for each in compared])
+        _forget(run, new.name)
+        _tell(f"{run.name} is called {new.name} now.")
+
+    st.session_state[key] = run.name
+    place.text_input(
+        "Rename it",
+        key=key,
+        on_change=renamed,
+        max_chars=MOST_LETTERS,
+        disabled=bool(_busy(run)),
+        help="Enter renames it",
+    )
+
+
+def _buttons(run: Run, compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+    busy, missing = _busy(run), "" if run.snapshots() else f"{run.name} has no weights yet"
+
+    def opened() -> None:
+        session.update(run=run.name, step=None, head="", mask="", encoding="", dimensions="")
+        _tell(f"Every page shows {run.name} now.")
+
+    def deleted() -> None:
+        try:
+            library.delete(run)
+        except LibraryError as error:
+            _fail(f"{run.name} stays: {error}.")
+            return
+        choose([name for name in compared if name != run.name])
+        _forget(run, None)
+
+    one, two, three, four = st.columns(4, gap="small")
+    one.button(
+        "Open", icon=":material/visibility:", on_click=opened, disabled=bool(missing), width="stretch", key="open"
+    )
+    packable = archive.obstacle(run)
+    two.download_button(
+        "Download",
+        lambda: archive.pack(run),
+        f"{run.name}{archive.SUFFIX}",
+        "application/zip",
+        on_click="ignore",
+        icon=":material/download:",
+        disabled=bool(packable),
+        width="stretch",
+        help="The whole run as one file",
+        key="download",
+    )
+    three.button(
+        "Delete", icon=":material/delete:", on_click=deleted, disabled=bool(busy), width="stretch", key="delete"
+    )
+    if run.state.live:
+        four.button(
+            "Stop it", icon=":material/stop:", on_click=session.stop, args=(run,), width="stretch", key="stop-it"
+        )
+    for reason in dict.fromkeys(filter(None, (busy, packable, missing))):
+        st.caption(f":material/info: {plain(sentence(reason))}")
+
+
+def _undo() -> None:
+    """The way back from the newest deletion, for as long as the trash has it."""
+    found = library.trash(models.ROOT)
+    if not found:
+        return
+    newest = found[0]
+
+    def undone() -> None:
+        try:
+            run = library.restore(newest)
+        except LibraryError as error:
+            _fail(f"It could not be brought back: {error}.")
+            return
+        st.session_state["shelf-run"] = run.name
+        _tell(f"{run.name} is back.")
+
+    words, button = st.columns([3, 1], vertical_alignment="center")
+    words.caption(f":material/delete: {plain(newest.name)} was deleted {ago(time.time() - newest.deleted)}.")
+    button.button("Undo", icon=":material/undo:", on_click=undone, width="stretch", key="undo")
+
+
+def _upload() -> None:
+    count = st.session_state.setdefault("uploads", 0)
+    key = f"shelf-upload-{count}"
+
+    def uploaded() -> None:
+        file = st.session_state[key]
+        if file is None:
+            return
+        st.session_state.uploads = count + 1  # an empty box for the next one
+        try:
+            run = archive.unpack(file, models.ROOT, archive.name_of(file.name))
+        except (LibraryError, RunError) as error:
+            _fail(f"{file.name} was not taken: {error}.")
+            return
+        st.session_state["shelf-run"] = run.name
+        _tell(f"{run.name} has arrived.")
+
+    st.file_uploader(
+        f"Bring in a run: one {archive.SUFFIX} file", type="zip", key=key, on_change=uploaded, max_upload_size=LARGEST
+    )
+
+
+def _busy(run: Run) -> str:
+    """Why a run is to be left alone now; empty when it may be moved."""
+    state = run.state
+    if state.live and (state.status != "paused" or run.waiting):
+        return f"{run.name} is {state.status}: stop it first"
+    return ""
+
+
+def _forget(run: Run, name: str | None) -> None:
+    """Let nothing in this session go on looking for a folder that has moved."""
+    for key in ("watched", "found", "taken_over", "awaited"):
+        if st.session_state.get(key) == run.name:
+            if name is None:
+                st.session_state.pop(key)
+            else:
+                st.session_state[key] = name
+
+
+def ago(seconds: float) -> str:
+    """How long ago, in words."""
+    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count} {unit}{'s' * (count > 1)} ago"
+    return "just now"
+
+
+def _tell(text: str) -> None:
+    st.session_state["shelf-said"] = (text, False)
+    session.touch()
+
+
+def _fail(text: str) -> None:
+    st.session_state["shelf-said"] = (text, True)
+    session.touch()
+
+
+def _said() -> None:
+    """What the last action came to; said once."""
+    text, failed = st.session_state.pop("shelf-said", ("", False))
+    if text:
+        (st.error if failed else st.success)(
+            plain(text), icon=":material/error:" if failed else ":material/check_circle:"
+        )
