@@ -7,6 +7,7 @@ generator. Reading one executes nothing.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -18,6 +19,8 @@ from transformer.files import write_whole
 from transformer.training.loop import Training
 
 FORMAT = "attention-lab-training/1"
+MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+"""What AdamW keeps of each weight."""
 PROGRESS = ("step", "seconds", "in_a_row", "last_norm")
 
 
@@ -27,14 +30,14 @@ class ResumeError(ValueError):
 
 def save(path: Path, training: Training) -> None:
     """Write down everything that the next step depends on. Raises OSError."""
-    tensors = {f"weights/{name}": value for name, value in training.model.state_dict().items()}
-    for weight, moments in training.optimiser.state_dict()["state"].items():
-        tensors |= {f"optimiser/{weight}/{name}": value for name, value in moments.items()}
-    tensors["noise"] = training.noise
+    weights = list(training.model.parameters())
+    state = training.optimiser.state
+    tensors = {"weights": _flat(weights), "noise": training.noise.cpu()}
+    if state:  # one long vector each: a file of hundreds of small tensors takes several times as long
+        tensors |= {name: _flat([state[weight][name] for weight in weights]) for name in MOMENTS}
     progress = {name: getattr(training, name) for name in PROGRESS}
     progress |= {"rng": training.rng.bit_generator.state, "probe_rng": training.probe_rng.bit_generator.state}
-    whole = {name: value.detach().contiguous().cpu() for name, value in tensors.items()}
-    write_whole(path, packed(whole, {"format": FORMAT, "progress": json.dumps(progress)}))
+    write_whole(path, packed(tensors, {"format": FORMAT, "progress": json.dumps(progress)}))
 
 
 def restore(path: Path, training: Training) -> None:
@@ -46,17 +49,18 @@ def restore(path: Path, training: Training) -> None:
         if metadata.get("format") != FORMAT:
             raise ValueError(f"its format is {metadata.get('format')}")
         progress = json.loads(metadata["progress"])
-        optimiser = training.optimiser.state_dict()
-        optimiser["state"] = {}
-        for name, value in tensors.items():
-            kind, _, rest = name.partition("/")
-            if kind == "optimiser":
-                weight, moment = rest.split("/")
-                optimiser["state"].setdefault(int(weight), {})[moment] = value
-        weights = {name.removeprefix("weights/"): v for name, v in tensors.items() if name.startswith("weights/")}
+        weights = list(training.model.parameters())
         with torch.no_grad():
-            training.model.load_state_dict(weights)
-        training.optimiser.load_state_dict(optimiser)
+            for weight, value in zip(weights, _parts(tensors["weights"], weights), strict=True):
+                weight.copy_(value)
+        if progress["step"]:
+            moments = [_parts(tensors[name], weights) for name in ("exp_avg", "exp_avg_sq")]
+            steps = tensors["step"].unbind()
+            state = {
+                number: dict(zip(("exp_avg", "exp_avg_sq", "step"), entry, strict=True))
+                for number, entry in enumerate(zip(*moments, steps, strict=True))
+            }
+            training.optimiser.load_state_dict(training.optimiser.state_dict() | {"state": state})
         training.noise = tensors["noise"]
         training.rng.bit_generator.state = progress["rng"]
         training.probe_rng.bit_generator.state = progress["probe_rng"]
@@ -65,3 +69,14 @@ def restore(path: Path, training: Training) -> None:
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         text = " ".join(str(error).split())[:120]
         raise ResumeError(f"the training cannot be taken up from {path.name}: {text}") from error
+
+
+def _flat(tensors: Sequence[Tensor]) -> Tensor:
+    return torch.cat([tensor.detach().flatten() for tensor in tensors]).cpu()
+
+
+def _parts(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
+    """The pieces that `_flat` joined. Raises ValueError when they are not of these shapes."""
+    if flat.shape != (sum(tensor.numel() for tensor in like),):
+        raise ValueError("it is of another model")
+    return [part.view_as(tensor) for part, tensor in zip(flat.split([t.numel() for t in like]), like, strict=True)]
