@@ -53,7 +53,7 @@ class Course:
         for text in whole.splitlines():
             try:
                 self._add(json.loads(text))
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, AttributeError, IndexError):
                 continue  # what is no line of ours is nobody's
         return self
 
