@@ -12,7 +12,6 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import models, session
-from dashboard.controls import sentence
 from dashboard.figures.compare import MOST_RUNS
 from dashboard.prose import plain
 from transformer.training import archive, library
@@ -202,7 +201,7 @@ def _buttons(run: Run, compared: Sequence[str], choose: Callable[[list[str]], No
             "Stop it", icon=":material/stop:", on_click=session.stop, args=(run,), width="stretch", key="stop-it"
         )
     for reason in dict.fromkeys(filter(None, (busy, packable, missing))):
-        st.caption(f":material/info: {plain(sentence(reason))}")
+        st.caption(f":material/info: {plain(reason)}.")
 
 
 def _undo() -> None:
