@@ -22,7 +22,8 @@ SCREEN = {"width": 1440, "height": 900}
 PROBES = re.compile(r"^/(heads|film|masks|positions|accuracy|runs)/_stcore/(health|host-config)$")
 """On a deep link Streamlit looks for its server below the page's own path first, and is told 404."""
 CLOSED = re.compile(
-    r"Exception in ASGI application\n(?:(?!Exception in ASGI).)*?WebSocketDisconnected: Cannot call .send.[^\n]*\n", re.S
+    r"Exception in ASGI application\n(?:(?!Exception in ASGI).)*?WebSocketDisconnected: Cannot call .send.[^\n]*\n",
+    re.DOTALL,
 )
 """What Streamlit's server says of a tab that is closed in the midst of its greeting."""
 
