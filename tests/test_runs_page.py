@@ -275,7 +275,7 @@ def test_a_run_is_renamed_where_it_is_shown_and_compared(runs: Path):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("a/b", "a name has none of / "),
+        ("a/b", "a name cannot hold “/”"),
         ("..", "a name neither begins nor ends with a dot"),
         ("reverse-aligned", "the name reverse-aligned is taken: choose another"),
         ("", "a name has at least one letter or digit"),

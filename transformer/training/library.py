@@ -70,7 +70,7 @@ def check_name(name: str) -> None:
     _require(bool(name.strip()), "a name has at least one letter or digit")
     _require(name.isprintable(), "a name has no line breaks and no invisible characters")
     found = next((c for c in name if c in FORBIDDEN), None)
-    _require(found is None, f"a name has none of {' '.join(FORBIDDEN)}: this one has {found}")
+    _require(found is None, f"a name cannot hold “{found}”")
     _require(name == name.strip(), "a name neither begins nor ends with a space")
     _require(not name.startswith(".") and not name.endswith("."), "a name neither begins nor ends with a dot")
     _require(name.casefold().split(".")[0] not in RESERVED, f"the name {name} is reserved: choose another")
