@@ -154,7 +154,7 @@ def meaning(each: Standing) -> str:
     if each.leaks:
         return (
             f"{words}. Under the mask {each.config.model.mask} a query sees the very token that it has to say next: "
-            "it copies, and has learned nothing."
+            "it can copy, and need not learn the law."
         )
     if each.reachable < 1:
         return f"{words}. Its mask lets {each.reachable:.2f} of the second half be known."

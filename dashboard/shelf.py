@@ -226,6 +226,10 @@ def _undo() -> None:
 
 
 def _upload() -> None:
+    """A box for a packed run, folded away: Streamlit's own has a role that a screen reader stumbles over."""
+    folded = st.expander("Bring in a run", icon=":material/upload:", on_change="rerun", key="bring-in")
+    if not folded.open:
+        return
     count = st.session_state.setdefault("uploads", 0)
     key = f"shelf-upload-{count}"
 
@@ -242,9 +246,7 @@ def _upload() -> None:
         st.session_state["shelf-run"] = run.name
         _tell(f"{run.name} has arrived.")
 
-    st.file_uploader(
-        f"Bring in a run: one {archive.SUFFIX} file", type="zip", key=key, on_change=uploaded, max_upload_size=LARGEST
-    )
+    folded.file_uploader(f"One {archive.SUFFIX} file", type="zip", key=key, on_change=uploaded, max_upload_size=LARGEST)
 
 
 def _busy(run: Run) -> str:

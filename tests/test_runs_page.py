@@ -330,6 +330,8 @@ def test_a_run_that_began_to_train_meanwhile_stays(runs: Path):
 
 
 def upload(app: AppTest, name: str, content: bytes) -> AppTest:
+    app.session_state["bring-in"] = True
+    app.run()
     app.file_uploader[0].set_value((name, content, "application/zip")).run()
     assert not app.exception
     return app

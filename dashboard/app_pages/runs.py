@@ -207,7 +207,7 @@ if session.started() and session.started() not in [run.name for run in shown]:
     live.panel()  # what was begun here, and does not stand in the chart
 racing = any(run.state.live for run in shown)
 st.fragment(together, run_every=REFRESH if racing else None)([run.name for run in shown], racing)
-st.subheader("All runs", anchor=False)
+st.header("All runs", anchor=False)
 if everyone:
     shelf.table(list(everyone.values()), [run.name for run in shown], choose)
 shelf.actions(list(everyone.values()), [run.name for run in shown], choose)

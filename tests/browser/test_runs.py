@@ -71,6 +71,7 @@ def test_a_run_is_renamed_deleted_had_back_and_carried(page: Page, address: str,
     file = tmp_path / saving.value.suggested_filename
     saving.value.save_as(file)
     assert file.name == "yours & [mine].attention-run.zip"
+    page.get_by_text("Bring in a run").click()
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(file)
     expect(page.get_by_text("yours & [mine]-2 has arrived.")).to_be_visible()
     assert digests(runs / "yours & [mine]-2") == whole
