@@ -245,6 +245,18 @@ def test_the_trash_keeps_the_newest_for_a_week(run: Run, tmp_path: Path):
     assert (tmp_path / ".trash" / "something-else").is_dir()
 
 
+def test_a_disk_that_refuses_to_give_back_is_a_sentence(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    trashed = delete(run)
+
+    def refuse(*_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(library, "_claim", refuse)
+    with pytest.raises(LibraryError, match="small cannot be brought back: Read-only file system"):
+        restore(trashed)
+    assert trash(tmp_path) == [trashed]
+
+
 # --- one file
 
 
@@ -326,6 +338,15 @@ def test_the_name_comes_from_the_files(file: str, name: str):
 def test_what_is_too_large_is_not_packed(run: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(archive, "MOST_BYTES", 10_000)
     with pytest.raises(LibraryError, match=r"small is too large for one file \(\d+ kB\): copy its folder"):
+        pack(run)
+
+
+def test_what_cannot_be_read_is_not_packed(run: Run, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(LibraryError, match="small cannot be packed: Input/output error"):
         pack(run)
 
 
@@ -507,6 +528,13 @@ def test_encrypted_or_oddly_compressed(run: Run, tmp_path: Path, flag: int):
     else:
         file = bytearray(zipped(contents(run), zipfile.ZIP_LZMA))
     refused(bytes(file), root, "is encrypted, or compressed in an unusual way")
+
+
+def test_a_zip_of_another_age(run: Run, tmp_path: Path):
+    root, file = tmp_path / "new", bytearray(zipped(contents(run)))
+    root.mkdir()
+    file[file.index(b"PK\x01\x02") + 6] = 99  # the version that is needed to extract: 9.9
+    refused(bytes(file), root, "the file cannot be read: zip file version 9.9")
 
 
 def without(*missing: str) -> Change:

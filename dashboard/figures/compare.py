@@ -14,7 +14,7 @@ from dashboard.figures.token_axis import safe
 from dashboard.theme import LIGHT, Palette, rgb, template
 
 MOST_RUNS = 4
-MOST_POINTS = 1500
+MOST_POINTS = 800
 """More points than this in a curve, and only every second, third, … is drawn, the last always."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
