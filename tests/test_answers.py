@@ -57,7 +57,7 @@ def test_an_answer_comes_in_time_and_is_measured_even_when_it_is_not_solved():
     assert not found.solved
     assert found.steps[-1].accuracy is not None
     assert found.steps[-1].probed in (128, 512)
-    assert found.steps[-2].seconds < 0.05
+    assert all(step.seconds < 0.05 for step in found.steps[:-1])
 
 
 def test_an_answer_is_the_training_itself():

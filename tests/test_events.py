@@ -30,6 +30,25 @@ def test_events_say_what_the_metrics_say(tmp_path):
     assert told == pytest.approx([sum(half[3:]) / 3 for half in halves], abs=1e-5)
 
 
+def test_after_a_resume_every_step_is_told_once(tmp_path):
+    run = Run.create(tmp_path / "run", CONFIG)
+    steps = record(run)
+    for _ in range(4):
+        next(steps)
+    steps.close()
+    list(record(run))
+    found = EventAccumulator(str(run.folder / "tensorboard"))
+    found.Reload()
+    assert [event.step for event in found.Scalars("loss")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_events_that_cannot_be_written_stop_no_training(tmp_path):
+    run = Run.create(tmp_path / "run", CONFIG)
+    (run.folder / "tensorboard").touch()  # a file, where their folder should be
+    list(record(run))
+    assert run.state.status == "finished"
+
+
 def test_without_tensorboard_there_are_none(tmp_path, monkeypatch):
     monkeypatch.setattr(events, "find_spec", lambda name: None)
     run = Run.create(tmp_path / "run", CONFIG)

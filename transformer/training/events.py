@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -12,18 +13,30 @@ from transformer.training.loop import Step
 
 
 class Events:
-    """Writes each step's numbers into the run folder, where `tensorboard --logdir checkpoints` finds them."""
+    """Writes each step's numbers into the run folder, where `tensorboard --logdir checkpoints` finds them.
 
-    def __init__(self, folder: Path | None) -> None:
+    They are written here and now: the writer that comes with PyTorch does it in a thread of its own, and hangs for
+    ever where the disk is full. What was written of steps after `step`, before a resume, is declared void.
+    """
+
+    def __init__(self, folder: Path | None, step: int = 0) -> None:
         self.writer: Any = None
         if folder is not None and installed():
-            from torch.utils.tensorboard import SummaryWriter
+            from tensorboard.compat.proto.event_pb2 import SessionLog
+            from tensorboard.summary.writer.record_writer import RecordWriter
 
-            self.writer = SummaryWriter(str(folder / "tensorboard"))
+            with contextlib.suppress(OSError):  # these are an extra: without them the training goes on
+                (folder / "tensorboard").mkdir(exist_ok=True)
+                name = f"events.out.tfevents.{time.time():.6f}"
+                self.writer = RecordWriter((folder / "tensorboard" / name).open("wb"))
+                self._write(0, file_version="brain.Event:2")
+                self._write(step + 1, session_log=SessionLog(status=SessionLog.START))
 
     def add(self, step: Step) -> None:
         if self.writer is None:
             return
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
         values = {
             "loss": step.loss,
             "learning_rate": step.learning_rate,
@@ -32,15 +45,20 @@ class Events:
         }
         if step.accuracy is not None:
             half = len(step.accuracy) // 2
-            values |= {
-                "accuracy/first half": step.accuracy[:half].mean(),
-                "accuracy/second half": step.accuracy[half:].mean(),
-            }
+            values["accuracy/first half"] = float(step.accuracy[:half].mean())
+            values["accuracy/second half"] = float(step.accuracy[half:].mean())
+        summary = Summary(value=[Summary.Value(tag=name, simple_value=value) for name, value in values.items()])
         try:
-            for name, value in values.items():
-                self.writer.add_scalar(name, value, step.step)
-        except OSError:  # these are an extra: where they cannot be written, the training goes on without
+            self._write(step.step, summary=summary)
+            if step.accuracy is not None:
+                self.writer.flush()
+        except OSError:
             self.writer = None
+
+    def _write(self, step: int, **content: Any) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        self.writer.write(Event(wall_time=time.time(), step=step, **content).SerializeToString())
 
     def __enter__(self) -> Events:
         return self

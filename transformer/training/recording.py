@@ -103,7 +103,7 @@ class _Recording:
     def steps(self) -> Iterator[Step]:
         try:
             training = self._begin()
-            with self._metrics() as metrics, Events(self.run.folder if self.team.leads else None) as events:
+            with self._metrics() as metrics, Events(self.run.folder if self.team.leads else None, self.step) as events:
                 while not training.done and self._asked_to_go_on(training):
                     entry = training.take_step()
                     self.step = entry.step

@@ -33,7 +33,7 @@ def warm_up() -> None:
     for _ in train(build(config).to(resolve_device()), config):
         pass
     if events.installed():
-        import torch.utils.tensorboard
+        import tensorboard.summary.writer.record_writer
 
 
 def main() -> None:
