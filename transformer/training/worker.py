@@ -33,7 +33,7 @@ def warm_up() -> None:
     for _ in train(build(config).to(resolve_device()), config):
         pass
     if events.installed():
-        import tensorboard.summary.writer.record_writer
+        import tensorboard.summary.writer.record_writer  # noqa: F401
 
 
 def main() -> None:
