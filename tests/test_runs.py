@@ -226,6 +226,14 @@ def test_half_a_line_of_metrics_is_left_out(run):
     assert [line["step"] for line in run.metrics()] == [1, 2, 3]
 
 
+def test_lines_of_metrics_that_are_no_records_are_left_out(run):
+    lines = ["[1]", "7", "null", "[" * 100_000, "9" * 5000, '{"step": 1, "loss": 2.0}']
+    (run.folder / "metrics.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    assert run.metrics() == [{"step": 1, "loss": 2.0}]
+    run.cut_metrics(0)
+    assert run.metrics() == []
+
+
 def test_other_files_among_the_snapshots_are_not_steps(run):
     for name in ("step-000010.safetensors", "step-000002.safetensors", ".step-000011.safetensors.1.tmp", "notes.txt"):
         (run.folder / "snapshots" / name).touch()
@@ -263,10 +271,11 @@ def test_a_damaged_card_hides_its_run_and_no_other(tmp_path, card):
 
 
 def test_runs_are_listed_oldest_first_whatever_their_cards_say_of_their_age(tmp_path):
-    for name, created in (("young", 200.0), ("old", 100.0), ("ageless", "yesterday"), ("unborn", None)):
+    ages = (("young", 200.0), ("old", 100.0), ("ageless", "yesterday"), ("endless", 10**400), ("unborn", None))
+    for name, created in ages:
         run = Run.create(tmp_path / name, tiny())
         (run.folder / "run.json").write_text(json.dumps({**run.card, "created": created}))
-    assert [run.name for run in list_runs(tmp_path)] == ["ageless", "unborn", "old", "young"]
+    assert [run.name for run in list_runs(tmp_path)] == ["ageless", "endless", "unborn", "old", "young"]
 
 
 def test_there_are_no_runs_in_a_folder_that_is_not_there(tmp_path):

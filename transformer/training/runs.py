@@ -32,6 +32,8 @@ FORMAT = "attention-lab-run/1"
 LIVE = ("queued", "running", "paused", "measuring")
 SILENT_AFTER = 30.0
 """Seconds without a heartbeat after which a training elsewhere, or one that nobody has begun, is taken for dead."""
+FOREVER = 1e11
+"""More Unix time than there will be."""
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
@@ -118,7 +120,7 @@ class Run:
     def created(self) -> float:
         """When it was made, in Unix time; 0 when its card does not say."""
         created = self.card.get("created")
-        return float(created) if isinstance(created, int | float) else 0.0
+        return float(created) if isinstance(created, int | float) and abs(created) < FOREVER else 0.0
 
     @property
     def state(self) -> State:
@@ -176,9 +178,11 @@ class Run:
         found = []
         for line in lines[:-1]:
             try:
-                found.append(json.loads(line))
-            except json.JSONDecodeError:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
                 continue
+            if isinstance(value, dict):
+                found.append(value)
         return found
 
     def snapshots(self) -> dict[int, Path]:
@@ -242,7 +246,7 @@ class Run:
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
             value = json.loads((self.folder / name).read_text())
-        except (OSError, json.JSONDecodeError, UnicodeDecodeError):
+        except (OSError, ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None
 
