@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,12 @@ from dashboard.models import ROOT
 from transformer.analysis.ceilings import ceiling
 from transformer.training.runs import Run, State
 
-REFRESH = 0.25
-"""Seconds between two looks at the folder."""
+REFRESH, SELDOM = 0.25, 1.0
+"""Seconds between two looks at the folder: at first, and at a training that takes long, for drawing costs it steps."""
+LONG = 4.0
+"""Seconds of training after which one takes long."""
+OBEDIENCE = 0.3
+"""Seconds for which a click waits to be obeyed, so that it is answered by what it did."""
 AFTERWARDS = 3.0
 """Seconds after its end for which a run's film is waited for, unless its process still holds it."""
 
@@ -24,7 +29,8 @@ def panel() -> None:
     run = session.watched()
     if run is None:
         return
-    fragment = st.fragment(_watch, run_every=REFRESH if run.state.live or _film_is_coming(run) else None)
+    st.session_state.redrawn_every = _interval(run, run.metrics())
+    fragment = st.fragment(_watch, run_every=st.session_state.redrawn_every)
     with st.container(border=True, key="training"):
         fragment(run.name)
 
@@ -43,12 +49,23 @@ def _watch(name: str) -> None:
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
         st.session_state.awaited = None
         st.rerun()  # it is there: nothing is left to wait for
+    if state.live and _interval(run, metrics) != st.session_state.get("redrawn_every"):
+        st.rerun()  # the browser's timer is set when the whole page is drawn
     _head(run, state, metrics, own)
     if state.live:
         measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
         st.progress(_progress(run, measured))
     stage.training(run, metrics, live=state.live)
     machine.panel(run, state, metrics, began)
+
+
+def _interval(run: Run, metrics: list[dict[str, Any]]) -> float | None:
+    """Seconds until the next look; None when there is nothing more to be seen."""
+    state = run.state
+    if not state.live:
+        return REFRESH if _film_is_coming(run) else None
+    at_full_speed = state.status == "running" and run.control.pace is None
+    return SELDOM if at_full_speed and metrics and metrics[-1]["seconds"] > LONG else REFRESH
 
 
 def _film_is_coming(run: Run) -> bool:
@@ -97,12 +114,22 @@ def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> N
 
 def _pause(run: Run) -> None:
     run.ask(pause_at=0)
+    _obeyed(lambda: run.state.status != "running")
 
 
 def _step(run: Run) -> None:
     """One step more, however far it is: the count of the control file, not of this page."""
     if session.is_new_click("step"):
-        run.ask(pause_at=max(run.state.step, run.control.pause_at or 0) + 1)
+        step = max(run.state.step, run.control.pause_at or 0) + 1
+        run.ask(pause_at=step)
+        _obeyed(lambda: run.state.step >= step)
+
+
+def _obeyed(done: Callable[[], bool]) -> None:
+    """Wait a little until it is done."""
+    deadline = time.monotonic() + OBEDIENCE
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def _go_on(run: Run) -> None:

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from test_pages import array, figures, link, open_page, trace
 
-from dashboard import session
+from dashboard import live, session
 from dashboard.machine import costs
 from dashboard.recipe import OWN
 from dashboard.settings import PACES
@@ -32,6 +32,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
     monkeypatch.setattr("dashboard.session.FIRST_STEP", 0.0)
     monkeypatch.setattr("dashboard.session.ECHO", 0.0)
+    monkeypatch.setattr("dashboard.live.OBEDIENCE", 0.0)
     return tmp_path
 
 
@@ -139,6 +140,23 @@ def test_a_run_whose_process_is_gone_says_so_and_can_be_resumed(handed: list[Run
     assert handed == [run]
     assert list(record(run))[-1].step == 9
     assert run.state.status == "finished"
+
+
+def test_a_long_training_is_redrawn_less_often_and_at_once_again_when_it_is_paused(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", RunConfig())
+    early, late = [{"step": 9, "seconds": 0.5}], [{"step": 999, "seconds": live.LONG + 1}]
+    with presence.hold(run.folder):
+        run.set_state("running", 999)
+        assert live._interval(run, []) == live._interval(run, early) == live.REFRESH
+        assert live._interval(run, late) == live.SELDOM
+        run.ask(pace=5.0)
+        assert live._interval(run, late) == live.REFRESH
+        run.ask(pace=None)
+        run.set_state("paused", 999)
+        assert live._interval(run, late) == live.REFRESH
+    run.set_film(b"made")
+    run.set_state("finished", 999)
+    assert live._interval(run, late) is None
 
 
 def test_a_training_that_does_not_start_says_why(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
