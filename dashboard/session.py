@@ -38,7 +38,7 @@ def begin(page: str) -> None:
     if "settings" not in state or (query and not touched and query != state.get("written")):
         state.settings, state.notices = from_query(query)
         state.written = query  # so that going forward again is read as well
-    state.write = touched or moved
+    state.write = touched or moved or state.get("write", False)  # of a rerun that was cut off before its end
 
 
 def end() -> None:

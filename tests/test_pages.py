@@ -292,6 +292,16 @@ def test_a_link_is_a_view(page: str, query: dict[str, str], widgets: dict[str, A
         assert link(app) == query
 
 
+def test_a_rerun_cut_off_before_its_end_leaves_the_link_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_page("positions", run="reverse")
+    with monkeypatch.context() as cut:
+        cut.setattr("dashboard.session.end", lambda: None)
+        app.number_input(key="control-layers").set_value(1).run()
+        assert link(app) == {"run": "reverse"}
+    app.run()
+    assert link(app) == {"run": "reverse", "layers": "1"}
+
+
 def test_a_link_enlarges_its_head() -> None:
     app = open_page("heads", run="reverse", head="decoder.1.self_attention.2")
     assert any(element.value.startswith("**Head 1.2 puts") for element in app.markdown)

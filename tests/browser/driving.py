@@ -104,14 +104,15 @@ def wait_until_healthy(address: str, process: subprocess.Popen[bytes], patience:
 
 
 def go_to(page: Page, name: str) -> None:
-    """Follow a link of the navigation; in a narrow window the last ones are behind "1 more"."""
+    """Follow a link of the navigation; in a narrow window the last ones are behind "1 more".
+
+    All of them are there for a moment, until the bar has been measured: the link may come out of an open menu.
+    """
     link, more = page.get_by_role("link", name=name), page.get_by_text(re.compile(r"^\d+ more$"))
     link.or_(more).first.wait_for()
-    if link.count():
-        link.click()
-    else:
+    if not link.count():
         more.click()
-        page.get_by_role("menuitem", name=name).click()
+    link.or_(page.get_by_role("menuitem", name=name)).first.click()
 
 
 def title(page: Page) -> Locator:
