@@ -46,6 +46,8 @@ class Settings:
     """The question, as typed; empty is the model's own sample."""
     head: str = ""
     """Which head is enlarged, as "decoder.1.self_attention.3"; empty is the one that does the work."""
+    query: int | None = None
+    """The query that is looked at, its position counted from 1; empty is the page's choice."""
     mean: bool = False
     """The mean over many sequences instead of this one."""
     mask: str = ""
