@@ -40,14 +40,16 @@ def focused(heads: list[Head], survey: Survey) -> Head:
 
 def grid(
     attentions: Mapping[str, Attention],
-    focus: Head,
+    focus: Head | None,
     *,
     key: str,
     patterns: Mapping[str, np.ndarray] | None = None,
     size: int = 200,
+    by_row: bool = False,
 ) -> None:
     """All layers × heads as small multiples; a click or an arrow key makes another head the focus.
 
+    Without a `focus` the grid outlines the one that the page's large head says, and need not be sent anew for it.
     `patterns` are drawn in place of the sample's own: the mean over many sequences.
     """
     heads = heads_of(attentions)
@@ -72,19 +74,22 @@ def grid(
                 mask=attention.mask,
                 queries=attention.queries,
                 keys=attention.keys,
+                factor=attention.factor if patterns is None else 1,
+                whole=attention.whole,
             )
         )
     colours = palette()
     head_grid(
         panels,
         key=key,
-        focus=heads.index(focus),
-        alt=f"Attention patterns of {len(heads)} heads; head {focus.short} is enlarged.",
+        focus=None if focus is None else heads.index(focus),
+        alt=f"Attention patterns of {len(heads)} heads; one of them is enlarged.",
         dark=is_dark(),
         colours=theme.pattern_colours(is_dark()),
         forbidden=theme.rgb(colours.forbidden),
         link=LINK,
         size=size,
+        by_row=by_row,
         on_focus=chosen,
     )
 

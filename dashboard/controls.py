@@ -13,7 +13,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.models import Model
-from dashboard.settings import MAX_TEXT, Settings
+from dashboard.settings import LONGER, Settings
 from transformer import masks
 from transformer.tasks import ALPHABET
 
@@ -124,7 +124,7 @@ def _input(model: Model) -> None:
     def drawn() -> None:
         session.update(input=" ".join(task.vocabulary[symbol] for symbol in session.draw(model)))
 
-    st.text_input("Input", key="control-input", on_change=written, max_chars=MAX_TEXT)
+    st.text_input("Input", key="control-input", on_change=written, max_chars=LONGER["input"])
     st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
     if error:
         st.error(error, icon=":material/error:")

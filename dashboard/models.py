@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 from transformer.analysis.film import Film
-from transformer.analysis.findings import Accuracy, Example, Sample, Survey
+from transformer.analysis.findings import Accuracy, Detail, Example, Sample, Survey
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import RunConfig
 from transformer.masks import Mask
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
 COMPILED = "compiled"
 ANSWER_SEQUENCES = 2048
+OWN_WORDS = 64
+"""Symbols up to which a model is let speak by itself: each token costs a pass over all before it."""
 FIRST = "reverse"
 """The run that is shown when a link names none."""
 
@@ -107,7 +109,7 @@ class Model:
         return _survey(self) if kept is None else kept.survey
 
     def said(self, question: Question) -> np.ndarray:
-        """Its own answer, nobody helping."""
+        """Its own answer, nobody helping; to a question longer than OWN_WORDS, what it says after the right tokens."""
         kept = _example(self, question)
         return _said(self, question.tobytes()) if kept is None else kept.said
 
@@ -119,6 +121,10 @@ class Model:
         if kept is not None and own_words and mask is None and not pad:
             return kept.sample
         return _sample(self, question.tobytes(), own_words, mask, pad)
+
+    def detail(self, question: Question, site: str) -> Detail:
+        """One attention module on one question, cell by cell, reading its own words."""
+        return _detail(self, question.tobytes(), site)
 
     def film(self) -> Film:
         """How its run came to be: the film that the run keeps, or one taken now from its snapshots. Not if compiled."""
@@ -234,10 +240,28 @@ def _survey(model: Model) -> Survey:
 def _said(model: Model, question: bytes) -> np.ndarray:
     from transformer.analysis.sample import say
 
-    return say(model.network(), model.task, np.frombuffer(question, dtype=np.int64))
+    symbols = np.frombuffer(question, dtype=np.int64)
+    if len(symbols) <= OWN_WORDS:
+        return say(model.network(), model.task, symbols)
+    helped, names = model.sample(symbols, own_words=False), model.task.target_names(len(symbols))
+    said = [token for token, name in zip(helped.predicted, names, strict=True) if name.startswith("y")]
+    return np.array([model.task.vocabulary.index(token) for token in said])
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=4, show_spinner="Looking closer …")
+def _detail(model: Model, question: bytes, site: str) -> Detail:
+    from transformer.analysis.detail import detail
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    return detail(model.network(), model.task, symbols, site, said=_own_words(model, symbols))
+
+
+def _own_words(model: Model, question: Question) -> np.ndarray | None:
+    """What it reads after the question: its own words, or nothing special where that would take too long."""
+    return model.said(question) if len(question) <= OWN_WORDS else None
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
 def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, pad: bool) -> Sample:
     from transformer.analysis.sample import sample
 
@@ -246,7 +270,7 @@ def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, p
         model.network(),
         model.task,
         symbols,
-        said=model.said(symbols) if own_words else None,
+        said=_own_words(model, symbols) if own_words else None,
         edits=_mask_edits(model, mask, len(symbols), pad),
         pad_to=model.config.task.length if pad else None,
     )

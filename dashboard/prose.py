@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import pkgutil
 import re
 
 import streamlit as st
@@ -25,6 +25,4 @@ def show_code(*names: str) -> None:
     folded = st.expander("Show the code", icon=":material/code:", on_change="rerun", key="code")
     if folded.open:
         for name in names:
-            module, _, attribute = name.rpartition(".")
-            function = inspect.unwrap(getattr(importlib.import_module(module), attribute))
-            folded.code(inspect.getsource(function), language="python")
+            folded.code(inspect.getsource(inspect.unwrap(pkgutil.resolve_name(name))), language="python")

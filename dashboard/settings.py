@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_TEXT = 200
-MAX_NAMES = 1000
-"""Letters in a list of runs."""
+LONGER = {"compare": 1000, "input": 8192, "against": 8192}
+"""Letters in a text that may be longer: a list of runs, an input of thousands of symbols."""
 FAST, BY_KEY = "fast", "key"
 PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
 """How fast a training may go: as it can, so many steps a second, or one by one."""
@@ -50,6 +50,12 @@ class Settings:
     """The query that is looked at, its position counted from 1; empty is the page's choice."""
     mean: bool = False
     """The mean over many sequences instead of this one."""
+    by_row: bool = False
+    """Colour each row of a pattern from 0 to its own greatest value, in place of 0 to 1."""
+    against: str = ""
+    """What the head in focus is compared with: "head:decoder.0.self_attention.1", "step:40", "run:…", "input:3 1 4"."""
+    window: str = ""
+    """Where in a long input the window is centred, "query,key" from 1; empty is the page's choice."""
     mask: str = ""
     """The mask that is tried, as the library writes it; empty is the page's first suggestion."""
     encoding: str = ""
@@ -130,7 +136,7 @@ def _read(name: str, kind: str, text: str) -> object:
         if not low <= value <= high:
             raise ValueError(text)
         return value
-    if len(text) > (MAX_NAMES if name == "compare" else MAX_TEXT) or not text.isprintable():
+    if len(text) > (LONGER.get(name, MAX_TEXT)) or not text.isprintable():
         raise ValueError(text)
     return text
 

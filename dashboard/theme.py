@@ -136,6 +136,11 @@ def pattern_colours(dark: bool) -> np.ndarray:
     return np.array(_ramp(palette(dark).scale, 256), dtype=np.uint8)
 
 
+def signed_colours(dark: bool) -> np.ndarray:
+    """The diverging scale as a table, uint8 [256, 3], from the most negative to the most positive."""
+    return np.array(_ramp(palette(dark).signed, 256), dtype=np.uint8)
+
+
 def colour_scale(anchors: tuple[str, ...]) -> list[list[float | str]]:
     """Anchors as a Plotly colour scale, even in lightness between them."""
     steps = _ramp(anchors, 33)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer.edits import Edit, EditError
 from transformer.model import Transformer
-from transformer.trace import Recorder
+from transformer.trace import Recorder, Remember
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,16 @@ def observe(
     edits: Sequence[Edit] = (),
     *,
     source: Int[Tensor, "batch source"] | None = None,
+    remember: Remember | None = None,
 ) -> Observation:
     """Run the model once and return its logits and every named site.
 
     The model is run in evaluation mode and left in the mode it was in. Without edits the logits are, bit for bit,
-    those of a plain call. Raises EditError when an edit met no site: an edit is never silently without effect.
+    those of a plain call. `remember(site, value)` says what to keep of each site, for inputs so long that all patterns
+    together would not fit into memory; without it, everything is kept.
+    Raises EditError when an edit met no site: an edit is never silently without effect.
     """
-    recorder = Recorder(edits)
+    recorder = Recorder(edits, remember)
     training = model.training
     if training:
         model.eval()

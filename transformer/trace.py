@@ -9,7 +9,7 @@ A site is a path: `decoder.0.self_attention.pattern`. Parents pass `trace.within
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -32,11 +32,16 @@ class Trace:
 UNTRACED = Trace()
 
 
+Remember = Callable[[str, Tensor], Tensor | None]
+"""What is kept of the value at a site: all of it, a part, or nothing. It cannot change what the model computes."""
+
+
 class Recorder(Trace):
     """Applies edits and records every named site of one forward pass. It belongs to one call and is not shared."""
 
-    def __init__(self, edits: Sequence[Edit] = ()) -> None:
+    def __init__(self, edits: Sequence[Edit] = (), remember: Remember | None = None) -> None:
         self.edits = tuple(edits)
+        self.remember = remember
         self.sites: dict[str, Tensor] = {}
         self.met: set[int] = set()
         self.path = ""
@@ -47,11 +52,13 @@ class Recorder(Trace):
             if edit.meets(site):
                 value = edit.apply(value)
                 self.met.add(index)
-        self.sites[site] = value
+        kept = value if self.remember is None else self.remember(site, value)
+        if kept is not None:
+            self.sites[site] = kept
         return value
 
     def within(self, scope: str | int) -> Recorder:
         inner = Recorder.__new__(Recorder)
-        inner.edits, inner.sites, inner.met = self.edits, self.sites, self.met
+        inner.edits, inner.remember, inner.sites, inner.met = self.edits, self.remember, self.sites, self.met
         inner.path = f"{self.path}{scope}."
         return inner

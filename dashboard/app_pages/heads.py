@@ -1,8 +1,8 @@
-"""All heads side by side, and one of them large."""
+"""All heads side by side, one of them large, and what sets it apart."""
 
 import streamlit as st
 
-from dashboard import session, views
+from dashboard import explore, session
 from dashboard.attention import focused, grid, heads_of, share_sentence
 from dashboard.controls import bound
 from dashboard.prose import orientation, show_code
@@ -11,8 +11,7 @@ model = session.chosen()
 task, question = model.task, session.question(model)
 sample, survey = model.sample(question), model.survey()
 heads = heads_of(sample.attentions)
-head = focused(heads, survey)
-mean = session.settings().mean and len(question) == task.length
+long = any(attention.factor > 1 for attention in sample.attentions.values())
 
 worker = survey.worker
 share = survey.expected_share[worker]
@@ -23,29 +22,63 @@ st.title(
     anchor=False,
 )
 
-shown = f"mean over {survey.sequences} sequences" if mean else "this input"
-left, right = st.container(key="heads-row").columns([1.85, 1], gap="medium")
-with left:
-    bound(
-        st.toggle,
-        f"Mean over {survey.sequences} sequences",
-        "mean",
-        disabled=len(question) != task.length,
-        help=f"The mean pattern of fresh sequences of length {task.length}, in place of this one input",
-    )
-    grid(sample.attentions, head, key="heads", patterns=survey.patterns if mean else None, size=180)
-with right:
-    st.markdown(f"**{share_sentence(head, survey)}**")
-    views.pattern(
-        sample,
-        head,
-        task.expected_keys(question),
-        key="head-pattern",
-        height=440,
-        values=survey.patterns[head.site][head.index] if mean else None,
-    )
-    st.caption(
-        f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. "
-        f"Outlined: where the answer stands. Grey and hatched: forbidden by the mask. {orientation()}"
-    )
-show_code("transformer.attention.scaled_dot_product_attention", "transformer.attention.masked_softmax")
+
+@st.fragment
+def all_and_one() -> None:
+    """The grid of all heads and the one in focus: a click in one redraws the other, and nothing else."""
+    notices = st.container()
+    head = focused(heads, survey)
+    mean = session.settings().mean and len(question) == task.length and not long
+    widest = max(len(attention.pattern) for attention in sample.attentions.values())
+    left, right = st.container(key="heads-row").columns([1, 1.5 if widest <= 4 else 1], gap="medium")
+    with left:
+        first, second = st.columns(2)
+        with first:
+            bound(
+                st.toggle,
+                "Mean pattern",
+                "mean",
+                disabled=len(question) != task.length or long,
+                help=f"The mean over {survey.sequences} fresh sequences of length {task.length}, not this one input",
+            )
+        with second:
+            bound(
+                st.toggle,
+                "Scale by row",
+                "by_row",
+                help="Colour each row from 0 to its own greatest value. Off, all heads share one scale from 0 to 1.",
+            )
+        grid(
+            sample.attentions,
+            None,
+            key="heads",
+            patterns=survey.patterns if mean else None,
+            size=180,
+            by_row=session.settings().by_row,
+        )
+    with right:
+        st.markdown(f"**{share_sentence(head, survey)}**")
+        explore.pattern(model, question, head, survey, mean=mean)
+    with left:
+        if not mean:
+            explore.contribution(model, question, head)
+    with right:
+        if not mean:
+            explore.pick_reference(model, head)
+        shown = f"mean over {survey.sequences} sequences" if mean else "this input"
+        st.caption(
+            f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation()} Outlined: where the answer stands. "
+            "Contribution: ‖pattern · value · W_O‖, how much this reading writes into the residual stream; "
+            "attention is not effect. Grey and hatched: forbidden by the mask."
+        )
+    for text in session.notices():
+        notices.warning(text, icon=":material/link_off:")
+    session.end()
+
+
+all_and_one()
+show_code(
+    "transformer.attention.scaled_dot_product_attention",
+    "transformer.attention.masked_softmax",
+    "transformer.analysis.findings.Detail.contribution",
+)

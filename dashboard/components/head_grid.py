@@ -1,7 +1,7 @@
 """Draws the patterns of all layers and heads as small multiples on one canvas, and reports which head is chosen."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,10 @@ import numpy as np
 from dashboard.components.payload import Body, Distinct, pack
 from dashboard.components.registration import renderer
 
-EXACT_CELLS = 262_144
-"""Up to this many cells (1 MiB) patterns are sent as float32; beyond, as uint8, and the hover says so with a ≈."""
+EXACT_CELLS = 131_072
+"""Up to this many cells (½ MiB) patterns are sent as float32; beyond, as uint8, and the hover says so with a ≈."""
+MOST_CELLS = 786_432
+"""More cells than this (¾ MiB) are not sent at all: patterns are downsampled, and the hover says by how much."""
 
 HTML = """
 <div class="scroller">
@@ -33,36 +35,52 @@ class Panel:
     row: int
     column: int
     pattern: np.ndarray
-    """float [query, key], 0 to 1."""
+    """float [query, key], 0 to 1. Of a pattern that is already downsampled, its blocks."""
     mask: np.ndarray | None
     """bool [query, key], True = this query may see this key; None where all may be seen."""
     queries: tuple[str, ...]
     keys: tuple[str, ...]
+    factor: int = 1
+    """How many tokens a side of a cell stands for."""
+    whole: tuple[int, int] | None = None
+    """The shape of the whole pattern, where `factor` is not 1."""
 
 
 def head_grid(
     panels: Sequence[Panel],
     *,
     key: str,
-    focus: int,
+    focus: int | None,
     alt: str,
     dark: bool,
     colours: np.ndarray,
     forbidden: tuple[int, int, int],
     link: str | None = None,
     size: int = 200,
+    by_row: bool = False,
     on_focus: Callable[[], None] | None = None,
 ) -> int | None:
     """Draw `panels`, outline number `focus`, and return the number of the panel chosen in this rerun, if any.
 
+    With no `focus` the outlined panel is the one that another component of `link` says.
+
     `colours` is the scale from 0 to 1, uint8 [256, 3]; `forbidden` the ground under the hatching of masked cells;
-    `size` the longest side of a thumbnail in pixels, where the width allows it (never under 36).
+    `size` the longest side of a thumbnail in pixels, where the width allows it (never under 36). With `by_row` each row
+    has a scale of its own, from 0 to its greatest value.
     In `on_focus` the chosen number is `st.session_state[key]["focus"]`. Grids and plots of one `link` share their
     hovered cell.
     """
     mount = renderer("head_grid", html=HTML, isolate_styles=True)
     data = pack_panels(
-        panels, focus=focus, alt=alt, dark=dark, colours=colours, forbidden=forbidden, link=link, size=size
+        panels,
+        focus=focus,
+        alt=alt,
+        dark=dark,
+        colours=colours,
+        forbidden=forbidden,
+        link=link,
+        size=size,
+        by_row=by_row,
     )
     result = mount(key=key, data=data, on_focus_change=on_focus or (lambda: None))
     chosen: int | None = result.focus
@@ -72,13 +90,14 @@ def head_grid(
 def pack_panels(
     panels: Sequence[Panel],
     *,
-    focus: int,
+    focus: int | None,
     alt: str,
     dark: bool,
     colours: np.ndarray,
     forbidden: tuple[int, int, int],
     link: str | None = None,
     size: int = 200,
+    by_row: bool = False,
 ) -> bytes:
     """The message for the browser; its body holds the patterns, then the distinct masks, then the colours.
 
@@ -86,6 +105,7 @@ def pack_panels(
     panels share are sent once.
     """
     _check(panels, focus, alt, colours, forbidden, size)
+    panels = _fitting(panels)
     exact = sum(panel.pattern.size for panel in panels) <= EXACT_CELLS
     body = Body()
     labels = Distinct()
@@ -105,6 +125,8 @@ def pack_panels(
                 "keys": labels.add(panel.keys),
             }
         )
+        if panel.factor > 1:
+            records[-1] |= {"factor": panel.factor, "whole": panel.whole}
     for panel, record in zip(panels, records, strict=True):
         if panel.mask is not None and not panel.mask.all():
             record["mask"] = body.add_once(np.ascontiguousarray(panel.mask, dtype=np.uint8).tobytes())
@@ -114,6 +136,7 @@ def pack_panels(
         "dark": dark,
         "link": link,
         "size": size,
+        "byRow": by_row,
         "forbidden": [int(channel) for channel in forbidden],
         "exact": exact,
         "labels": labels.values,
@@ -121,6 +144,35 @@ def pack_panels(
         "panels": records,
     }
     return pack(header, bytes(body.data))
+
+
+def _fitting(panels: Sequence[Panel]) -> list[Panel]:
+    """The panels, downsampled as far as it takes for all of them to stay within MOST_CELLS."""
+    fitted = list(panels)
+    while sum(panel.pattern.size for panel in fitted) > MOST_CELLS:
+        fitted = [_halved(panel) for panel in fitted]
+    return fitted
+
+
+def _halved(panel: Panel) -> Panel:
+    """A panel of half the resolution: each cell is the strongest of four."""
+    whole, factor = panel.whole or panel.pattern.shape, 2 * panel.factor
+    return replace(
+        panel,
+        pattern=downsampled(panel.pattern, 2),
+        mask=None if panel.mask is None else downsampled(panel.mask, 2),
+        queries=panel.queries[::2],
+        keys=panel.keys[::2],
+        factor=factor,
+        whole=(whole[0], whole[1]),
+    )
+
+
+def downsampled(cells: np.ndarray, factor: int) -> np.ndarray:
+    """The greatest of each block of factor × factor cells; blocks at the far edges may be smaller."""
+    rows = np.maximum.reduceat(cells, np.arange(0, cells.shape[0], factor), axis=0)
+    blocks: np.ndarray = np.maximum.reduceat(rows, np.arange(0, cells.shape[1], factor), axis=1)
+    return blocks
 
 
 def _encode(pattern: np.ndarray, exact: bool) -> bytes:
@@ -131,11 +183,16 @@ def _encode(pattern: np.ndarray, exact: bool) -> bytes:
 
 
 def _check(
-    panels: Sequence[Panel], focus: int, alt: str, colours: np.ndarray, forbidden: tuple[int, int, int], size: int
+    panels: Sequence[Panel],
+    focus: int | None,
+    alt: str,
+    colours: np.ndarray,
+    forbidden: tuple[int, int, int],
+    size: int,
 ) -> None:
     if not panels:
         raise ValueError("A head grid needs at least one panel.")
-    if not 0 <= focus < len(panels):
+    if focus is not None and not 0 <= focus < len(panels):
         raise ValueError(f"focus is the number of a panel, 0 to {len(panels) - 1}, not {focus}.")
     if not alt.strip():
         raise ValueError("A head grid needs alt: one sentence that says in words what the patterns show.")

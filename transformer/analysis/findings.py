@@ -108,6 +108,36 @@ class Attention:
     pattern: Float[np.ndarray, "head query key"]
     queries: tuple[str, ...]
     keys: tuple[str, ...]
+    factor: int = 1
+    """How many tokens a side of a cell stands for: of a long input each cell is the strongest of a block."""
+    whole: tuple[int, int] | None = None
+    """How many queries and keys there are, where `factor` is not 1."""
+
+
+def blocks(names: tuple[str, ...], factor: int) -> tuple[str, ...]:
+    """The labels of blocks of `factor` tokens: their places, "9–12"; the names themselves where a block is a token."""
+    if factor == 1:
+        return names
+    return tuple(f"{first + 1}–{min(first + factor, len(names))}" for first in range(0, len(names), factor))
+
+
+@dataclass(frozen=True)
+class Detail:
+    """All heads of one attention module on one question, cell by cell: where each looks, and what that does."""
+
+    pattern: Float[np.ndarray, "head query key"]
+    mask: Bool[np.ndarray, "query key"]
+    value_norms: Float[np.ndarray, "head key"]
+    """‖value · W_O‖ of each key: how much reading it whole would write into the residual stream."""
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+
+    def contribution(self, head: int) -> Float[np.ndarray, "query key"]:
+        """‖pattern · value · W_O‖: how much each query's reading of each key writes into the residual stream.
+
+        Kobayashi et al., "Attention is Not Only a Weight" (2020), section 3: attention is not effect.
+        """
+        return self.pattern[head] * self.value_norms[head]
 
 
 @dataclass(frozen=True)

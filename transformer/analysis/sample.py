@@ -7,12 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from jaxtyping import Int
+from torch import Tensor
+from torch.nn import functional
 
-from transformer.analysis.findings import Attention, Sample
+from transformer.analysis.findings import Attention, Sample, blocks
 from transformer.edits import Edit
 from transformer.model import Transformer
 from transformer.observation import Observation, observe
-from transformer.tasks import Question, Task
+from transformer.tasks import Batch, Question, Task
+from transformer.trace import Remember
+
+WHOLE = 512
+"""Tokens up to which patterns are kept cell by cell; of longer ones a sample keeps a downsampled picture."""
 
 
 def say(model: Transformer, task: Task, question: Question) -> Int[np.ndarray, "length"]:
@@ -42,21 +48,25 @@ def sample(
     """Observe one question. `said`, if given, is read in place of the right answer: what the model did by itself.
 
     With `pad_to` the question is padded as if it shared a batch with a longer one; padding gets no prediction.
+    Patterns of more than WHOLE tokens are downsampled: each cell is then the strongest of a block.
     """
-    device = next(model.parameters()).device
-    batch = task.encode([question], pad_to)
-    tokens = batch.tokens.copy()
-    if said is not None and len(said) > 1 and not np.array_equal(tokens[0], question):
-        tokens[0, -(len(said) - 1) :] = said[:-1]
-    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
-    seen = observe(model, torch.from_numpy(tokens).to(device), edits, source=source)
+    factors: dict[str, int] = {}
+
+    def downsample(site: str, value: Tensor) -> Tensor | None:
+        module, _, name = site.rpartition(".")
+        if name not in ("pattern", "scores", "mask"):
+            return None
+        factors[module] = factor = -(-max(value.shape[-2:]) // WHOLE)
+        return value if factor == 1 else strongest(value, factor)
+
+    seen, batch = observe_question(model, task, question, said=said, edits=edits, pad_to=pad_to, remember=downsample)
     probabilities = seen.logits[0].softmax(dim=-1).cpu().numpy()
     predicted = probabilities.argmax(axis=-1)
 
     def names(values: Int[np.ndarray, "n"]) -> tuple[str, ...]:
         return tuple(task.vocabulary[value] for value in values)
 
-    read = names(tokens[0])
+    read = names(seen.tokens[0].cpu().numpy())
     source_names = () if batch.source is None else names(batch.source[0])
     return Sample(
         question=names(question),
@@ -65,19 +75,57 @@ def sample(
         targets=names(batch.targets[0]),
         is_answer=batch.is_answer[0],
         confidence=probabilities.max(axis=-1),
-        attentions={site: _attention(seen, site, read, source_names) for site in seen.attentions()},
+        attentions={
+            site: _attention(seen, site, *labels(site, read, source_names), factors[site]) for site in seen.attentions()
+        },
     )
 
 
-def _attention(seen: Observation, site: str, read: tuple[str, ...], source: tuple[str, ...]) -> Attention:
+def observe_question(
+    model: Transformer,
+    task: Task,
+    question: Question,
+    *,
+    said: Int[np.ndarray, "length"] | None = None,
+    edits: Sequence[Edit] = (),
+    pad_to: int | None = None,
+    remember: Remember | None = None,
+) -> tuple[Observation, Batch]:
+    """What `sample` looks at: the pass over one question, and the question as a batch of one."""
+    device = next(model.parameters()).device
+    batch = task.encode([question], pad_to)
+    tokens = batch.tokens.copy()
+    if said is not None and len(said) > 1 and not np.array_equal(tokens[0], question):
+        tokens[0, -(len(said) - 1) :] = said[:-1]
+    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
+    tokens_there = torch.from_numpy(tokens).to(device)
+    return observe(model, tokens_there, edits, source=source, remember=remember), batch
+
+
+def labels(site: str, read: tuple[str, ...], source: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tokens that ask and the tokens that are looked at, in one attention module."""
+    in_encoder = bool(source) and site.startswith("encoder")
+    return source if in_encoder else read, source if in_encoder or site.endswith("cross_attention") else read
+
+
+def strongest(value: Tensor, factor: int) -> Tensor:
+    """The greatest of each block of factor × factor cells; of a mask, whether any cell of the block may be seen."""
+    rows, columns = value.shape[-2:]
+    flat = value.reshape(-1, 1, rows, columns).to(torch.float32)
+    pooled = functional.max_pool2d(flat, factor, ceil_mode=True)
+    return pooled.reshape(*value.shape[:-2], *pooled.shape[-2:]).to(value.dtype)
+
+
+def _attention(seen: Observation, site: str, queries: tuple[str, ...], keys: tuple[str, ...], factor: int) -> Attention:
     pattern = seen[f"{site}.pattern"][0].cpu().numpy()
     mask = seen[f"{site}.mask"][0, 0].cpu().numpy()
-    in_encoder = bool(source) and site.startswith("encoder")
     return Attention(
         site=site,
         scores=seen[f"{site}.scores"][0].cpu().numpy(),
         mask=np.broadcast_to(mask, pattern.shape[1:]).copy(),
         pattern=pattern,
-        queries=source if in_encoder else read,
-        keys=source if in_encoder or site.endswith("cross_attention") else read,
+        queries=blocks(queries, factor),
+        keys=blocks(keys, factor),
+        factor=factor,
+        whole=(len(queries), len(keys)) if factor > 1 else None,
     )

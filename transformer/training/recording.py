@@ -16,7 +16,7 @@ from transformer.analysis.accuracy import accuracy_by_position
 from transformer.analysis.filming import film
 from transformer.analysis.findings import Example, verdict
 from transformer.analysis.heads import survey
-from transformer.analysis.sample import sample, say
+from transformer.analysis.sample import WHOLE, sample, say
 from transformer.config import RunConfig
 from transformer.model import Transformer, build
 from transformer.training import presence, resume
@@ -199,7 +199,8 @@ class _Recording:
             (run.folder / "resume.safetensors").unlink(missing_ok=True)
         digest = run.digest()
         run.set_evaluation(evaluate(training.model, config) | {"snapshot": digest})
-        run.set_example(_example(training.model, config, digest).pack())
+        if config.build_task().n_ctx <= WHOLE:
+            run.set_example(_example(training.model, config, digest).pack())
         run.set_state(status, step, reason, memory(self.device))
 
     def _beat(self, status: str, force: bool = False) -> None:

@@ -1,12 +1,12 @@
 // Draws the grid: `paint` everything that only new data changes, `mark` what follows the pointer and the focus.
 
-import { FORBIDDEN, MISSING, levels } from './grid_data.js';
+import { FORBIDDEN, MISSING, levels, placeOf } from './grid_data.js';
 
 const packed = (r, g, b) => (255 << 24) | (b << 16) | (g << 8) | r; // little-endian RGBA, as in an ImageData
 const mix = (one, other, part) => one.map((channel, i) => Math.round(channel * (1 - part) + other[i] * part));
 
 /** The 256 colours of the scale, then the ground of forbidden cells and that of missing values. */
-function palette({ colours, forbidden }) {
+export function palette({ colours, forbidden }) {
   const table = new Uint32Array(258);
   for (let i = 0; i < 256; i++) table[i] = packed(colours[3 * i], colours[3 * i + 1], colours[3 * i + 2]);
   table[FORBIDDEN] = packed(...forbidden);
@@ -14,9 +14,14 @@ function palette({ colours, forbidden }) {
   return table;
 }
 
+/** The colour of the lines through forbidden cells. */
+export function hatching({ forbidden, dark }) {
+  return packed(...mix(forbidden, dark ? [255, 255, 255] : [0, 0, 0], dark ? 0.32 : 0.3));
+}
+
 export function paint(context, data, layout, theme, ratio) {
   const table = palette(data);
-  const hatch = packed(...mix(data.forbidden, data.dark ? [255, 255, 255] : [0, 0, 0], data.dark ? 0.32 : 0.3));
+  const hatch = hatching(data);
   context.clearRect(0, 0, layout.width, layout.height);
   context.textBaseline = 'middle';
   context.fillStyle = theme.text;
@@ -28,7 +33,7 @@ export function paint(context, data, layout, theme, ratio) {
   context.globalAlpha = 1;
   for (const panel of data.panels) {
     const box = layout.boxes[panel.index];
-    context.putImageData(thumbnail(panel, box, table, hatch, ratio), box.x, box.y);
+    context.putImageData(thumbnail(panel, levels(panel, data.byRow), box, table, hatch, ratio), box.x, box.y);
     context.strokeStyle = theme.border;
     context.lineWidth = Math.max(1, Math.round(ratio));
     const half = context.lineWidth / 2;
@@ -39,8 +44,8 @@ export function paint(context, data, layout, theme, ratio) {
   }
 }
 
-function thumbnail(panel, { width, height, step }, table, hatch, ratio) {
-  const cells = levels(panel);
+/** The picture of a matrix whose `cells` stand on the colours of `table`. */
+export function thumbnail(panel, cells, { width, height, step }, table, hatch, ratio) {
   const image = new ImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   const columns = spans(width, panel.columns, step);
@@ -99,7 +104,7 @@ function writeLabels(context, panel, box, theme, ratio) {
   context.globalAlpha = 1;
 }
 
-function shortened(context, label, room) {
+export function shortened(context, label, room) {
   if (context.measureText(label).width <= room) return label;
   let end = label.length - 1;
   while (end > 1 && context.measureText(`${label.slice(0, end)}…`).width > room) end--;
@@ -109,7 +114,10 @@ function shortened(context, label, room) {
 /** The overlay: the focused panel, if any, and `cell` {row, column, rows, columns} in every panel of its shape. */
 export function mark(context, data, layout, theme, ratio, focus, cell) {
   context.clearRect(0, 0, layout.width, layout.height);
-  if (cell) crosshairs(context, data, layout, ratio, cell);
+  if (cell) {
+    const places = data.panels.map((panel) => ({ ...placeOf(panel, cell), box: layout.boxes[panel.index] }));
+    crosshairs(context, places.filter((place) => place.row !== undefined), data.dark, ratio);
+  }
   if (focus === null) return;
   const box = layout.boxes[focus];
   const edge = 3 * ratio;
@@ -130,21 +138,19 @@ export function mark(context, data, layout, theme, ratio, focus, cell) {
 const LIGHT = 'rgba(255, 255, 255, 0.9)';
 const DARK = 'rgba(0, 0, 0, 0.6)';
 
-function crosshairs(context, data, layout, ratio, cell) {
+/** A crosshair at each place {box, row, column}: around the cell's row and column, never over the cell itself. */
+export function crosshairs(context, places, dark, ratio) {
   const line = Math.max(1, Math.round(ratio));
   const inner = new Path2D();
   const outer = new Path2D();
   const hair = new Path2D();
-  for (const panel of data.panels) {
-    if (panel.rows !== cell.rows || panel.columns !== cell.columns) continue;
-    const box = layout.boxes[panel.index];
-    const across = ends(box.x, cell.column, box.step);
-    const down = ends(box.y, cell.row, box.step);
+  for (const { box, row, column } of places) {
+    const across = ends(box.x, column, box.step);
+    const down = ends(box.y, row, box.step);
     if (box.step < 4 * ratio) {
       cross(hair, box, across, down, 3 * ratio);
       continue;
     }
-    // Around the cell's row and column, never over the cell itself.
     for (const [path, away] of [[inner, line / 2], [outer, 1.5 * line]]) {
       frame(path, [box.x, box.x + box.width], down, away);
       frame(path, across, [box.y, box.y + box.height], away);
@@ -155,7 +161,7 @@ function crosshairs(context, data, layout, ratio, cell) {
   stroke(context, outer, DARK);
   stroke(context, inner, LIGHT);
   context.globalAlpha = 0.7;
-  stroke(context, hair, data.dark ? LIGHT : DARK);
+  stroke(context, hair, dark ? LIGHT : DARK);
   context.globalAlpha = 1;
 }
 

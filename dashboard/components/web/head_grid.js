@@ -1,9 +1,9 @@
 // All heads on one canvas, and a second one above it for what follows the pointer.
 
-import { decode, neighbour, sentence } from './grid_data.js';
+import { cellAt, decode, neighbour, placeOf, sentence } from './grid_data.js';
 import { layOut, pick } from './grid_layout.js';
 import { mark, paint } from './grid_paint.js';
-import { announce, listen } from './link.js';
+import { announce, chosen, heed, listen } from './link.js';
 import { same } from './payload.js';
 import { readTheme } from './theme.js';
 
@@ -44,6 +44,7 @@ class Grid {
     this.sizes = new ResizeObserver(() => this.arrange());
     this.sizes.observe(this.scroller);
     this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
+    this.ignore = heed(this, (_, group) => group === this.data?.link && this.data.focus === null && this.settle());
     this.watchRatio();
     this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
     this.host.addEventListener('pointerleave', () => this.hover(null));
@@ -83,10 +84,12 @@ class Grid {
   settle() {
     clearTimeout(this.settling);
     const wait = this.chosenAt + TRUST - performance.now();
-    if (this.data.focus !== this.focus && this.focus < this.panels.length && wait > 0) {
+    const named = this.data.focus ?? chosen(this.data.link) ?? 0;
+    const asked = named < this.panels.length ? named : 0; // the choice may be of another model
+    if (asked !== this.focus && this.focus < this.panels.length && wait > 0) {
       this.settling = setTimeout(() => this.settle(), wait);
     } else {
-      this.show(this.data.focus);
+      this.show(asked);
     }
   }
 
@@ -174,7 +177,7 @@ class Grid {
     const on = place && place.row !== null;
     this.pointed = panel ?? null;
     this.host.style.cursor = panel ? 'pointer' : '';
-    const cell = on ? { row: place.row, column: place.column, rows: panel.rows, columns: panel.columns } : null;
+    const cell = on ? cellAt(panel, place.row, place.column) : null;
     const moved = cell?.row !== this.cell?.row || cell?.column !== this.cell?.column || cell?.rows !== this.cell?.rows;
     this.cell = cell;
     this.redraw();
@@ -194,8 +197,10 @@ class Grid {
     const panel = pointed && this.panels[pointed.index];
     if (!panel) this.say('');
     else if (!cell) this.say(`Head ${panel.name}, ${panel.group}`);
-    else if (panel.rows === cell.rows && panel.columns === cell.columns) this.say(sentence(panel, cell.row, cell.column));
-    else this.say('');
+    else {
+      const place = placeOf(panel, cell);
+      this.say(place ? sentence(panel, place.row, place.column) : '');
+    }
   }
 
   say(text) {
@@ -216,6 +221,7 @@ class Grid {
   dispose() {
     this.sizes.disconnect();
     this.silence();
+    this.ignore();
     this.ratioQuery.removeEventListener('change', this.ratioChanged);
     cancelAnimationFrame(this.frame);
     clearTimeout(this.settling);

@@ -1,0 +1,226 @@
+// One head, large: its matrices and its arcs on one canvas, and a second one above it for what follows the pointer.
+
+import { asked, asker, decode, sentence, strongest } from './focus_data.js';
+import { layOut, pick } from './focus_layout.js';
+import { mark, paint } from './focus_paint.js';
+import { announce, choose, listen } from './link.js';
+import { same } from './payload.js';
+import { readTheme } from './theme.js';
+
+const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+const TRUST = 1500; // ms for which a lock made here stands against an older one still coming from Python
+
+const mounted = new WeakMap(); // parentElement -> Focus; Streamlit calls the default export at every rerun
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  let focus = mounted.get(parentElement);
+  if (!focus) {
+    focus = new Focus(parentElement);
+    mounted.set(parentElement, focus);
+  }
+  focus.update(data, setTriggerValue);
+  return () =>
+    // Streamlit also calls this when data outruns a call in progress, while the focus lives on: ask the document.
+    setTimeout(() => {
+      if (focus.host.isConnected) return;
+      focus.dispose();
+      mounted.delete(parentElement);
+    });
+}
+
+class Focus {
+  constructor(root) {
+    this.host = root.querySelector('.focus');
+    this.base = root.querySelector('.base');
+    this.overlay = root.querySelector('.overlay');
+    this.line = root.querySelector('.sentence');
+    this.button = root.querySelector('.lock');
+    this.cell = null; // under the pointer: {row, column}, one of them undefined over a token of the arcs
+    this.locked = null; // {row} or {column}
+    this.lockedAt = -Infinity;
+    this.frame = this.frames = this.draws = 0;
+    this.sizes = new ResizeObserver(() => this.host.clientWidth !== this.width && this.arrange());
+    this.sizes.observe(this.host);
+    this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
+    this.watchRatio();
+    this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
+    this.host.addEventListener('pointerleave', () => this.hover(null));
+    this.host.addEventListener('click', (event) => this.click(this.under(event)));
+    this.host.addEventListener('keydown', (event) => this.key(event));
+    this.button.addEventListener('click', () => this.lock(null));
+    this.host.__focus = this; // for tests: data, layout, cell, locked, frames
+  }
+
+  update(message, fire) {
+    this.fire = fire;
+    const theme = readTheme(this.host);
+    if (same(message, this.message)) {
+      if (theme.key === this.theme.key) return;
+      fire('theme', theme.text); // Python chose the scale for the other theme, and learns of a change in reruns only
+    }
+    const before = this.data;
+    this.message = message.slice();
+    this.theme = theme;
+    this.data = decode(this.message);
+    this.host.setAttribute('aria-label', this.data.alt);
+    if (this.data.link) choose(this.data.link, this.data.number, this);
+    const other = before && (before.queries.length !== this.data.queries.length || before.keys.length !== this.data.keys.length);
+    if (other) this.cell = null;
+    if (other || performance.now() - this.lockedAt > TRUST) this.settle(other);
+    this.arrange();
+  }
+
+  /** Take the lock that Python says; one on a key is known here only. */
+  settle(other) {
+    if (this.data.locked !== null) this.locked = { row: this.data.locked };
+    else if (other || this.locked?.row !== undefined) this.locked = null;
+  }
+
+  /** Lay out and paint everything: after new data, a new size, or a new pixel ratio. */
+  arrange() {
+    const width = (this.width = this.host.clientWidth);
+    if (!this.data || width === 0) return; // in a closed tab: the next size calls again
+    const ratio = (this.ratio = window.devicePixelRatio || 1);
+    const context = this.base.getContext('2d');
+    const measure = (text, size) => {
+      context.font = `${size}px ${this.theme.font}`;
+      return context.measureText(text).width;
+    };
+    this.layout = layOut(this.data, width, ratio, measure);
+    for (const canvas of [this.base, this.overlay]) {
+      if (canvas.width !== this.layout.width) canvas.width = this.layout.width;
+      if (canvas.height !== this.layout.height) canvas.height = this.layout.height;
+      canvas.style.width = `${this.layout.width / ratio}px`;
+      canvas.style.height = `${this.layout.height / ratio}px`;
+    }
+    paint(context, this.data, this.layout, this.theme, ratio);
+    this.drawOverlay();
+    this.tell();
+    this.host.dataset.head = this.data.head;
+    this.host.dataset.draws = ++this.draws;
+  }
+
+  redraw() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.frames++;
+      this.drawOverlay();
+      this.tell();
+    });
+  }
+
+  drawOverlay() {
+    if (!this.layout) return;
+    mark(this.overlay.getContext('2d'), this.data, this.layout, this.theme, this.ratio, this.cell, this.locked);
+  }
+
+  under(event) {
+    const { left, top } = this.host.getBoundingClientRect();
+    return this.layout ? pick(this.data, this.layout, (event.clientX - left) * this.ratio, (event.clientY - top) * this.ratio) : null;
+  }
+
+  hover(place) {
+    const cell = place && this.whole(place);
+    const moved = JSON.stringify(cell) !== JSON.stringify(this.cell);
+    if (!moved) return;
+    this.cell = cell;
+    this.redraw();
+    this.announce();
+  }
+
+  /** A place as a cell: a token of the arcs speaks of the cell that it has most to do with. */
+  whole({ row, column }) {
+    if (row !== undefined && column !== undefined) return { row, column };
+    const at = strongest(this.data, row === undefined ? { column } : { row });
+    return { row, column, at: at && { row: at.row, column: at.column } };
+  }
+
+  announce() {
+    if (!this.data.link) return;
+    const at = this.cell && (this.cell.at === undefined ? this.cell : this.cell.at);
+    announce(this.data.link, at && { row: at.row, column: at.column, rows: this.data.queries.length, columns: this.data.keys.length }, this);
+  }
+
+  /** Another component of this link has its pointer on `cell`. */
+  follow(cell) {
+    const fits = cell && cell.rows === this.data.queries.length && cell.columns === this.data.keys.length;
+    this.cell = fits ? { row: cell.row, column: cell.column } : null;
+    this.redraw();
+  }
+
+  click(place) {
+    if (!place) return;
+    if (place.kind === 'whole') this.fire('window', { row: place.row, column: place.column });
+    else this.lock(place.row === undefined ? { column: place.column } : { row: place.row });
+  }
+
+  /** Let the lines of a token stay; the same token again, or null, lets them go. */
+  lock(token) {
+    const again = token && this.locked && token.row === this.locked.row && token.column === this.locked.column;
+    const before = this.locked;
+    this.locked = again ? null : token;
+    this.lockedAt = performance.now();
+    this.redraw();
+    const row = this.locked?.row;
+    if (row !== before?.row) this.fire('lock', row ?? -1);
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const arrow = ARROWS[event.key];
+    if (arrow) this.move(...arrow);
+    else if (event.key === 'Enter' || event.key === ' ') this.lock({ row: (this.cell ?? this.begin()).row });
+    else if (event.key === 'Escape' && this.locked) this.lock(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  begin() {
+    const row = this.locked?.row ?? this.data.first[0];
+    return { row, column: strongest(this.data, { row })?.column ?? this.data.first[1] };
+  }
+
+  move(down, across) {
+    const { first, rows, columns } = this.data;
+    const at = this.cell?.at ?? (this.cell && this.cell.row !== undefined && this.cell.column !== undefined ? this.cell : null);
+    const clamp = (value, low, count) => Math.max(low, Math.min(low + count - 1, value));
+    this.cell = at ? { row: clamp(at.row + down, first[0], rows), column: clamp(at.column + across, first[1], columns) } : this.begin();
+    this.redraw();
+    this.announce();
+  }
+
+  /** Say what the pointer is on, and what is locked. */
+  tell() {
+    const { cell, data, locked } = this;
+    this.button.hidden = !locked;
+    if (locked) {
+      const who = locked.row === undefined ? asked(data, locked.column) : `query '${data.queries[locked.row]}' at ${locked.row + 1}`;
+      const words = `Locked: ${who} · unlock (Esc)`;
+      if (this.button.textContent !== words) this.button.textContent = words;
+    }
+    const at = cell && (cell.at ?? (cell.row !== undefined && cell.column !== undefined ? cell : null));
+    let words = '';
+    if (at) words = sentence(data, at.row, at.column);
+    else if (cell) words = cell.row === undefined ? `No query in view may see ${asked(data, cell.column)}` : `${asker(data, cell.row)} may see nothing`;
+    if (this.line.textContent !== words) this.line.textContent = words;
+  }
+
+  /** A window moved to another screen keeps its size and changes its pixel ratio. */
+  watchRatio() {
+    this.ratioQuery?.removeEventListener('change', this.ratioChanged);
+    this.ratioQuery = window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    this.ratioChanged = () => {
+      this.watchRatio();
+      this.arrange();
+    };
+    this.ratioQuery.addEventListener('change', this.ratioChanged);
+  }
+
+  dispose() {
+    this.sizes.disconnect();
+    this.silence();
+    this.ratioQuery.removeEventListener('change', this.ratioChanged);
+    cancelAnimationFrame(this.frame);
+  }
+}

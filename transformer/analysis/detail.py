@@ -1,0 +1,48 @@
+"""One attention module on one question, cell by cell, however long the question is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from transformer.analysis.findings import Detail
+from transformer.analysis.sample import labels, observe_question
+from transformer.attention import MultiHeadAttention
+from transformer.edits import Edit
+from transformer.model import Transformer
+from transformer.tasks import Question, Task
+
+
+@torch.no_grad()
+def detail(
+    model: Transformer,
+    task: Task,
+    question: Question,
+    site: str,
+    *,
+    said: Int[np.ndarray, "length"] | None = None,
+    edits: Sequence[Edit] = (),
+) -> Detail:
+    """Observe one module of the pass that `sample` describes; nothing is kept of the others.
+
+    Raises KeyError when the model has no attention at `site`.
+    """
+    wanted = {f"{site}.{name}" for name in ("pattern", "mask", "value")}
+
+    def only(name: str, value: Tensor) -> Tensor | None:
+        return value if name in wanted else None
+
+    seen, batch = observe_question(model, task, question, said=said, edits=edits, remember=only)
+    pattern = seen[f"{site}.pattern"][0]
+    mask = seen[f"{site}.mask"][0, 0].expand(pattern.shape[1:])
+    attention = model.get_submodule(site)
+    assert isinstance(attention, MultiHeadAttention)
+    written = attention.contributions(seen[f"{site}.value"])[0]
+    source = () if batch.source is None else batch.source[0]
+    read, read_by_encoder = (tuple(task.vocabulary[int(token)] for token in row) for row in (seen.tokens[0], source))
+    queries, keys = labels(site, read, read_by_encoder)
+    return Detail(pattern.cpu().numpy(), mask.cpu().numpy(), written.norm(dim=-1).cpu().numpy(), queries, keys)
