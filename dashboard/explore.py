@@ -235,7 +235,8 @@ def _reference(model: Model, question: np.ndarray, head: Head, shape: tuple[int,
     try:
         found = _find(model, question, head, *text.split(":", 1))
         if found.pattern.shape != shape:
-            raise ValueError(f"{found.words} has a pattern of {' × '.join(map(str, found.pattern.shape))}")
+            sizes = [" × ".join(map(str, sides)) for sides in (found.pattern.shape, shape)]
+            raise ValueError(f"{found.words} has a pattern of {sizes[0]}, this head one of {sizes[1]}")
     except (ValueError, KeyError, IndexError) as error:
         reason = str(error.args[0]) if error.args else "there is no such thing"
         session.notice(f"Nothing to compare with: {reason}.")
@@ -247,8 +248,9 @@ def _reference(model: Model, question: np.ndarray, head: Head, shape: tuple[int,
 def _find(model: Model, question: np.ndarray, head: Head, kind: str, value: str = "") -> Reference:
     """The pattern that a link names. Raises ValueError, KeyError or IndexError with what is wrong."""
     if kind == "head":
-        other = Head.parse(value)
-        if other not in heads_of(model.sample(question).attentions):
+        heads = {str(each): each for each in heads_of(model.sample(question).attentions)}
+        other = heads.get(value)
+        if other is None:
             raise ValueError(f"there is no head {value[:40]}")
         return Reference(f"head {other.short}", model.detail(question, other.site).pattern[other.index])
     if kind == "step":

@@ -65,6 +65,12 @@ def staged(app: AppTest) -> dict[str, Any]:
     return next(header for header in messages if "accuracySteps" in header)
 
 
+def large_head(app: AppTest) -> tuple[dict[str, Any], bytes]:
+    """The message of the head in focus."""
+    messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
+    return next(message for message in messages if message[0].get("views", [{}])[0].get("name") == "pattern")
+
+
 def array(value: Any) -> np.ndarray:
     """An array of a figure, which travels as a list or as base64."""
     if not isinstance(value, dict):
@@ -209,10 +215,14 @@ def test_the_patterns_are_those_of_the_model(run: str) -> None:
             np.testing.assert_array_equal(hidden.astype(bool), np.broadcast_to(mask, shape))
         else:
             assert mask.all()
-    pattern, mask = expected[header["focus"]]
-    drawn = array(trace(app, "head-pattern", "values")["z"])
-    np.testing.assert_allclose(drawn, np.where(mask, pattern, np.nan), atol=1e-5)
-    assert f"Head {header['panels'][header['focus']]['name']} does the work" in app.title[0].value
+    large, body = large_head(app)
+    pattern, mask = expected[large["number"]]
+    shape = large["rows"], large["columns"]
+    drawn = np.frombuffer(body, "<f4", np.prod(shape), large["views"][0]["values"]).reshape(shape)
+    np.testing.assert_allclose(drawn, pattern, atol=1e-5)
+    hidden = np.frombuffer(body, np.uint8, np.prod(shape), large["mask"]).reshape(shape) if "mask" in large else 1
+    np.testing.assert_array_equal(np.broadcast_to(hidden, shape), np.broadcast_to(mask, shape))
+    assert f"Head {header['panels'][large['number']]['name']} does the work" in app.title[0].value
 
 
 def test_another_mask_is_measured_under_that_mask() -> None:
@@ -307,10 +317,11 @@ def test_a_link_enlarges_its_head() -> None:
     assert any(element.value.startswith("**Head 1.2 puts") for element in app.markdown)
     model, _ = network("reverse")
     seen = observe(model, torch.tensor([[*PI, SEP, *PI[:0:-1]]]))
-    drawn = array(trace(app, "head-pattern", "values")["z"])
-    causal = np.tril(np.ones((16, 16), dtype=bool))
+    header, body = large_head(app)
+    assert (header["head"], header["number"]) == ("decoder.1.self_attention.2", 6)
+    drawn = np.frombuffer(body, "<f4", 256, header["views"][0]["values"]).reshape(16, 16)
     expected = seen["decoder.1.self_attention.pattern"][0, 2].numpy()
-    np.testing.assert_allclose(drawn, np.where(causal, expected, np.nan), atol=1e-5)
+    np.testing.assert_allclose(drawn, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -59,12 +59,12 @@ def all_and_one() -> None:
     with right:
         st.markdown(f"**{share_sentence(head, survey)}**")
         explore.pattern(model, question, head, survey, mean=mean)
-    with left:
-        if not mean:
+    if not mean:
+        with left if widest <= 4 else right:
             explore.contribution(model, question, head)
-    with right:
-        if not mean:
+        with right:
             explore.pick_reference(model, head)
+    with right:
         shown = f"mean over {survey.sequences} sequences" if mean else "this input"
         st.caption(
             f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation()} Outlined: where the answer stands. "
