@@ -29,7 +29,7 @@ ARGUMENTS = [
 ]
 PAGES = {
     "Overview": 3,
-    "Attention heads": 1,
+    "Attention heads": 0,
     "Training film": 2,
     "Mask effects": 7,
     "Positional encoding": 3,
@@ -115,6 +115,11 @@ def go_to(page: Page, name: str) -> None:
     link.or_(page.get_by_role("menuitem", name=name)).first.click()
 
 
+def query(**values: str) -> re.Pattern[str]:
+    """An address that holds these parameters, as the browser writes them."""
+    return re.compile("".join(f"(?=.*[?&]{name}={re.escape(value)}(&|$))" for name, value in values.items()))
+
+
 def title(page: Page) -> Locator:
     return page.locator("[data-testid=stMain] h1")
 
@@ -137,7 +142,8 @@ def out_strip(page: Page) -> Locator:
 def wait_until_painted(page: Page, plots: int) -> None:
     """Wait until the script has ended and each of `plots` figures, and the head grid if there is one, is painted."""
     ready, failed = page.locator(".al-plot[data-state=ready]"), page.locator("[data-testid=stException]")
-    ready.nth(plots - 1).or_(failed).first.wait_for(timeout=PATIENCE)
+    drawn = ready.nth(plots - 1) if plots else page.locator(".focus[data-head]")
+    drawn.or_(failed).first.wait_for(timeout=PATIENCE)
     assert failed.count() == 0, "the page shows an error; the server's log has its traceback"
     expect(ready).to_have_count(plots)
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_attached()
@@ -201,6 +207,28 @@ def click_head(page: Page, number: int) -> None:
         number,
     )
     host.click(position={"x": x, "y": y})
+
+
+def head_in_focus(page: Page, picture: str = "pattern") -> Locator:
+    """The large head, once it is painted: its pattern with the arcs, or its contribution."""
+    return page.locator(f".st-key-head-{picture} .focus[data-head]")
+
+
+def cell_of(focus: Locator, row: int, column: int, kind: str = "view") -> tuple[float, float]:
+    """Where a cell, counted from 0, or the row or column of the arcs stands in the window."""
+    focus.scroll_into_view_if_needed()
+    x, y = focus.evaluate(
+        """(host, [row, column, kind]) => {
+          const { layout, ratio } = host.__focus;
+          const box = layout.boxes.find((each) => each.kind === kind);
+          const { left, top } = host.getBoundingClientRect();
+          const x = kind === 'arcs' ? box.x + (column === null ? 0 : box.width) : box.x + (column + 0.5) * box.step;
+          const y = box.y + ((kind === 'arcs' && row === null ? column : row) + 0.5) * box.step;
+          return [left + x / ratio, top + y / ratio];
+        }""",
+        [row, column, kind],
+    )
+    return x, y
 
 
 def type_into(page: Page, label: str, text: str) -> None:

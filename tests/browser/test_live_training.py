@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from driving import title, wait_until_painted
+from driving import query, title, wait_until_painted
 from playwright.sync_api import Locator, Page, expect
 
 from transformer.training.runs import Run
@@ -32,11 +32,6 @@ def stage(page: Page) -> Locator:
 
 def train(page: Page) -> Locator:
     return page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary")
-
-
-def query(**values: str) -> re.Pattern[str]:
-    """An address that holds these parameters, as the browser writes them."""
-    return re.compile("".join(f"(?=.*[?&]{name}={re.escape(value)}(&|$))" for name, value in values.items()))
 
 
 def begin(page: Page, address: str, settings: str) -> str:
