@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
 COMPILED = "compiled"
 ANSWER_SEQUENCES = 2048
+ACCURACY_CELLS, SURVEY_CELLS = 2**24, 2**22
+"""Cells of one head's patterns that may be computed for an accuracy and for a survey while somebody waits."""
 OWN_WORDS = 64
 """Symbols up to which a model is let speak by itself: each token costs a pass over all before it."""
 FIRST = "reverse"
@@ -134,12 +136,12 @@ class Model:
         return _film(self.name, tuple(stamps.items()), kept.stat().st_mtime if kept.is_file() else None)
 
     def accuracy(self, sequences: int, mask: Mask | None = None, length: int | None = None) -> Accuracy:
-        """Accuracy by position on fresh sequences, under its own mask or another."""
+        """Accuracy by position on fresh sequences, under its own mask or another; on fewer where they are long."""
         length = length or self.config.task.length
         kept = _evaluation(self)
         if kept is not None and mask is None and (length, sequences) == (self.config.task.length, kept.sequences):
             return kept
-        return _accuracy(self, sequences, mask, length)
+        return _accuracy(self, _affordable(sequences, self.task, length, ACCURACY_CELLS), mask, length)
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,9 @@ def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | Non
     from transformer.checkpoints import load
 
     frames = ((step, load(run.snapshot(step))[0]) for step, _ in snapshots)
-    return film(frames, run.config.build_task(), snapshot=run.digest())
+    task = run.config.build_task()
+    sequences = _affordable(256, task, task.length, SURVEY_CELLS)
+    return film(frames, task, sequences=sequences, snapshot=run.digest())
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -233,7 +237,13 @@ def _network(model: Model) -> Transformer:
 def _survey(model: Model) -> Survey:
     from transformer.analysis.heads import survey
 
-    return survey(model.network(), model.task)
+    sequences = _affordable(256, model.task, model.task.length, SURVEY_CELLS)
+    return survey(model.network(), model.task, sequences=sequences)
+
+
+def _affordable(sequences: int, task: Task, length: int, cells: int) -> int:
+    """So many sequences, or as many as have so many cells; some, in any case."""
+    return max(8, min(sequences, cells // len(task.target_names(length)) ** 2))
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)

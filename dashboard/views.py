@@ -61,8 +61,7 @@ def strongest(
 
 def accuracy(model: Model, *, key: str, height: int, length: int | None = None, heading: bool = True) -> None:
     """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
-    sequences = session.settings().sequences
-    measured = model.accuracy(sequences, length=length)
+    measured = model.accuracy(session.settings().sequences, length=length)
     low, high = measured.interval()
     words = verdict(measured, model.config)
     figure = accuracy_figures.accuracy_by_position_bars(
@@ -74,14 +73,14 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
         measured.names,
         groups=measured.groups,
         leaks=measured.beyond(ceilings.honest_ceiling(model.config, length).accuracy),
-        sequences=sequences,
+        sequences=measured.sequences,
         palette=palette(),
     )
     sentence = f"{words[0].upper()}{words[1:]}."
     if heading:
         st.markdown(f"**{sentence}**")
     plot(figure, key=key, alt=f"Accuracy by position. {sentence}", height=height)
-    st.caption(f"Accuracy by position on {sequences:,} fresh sequences, with 95 % intervals.")
+    st.caption(f"Accuracy by position on {measured.sequences:,} fresh sequences, with 95 % intervals.")
 
 
 def loss(model: Model, *, key: str, height: int) -> None:

@@ -10,6 +10,7 @@ A site is a path: `decoder.0.self_attention.pattern`. Parents pass `trace.within
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -34,6 +35,11 @@ UNTRACED = Trace()
 
 Remember = Callable[[str, Tensor], Tensor | None]
 """What is kept of the value at a site: all of it, a part, or nothing. It cannot change what the model computes."""
+
+
+def only(*names: str) -> Remember:
+    """Remember the sites of these names, whole, and no others (shell-style: `*.pattern`)."""
+    return lambda site, value: value if any(fnmatchcase(site, name) for name in names) else None
 
 
 class Recorder(Trace):

@@ -128,7 +128,7 @@ figure = accuracy_figures.accuracy_by_position_bars(
     measured_after.names,
     groups=measured_after.groups,
     before=measured_before.mean,
-    sequences=sequences,
+    sequences=measured_after.sequences,
     palette=palette(),
 )
 lost = int((measured_after.mean < ceiling - 0.05).sum())
@@ -142,6 +142,7 @@ sentence = (
     )
 )
 plot(figure, key="mask-accuracy", alt=sentence, height=360)
-st.caption(f"{sentence} {sequences:,} fresh sequences of length {length}, the true tokens read (teacher forcing).")
+asked = f"{measured_after.sequences:,} fresh sequences of length {length}"
+st.caption(f"{sentence} {asked}, the true tokens read (teacher forcing).")
 what_if(f"under the mask {mask}", model.config, mask=str(mask))
 show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.ceilings.reachable")

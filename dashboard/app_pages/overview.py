@@ -5,8 +5,11 @@ import streamlit as st
 from dashboard import session, views
 from dashboard.attention import focused, grid, heads_of, palette, share_sentence
 from dashboard.figures.tokens import Token, token_strip
+from dashboard.models import OWN_WORDS
 from dashboard.prose import orientation
 from transformer.analysis import ceilings
+
+MOST_TOKENS = 36
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -31,15 +34,19 @@ def token(value: int, truth: int, known: bool) -> Token:
     return Token(names[value], "right" if value == truth else "wrong", names[truth])
 
 
+begin = slice(MOST_TOKENS)
 st.html(
     token_strip(
         {
-            "in": [Token(names[symbol], "given", None) for symbol in question],
-            "out": [token(*each) for each in zip(said, law, knowable, strict=True)],
+            "in": [Token(names[symbol], "given", None) for symbol in question[begin]],
+            "out": [token(*each) for each in zip(said[begin], law[begin], knowable[begin], strict=True)],
         },
         palette(),
     )
 )
+if len(question) > MOST_TOKENS:
+    helped = " Each token is said after the right ones (teacher forcing)." if len(question) > OWN_WORDS else ""
+    st.caption(f"The first {MOST_TOKENS} of {len(question)} tokens.{helped}")
 
 # The places first, then what fills them, the quick before the slow: on a cold start the heads are there while the
 # browser still loads Plotly and the accuracy is being measured.

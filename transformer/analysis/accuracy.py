@@ -17,14 +17,18 @@ from transformer.tasks import Batch, Task
 EVALUATION_STREAM = 1
 """Sequences for measuring come from another stream of a seed than those for training (0)."""
 CHUNK = 1024
+"""Sequences that are looked at together, at most."""
+CELLS = 2**22
+"""Cells of one head's patterns that are held together, at most: long sequences go in smaller chunks."""
 
 
 def predictions(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) -> Int[np.ndarray, "batch position"]:
     """The likeliest token at each position, given the true tokens before it (teacher forcing)."""
     device = next(model.parameters()).device
     said = []
-    for start in range(0, len(batch.tokens), CHUNK):
-        part = slice(start, start + CHUNK)
+    chunk = max(1, min(CHUNK, CELLS // batch.tokens.shape[1] ** 2))
+    for start in range(0, len(batch.tokens), chunk):
+        part = slice(start, start + chunk)
         tokens = torch.from_numpy(batch.tokens[part]).to(device)
         source = None if batch.source is None else torch.from_numpy(batch.source[part]).to(device)
         if edits:

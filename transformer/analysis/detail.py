@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from jaxtyping import Int
-from torch import Tensor
 
 from transformer.analysis.findings import Detail
 from transformer.analysis.sample import labels, observe_question
@@ -15,6 +14,7 @@ from transformer.attention import MultiHeadAttention
 from transformer.edits import Edit
 from transformer.model import Transformer
 from transformer.tasks import Question, Task
+from transformer.trace import only
 
 
 @torch.no_grad()
@@ -31,12 +31,8 @@ def detail(
 
     Raises KeyError when the model has no attention at `site`.
     """
-    wanted = {f"{site}.{name}" for name in ("pattern", "mask", "value")}
-
-    def only(name: str, value: Tensor) -> Tensor | None:
-        return value if name in wanted else None
-
-    seen, batch = observe_question(model, task, question, said=said, edits=edits, remember=only)
+    wanted = only(f"{site}.pattern", f"{site}.mask", f"{site}.value")
+    seen, batch = observe_question(model, task, question, said=said, edits=edits, remember=wanted)
     pattern = seen[f"{site}.pattern"][0]
     mask = seen[f"{site}.mask"][0, 0].expand(pattern.shape[1:])
     attention = model.get_submodule(site)
