@@ -32,13 +32,18 @@ def reachable(
     tokens = np.eye(len(mask), dtype=bool)
     if cross is None or source is None:
         for _ in range(n_layers):
-            tokens = step @ tokens
+            tokens = _through(step, tokens)
         return tokens
     encoded = reachable(source, n_layers)
     seen = np.zeros_like(cross)
     for _ in range(n_layers):
-        tokens, seen = step @ tokens, (step @ seen) | (cross @ encoded)
+        tokens, seen = _through(step, tokens), _through(step, seen) | _through(cross, encoded)
     return np.concatenate([seen, tokens], axis=1)
+
+
+def _through(first: Bool[np.ndarray, "a b"], second: Bool[np.ndarray, "b c"]) -> Bool[np.ndarray, "a c"]:
+    """The Boolean product. In float32, whose product is a hundred times faster and counts exactly up to 2^24."""
+    return (first.astype(np.float32) @ second.astype(np.float32)) > 0
 
 
 def reach(task: Task, mask: Mask | Matrix, n_layers: int, length: int) -> Bool[np.ndarray, "target slot"]:
