@@ -31,6 +31,7 @@ def all_and_one() -> None:
     mean = session.settings().mean and len(question) == task.length and not long
     widest = max(len(attention.pattern) for attention in sample.attentions.values())
     left, right = st.container(key="heads-row").columns([1, 1.5 if widest <= 4 else 1], gap="medium")
+    below_the_grid = left if widest <= 4 and len(sample.attentions) <= 3 else right
     with left:
         first, second = st.columns(2)
         with first:
@@ -60,7 +61,7 @@ def all_and_one() -> None:
         st.markdown(f"**{share_sentence(head, survey)}**")
         explore.pattern(model, question, head, survey, mean=mean)
     if not mean:
-        with left if widest <= 4 else right:
+        with below_the_grid:
             explore.contribution(model, question, head)
         with right:
             explore.pick_reference(model, head)

@@ -34,14 +34,22 @@ export function layOut(data, width, ratio, measure) {
     const { rows, columns } = data.whole;
     y = end(place('whole', 0, 0, Math.min(data.height, width - left), rows, columns)) + BETWEEN;
   }
-  // All in one line where there is room, else the pattern and its arcs first, and the others below.
-  const arcs = data.arcs ? Math.max(ARCS.least, Math.min(ARCS.most, 0.3 * width)) + GAP : 0;
+  // All in one line where there is room, else the pattern and its arcs first, and the others below; in a narrow place
+  // the arcs as well.
+  const wanted = Math.max(ARCS.least, Math.min(ARCS.most, 0.3 * width)) + GAP;
+  const stacked = width - wanted - left < LEAST;
+  const arcs = data.arcs && !stacked ? wanted : 0;
   const share = (width - arcs - others * GAP) / (others + 1) - left;
   const inLine = others > 0 && !data.whole && share >= LEAST;
   const side = Math.max(120, Math.min(data.height, inLine ? share : width - arcs - left));
   const pattern = place('view', 0, y, side, data.rows, data.columns, 0);
   const start = right(pattern) + GAP;
-  if (data.arcs) {
+  let last = pattern;
+  if (data.arcs && stacked) {
+    y = end(pattern) + BETWEEN;
+    last = between({ ...pattern, top: px(y), y: px(y + TITLE) }, 0, px(wide), px(width - 2 * wide));
+    boxes.push(last);
+  } else if (data.arcs) {
     const room = inLine ? arcs - GAP : Math.min(width - start, 1.6 * ARCS.most);
     boxes.push(between(pattern, px(start), px(wide), px(room - 2 * wide)));
   }
@@ -51,7 +59,6 @@ export function layOut(data, width, ratio, measure) {
   } else {
     const perLine = Math.max(1, Math.min(others, Math.floor((width + GAP) / (LEAST + left + GAP))));
     const room = Math.min(data.height, (width - (perLine - 1) * GAP) / perLine - left);
-    let last = pattern;
     for (let i = 1; i <= others; i++) {
       const column = (i - 1) % perLine;
       if (column === 0) y = end(last) + BETWEEN;
@@ -79,9 +86,9 @@ function wholePixels(step) {
 
 function labelRoom({ queries, keys }, measure) {
   const widest = (labels) => [...new Set(labels)].reduce((most, label) => Math.max(most, measure(label, 12)), 0);
-  const wide = Math.max(16, widest(queries), widest(keys)) + 8;
+  const wide = Math.max(16, widest(queries), widest(keys)) + 14;
   const room = (labels) => Math.min(LABEL_ROOM, Math.max(16, widest(labels)) + 6);
-  return { wide: Math.min(LABEL_ROOM, wide), left: room(queries), below: room(keys) };
+  return { wide: Math.min(LABEL_ROOM + 8, wide), left: room(queries), below: room(keys) };
 }
 
 /**
