@@ -6,57 +6,15 @@ import numpy as np
 import streamlit as st
 
 from dashboard import session
-from dashboard.attention import LINK, palette
+from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures import accuracy as accuracy_figures
-from dashboard.figures import patterns as pattern_figures
 from dashboard.figures import training as training_figures
 from dashboard.models import Model
 from transformer.analysis import ceilings
-from transformer.analysis.findings import Head, Sample, verdict
+from transformer.analysis.findings import verdict
 from transformer.config import RunConfig
 from transformer.training.runs import Run
-
-
-def pattern(
-    sample: Sample,
-    head: Head,
-    expected: np.ndarray,
-    *,
-    key: str,
-    height: int,
-    values: np.ndarray | None = None,
-) -> None:
-    """One head's pattern, large. `values` are drawn in place of the sample's own: the mean over many."""
-    attention = sample.attentions[head.site]
-    own = values is None
-    said = sample.predicted if own and attention.queries == sample.read else None
-    drawn = attention.pattern[head.index] if values is None else values
-    sentence = strongest(drawn, attention.mask, attention.queries, attention.keys, said)
-    marks = expected if expected.shape == drawn.shape and not head.site.startswith("encoder.") else None
-    if head.site.startswith("encoder.") and not any(site.startswith("decoder") for site in sample.attentions):
-        marks = expected
-    figure = pattern_figures.pattern_heatmap(
-        drawn,
-        attention.mask,
-        attention.queries,
-        attention.keys,
-        marks=marks,
-        predicts=said,
-        link=LINK,
-        palette=palette(),
-    )
-    plot(figure, key=key, alt=f"Attention pattern of head {head.short}. {sentence}", height=height)
-
-
-def strongest(
-    pattern: np.ndarray, mask: np.ndarray, queries: tuple[str, ...], keys: tuple[str, ...], said: tuple[str, ...] | None
-) -> str:
-    """The one cell that is looked at most, as a sentence, leaving out rows that have a single key to look at."""
-    shown = np.where((mask.sum(axis=1) > 1)[:, None], pattern, -1.0)
-    row, column = np.unravel_index(int(shown.argmax()), shown.shape)
-    who = f"output '{said[row]}'" if said is not None else f"query '{queries[row]}'"
-    return f"Most of all, {who} at {row + 1} reads '{keys[column]}' at {column + 1}: {pattern[row, column]:.2f}."
 
 
 def accuracy(model: Model, *, key: str, height: int, length: int | None = None, heading: bool = True) -> None:

@@ -6,6 +6,7 @@ from dashboard import explore, session
 from dashboard.attention import focused, grid, heads_of, share_sentence
 from dashboard.controls import bound
 from dashboard.prose import orientation, show_code
+from dashboard.reference import pick_reference
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -64,7 +65,7 @@ def all_and_one() -> None:
         with below_the_grid:
             explore.contribution(model, question, head)
         with right:
-            explore.pick_reference(model, head)
+            pick_reference(model, head)
     with right:
         shown = f"mean over {survey.sequences} sequences" if mean else "this input"
         st.caption(

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import session, views
+from dashboard import explore, session, views
 from dashboard.attention import focused, grid, heads_of, palette, share_sentence
 from dashboard.figures.tokens import Token, token_strip
 from dashboard.models import OWN_WORDS
@@ -59,7 +59,7 @@ with heads_place:
     grid(sample.attentions, head, key="overview-heads", size=92)
 with focus_place:
     st.markdown(f"**{share_sentence(head, survey)}**")
-    views.pattern(sample, head, task.expected_keys(question), key="overview-pattern", height=310)
+    explore.glance(model, question, head, key="overview-pattern", height=310)
     st.caption(orientation())
 with loss_place:
     st.markdown("**How it was learned**")

@@ -28,7 +28,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 PAGES = {
-    "Overview": 3,
+    "Overview": 2,
     "Attention heads": 0,
     "Training film": 2,
     "Mask effects": 7,

@@ -49,12 +49,12 @@ def test_it_opens_on_a_model_that_reverses(page: Page, address: str):
     began = time.monotonic()
     page.goto(address)
     expect(title(page)).to_have_text("It reverses: 8 of 8 right.")
-    expect(plot(page, "overview-pattern")).to_be_visible()
+    expect(page.locator(".st-key-overview-pattern .focus[data-head]")).to_be_visible()
     took = time.monotonic() - began
     assert took < 20, f"the first picture took {took:.1f} s"
     expect(page.locator("[role=img][aria-label^='in: 3, 1, 4, 1, 5, 9, 2, 6']")).to_be_visible()
     expect(out_strip(page)).to_have_attribute("aria-label", says("62951413"))
-    wait_until_painted(page, plots=3)
+    wait_until_painted(page, plots=2)
     expect(grid(page)).to_have_attribute("data-panels", "8")
     main = page.get_by_test_id("stMain")
     expect(main.get_by_text("Second half 1.00, first half 0.10 = chance: the mask holds.")).to_be_visible()
@@ -65,7 +65,7 @@ def test_a_cold_start_bears_several_readers_at_once(chromium: Browser, runs: Pat
     """PyTorch and pandas are being imported while the first pages are drawn: nobody may meet a half of either."""
     with dashboard(runs, tmp_path / "log") as fresh, chromium.new_context() as context:
         opened = []
-        for path, plots in [("heads", 0), ("", 3), ("accuracy", 1)]:
+        for path, plots in [("heads", 0), ("", 2), ("accuracy", 1)]:
             page = context.new_page()
             page.goto(f"{fresh}/{path}", wait_until="commit")
             opened.append((page, plots))
@@ -98,7 +98,7 @@ def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
     page: Page, new_page: Callable[..., Page], address: str
 ):
     page.goto(address)
-    wait_until_painted(page, plots=3)
+    wait_until_painted(page, plots=2)
     heading = page.get_by_test_id("stMain").get_by_text(re.compile(r"^Head \d\.\d puts .* on the token to be said\.$"))
     focus = int(grid(page).get_attribute("data-focus") or "")
     expect(heading).to_contain_text(f"Head {focus // 4}.{focus % 4} puts")
@@ -122,12 +122,12 @@ def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
 
 
 def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
-    page.goto(address)
-    wait_until_painted(page, plots=3)
-    figure = plot(page, "overview-pattern")
+    page.goto(f"{address}/masks?head=decoder.0.self_attention.2")
+    wait_until_painted(page, plots=7)
+    figure = plot(page, "before-pattern")
     label = figure.locator(".hoverlayer .hovertext")
     point_at_cell(page, figure, row=8, column=7)
-    expect(label).to_have_text(re.compile(r"^output '6' at 9 reads '6' at 8: (1\.00|0\.9\d)$"))
+    expect(label).to_have_text(re.compile(r"^query 'SEP' at 9 reads '6' at 8: (1\.00|0\.9\d)$"))
     point_at_cell(page, figure, row=2, column=5)
     expect(label).to_have_text("query '4' at 3 may not see '9' at 6")
 
@@ -203,7 +203,7 @@ def test_more_sequences_give_narrower_intervals(page: Page, address: str):
 
 def test_a_typed_sequence_is_reversed_and_nonsense_changes_nothing(page: Page, address: str):
     page.goto(address)
-    wait_until_painted(page, plots=3)
+    wait_until_painted(page, plots=2)
     type_into(page, "Input", "9 8 7 6 5 4 3 2")
     expect(out_strip(page)).to_have_attribute("aria-label", says("23456789"))
     expect(page).to_have_url(query(run="reverse", input="9+8+7+6+5+4+3+2"))
@@ -221,7 +221,7 @@ def test_a_typed_sequence_is_reversed_and_nonsense_changes_nothing(page: Page, a
 
 def test_back_and_forward_walk_through_the_views(page: Page, address: str):
     page.goto(address)
-    wait_until_painted(page, plots=3)
+    wait_until_painted(page, plots=2)
     expect(page).to_have_url(query(run="reverse"))
     first = out_strip(page).get_attribute("aria-label") or ""
     field, labels = page.get_by_label("Input", exact=True), [first]
@@ -265,7 +265,7 @@ def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):
     expect(train(page)).to_be_enabled()
     for name in ("Positional encoding", "Overview"):
         page.get_by_role("link", name=name).click()
-        wait_until_painted(page, plots=3)
+        wait_until_painted(page, PAGES[name])
         expect(page.get_by_test_id("stException")).to_have_count(0)
         expect(notices).to_have_count(0)
 
