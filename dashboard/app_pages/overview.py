@@ -59,7 +59,7 @@ with heads_place:
     grid(sample.attentions, head, key="overview-heads", size=92)
 with focus_place:
     st.markdown(f"**{share_sentence(head, survey)}**")
-    explore.glance(model, question, head, key="overview-pattern", height=310)
+    explore.glance(model, question, head, key="overview-pattern", height=272)
     st.caption(orientation())
 with loss_place:
     st.markdown("**How it was learned**")
