@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from transformer.analysis.findings import Attention, Sample
 from transformer.edits import Edit
 from transformer.model import Transformer
 from transformer.observation import Observation, observe
-from transformer.tasks import Question, Task
+from transformer.tasks import Batch, Question, Task
 
 
 def say(model: Transformer, task: Task, question: Question) -> Int[np.ndarray, "length"]:
@@ -44,19 +45,16 @@ def sample(
     With `pad_to` the question is padded as if it shared a batch with a longer one; padding gets no prediction.
     """
     device = next(model.parameters()).device
-    batch = task.encode([question], pad_to)
-    tokens = batch.tokens.copy()
-    if said is not None and len(said) > 1 and not np.array_equal(tokens[0], question):
-        tokens[0, -(len(said) - 1) :] = said[:-1]
+    batch = lay_out(task, question, said=said, pad_to=pad_to)
     source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
-    seen = observe(model, torch.from_numpy(tokens).to(device), edits, source=source)
+    seen = observe(model, torch.from_numpy(batch.tokens).to(device), edits, source=source)
     probabilities = seen.logits[0].softmax(dim=-1).cpu().numpy()
     predicted = probabilities.argmax(axis=-1)
 
     def names(values: Int[np.ndarray, "n"]) -> tuple[str, ...]:
         return tuple(task.vocabulary[value] for value in values)
 
-    read = names(tokens[0])
+    read = names(batch.tokens[0])
     source_names = () if batch.source is None else names(batch.source[0])
     return Sample(
         question=names(question),
@@ -67,6 +65,18 @@ def sample(
         confidence=probabilities.max(axis=-1),
         attentions={site: _attention(seen, site, read, source_names) for site in seen.attentions()},
     )
+
+
+def lay_out(
+    task: Task, question: Question, *, said: Int[np.ndarray, "length"] | None = None, pad_to: int | None = None
+) -> Batch:
+    """One question as the model reads it, with what was `said` in place of the right answer where it reads that."""
+    batch = task.encode([question], pad_to)
+    if said is None or len(said) < 2 or np.array_equal(batch.tokens[0], question):
+        return batch
+    tokens = batch.tokens.copy()
+    tokens[0, -(len(said) - 1) :] = said[:-1]
+    return replace(batch, tokens=tokens)
 
 
 def _attention(seen: Observation, site: str, read: tuple[str, ...], source: tuple[str, ...]) -> Attention:
