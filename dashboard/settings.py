@@ -30,6 +30,7 @@ LIMITS = {
     "batch": (1, 4096),
     "budget": (0.1, 30.0),
     "gain": (0.0, 10.0),
+    "through": (0, 10_000),
 }
 
 
@@ -50,6 +51,12 @@ class Settings:
     """The query that is looked at, its position counted from 1; empty is the page's choice."""
     mean: bool = False
     """The mean over many sequences instead of this one."""
+    stage: str = ""
+    """Which stage of the residual stream is looked at, as "decoder.1.resid_mid"; empty is where the answer settles."""
+    likeliest: bool = False
+    """Colour the stages by the likeliest token's probability instead of the right one's."""
+    through: int | None = None
+    """Through which layer attention is rolled out, from 0; empty is the last."""
     mask: str = ""
     """The mask that is tried, as the library writes it; empty is the page's first suggestion."""
     encoding: str = ""

@@ -7,13 +7,16 @@ is held at what it was in this pass. "Direct": what a part does through later pa
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from transformer.analysis.sample import lay_out, observe_batch
 from transformer.blocks import Block
 from transformer.model import Transformer
 from transformer.observation import Observation
+from transformer.tasks import Question, Task
 
 EMBEDDING, BIASES = "embedding", "biases"
 Parts = dict[str, Float[Tensor, "batch position d_model"]]
@@ -37,6 +40,22 @@ def direct_logits(model: Transformer, seen: Observation) -> dict[str, Float[Tens
     logits = {name: part @ weight.T for name, part in parts.items()}
     logits[BIASES] = logits[BIASES] + bias
     return logits
+
+
+def writes(
+    model: Transformer, task: Task, question: Question, *, said: Question | None = None
+) -> dict[str, Float[np.ndarray, "position"]]:
+    """What each part adds to the logit of the right token, above what it adds to the mean token.
+
+    The softmax does not see what all tokens are given alike, so their mean is taken off. `said` as in `sample`.
+    """
+    batch = lay_out(task, question, said=said)
+    targets = torch.from_numpy(batch.targets[0])[:, None]
+
+    def lead(logits: Float[Tensor, "position d_vocab"]) -> Float[np.ndarray, "position"]:
+        return (logits.gather(-1, targets)[:, 0] - logits.mean(dim=-1)).numpy()
+
+    return {name: lead(part[0].cpu()) for name, part in direct_logits(model, observe_batch(model, batch)).items()}
 
 
 def _through(block: Block, path: str, seen: Observation, parts: Parts, stream: Tensor) -> Tensor:

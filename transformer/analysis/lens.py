@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from transformer.analysis.sample import lay_out
+from transformer.analysis.sample import lay_out, observe_batch
 from transformer.model import Transformer
-from transformer.observation import Observation, observe
+from transformer.observation import Observation
 from transformer.tasks import Question, Task
 
 RESIDUALS = ("resid_mid", "resid_cross", "resid_post")
@@ -87,9 +87,7 @@ def logit_lens(model: Transformer, seen: Observation) -> Float[Tensor, "stage ba
 
 def lens(model: Transformer, task: Task, question: Question, *, said: Question | None = None) -> Lens:
     """Read one question through the lens. `said`, if given, is read in place of the right answer, as in `sample`."""
-    device = next(model.parameters()).device
     batch = lay_out(task, question, said=said)
-    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
-    seen = observe(model, torch.from_numpy(batch.tokens).to(device), source=source)
+    seen = observe_batch(model, batch)
     probabilities = logit_lens(model, seen)[:, 0].softmax(dim=-1).cpu().numpy()
     return Lens(stages(seen), task.vocabulary, batch.tokens[0], batch.targets[0], probabilities)

@@ -44,10 +44,8 @@ def sample(
 
     With `pad_to` the question is padded as if it shared a batch with a longer one; padding gets no prediction.
     """
-    device = next(model.parameters()).device
     batch = lay_out(task, question, said=said, pad_to=pad_to)
-    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
-    seen = observe(model, torch.from_numpy(batch.tokens).to(device), edits, source=source)
+    seen = observe_batch(model, batch, edits)
     probabilities = seen.logits[0].softmax(dim=-1).cpu().numpy()
     predicted = probabilities.argmax(axis=-1)
 
@@ -77,6 +75,13 @@ def lay_out(
     tokens = batch.tokens.copy()
     tokens[0, -(len(said) - 1) :] = said[:-1]
     return replace(batch, tokens=tokens)
+
+
+def observe_batch(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) -> Observation:
+    """Observe what a task has laid out, wherever the model lives."""
+    device = next(model.parameters()).device
+    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
+    return observe(model, torch.from_numpy(batch.tokens).to(device), edits, source=source)
 
 
 def _attention(seen: Observation, site: str, read: tuple[str, ...], source: tuple[str, ...]) -> Attention:
