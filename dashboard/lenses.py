@@ -217,9 +217,7 @@ def _matrix(found: Rolled, values: np.ndarray, mask: np.ndarray, *, key: str) ->
     figure: go.Figure
     if block > 1:
         figure = coarse_heatmap(values, mask, block, link=LINK, palette=palette())
-        note = (
-            f" Each of its cells is the largest of {block} × {block}: {max(values.shape)} tokens, {MOST} cells at most."
-        )
+        note = f" {max(values.shape)} tokens: each cell drawn is the largest of {block} × {block}."
     else:
         figure = pattern_heatmap(values, mask, queries, keys, marks=found.expected, link=LINK, palette=palette())
         note = ""

@@ -14,7 +14,8 @@ st.title(reading.headline(), anchor=False)
 words, toggle = st.columns([2.6, 1.2], vertical_alignment="center")
 words.caption(
     "The logit lens reads the residual stream as if the model stopped there. Read from the bottom, the embedding, to "
-    "the top, the output. Letters: what it would say, ✓ if right. Framed: the answers that can be known."
+    "the top, the output. Letters: what it would say, ✓ if right. Colour: the probability of the "
+    f"{'likeliest' if session.settings().likeliest else 'right'} token. Framed: the answers that can be known."
 )
 with toggle:
     bound(
