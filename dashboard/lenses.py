@@ -1,4 +1,4 @@
-"""What the page "Through the layers" shows: the stages of the stream, one cell of them, rollout, and who wrote it."""
+"""The residual stream on its way, as a page shows it: its stages, one cell of them, and who wrote the answer."""
 
 from __future__ import annotations
 
@@ -10,19 +10,14 @@ import numpy as np
 import streamlit as st
 
 from dashboard import session
-from dashboard.attention import LINK, palette
+from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures import lens as figures
-from dashboard.figures.coarse import block_of, coarse_heatmap
-from dashboard.figures.patterns import pattern_heatmap
+from dashboard.figures.writes import writes_heatmap
 from dashboard.models import Model
 from transformer.analysis import ceilings
-from transformer.analysis.findings import Attention, Head
-from transformer.analysis.rollout import stack_of
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from transformer.analysis.lens import Lens
 
 AFTER = {"resid_mid": "attention", "resid_cross": "cross-attention", "resid_post": "feed-forward"}
@@ -121,8 +116,8 @@ def stages(reading: Reading, *, key: str) -> None:
     )
     counts = ", ".join(f"{count} {after(site)}" for count, site in zip(reading.counts, lens.stages, strict=True))
     alt = f"Logit lens. Of {int(reading.known.sum())} answers that can be known, right are: {counts}."
-    rows = len(lens.stages)
-    plot(figure, key=key, alt=alt, height=min(560, 96 + max(22, min(46, 420 // rows)) * (rows + 1)), on_click=chosen)
+    rows = len(lens.stages) + 1
+    plot(figure, key=key, alt=alt, height=96 + max(18, min(46, 440 // rows)) * rows, on_click=chosen)
 
 
 def cell(model: Model, reading: Reading) -> None:
@@ -157,85 +152,13 @@ def cell(model: Model, reading: Reading) -> None:
         plot(figure, key="lens-way", alt=alt, height=230)
 
 
-# --- rollout
-
-
-@dataclass(frozen=True)
-class Rolled:
-    """Rollout through a layer beside that layer's own attention, both over the keys where the answer stands."""
-
-    attention: Attention
-    """The attention that carries the task: cross-attention where there is a source."""
-    rolled: np.ndarray
-    even: np.ndarray
-    expected: np.ndarray
-    """Where the answer stands, and can arrive: bool [query, key]."""
-
-    @classmethod
-    def of(cls, model: Model, question: np.ndarray, attentions: Mapping[str, Attention], through: int) -> Rolled:
-        kind = "cross_attention" if model.task.has_source else "self_attention"
-        attention = attentions[f"{stack_of(attentions)}.{through}.{kind}"]
-        keys = slice(0, len(attention.keys))  # with a source, its slots come first
-        rolled, even = (slots[:, keys] for slots in model.rollout(question, through))
-        return cls(attention, rolled, even, model.task.expected_keys(question) & (even > 0))
-
-    @property
-    def mean(self) -> np.ndarray:
-        return self.attention.pattern.mean(axis=0)
-
-    def share(self, values: np.ndarray) -> float:
-        """How much of a row lies where its answer stands, over the rows whose answer can arrive; nan without any."""
-        rows = self.expected.any(axis=1)
-        return float((values * self.expected).sum(axis=1)[rows].mean()) if rows.any() else float("nan")
-
-    def sentence(self) -> str:
-        layer = Head(self.attention.site, 0).short.split(".")[0]
-        if not self.expected.any():
-            return f"Through layer {layer} no answer can arrive at where it is to be said."
-        rolled, even, mean = (self.share(values) for values in (self.rolled, self.even, self.mean))
-        return (
-            f"Rolled out through layer {layer}, {rolled:.2f} of an answer comes from the token to be said; looking "
-            f"evenly would give {even:.2f}. Layer {layer} itself puts {mean:.2f} of its attention there, mean of heads."
-        )
-
-
-def rollouts(found: Rolled, source: bool) -> None:
-    """Rollout and the mean of heads, side by side, sharing the hovered cell."""
-    layer = found.attention.site.split(".")[1]
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.markdown(f"**Rollout** through layer {layer}" + (", the source's part" if source else ""))
-        _matrix(found, found.rolled, found.even > 0, key="rollout")
-    with right:
-        st.markdown(f"**Mean of heads** of layer {layer} alone")
-        _matrix(found, found.mean, found.attention.mask, key="rollout-mean")
-
-
-def _matrix(found: Rolled, values: np.ndarray, mask: np.ndarray, *, key: str) -> None:
-    queries, keys = found.attention.queries, found.attention.keys
-    block = block_of(*values.shape)
-    figure: go.Figure
-    if block > 1:
-        figure = coarse_heatmap(values, mask, block, link=LINK, palette=palette())
-        note = f" {max(values.shape)} tokens: each cell drawn is the largest of {block} × {block}."
-    else:
-        figure = pattern_heatmap(values, mask, queries, keys, marks=found.expected, link=LINK, palette=palette())
-        note = ""
-    what = "Attention rollout" if key == "rollout" else "Mean of heads"
-    share = found.share(values)
-    said = "no answer can arrive" if np.isnan(share) else f"{share:.2f} of an answer's row is on the token to be said"
-    plot(figure, key=key, alt=f"{what}: {said}.{note}", height=380)
-    if note:
-        st.caption(note.strip())
-
-
 # --- who wrote it
 
 
 def writers(model: Model, question: np.ndarray, reading: Reading) -> None:
     """What each part adds to the right token's logit at the chosen position."""
     _, place = reading.cell()
-    writes = {name: float(part[place]) for name, part in model.writes(question).items()}
+    writes = {name: float(each[place]) for name, each in model.writes(question).items()}
     layers, parts, table = table_of(writes)
     target = reading.lens.vocabulary[int(reading.lens.targets[place])]
     most = max((name for name in writes if "." in name), key=writes.__getitem__)
@@ -246,7 +169,7 @@ def writers(model: Model, question: np.ndarray, reading: Reading) -> None:
         f"The embedding adds {signed(writes['embedding'])}, biases {signed(writes['biases'])}."
     )
     st.markdown(f"**{sentence}**")
-    figure = figures.writes_heatmap(table, layers, parts, palette=palette())
+    figure = writes_heatmap(table, layers, parts, palette=palette())
     plot(figure, key="writes", alt=sentence, height=min(460, 80 + 46 * len(layers)))
 
 
@@ -271,6 +194,6 @@ def table_of(writes: Mapping[str, float]) -> tuple[list[str], list[str], np.ndar
             _, layer, kind, *head = name.split(".")
             words = {"self_attention": "head", "cross_attention": "cross", "feed_forward": "feed-forward"}[kind]
             rows.setdefault(layer, {})[" ".join([words, *head])] = value
-    parts = list(dict.fromkeys(part for row in rows.values() for part in row))
-    table = np.array([[row.get(part, np.nan) for part in parts] for row in rows.values()])
+    parts = list(dict.fromkeys(name for row in rows.values() for name in row))
+    table = np.array([[row.get(name, np.nan) for name in parts] for row in rows.values()])
     return list(rows), parts, table

@@ -17,7 +17,9 @@ from test_pages import PI, RUNS, SEP, answer, array, figures, laid_out, link, ne
 
 from dashboard import models, theme
 from dashboard.figures.coarse import MOST, block_of, coarse_heatmap
-from dashboard.figures.lens import lens_heatmap, stage_line, tokens_bars, writes_heatmap
+from dashboard.figures.lens import lens_heatmap, stage_line, tokens_bars
+from dashboard.figures.letters import name_axis
+from dashboard.figures.writes import writes_heatmap
 from transformer import checkpoints, observe
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import Transformer, build
@@ -324,6 +326,16 @@ def test_what_is_written_is_centred_on_0_and_a_missing_part_stays_empty(palette:
     assert (cells["zmin"], cells["zmax"]) == (-3, 3)
     np.testing.assert_array_equal(decoded(cells["z"]), [[1, -3], [0.5, np.nan]])
     assert figure.layout.yaxis.ticktext == ("layer 0", "layer 1")
+    assert sent(figure, "numbers")["text"] == ["1.0", "−3.0", "0.5"]
+
+
+@pytest.mark.parametrize("n", [1, 24, 25, 37, 100])
+def test_names_stand_at_their_places_the_last_always_and_never_too_many(n: int) -> None:
+    axis = name_axis([f"stage {i}" for i in range(n)])
+    assert axis["ticktext"] == [f"stage {place}" for place in axis["tickvals"]]
+    assert axis["tickvals"][-1] == n - 1
+    assert min(n, 12) <= len(axis["tickvals"]) <= 24
+    assert len(set(np.diff(axis["tickvals"]))) <= 1
 
 
 @pytest.mark.parametrize("size", [97, 512, 1000])
@@ -340,6 +352,17 @@ def test_a_coarse_pattern_keeps_every_bright_key(size: int) -> None:
     assert len(figure.to_json()) < 400_000
     first = figure.data[0]
     assert (first.x0, first.dx) == ((1 + block) / 2, block)
+
+
+def test_a_deep_model_has_dots_in_place_of_letters() -> None:
+    n = 30
+    right = np.zeros((n, 3), dtype=bool)
+    right[4, 1] = True
+    stages = [f"stage {i}" for i in range(n)]
+    figure = lens_heatmap(np.full((n, 3), 0.5), [["1"] * 3] * n, right, stages, *LABELS[1:], known=KNOWN)
+    dots = sent(figure, "right")
+    assert (decoded(dots["x"]).tolist(), decoded(dots["y"]).tolist()) == ([1], [4])
+    assert "letters" not in {each.name for each in figure.data}
 
 
 def test_short_patterns_are_not_coarse() -> None:

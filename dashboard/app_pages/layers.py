@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import lenses, session
+from dashboard import lenses, rollouts, session
 from dashboard.controls import bound
 from dashboard.prose import orientation, show_code
 from transformer.analysis.rollout import depth
@@ -47,13 +47,14 @@ if layers > 1:
     st.segmented_control(
         "Through layer", list(range(layers)), key="control-through", on_change=written, help="Layers count from 0"
     )
-found = lenses.Rolled.of(model, question, sample.attentions, through)
+found = rollouts.Rolled.of(model, question, sample.attentions, through)
 st.markdown(f"**{found.sentence()}**")
-lenses.rollouts(found, task.has_source)
+rollouts.pictures(found, task.has_source)
+outlined = "" if rollouts.is_long(found) else "Outlined: where the answer stands. "
 st.caption(
-    f"Outlined: where the answer stands. Grey and hatched: no path through the masks. {orientation()} Rollout "
-    "multiplies the layers, each half what was there and half the mean of its heads. It cannot know what the values "
-    "carry nor what the feed-forward layers do, and it counts a head that does nothing as much as the one that works."
+    f"{outlined}Grey and hatched: no path through the masks. {orientation()} Rollout multiplies the layers, each half "
+    "what was there and half the mean of its heads. It cannot know what the values carry nor what the feed-forward "
+    "layers do, and it counts a head that does nothing as much as the one that works."
     + (" The rest of each rollout row lies on the tokens that the decoder has read itself." if task.has_source else "")
 )
 

@@ -1,4 +1,4 @@
-"""The residual stream on its way: what each stage would say, how one token's probability moves, and who wrote it."""
+"""The residual stream on its way: what each stage would say, and how one token's probability moves."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
 from dashboard.figures.token_axis import safe, token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, contrast, pattern_colours, template
+from dashboard.theme import LIGHT, Palette, colour_scale, template
 
 MOST_LETTERED = 24
-"""More positions than this, and letters in the cells would touch."""
+"""More positions or stages than this, and letters in the cells would touch."""
 LETTER_ROOM = 20
 """Pixels that a lettered cell needs."""
-LABEL_ROOM = 150
-"""Pixels that the names of the stages take from the width."""
 MOST_SENTENCES = 6000
 """More cells than this, and a sentence for each would weigh a megabyte."""
 MOST_NAMES = 9
 """More stages than this, and a low figure names only some of them."""
-MOST_LEVEL = 10
-"""More parts than this, and their names stand on end."""
 MOST_MARKED = 128
 """More positions than this, and the dots would touch as well."""
 
@@ -47,7 +44,7 @@ def lens_heatmap(
     the positions whose answer can be known: a frame stands around them. `chosen` is a cell, (stage, position).
     """
     n_stages, n = values.shape
-    few = n <= MOST_LETTERED
+    few = max(n, n_stages) <= MOST_LETTERED
     figure = go.Figure()
     figure.add_heatmap(
         z=values.astype(np.float32),
@@ -56,7 +53,7 @@ def lens_heatmap(
         colorscale=colour_scale(palette.scale),
         colorbar=slim_bar(),
         xgap=2 if few else 0,
-        ygap=2,
+        ygap=2 if few else 0,
         name="values",
         **_hover(values, said, stages, targets),
     )
@@ -70,7 +67,8 @@ def lens_heatmap(
             _frame(figure, (places[0] - 0.5, -0.5, places[-1] + 0.5, n_stages - 0.5), palette.chance, 2.5)
     if chosen is not None:
         stage, place = chosen
-        for inset, colour in ((0.5, palette.text), (0.45, palette.background)):  # one of them is seen on any ground
+        # Where there is room for two frames, one of them is seen on any ground.
+        for inset, colour in ((0.5, palette.text), (0.45, palette.background))[: 2 if few else 1]:
             _frame(figure, (place - inset, stage - inset, place + inset, stage + inset), colour, 3)
     axis = token_axis("position: the token read there", read, upright=False)
     _say_targets(figure, targets, known, n_stages, axis, palette)
@@ -78,9 +76,8 @@ def lens_heatmap(
         template=template(palette),
         xaxis={**axis, "range": [-0.5, n - 0.5]},
         yaxis={
-            **_stage_axis([*stages, "right token"]),
-            "tickfont": {"size": 14 if n_stages <= 14 else 11},
-            "range": [-0.5, n_stages + 0.4],
+            **name_axis([*stages, "right token"]),
+            "range": [-0.5, n_stages + max(0.4, n_stages / 30)],
         },
         showlegend=False,
         margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
@@ -118,7 +115,7 @@ def tokens_bars(
         template=template(palette),
         xaxis={"title": {"text": "probability"}, "range": [0, 1.12], "tickvals": [0, 0.5, 1]},
         yaxis={
-            **_stage_axis([names[token] for token in order]),
+            **name_axis([names[token] for token in order]),
             "tickfont": {"size": 16},
             "range": [len(order) - 0.5, -0.5],
         },
@@ -148,66 +145,19 @@ def stage_line(
         mode="lines+markers",
         line={"color": palette.measured, "width": 2.5},
         marker={
-            "size": [14 if place == chosen else 8 for place in places],
+            "size": [14 if place == chosen else 8 if len(stages) <= MOST_LETTERED else 4 for place in places],
             "line": {"width": [3 if place == chosen else 0 for place in places], "color": palette.text},
         },
         customdata=[safe(stage) for stage in stages],
         hovertemplate="%{customdata}: %{x:.3f}<extra></extra>",
         name="right token",
     )
-    step = -(-len(stages) // MOST_NAMES)
-    axis = _stage_axis(stages)
-    axis["tickvals"], axis["ticktext"] = axis["tickvals"][::step], axis["ticktext"][::step]
     figure.update_layout(
         template=template(palette),
         xaxis={"title": {"text": "probability of the right token"}, "range": [-0.03, 1.05], "tickvals": [0, 0.5, 1]},
-        yaxis={**axis, "range": [-0.5, len(stages) - 0.5]},
+        yaxis={**name_axis(stages, MOST_NAMES), "range": [-0.5, len(stages) - 0.5]},
         showlegend=False,
     )
-    return figure
-
-
-def writes_heatmap(
-    writes: np.ndarray, layers: Sequence[str], parts: Sequence[str], *, palette: Palette = LIGHT
-) -> go.Figure:
-    """What each part adds to a logit, float [layer, part], on the diverging scale; nan where there is no such part.
-
-    The first layer stands below, as the data goes. Letters only where there is room for them.
-    """
-    limit = float(np.nanmax(np.abs(writes), initial=0.0)) or 1.0
-    level = len(parts) <= MOST_LEVEL
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=writes.astype(np.float32),
-        zmin=-limit,
-        zmax=limit,
-        colorscale=colour_scale(palette.signed),
-        colorbar=slim_bar(),
-        hoverongaps=False,
-        xgap=2,
-        ygap=2,
-        texttemplate="%{z:.1f}" if len(parts) <= 14 else None,
-        textfont={"size": 15},
-        customdata=[[f"{safe(part)} of layer {safe(layer)}" for part in parts] for layer in layers],
-        hovertemplate="%{customdata}: %{z:.2f}<extra></extra>",
-        name="writes",
-    )
-    figure.update_layout(
-        template=template(palette),
-        xaxis={
-            "tickmode": "array",
-            "tickvals": list(range(len(parts))),
-            "ticktext": [safe(part).replace("-", "-<br>" if level else "-") for part in parts],
-            "tickangle": 0 if level else -90,
-            "showgrid": False,
-            "ticks": "",
-            "range": [-0.5, len(parts) - 0.5],
-        },
-        yaxis={**_stage_axis([f"layer {layer}" for layer in layers]), "range": [-0.5, len(layers) - 0.5]},
-        showlegend=False,
-        margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
-    )
-    name_ends(figure, -limit, limit, palette)
     return figure
 
 
@@ -220,18 +170,17 @@ def _letter(
     palette: Palette,
 ) -> None:
     """The likeliest token in its cell, in ink that can be read on the cell's colour."""
-    table = pattern_colours(palette.dark)
     cells = list(np.ndindex(*values.shape))
-    inks = []
-    for cell in cells:
-        ground = "#{:02x}{:02x}{:02x}".format(*table[round(255 * float(values[cell]))])
-        inks.append(max((palette.text, palette.background), key=lambda ink: contrast(ink, ground)))
+    single, longer = (15, 13) if values.shape[1] <= 16 else (13, 10)
     figure.add_scatter(
         x=[column for _, column in cells],
         y=[row for row, _ in cells],
         mode="text",
         text=[f"<b>{safe(said[r][c])}✓</b>" if right[r, c] and known[c] else safe(said[r][c]) for r, c in cells],
-        textfont={"size": 15 if values.shape[1] <= 16 else 13, "color": inks},
+        textfont={
+            "size": [single if len(said[r][c]) == 1 else longer for r, c in cells],
+            "color": [ink(float(values[cell]), palette.scale, palette) for cell in cells],
+        },
         hoverinfo="skip",
         meta={"least_width": LABEL_ROOM + LETTER_ROOM * values.shape[1]},
         name="letters",
@@ -273,18 +222,6 @@ def _mark(figure: go.Figure, right: np.ndarray, palette: Palette) -> None:
         hoverinfo="skip",
         name="right",
     )
-
-
-def _stage_axis(names: Sequence[str]) -> dict[str, Any]:
-    """A vertical axis with a name at each place 0, 1, 2 …"""
-    return {
-        "tickmode": "array",
-        "tickvals": list(range(len(names))),
-        "ticktext": [safe(name) for name in names],
-        "showgrid": False,
-        "ticks": "",
-        "ticklabelstandoff": 6,
-    }
 
 
 def _frame(figure: go.Figure, corners: tuple[float, float, float, float], colour: str, width: float) -> None:
