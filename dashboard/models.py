@@ -15,12 +15,14 @@ import streamlit as st
 
 from transformer.analysis.film import Film
 from transformer.analysis.findings import Accuracy, Detail, Example, Sample, Survey
+from transformer.analysis.rollout import evenly, rollout
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import RunConfig
 from transformer.masks import Mask
 from transformer.training.runs import DEFAULT_ROOT, Run, State, list_runs
 
 if TYPE_CHECKING:
+    from transformer.analysis.lens import Lens
     from transformer.edits import Edit
     from transformer.model import Transformer
     from transformer.tasks import Question, Task
@@ -127,6 +129,18 @@ class Model:
     def detail(self, question: Question, site: str) -> Detail:
         """One attention module on one question, cell by cell, reading its own words."""
         return _detail(self, question.tobytes(), site)
+
+    def lens(self, question: Question) -> Lens:
+        """One question through the logit lens, reading its own words."""
+        return _lens(self, question.tobytes())
+
+    def writes(self, question: Question) -> dict[str, np.ndarray]:
+        """What each part of it adds to the right token's logit, above the mean token's: float [position] a part."""
+        return _writes(self, question.tobytes())
+
+    def rollout(self, question: Question, through: int) -> tuple[np.ndarray, np.ndarray]:
+        """Attention rolled out through a layer, and the same if every head looked evenly: float [query, slot]."""
+        return _rollout(self, question.tobytes(), through)
 
     def film(self) -> Film:
         """How its run came to be: the film that the run keeps, or one taken now from its snapshots. Not if compiled."""
@@ -284,6 +298,28 @@ def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, p
         edits=_mask_edits(model, mask, len(symbols), pad),
         pad_to=model.config.task.length if pad else None,
     )
+
+
+@st.cache_resource(max_entries=64, show_spinner="Looking into the model …")
+def _lens(model: Model, question: bytes) -> Lens:
+    from transformer.analysis.lens import lens
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    return lens(model.network(), model.task, symbols, said=model.said(symbols))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _writes(model: Model, question: bytes) -> dict[str, np.ndarray]:
+    from transformer.analysis.attribution import writes
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    return writes(model.network(), model.task, symbols, said=model.said(symbols))
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _rollout(model: Model, question: bytes, through: int) -> tuple[np.ndarray, np.ndarray]:
+    attentions = model.sample(np.frombuffer(question, dtype=np.int64)).attentions
+    return rollout(attentions, through), rollout(evenly(attentions), through)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

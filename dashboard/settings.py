@@ -30,6 +30,7 @@ LIMITS = {
     "batch": (1, 4096),
     "budget": (0.1, 30.0),
     "gain": (0.0, 10.0),
+    "through": (0, 10_000),
 }
 
 
@@ -56,6 +57,12 @@ class Settings:
     """What the head in focus is compared with: "head:decoder.0.self_attention.1", "step:40", "run:…", "input:3 1 4"."""
     window: str = ""
     """Where in a long input the window is centred, "query,key" from 1; empty is the page's choice."""
+    stage: str = ""
+    """Which stage of the residual stream is looked at, as "decoder.1.resid_mid"; empty is where the answer settles."""
+    likeliest: bool = False
+    """Colour the stages by the likeliest token's probability instead of the right one's."""
+    through: int | None = None
+    """Through which layer attention is rolled out, from 0; empty is the last."""
     mask: str = ""
     """The mask that is tried, as the library writes it; empty is the page's first suggestion."""
     encoding: str = ""

@@ -27,7 +27,7 @@ from transformer.training.recording import record
 from transformer.training.runs import Run
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("overview", "heads", "film", "masks", "positions", "accuracy", "runs")
+PAGES = ("overview", "heads", "layers", "film", "masks", "positions", "accuracy", "runs")
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
 RUNS = (*SHIPPED, "compiled")
 SEP = 10
@@ -272,6 +272,8 @@ def test_the_loss_is_the_run_s_own() -> None:
     [
         ("overview", {"run": "reverse-translate", "step": "0"}, {"run": "reverse-translate", "step": 0}),
         ("heads", {"run": "reverse", "head": "decoder.1.self_attention.2", "mean": "1"}, {"mean": True}),
+        ("layers", {"run": "reverse", "likeliest": "1", "through": "0"}, {"likeliest": True, "through": 0}),
+        ("layers", {"run": "reverse", "query": "12", "stage": "decoder.1.resid_mid"}, {"likeliest": False}),
         ("overview", {"run": "compiled", "input": "1 2 3"}, {"run": "compiled", "input": "1 2 3"}),
         ("masks", {"run": "reverse", "mask": "prefix:3"}, {"mask": "prefix", "mask-number": 3}),
         ("masks", {"run": "reverse", "mask": "sliding-window:999"}, {"mask-number": 999}),
@@ -356,6 +358,9 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
     ("page", "query"),
     [
         ("heads", {"head": "bar"}),
+        ("layers", {"stage": "bar"}),
+        ("layers", {"query": "17"}),
+        ("layers", {"through": "2"}),
         ("masks", {"head": "bar"}),
         ("masks", {"mask": "bar"}),
         ("masks", {"mask": "prefix:5:4"}),

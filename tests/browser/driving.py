@@ -30,6 +30,7 @@ ARGUMENTS = [
 PAGES = {
     "Overview": 2,
     "Attention heads": 0,
+    "Through the layers": 6,
     "Training film": 2,
     "Mask effects": 7,
     "Positional encoding": 3,

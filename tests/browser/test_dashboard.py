@@ -144,6 +144,24 @@ def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
 # Pages
 
 
+def test_a_click_looks_into_a_stage(page: Page, address: str):
+    page.goto(f"{address}/layers")
+    wait_until_painted(page, plots=PAGES["Through the layers"])
+    expect(title(page)).to_have_text(
+        re.compile(r"^The answer appears in layer \d: after its .*, 8 of 8 are right; before")
+    )
+    point_at_cell(page, plot(page, "lens"), row=3, column=11)
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(query(run="reverse", query="12", stage="decoder.1.resid_mid"))
+    expect(page.get_by_text(re.compile(r"^Position 12, after the attention of layer 1"))).to_be_visible()
+    page.get_by_role("radio", name="0", exact=True).click()
+    expect(page).to_have_url(query(query="12", through="0"))
+    expect(page.get_by_text(re.compile(r"^Rolled out through layer 0, "))).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text(re.compile(r"^Rolled out through layer 1, "))).to_be_visible()
+
+
 def test_another_mask_changes_what_is_said(page: Page, address: str):
     page.goto(f"{address}/masks")
     wait_until_painted(page, plots=7)

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int
 
 from transformer.analysis.findings import Detail
-from transformer.analysis.sample import labels, observe_question
+from transformer.analysis.sample import labels, lay_out, observe_batch
 from transformer.attention import MultiHeadAttention
 from transformer.edits import Edit
 from transformer.model import Transformer
@@ -32,13 +32,14 @@ def detail(
     Raises KeyError when the model has no attention at `site`.
     """
     wanted = only(f"{site}.pattern", f"{site}.mask", f"{site}.value")
-    seen, batch = observe_question(model, task, question, said=said, edits=edits, remember=wanted)
+    batch = lay_out(task, question, said=said)
+    seen = observe_batch(model, batch, edits, wanted)
     pattern = seen[f"{site}.pattern"][0]
     mask = seen[f"{site}.mask"][0, 0].expand(pattern.shape[1:])
     attention = model.get_submodule(site)
     assert isinstance(attention, MultiHeadAttention)
     written = attention.contributions(seen[f"{site}.value"])[0]
     source = () if batch.source is None else batch.source[0]
-    read, read_by_encoder = (tuple(task.vocabulary[int(token)] for token in row) for row in (seen.tokens[0], source))
+    read, read_by_encoder = (tuple(task.vocabulary[int(token)] for token in row) for row in (batch.tokens[0], source))
     queries, keys = labels(site, read, read_by_encoder)
     return Detail(pattern.cpu().numpy(), mask.cpu().numpy(), written.norm(dim=-1).cpu().numpy(), queries, keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -59,14 +60,15 @@ def sample(
         factors[module] = factor = -(-max(value.shape[-2:]) // WHOLE)
         return value if factor == 1 else strongest(value, factor)
 
-    seen, batch = observe_question(model, task, question, said=said, edits=edits, pad_to=pad_to, remember=downsample)
+    batch = lay_out(task, question, said=said, pad_to=pad_to)
+    seen = observe_batch(model, batch, edits, downsample)
     probabilities = seen.logits[0].softmax(dim=-1).cpu().numpy()
     predicted = probabilities.argmax(axis=-1)
 
     def names(values: Int[np.ndarray, "n"]) -> tuple[str, ...]:
         return tuple(task.vocabulary[value] for value in values)
 
-    read = names(seen.tokens[0].cpu().numpy())
+    read = names(batch.tokens[0])
     source_names = () if batch.source is None else names(batch.source[0])
     return Sample(
         question=names(question),
@@ -81,25 +83,25 @@ def sample(
     )
 
 
-def observe_question(
-    model: Transformer,
-    task: Task,
-    question: Question,
-    *,
-    said: Int[np.ndarray, "length"] | None = None,
-    edits: Sequence[Edit] = (),
-    pad_to: int | None = None,
-    remember: Remember | None = None,
-) -> tuple[Observation, Batch]:
-    """What `sample` looks at: the pass over one question, and the question as a batch of one."""
-    device = next(model.parameters()).device
+def lay_out(
+    task: Task, question: Question, *, said: Int[np.ndarray, "length"] | None = None, pad_to: int | None = None
+) -> Batch:
+    """One question as the model reads it, with what was `said` in place of the right answer where it reads that."""
     batch = task.encode([question], pad_to)
+    if said is None or len(said) < 2 or np.array_equal(batch.tokens[0], question):
+        return batch
     tokens = batch.tokens.copy()
-    if said is not None and len(said) > 1 and not np.array_equal(tokens[0], question):
-        tokens[0, -(len(said) - 1) :] = said[:-1]
+    tokens[0, -(len(said) - 1) :] = said[:-1]
+    return replace(batch, tokens=tokens)
+
+
+def observe_batch(
+    model: Transformer, batch: Batch, edits: Sequence[Edit] = (), remember: Remember | None = None
+) -> Observation:
+    """Observe what a task has laid out, wherever the model lives."""
+    device = next(model.parameters()).device
     source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
-    tokens_there = torch.from_numpy(tokens).to(device)
-    return observe(model, tokens_there, edits, source=source, remember=remember), batch
+    return observe(model, torch.from_numpy(batch.tokens).to(device), edits, source=source, remember=remember)
 
 
 def labels(site: str, read: tuple[str, ...], source: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:

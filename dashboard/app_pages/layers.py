@@ -1,0 +1,73 @@
+"""Through the layers: the residual stream as it becomes the answer, and attention rolled out through all of them."""
+
+import streamlit as st
+
+from dashboard import lenses, rollouts, session
+from dashboard.controls import bound
+from dashboard.prose import orientation, show_code
+from transformer.analysis.rollout import depth
+
+model = session.chosen()
+task, question = model.task, session.question(model)
+reading = lenses.Reading.of(model, question)
+st.title(reading.headline(), anchor=False)
+words, toggle = st.columns([2.6, 1.2], vertical_alignment="center")
+words.caption(
+    "The logit lens reads the residual stream as if the model stopped there. Read from the bottom, the embedding, to "
+    "the top, the output. Letters: what it would say, ✓ if right. Colour: the probability of the "
+    f"{'likeliest' if session.settings().likeliest else 'right'} token. Framed: the answers that can be known."
+)
+with toggle:
+    bound(
+        st.toggle,
+        "Colour by likeliest token",
+        "likeliest",
+        help="Colour is the probability of the right token; or of the likeliest, which is how sure the stage is",
+    )
+lenses.stages(reading, key="lens")
+lenses.cell(model, reading)
+st.caption("Click a cell to look into it. Dashed: chance. The last stage is exactly what the model says.")
+
+st.header("Where it comes from", anchor=False)
+sample = model.sample(question)
+layers = depth(sample.attentions)
+through = session.settings().through
+if through is not None and through >= layers:
+    session.notice(f"There is no layer {through} here; attention is rolled out through all {layers}.")
+    session.update(through=None)
+    through = None
+through = layers - 1 if through is None else through
+if layers > 1:
+    st.session_state["control-through"] = through
+
+    def written() -> None:
+        picked = st.session_state["control-through"]
+        session.update(through=None if picked in (None, layers - 1) else picked)
+
+    st.segmented_control(
+        "Through layer", list(range(layers)), key="control-through", on_change=written, help="Layers count from 0"
+    )
+found = rollouts.Rolled.of(model, question, sample.attentions, through)
+st.markdown(f"**{found.sentence()}**")
+rollouts.pictures(found, task.has_source)
+outlined = "" if rollouts.is_long(found) else "Outlined: where the answer stands. "
+st.caption(
+    f"{outlined}Grey and hatched: no path through the masks. {orientation()} Rollout multiplies the layers, each half "
+    "what was there and half the mean of its heads. It cannot know what the values carry nor what the feed-forward "
+    "layers do, and it counts a head that does nothing as much as the one that works."
+    + (" The rest of each rollout row lies on the tokens that the decoder has read itself." if task.has_source else "")
+)
+
+st.header("Who wrote the answer", anchor=False)
+lenses.writers(model, question, reading)
+st.caption(
+    "What each head and each feed-forward layer adds to the right token's logit, the mean token's taken off, with the "
+    "scale of the last norm held as it was. All parts, the embedding and the biases together are the logit itself. "
+    "What a part does by way of later parts is counted as theirs."
+)
+show_code(
+    "transformer.analysis.lens.logit_lens",
+    "transformer.analysis.rollout.mix",
+    "transformer.analysis.rollout.rollout",
+    "transformer.analysis.attribution.direct_logits",
+)

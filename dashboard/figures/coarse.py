@@ -1,0 +1,85 @@
+"""A pattern too long for its cells to be seen: square blocks in their place, each with its largest cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.theme import LIGHT, Palette, colour_scale, template
+
+MOST = 96
+"""Cells on a side that are drawn at most."""
+
+
+def block_of(queries: int, keys: int) -> int:
+    """How many cells a block needs on a side so that no more than MOST blocks stand side by side."""
+    return -(-max(queries, keys) // MOST)
+
+
+def coarse_heatmap(
+    pattern: np.ndarray,
+    mask: np.ndarray,
+    block: int,
+    *,
+    link: str | None = None,
+    palette: Palette = LIGHT,
+) -> go.Figure:
+    """Float [query, key] from 0 to 1, drawn as the largest cell of each block; grey where a whole block is forbidden.
+
+    Positions count from 1. A largest cell, not a mean: a single bright key stays to be seen.
+    """
+    values, seen = _largest(np.where(mask, pattern, 0.0), block), _largest(mask, block)
+    queries, keys = pattern.shape
+    places = {"x0": (1 + block) / 2, "dx": block, "y0": (1 + block) / 2, "dy": block}
+    figure = go.Figure()
+    figure.add_heatmap(
+        z=np.where(seen, values, np.nan).astype(np.float32),
+        **places,
+        zmin=0.0,
+        zmax=1.0,
+        colorscale=colour_scale(palette.scale),
+        colorbar=slim_bar(),
+        hoverongaps=False,
+        hovertemplate="queries around %{y}, keys around %{x}: at most %{z:.2f}<extra></extra>",
+        name="values",
+    )
+    if not seen.all():
+        figure.add_heatmap(
+            z=np.where(seen, np.nan, 0).astype(np.float32),
+            **places,
+            colorscale=[[0, palette.forbidden], [1, palette.forbidden]],
+            showscale=False,
+            hoverongaps=False,
+            hovertemplate="queries around %{y} may not see keys around %{x}<extra></extra>",
+            name="forbidden",
+        )
+    figure.update_layout(
+        template=template(palette),
+        xaxis={
+            "title": {"text": "key: looked at"},
+            "range": [0.5, keys + 0.5],
+            "constrain": "domain",
+            "showgrid": False,
+        },
+        yaxis={
+            "title": {"text": "query: who looks"},
+            "range": [queries + 0.5, 0.5],
+            "scaleanchor": "x",
+            "constrain": "domain",
+            "constraintoward": "top",
+            "showgrid": False,
+        },
+        showlegend=False,
+        margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
+        meta={"link": link} if link else None,
+    )
+    name_ends(figure, 0.0, 1.0, palette)
+    return figure
+
+
+def _largest(cells: np.ndarray, block: int) -> np.ndarray:
+    """The largest of each square block; the last ones may be smaller."""
+    rows, columns = cells.shape
+    padded = np.pad(cells, ((0, -rows % block), (0, -columns % block)))
+    return padded.reshape(len(padded) // block, block, -1, block).max(axis=(1, 3))
