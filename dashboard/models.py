@@ -15,6 +15,7 @@ import streamlit as st
 
 from transformer.analysis.film import Film
 from transformer.analysis.findings import Accuracy, Example, Sample, Survey
+from transformer.analysis.metrics import Estimate, HeadMetrics
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import RunConfig
 from transformer.masks import Mask
@@ -105,6 +106,19 @@ class Model:
         """Every head, averaged over many sequences."""
         kept = _example(self)
         return _survey(self) if kept is None else kept.survey
+
+    def head_metrics(self) -> HeadMetrics:
+        """What every head is like over many sequences, without removing any."""
+        return _head_metrics(self)
+
+    def removal(self) -> Estimate:
+        """What removing each head costs."""
+        return _removal(self)
+
+    def removal_takes_long(self) -> bool:
+        from transformer.analysis.measuring import removal_takes_long
+
+        return removal_takes_long(self.network(), self.task)
 
     def said(self, question: Question) -> np.ndarray:
         """Its own answer, nobody helping."""
@@ -228,6 +242,20 @@ def _survey(model: Model) -> Survey:
     from transformer.analysis.heads import survey
 
     return survey(model.network(), model.task)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Measuring every head over many sequences …")
+def _head_metrics(model: Model) -> HeadMetrics:
+    from transformer.analysis.measuring import measure_heads
+
+    return measure_heads(model.network(), model.task)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Removing each head in turn …")
+def _removal(model: Model) -> Estimate:
+    from transformer.analysis.measuring import measure_removal
+
+    return measure_removal(model.network(), model.task)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)

@@ -50,6 +50,12 @@ class Settings:
     """The query that is looked at, its position counted from 1; empty is the page's choice."""
     mean: bool = False
     """The mean over many sequences instead of this one."""
+    across: str = ""
+    """The metric of heads that is drawn from left to right; empty is the page's choice."""
+    up: str = ""
+    """The one that is drawn upwards."""
+    removal: bool = False
+    """Remove each head in turn, even where that takes long."""
     mask: str = ""
     """The mask that is tried, as the library writes it; empty is the page's first suggestion."""
     encoding: str = ""

@@ -44,13 +44,14 @@ def observe(
     edits: Sequence[Edit] = (),
     *,
     source: Int[Tensor, "batch source"] | None = None,
+    keep: Sequence[str] = ("*",),
 ) -> Observation:
-    """Run the model once and return its logits and every named site.
+    """Run the model once and return its logits and every named site, or those that `keep` names ("*.pattern").
 
     The model is run in evaluation mode and left in the mode it was in. Without edits the logits are, bit for bit,
     those of a plain call. Raises EditError when an edit met no site: an edit is never silently without effect.
     """
-    recorder = Recorder(edits)
+    recorder = Recorder(edits, keep)
     training = model.training
     if training:
         model.eval()

@@ -10,6 +10,7 @@ A site is a path: `decoder.0.self_attention.pattern`. Parents pass `trace.within
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -33,10 +34,13 @@ UNTRACED = Trace()
 
 
 class Recorder(Trace):
-    """Applies edits and records every named site of one forward pass. It belongs to one call and is not shared."""
+    """Applies edits and records the named sites of one forward pass. It belongs to one call and is not shared.
 
-    def __init__(self, edits: Sequence[Edit] = ()) -> None:
-        self.edits = tuple(edits)
+    `keep` says which sites are recorded (shell-style: "*.pattern"); edits apply at every site.
+    """
+
+    def __init__(self, edits: Sequence[Edit] = (), keep: Sequence[str] = ("*",)) -> None:
+        self.edits, self.keep = tuple(edits), tuple(keep)
         self.sites: dict[str, Tensor] = {}
         self.met: set[int] = set()
         self.path = ""
@@ -47,11 +51,12 @@ class Recorder(Trace):
             if edit.meets(site):
                 value = edit.apply(value)
                 self.met.add(index)
-        self.sites[site] = value
+        if any(fnmatchcase(site, wanted) for wanted in self.keep):
+            self.sites[site] = value
         return value
 
     def within(self, scope: str | int) -> Recorder:
         inner = Recorder.__new__(Recorder)
-        inner.edits, inner.sites, inner.met = self.edits, self.sites, self.met
+        inner.edits, inner.keep, inner.sites, inner.met = self.edits, self.keep, self.sites, self.met
         inner.path = f"{self.path}{scope}."
         return inner

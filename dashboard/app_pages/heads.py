@@ -5,6 +5,7 @@ import streamlit as st
 from dashboard import session, views
 from dashboard.attention import focused, grid, heads_of, share_sentence
 from dashboard.controls import bound
+from dashboard.headtable import find_the_one
 from dashboard.prose import orientation, show_code
 
 model = session.chosen()
@@ -48,4 +49,5 @@ with right:
         f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. "
         f"Outlined: where the answer stands. Grey and hatched: forbidden by the mask. {orientation()}"
     )
+find_the_one(model, head)
 show_code("transformer.attention.scaled_dot_product_attention", "transformer.attention.masked_softmax")
