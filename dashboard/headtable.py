@@ -14,7 +14,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dashboard import session, theme
-from dashboard.attention import is_dark, palette
+from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import bound, bound_choice
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
@@ -27,7 +27,7 @@ DOES: Mapping[str, tuple[str, str]] = {
     "previous": ("looks at the token before", "look at the token before"),
     "self": ("looks at itself", "look at themselves"),
     "first": ("looks at the first key", "look at the first key"),
-    "uniform": ("looks at all alike", "look at all alike"),
+    "uniform": ("looks evenly at all", "look evenly at all"),
     MIXED: ("is mixed", "are mixed"),
 }
 """What a name means, of one head and of several."""
@@ -116,10 +116,7 @@ def _table(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], fo
 
     shown = [name for name in METRICS if name in metrics.estimates]
     columns = {
-        METRICS[name].title: st.column_config.NumberColumn(
-            f"{METRICS[name].title}, {METRICS[name].unit}" if METRICS[name].unit != "share" else METRICS[name].title,
-            help=f"{METRICS[name].meaning}.",
-        )
+        METRICS[name].title: st.column_config.NumberColumn(help=f"{METRICS[name].meaning}. In {METRICS[name].unit}.")
         for name in shown
     }
     st.dataframe(
@@ -155,7 +152,6 @@ def frame_of(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str]) 
 
 def styled(frame: pd.DataFrame, metrics: HeadMetrics) -> Styler:
     """The frame with its intervals written out, and shares on the colours of patterns; it sorts by the means."""
-    ramp = theme.pattern_colours(is_dark())
     colours = palette()
     css = pd.DataFrame("", index=frame.index, columns=frame.columns)
     texts: list[dict[str, str]] = [{} for _ in frame.index]
@@ -164,10 +160,8 @@ def styled(frame: pd.DataFrame, metrics: HeadMetrics) -> Styler:
         for row, (mean, half) in enumerate(zip(estimate.mean, estimate.half, strict=True)):
             texts[row][title] = interval(mean, half)
             if METRICS[name].unit == "share" and not math.isnan(mean):
-                r, g, b = (int(value) for value in ramp[round(255 * float(mean))])
-                ground = f"#{r:02x}{g:02x}{b:02x}"
-                ink = max((colours.text, colours.background), key=lambda ink: theme.contrast(ink, ground))
-                css.loc[row, title] = f"background-color: {ground}; color: {ink}"
+                ground, letters = theme.share_colours(float(mean), colours)
+                css.loc[row, title] = f"background-color: {ground}; color: {letters}"
     styler = frame.style.apply(lambda _: css, axis=None)
     for row, written in enumerate(texts):
         says = {title: (lambda _, text=text: text) for title, text in written.items()}
@@ -194,7 +188,7 @@ def _even_note(metrics: HeadMetrics, focus: Head) -> str:
         for name in NAMES
         if name != "uniform" and not math.isnan(metrics.even[name][index])
     ]
-    return f"Looking at all alike would give head {focus.short}: {', '.join(even)}." if even else ""
+    return f"Looking evenly would give head {focus.short}: {', '.join(even)}." if even else ""
 
 
 # --- the scatter
@@ -277,13 +271,24 @@ def _amount(metrics: HeadMetrics, name: str, head: int) -> str:
 def _likeness(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> None:
     st.markdown("**Which heads are alike?**")
     said = likeness_sentence(metrics, labels)
+    if metrics.most_alike() is None:
+        st.caption(said)
+        return
     key = "find-alike"
+    kinds = list(dict.fromkeys(head.kind for head in metrics.heads))
+    order = sorted(range(len(metrics.heads)), key=lambda i: kinds.index(metrics.heads[i].kind))
+    heads = [metrics.heads[i] for i in order]
 
     def clicked() -> None:
         click = st.session_state[key]["click"] or {}
-        _choose(metrics.heads, click.get("row"))
+        _choose(heads, click.get("row"))
 
-    figure = likeness_heatmap(metrics.alike, labels, focus=metrics.heads.index(focus), palette=palette())
+    figure = likeness_heatmap(
+        metrics.alike[np.ix_(order, order)],
+        [labels[i] for i in order],
+        focus=heads.index(focus),
+        palette=palette(),
+    )
     plot(figure, key=key, alt=said, height=HEIGHT - 20, on_click=clicked)
     grey = " Grey: of two kinds, so that their rows speak of different tokens." if np.isnan(metrics.alike).any() else ""
     st.caption(

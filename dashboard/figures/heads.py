@@ -10,15 +10,28 @@ import plotly.graph_objects as go
 
 from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
 from dashboard.figures.token_axis import safe, token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, colour_scale, share_colours, template
 
 MOST_LABELS = 24
 """More heads than this, and only the one in focus has its name beside it."""
 MOST_NUMBERS = 8
 """More heads than this, and the map of likeness has no room for numbers."""
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "circle-open")
-AROUND = ("top center", "bottom center", "middle right", "middle left", "top right", "bottom left")
-"""Where labels stand, in turn, so that those of neighbours keep out of each other's way."""
+SIDES = {
+    "top right": (20, 14),
+    "top left": (-20, 14),
+    "bottom right": (20, -14),
+    "bottom left": (-20, -14),
+    "middle right": (24, 0),
+    "middle left": (-24, 0),
+    "top center": (0, 17),
+    "bottom center": (0, -17),
+}
+"""Where a label may stand, and about how many pixels its middle is then from its point."""
+LETTER, LINE = 8, 16
+"""Pixels of a label's letter and line; a point takes a line's square."""
+PLOT = (520, 270)
+"""About how many pixels the axes span: labels that keep apart there do so on a larger screen."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +45,16 @@ class Axis:
     low: np.ndarray
     high: np.ndarray
     even: float | None = None
-    """What a head would get that looks at all it may see alike."""
+    """What a head would get that looks evenly at all it may see."""
 
     @property
     def range(self) -> tuple[float, float]:
         """A share has all of 0 to 1, anything else what it needs, and 0 is always there."""
         if self.unit == "share":
             return -0.04, 1.04
-        low, high = (float(np.nan_to_num(bound).min(initial=0.0)) for bound in (self.low, -self.high))
-        pad = 0.06 * max(0.1, -high - low)
-        return low - pad, max(0.1, -high) + pad
+        seen = [*self.low[np.isfinite(self.low)], *self.high[np.isfinite(self.high)], self.even or 0.0, 0.0, 0.1]
+        low, high = float(min(seen)), float(max(seen))
+        return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
 
 def metrics_scatter(
@@ -56,11 +69,12 @@ def metrics_scatter(
 ) -> go.Figure:
     """Each head as a point with the 95 % intervals of two metrics; `names` decide colour and mark, as in `order`.
 
-    The last of `order` is the quiet one. Dotted lines: what a head would get that looks at all it may see alike. A
+    The last of `order` is the quiet one. Dotted: what a head would get that looks evenly at all it may see. A
     point's customdata is the head's place in `labels`.
     """
     figure = go.Figure()
     known = np.isfinite(x.mean) & np.isfinite(y.mean)
+    sides = label_sides(x, y, [label if known[i] else "" for i, label in enumerate(labels)], focus)
     _reference(figure, x, y, palette)
     for place, name in enumerate(order):
         chosen = [i for i in range(len(labels)) if known[i] and names[i] == name]
@@ -74,10 +88,16 @@ def metrics_scatter(
             error_x=_bars(x, chosen, colour),
             error_y=_bars(y, chosen, colour),
             mode="markers+text",
-            text=[safe(labels[i]) if len(labels) <= MOST_LABELS or i == focus else "" for i in chosen],
-            textposition=[AROUND[i % len(AROUND)] for i in chosen],
+            text=[safe(labels[i]) if sides[i] else "" for i in chosen],
+            textposition=[sides[i] or "top center" for i in chosen],
             textfont={"size": 14, "color": palette.text},
-            marker={"size": 11, "symbol": SYMBOLS[place % len(SYMBOLS)], "color": colour, "line": {"width": 2}},
+            marker={
+                "size": 11,
+                "symbol": SYMBOLS[place % len(SYMBOLS)],
+                "color": colour,
+                "line": {"color": colour, "width": 2},
+            },
+            cliponaxis=False,
             name=safe(name),
             customdata=chosen,  # a list: of a numpy array the browser makes a dictionary
             hovertext=[f"head {labels[i]}, {name}<br>{_said(x, i)}<br>{_said(y, i)}" for i in chosen],
@@ -88,7 +108,7 @@ def metrics_scatter(
             x=[float(x.mean[focus])],
             y=[float(y.mean[focus])],
             mode="markers",
-            marker={"size": 22, "symbol": "circle-open", "color": palette.accent, "line": {"width": 2.5}},
+            marker={"size": 20, "symbol": "circle-open", "color": palette.accent, "line": {"width": 2.5}},
             name="focus",
             showlegend=False,
             hoverinfo="skip",
@@ -127,7 +147,6 @@ def likeness_heatmap(
             [f"head {one} and head {other}: {alike[i, j]:.2f}" for j, other in enumerate(names)]
             for i, one in enumerate(names)
         ],
-        texttemplate="%{z:.2f}" if n <= MOST_NUMBERS else "",
         hovertemplate="%{text}<extra></extra>",
         name="alike",
     )
@@ -140,6 +159,18 @@ def likeness_heatmap(
             hovertemplate="not of one kind: their rows speak of different tokens<extra></extra>",
             name="incomparable",
         )
+    if n <= MOST_NUMBERS:
+        cells = [(int(i), int(j)) for i, j in np.argwhere(known)]
+        figure.add_scatter(
+            x=[j for _, j in cells],
+            y=[i for i, _ in cells],
+            mode="text",
+            text=[f"{alike[cell]:.2f}" for cell in cells],
+            textfont={"size": 14, "color": [share_colours(float(alike[cell]), palette)[1] for cell in cells]},
+            hoverinfo="skip",
+            showlegend=False,
+            name="numbers",
+        )
     if focus is not None:
         figure.add_shape(
             type="rect",
@@ -151,9 +182,15 @@ def likeness_heatmap(
         )
     figure.update_layout(
         template=template(palette),
-        xaxis={**token_axis("head", labels, upright=False), "range": [-0.5, n - 0.5], "constrain": "domain"},
+        xaxis={
+            **token_axis("head", labels, upright=False),
+            **({"tickangle": 0} if n <= MOST_NUMBERS and max(map(len, labels)) <= 4 else {}),
+            "range": [-0.5, n - 0.5],
+            "constrain": "domain",
+        },
         yaxis={
             **token_axis("head", labels),
+            "ticklabelstandoff": 4,
             "range": [n - 0.5, -0.5],
             "scaleanchor": "x",
             "constrain": "domain",
@@ -165,26 +202,52 @@ def likeness_heatmap(
     return figure
 
 
+def label_sides(x: Axis, y: Axis, labels: Sequence[str], focus: int | None) -> list[str]:
+    """On which side of its point each label stands, so that none covers a point or another; "" where there is no room.
+
+    The head in focus chooses first. An empty label, and any but the focus's among more than `MOST_LABELS`, has no side.
+    """
+    (left, right), (low, high) = x.range, y.range
+    across, up = (x.mean - left) / (right - left) * PLOT[0], (y.mean - low) / (high - low) * PLOT[1]
+    order = sorted(range(len(labels)), key=lambda i: (i != focus, i))
+    boxes = [(float(across[i]), float(up[i]), LINE, LINE) for i in order if labels[i]]
+    sides = [""] * len(labels)
+    for i in order:
+        if not labels[i] or (len(labels) > MOST_LABELS and i != focus):
+            continue
+        wide = LETTER * len(labels[i])
+        for side, (right_by, up_by) in SIDES.items():
+            shift = right_by and np.sign(right_by) * (abs(right_by) - 1.5 * LETTER + wide / 2)
+            box = (float(across[i] + shift), float(up[i] + up_by), wide, LINE)
+            inside = wide / 2 <= box[0] <= PLOT[0] - wide / 2 and LINE / 2 <= box[1] <= PLOT[1] - LINE / 2
+            own = (float(across[i]), float(up[i]), LINE, LINE)
+            if inside and not any(_overlap(box, other) for other in boxes if other != own):
+                sides[i] = side
+                boxes.append(box)
+                break
+    return sides
+
+
+def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    """Whether two boxes, given by middle, width and height, have a point in common."""
+    return abs(one[0] - other[0]) < (one[2] + other[2]) / 2 and abs(one[1] - other[1]) < (one[3] + other[3]) / 2
+
+
 def _reference(figure: go.Figure, x: Axis, y: Axis, palette: Palette) -> None:
     """Dotted lines at what looking evenly would give."""
-    line = {"width": 1.5, "dash": "dot", "color": palette.chance}
-    if x.even is not None:
-        figure.add_vline(x=x.even, line=line, layer="below")
-    if y.even is not None:
-        figure.add_hline(y=y.even, line=line, layer="below")
-    if x.even is None and y.even is None:
-        return
-    figure.add_annotation(
-        text="dotted: looking at all alike",
-        x=1,
-        y=1,
-        xref="paper",
-        yref="paper",
-        xanchor="right",
-        yanchor="top",
-        showarrow=False,
-        font={"size": 13, "color": palette.chance},
-    )
+    ends = [([x.even, x.even], y.range) if x.even is not None else None, (x.range, [y.even, y.even])]
+    for line in (ends[0], ends[1] if y.even is not None else None):
+        if line is not None:
+            figure.add_scatter(
+                x=list(line[0]),
+                y=list(line[1]),
+                mode="lines",
+                line={"width": 1.5, "dash": "dot", "color": palette.chance},
+                name="looking evenly",
+                legendgroup="even",
+                showlegend=not any(trace.name == "looking evenly" for trace in figure.data),
+                hoverinfo="skip",
+            )
 
 
 def _bars(axis: Axis, chosen: Sequence[int], colour: str) -> dict[str, object]:

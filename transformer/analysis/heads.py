@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from transformer.model import Transformer
 from transformer.observation import Observation, observe
 from transformer.tasks import Batch, Task
 
+Found = TypeVar("Found")
 SURVEY_STREAM = 2
 """Sequences for surveys come from another stream of the seed than those of training (0) and measuring (1)."""
 HELD = 128 * 2**20
@@ -33,7 +35,8 @@ def survey(model: Transformer, task: Task, *, sequences: int = 256, length: int 
     batch, expected_keys = questions(task, sequences, length or task.length, seed)
     sums: dict[str, Tensor] = {}
     shares: dict[str, list[Tensor]] = {}
-    for part, seen in observed(model, batch, keep=("*.pattern", "*.mask")):
+
+    def look(part: slice, seen: Observation) -> None:
         expected = torch.from_numpy(expected_keys[part]).to(seen.logits.device)
         for site in seen.attentions():
             pattern = seen[f"{site}.pattern"]
@@ -43,6 +46,8 @@ def survey(model: Transformer, task: Task, *, sequences: int = 256, length: int 
                 visible = expected & seen[f"{site}.mask"][:, 0]
                 on_expected = (pattern * visible[:, None]).sum(dim=-1).transpose(0, 1)
                 shares.setdefault(site, []).append(on_expected[:, visible.any(dim=-1)])
+
+    in_parts(model, batch, look, keep=("*.pattern", "*.mask"))
     patterns = {site: (total / sequences).cpu().numpy() for site, total in sums.items()}
     means = {}
     for site, parts in shares.items():
@@ -51,20 +56,29 @@ def survey(model: Transformer, task: Task, *, sequences: int = 256, length: int 
     return Survey(sequences, patterns, means)
 
 
-def observed(
-    model: Transformer, batch: Batch, edits: Sequence[Edit] = (), *, keep: Sequence[str]
-) -> Iterator[tuple[slice, Observation]]:
-    """Observe a batch a part at a time, so that at most `HELD` bytes, or one sequence's, are held at once.
+def in_parts(
+    model: Transformer,
+    batch: Batch,
+    look: Callable[[slice, Observation], Found],
+    edits: Sequence[Edit] = (),
+    *,
+    keep: Sequence[str],
+) -> list[Found]:
+    """Observe a batch a part at a time, and what `look` finds in each: no more than `HELD` bytes, or what one sequence
+    needs, are held at once.
 
-    `keep` names the sites that are recorded: patterns at most, or nothing but the logits.
+    `keep` names the sites that are recorded: patterns and masks, or none. `look` is called, not handed an iterator's
+    next: a loop would still hold one part while it observes another.
     """
     device = next(model.parameters()).device
     together = max(1, HELD // _bytes_of_one(model, batch, bool(keep)))
+    found = []
     for start in range(0, len(batch.tokens), together):
         part = slice(start, start + together)
         tokens = torch.from_numpy(batch.tokens[part]).to(device)
         source = None if batch.source is None else torch.from_numpy(batch.source[part]).to(device)
-        yield part, observe(model, tokens, edits, source=source, keep=keep)
+        found.append(look(part, observe(model, tokens, edits, source=source, keep=keep)))
+    return found
 
 
 def _bytes_of_one(model: Transformer, batch: Batch, patterns: bool) -> int:

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer.analysis.findings import Head
-from transformer.analysis.heads import observed, questions, working_attention
+from transformer.analysis.heads import in_parts, questions, working_attention
 from transformer.analysis.metrics import METRICS, Estimate, HeadMetrics
 from transformer.edits import AblateHead, Edit
 from transformer.model import Transformer
+from transformer.observation import Observation
 from transformer.tasks import Batch, Task
 
 MOST_SEQUENCES, FEWEST_SEQUENCES = 256, 32
@@ -24,6 +25,10 @@ TOKENS = 2**13
 """Long sequences are fewer, so that no more tokens than this are read; but never fewer than `FEWEST_SEQUENCES`."""
 WORK = 5e10
 """Multiplications after which heads are removed on fewer sequences: a few seconds of one core."""
+CELL = 150
+"""Multiplications that take as long as one cell of a pattern, its softmax above all; measured on one core."""
+Measured = Float[np.ndarray, "3 sequence head"]
+"""The heads' own values, those of an even head, and how many queries were asked."""
 
 
 def sequences_for(task: Task, length: int | None = None) -> int:
@@ -42,38 +47,43 @@ def measure_heads(
     length = length or task.length
     sequences = sequences or sequences_for(task, length)
     batch, expected_keys = questions(task, sequences, length, seed)
-    # By metric, a list over parts of the batch: float [sequence, head].
-    values, even, asked = (defaultdict[str, list[np.ndarray]](list) for _ in range(3))
     likeness = _Likeness()
-    for part, seen in observed(model, batch, keep=("*.pattern", "*.mask")):
+
+    def look(part: slice, seen: Observation) -> dict[str, Measured]:
         expected = torch.from_numpy(expected_keys[part]).to(seen.logits.device)
-        patterns = {site: seen[f"{site}.pattern"] for site in seen.attentions()}
-        places = {
-            site: _place(site, seen[f"{site}.mask"][:, 0].expand_as(pattern[:, 0]), expected, task)
-            for site, pattern in patterns.items()
-        }
-        measured = [measures(pattern, places[site]) for site, pattern in patterns.items()]
-        spread = [
-            {name: each.expand(-1, patterns[site].shape[1]) for name, each in measures(place.even, place).items()}
-            for site, place in places.items()
-        ]
-        counts = [
-            {name: each.sum(dim=-1)[:, None].expand(-1, patterns[site].shape[1]) for name, each in place.asked.items()}
-            for site, place in places.items()
-        ]
-        for lists, sites in ((values, measured), (even, spread), (asked, counts)):
-            for name in sites[0]:
-                lists[name].append(torch.cat([site[name] for site in sites], dim=1).cpu().numpy().astype(np.float64))
-        likeness.add(patterns, {site: place.asked["entropy"] for site, place in places.items()})
-    estimates = {name: Estimate.of(np.concatenate(parts), METRICS[name]) for name, parts in values.items()}
+        patterns, sites = {site: seen[f"{site}.pattern"] for site in seen.attentions()}, []
+        choices = {}
+        for site, pattern in patterns.items():
+            mask = seen[f"{site}.mask"][:, 0].expand_as(pattern[:, 0])
+            place = _place(site, mask, expected if working_attention(task, site) else torch.zeros_like(mask))
+            sites.append(_measured(pattern, place))
+            choices[site] = place.asked["entropy"]
+        likeness.add(patterns, choices)
+        return {name: np.concatenate([site[name] for site in sites], axis=-1) for name in sites[0]}
+
+    parts = in_parts(model, batch, look, keep=("*.pattern", "*.mask"))
+    measured = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
     return HeadMetrics(
         heads=heads_of(model),
         sequences=sequences,
-        estimates=estimates,
-        even={name: Estimate.of(np.concatenate(parts), METRICS[name]).mean for name, parts in even.items()},
-        asked={name: np.concatenate(parts).mean(axis=0) for name, parts in asked.items()},
+        estimates={name: Estimate.of(own, METRICS[name]) for name, (own, _, _) in measured.items()},
+        even={name: Estimate.of(even, METRICS[name]).mean for name, (_, even, _) in measured.items()},
+        asked={name: asked.mean(axis=0) for name, (_, _, asked) in measured.items()},
         alike=likeness.matrix(),
     )
+
+
+def _measured(pattern: Float[Tensor, "batch head query key"], place: Place) -> dict[str, Measured]:
+    """Each metric of the heads in one attention, of an even head in their place, and how many queries were asked."""
+    own, even = measures(pattern, place), measures(place.even, place)
+    asked = {name: queries.sum(dim=-1)[:, None].to(pattern.dtype) for name, queries in place.asked.items()}
+    return {
+        name: torch.stack([own[name], *(each[name].expand_as(own[name]) for each in (even, asked))])
+        .cpu()
+        .numpy()
+        .astype(np.float64)
+        for name in own
+    }
 
 
 @dataclass(frozen=True)
@@ -86,9 +96,7 @@ class Place:
     """The pattern of a head that looks at all it may see alike."""
 
 
-def _place(
-    site: str, mask: Bool[Tensor, "batch query key"], expected: Bool[Tensor, "batch _query _key"], task: Task
-) -> Place:
+def _place(site: str, mask: Bool[Tensor, "batch query key"], expected: Bool[Tensor, "batch query key"]) -> Place:
     """A query that may see one key only has no choice: it says nothing about a head and is not asked.
 
     For a share, neither is one that may see none of its cells. "first" leaves out the queries for which the first key
@@ -101,7 +109,7 @@ def _place(
     places = [torch.arange(n, device=mask.device) for n in mask.shape[1:]]
     back = places[0][:, None] - places[1][None, :]
     templates = {
-        "expected": expected if working_attention(task, site) else nowhere,
+        "expected": expected,
         "previous": nowhere if across else (back == 1),
         "self": nowhere if across else (back == 0),
         "first": first,
@@ -197,8 +205,8 @@ def removal_takes_long(model: Transformer, task: Task) -> bool:
 
 def removal_work(model: Transformer, tokens: int) -> float:
     """About how many multiplications it takes to remove each head in turn, on one sequence of so many tokens."""
-    weights = sum(parameter.numel() for parameter in model.parameters())
-    return float(len(heads_of(model)) * weights * tokens)
+    weights, heads = sum(parameter.numel() for parameter in model.parameters()), len(heads_of(model))
+    return float(heads * (weights * tokens + heads * CELL * tokens**2))
 
 
 def heads_of(model: Transformer) -> tuple[Head, ...]:
@@ -215,6 +223,9 @@ def heads_of(model: Transformer) -> tuple[Head, ...]:
 
 def _right(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) -> Float[np.ndarray, "sequence"]:
     """The share of each answer's tokens that is said rightly."""
-    said = [seen.logits.argmax(dim=-1).cpu().numpy() for _, seen in observed(model, batch, edits, keep=())]
-    right = (np.concatenate(said) == batch.targets) & batch.is_answer
+
+    def said(_: slice, seen: Observation) -> Int[np.ndarray, "part position"]:
+        return seen.logits.argmax(dim=-1).cpu().numpy()
+
+    right = (np.concatenate(in_parts(model, batch, said, edits, keep=())) == batch.targets) & batch.is_answer
     return right.sum(axis=1) / batch.is_answer.sum(axis=1)

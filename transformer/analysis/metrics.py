@@ -38,14 +38,14 @@ METRICS: Mapping[str, Metric] = {
         "first", "share", "Share of its attention on the first key, where that is neither the query nor its neighbour"
     ),
     "uniform": Metric(
-        "uniform", "share", "How evenly it looks: 1 is alike on all that it may see (1 − total variation distance)"
+        "uniform",
+        "share",
+        "How evenly it looks at all it may see: 1 minus the total variation distance from doing just that",
     ),
     "entropy": Metric(
         "entropy", "bits", "How spread its attention is: 1 bit is an even choice between two keys", most=math.inf
     ),
-    "distance": Metric(
-        "mean distance", "tokens", "How far away it looks on average, forwards or backwards", most=math.inf
-    ),
+    "distance": Metric("distance", "tokens", "How far away it looks on average, forwards or backwards", most=math.inf),
     "drop": Metric(
         "drop when removed",
         "accuracy",
@@ -104,7 +104,7 @@ class HeadMetrics:
     estimates: Mapping[str, Estimate]
     """By the metric's name; "drop" only if the heads were removed."""
     even: Mapping[str, Float[np.ndarray, "head"]]
-    """What a head in this place would get that looks at all it may see alike."""
+    """What a head in this place would get that looks evenly at all it may see."""
     asked: Mapping[str, Float[np.ndarray, "head"]]
     """How many queries of a sequence have a say in a metric, on average."""
     alike: Float[np.ndarray, "head other"]
