@@ -27,7 +27,7 @@ DOES: Mapping[str, tuple[str, str]] = {
     "previous": ("looks at the token before", "look at the token before"),
     "self": ("looks at itself", "look at themselves"),
     "first": ("looks at the first key", "look at the first key"),
-    "uniform": ("looks evenly at all", "look evenly at all"),
+    "uniform": ("looks evenly at all it may see", "look evenly at all they may see"),
     MIXED: ("is mixed", "are mixed"),
 }
 """What a name means, of one head and of several."""
@@ -79,8 +79,11 @@ def labels_of(heads: Sequence[Head]) -> list[str]:
 def named_sentence(labels: Sequence[str], names: Sequence[str]) -> str:
     """Which heads have a name, and how many have none."""
     if set(names) == {MIXED}:
-        count = "The one head" if len(names) == 1 else f"None of the {len(names)} heads"
-        return f"{count} does no one thing." if len(names) == 1 else f"{count} does one thing only: all are mixed."
+        return (
+            "The one head is mixed: no single thing stands out."
+            if len(names) == 1
+            else f"All {len(names)} heads are mixed: in none does a single thing stand out."
+        )
     parts = []
     for name, (one, several) in DOES.items():
         own = [label for label, each in zip(labels, names, strict=True) if each == name]
@@ -140,7 +143,8 @@ def _table(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], fo
     )
     st.caption(
         f"Means over {metrics.sequences} fresh sequences with 95 % intervals, over the queries that have a choice of "
-        f"keys.{_drop_note(metrics)} {_even_note(metrics, focus)} A row's tick or a point makes a head the one above."
+        f"keys.{_drop_note(metrics)} {_even_note(metrics, labels, focus)} Tick a row, or click a point or a cell of "
+        "the map, to see that head above."
     )
 
 
@@ -180,7 +184,7 @@ def _drop_note(metrics: HeadMetrics) -> str:
     return f" Heads were removed on {drop.sequences} of them." if drop and drop.sequences < metrics.sequences else ""
 
 
-def _even_note(metrics: HeadMetrics, focus: Head) -> str:
+def _even_note(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> str:
     """What the head in focus would get if it looked at all alike."""
     index = metrics.heads.index(focus)
     even = [
@@ -188,7 +192,7 @@ def _even_note(metrics: HeadMetrics, focus: Head) -> str:
         for name in NAMES
         if name != "uniform" and not math.isnan(metrics.even[name][index])
     ]
-    return f"Looking evenly would give head {focus.short}: {', '.join(even)}." if even else ""
+    return f"Looking evenly would give head {labels[index]}: {', '.join(even)}." if even else ""
 
 
 # --- the scatter
@@ -198,9 +202,9 @@ def _scatter(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], 
     menu = [name for name in METRICS if name in metrics.estimates]
     one, other = st.columns(2)
     with one:
-        across = _axis_menu("From left to right", "across", menu, "expected")
+        across = _axis_menu("Horizontal metric", "across", menu, "expected")
     with other:
-        up = _axis_menu("Upwards", "up", menu, "drop" if "drop" in menu else "entropy")
+        up = _axis_menu("Vertical metric", "up", menu, "drop" if "drop" in menu else "entropy")
     key = "find-scatter"
 
     def clicked() -> None:
@@ -253,7 +257,7 @@ def scatter_sentence(metrics: HeadMetrics, labels: Sequence[str], across: str, u
         return f"No head has both: {METRICS[across].title} and {METRICS[up].title} are of different attentions."
     top = int(np.where(known, y, -np.inf).argmax())
     missing = int((~known).sum())
-    left_out = f" {missing} heads are left out: one of the two means nothing for them." if missing else ""
+    left_out = f" Left out, for one of the two means nothing there: {missing} of {len(known)} heads." if missing else ""
     return (
         f"Head {labels[top]} stands highest: {METRICS[up].title} {_amount(metrics, up, top)}, "
         f"{METRICS[across].title} {_amount(metrics, across, top)}.{left_out}"

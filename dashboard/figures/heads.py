@@ -57,6 +57,29 @@ class Axis:
         return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
 
+@dataclass(frozen=True)
+class Box:
+    """A rectangle on the plot: its middle and its size, in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def inside(self) -> bool:
+        """Does it stand on the plot as a whole?"""
+        across, up = (size / 2 for size in (self.width, self.height))
+        return across <= self.x <= PLOT[0] - across and up <= self.y <= PLOT[1] - up
+
+    def covers(self, other: Box) -> bool:
+        """Have the two a point in common?"""
+        return (
+            abs(self.x - other.x) < (self.width + other.width) / 2
+            and abs(self.y - other.y) < (self.height + other.height) / 2
+        )
+
+
 def metrics_scatter(
     x: Axis,
     y: Axis,
@@ -205,32 +228,33 @@ def likeness_heatmap(
 def label_sides(x: Axis, y: Axis, labels: Sequence[str], focus: int | None) -> list[str]:
     """On which side of its point each label stands, so that none covers a point or another; "" where there is no room.
 
-    The head in focus chooses first. An empty label, and any but the focus's among more than `MOST_LABELS`, has no side.
+    The head in focus chooses first, and has its label whatever it covers. An empty label, and any but the focus's
+    among more than `MOST_LABELS`, has no side.
     """
     (left, right), (low, high) = x.range, y.range
     across, up = (x.mean - left) / (right - left) * PLOT[0], (y.mean - low) / (high - low) * PLOT[1]
-    order = sorted(range(len(labels)), key=lambda i: (i != focus, i))
-    boxes = [(float(across[i]), float(up[i]), LINE, LINE) for i in order if labels[i]]
+    points = {i: Box(float(across[i]), float(up[i]), LINE, LINE) for i, label in enumerate(labels) if label}
+    taken: list[Box] = []
     sides = [""] * len(labels)
-    for i in order:
-        if not labels[i] or (len(labels) > MOST_LABELS and i != focus):
+    for i in sorted(points, key=lambda i: (i != focus, i)):
+        if i != focus and len(labels) > MOST_LABELS:
             continue
-        wide = LETTER * len(labels[i])
-        for side, (right_by, up_by) in SIDES.items():
-            shift = right_by and np.sign(right_by) * (abs(right_by) - 1.5 * LETTER + wide / 2)
-            box = (float(across[i] + shift), float(up[i] + up_by), wide, LINE)
-            inside = wide / 2 <= box[0] <= PLOT[0] - wide / 2 and LINE / 2 <= box[1] <= PLOT[1] - LINE / 2
-            own = (float(across[i]), float(up[i]), LINE, LINE)
-            if inside and not any(_overlap(box, other) for other in boxes if other != own):
-                sides[i] = side
-                boxes.append(box)
-                break
+        others = [box for j, box in points.items() if j != i] + taken
+        places = {side: _label_box(points[i], side, labels[i]) for side in SIDES}
+        inside = [side for side, box in places.items() if box.inside]
+        free = [side for side in inside if not any(map(places[side].covers, others))]
+        sides[i] = next(iter(free or (inside if i == focus else [])), "")
+        if sides[i]:
+            taken.append(places[sides[i]])
     return sides
 
 
-def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
-    """Whether two boxes, given by middle, width and height, have a point in common."""
-    return abs(one[0] - other[0]) < (one[2] + other[2]) / 2 and abs(one[1] - other[1]) < (one[3] + other[3]) / 2
+def _label_box(point: Box, side: str, label: str) -> Box:
+    """The room that a label takes on a side of its point."""
+    right, up = SIDES[side]
+    width = LETTER * len(label)
+    beyond = (right > 0) - (right < 0)  # long labels reach further out
+    return Box(point.x + right + beyond * (width / 2 - 1.5 * LETTER), point.y + up, width, LINE)
 
 
 def _reference(figure: go.Figure, x: Axis, y: Axis, palette: Palette) -> None:

@@ -29,7 +29,7 @@ ARGUMENTS = [
 ]
 PAGES = {
     "Overview": 3,
-    "Attention heads": 1,
+    "Attention heads": 3,
     "Training film": 2,
     "Mask effects": 7,
     "Positional encoding": 3,

@@ -58,10 +58,10 @@ look at) and may see what is asked for, then over sequences."""
 
 NAMES: Mapping[str, float] = {"expected": 0.5, "previous": 0.5, "self": 0.5, "first": 0.5, "uniform": 0.9}
 """What a head may be called, and where the lower end of its interval must reach for that."""
-MARGIN = 0.1
+MARGIN = 0.2
 """The lower end must also lie this far above the upper end of each other name's share, and above an even head's."""
 LEAST_ASKED = 2
-"""A name needs so many queries a sequence: what a single one does may be several things at once."""
+"""A name, and a rival, needs so many queries a sequence: what a single query does may be several things at once."""
 MIXED = "mixed"
 
 
@@ -121,15 +121,15 @@ class HeadMetrics:
         A share counts for a name only if it clears `NAMES`, every rival, and what looking evenly would give. Where
         two things coincide, as on very short inputs, they are rivals that tie: no name is given by coincidence.
         """
-        index = self.heads.index(head)
-        for candidate, least in NAMES.items():
-            low = self.estimates[candidate].low[index]
-            rivals = [self.estimates[other].high[index] for other in NAMES if other != candidate]
-            if candidate != "uniform":
-                rivals.append(self.even[candidate][index])
-            stands_out = all(math.isnan(rival) or low >= rival + MARGIN for rival in rivals)
-            if low >= least and stands_out and self.asked[candidate][index] >= LEAST_ASKED:
-                return candidate
+        i = self.heads.index(head)
+        nameable = [name for name in NAMES if self.asked[name][i] >= LEAST_ASKED]
+        for name in nameable:
+            rivals = [self.estimates[other].high[i] for other in nameable if other != name]
+            if name != "uniform":
+                rivals.append(self.even[name][i])
+            low = self.estimates[name].low[i]
+            if low >= NAMES[name] and all(low >= rival + MARGIN for rival in rivals):
+                return name
         return MIXED
 
     def most_alike(self) -> tuple[Head, Head, float] | None:
