@@ -15,6 +15,7 @@ import streamlit as st
 
 from transformer.analysis.film import Film
 from transformer.analysis.findings import Accuracy, Detail, Example, Sample, Survey
+from transformer.analysis.metrics import Estimate, HeadMetrics
 from transformer.analysis.rollout import evenly, rollout
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import RunConfig
@@ -111,6 +112,19 @@ class Model:
         """Every head, averaged over many sequences."""
         kept = _example(self)
         return _survey(self) if kept is None else kept.survey
+
+    def head_metrics(self) -> HeadMetrics:
+        """What every head is like over many sequences, without removing any."""
+        return _head_metrics(self)
+
+    def removal(self) -> Estimate:
+        """What removing each head costs."""
+        return _removal(self)
+
+    def removal_takes_long(self) -> bool:
+        from transformer.analysis.measuring import removal_takes_long
+
+        return removal_takes_long(self.network(), self.task)
 
     def said(self, question: Question) -> np.ndarray:
         """Its own answer, nobody helping; to a question longer than OWN_WORDS, what it says after the right tokens."""
@@ -258,6 +272,20 @@ def _survey(model: Model) -> Survey:
 def _affordable(sequences: int, task: Task, length: int, cells: int) -> int:
     """So many sequences, or as many as have so many cells; some, in any case."""
     return max(8, min(sequences, cells // len(task.target_names(length)) ** 2))
+
+
+@st.cache_resource(max_entries=16, show_spinner="Measuring every head over many sequences …")
+def _head_metrics(model: Model) -> HeadMetrics:
+    from transformer.analysis.measuring import measure_heads
+
+    return measure_heads(model.network(), model.task)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Removing each head in turn …")
+def _removal(model: Model) -> Estimate:
+    from transformer.analysis.measuring import measure_removal
+
+    return measure_removal(model.network(), model.task)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)

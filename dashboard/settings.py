@@ -63,6 +63,12 @@ class Settings:
     """Colour the stages by the likeliest token's probability instead of the right one's."""
     through: int | None = None
     """Through which layer attention is rolled out, from 0; empty is the last."""
+    across: str = ""
+    """The metric of heads that is drawn from left to right; empty is the page's choice."""
+    up: str = ""
+    """The one that is drawn upwards."""
+    removal: bool = False
+    """Remove each head in turn, even where that takes long."""
     mask: str = ""
     """The mask that is tried, as the library writes it; empty is the page's first suggestion."""
     encoding: str = ""

@@ -141,6 +141,13 @@ def signed_colours(dark: bool) -> np.ndarray:
     return np.array(_ramp(palette(dark).signed, 256), dtype=np.uint8)
 
 
+def share_colours(share: float, colours: Palette) -> tuple[str, str]:
+    """Ground and letters for a share from 0 to 1: its place on the scale of patterns, and what reads best on it."""
+    r, g, b = (int(channel) for channel in pattern_colours(colours.dark)[round(255 * share)])
+    ground = f"#{r:02x}{g:02x}{b:02x}"
+    return ground, max((colours.text, colours.background), key=lambda letters: contrast(letters, ground))
+
+
 def colour_scale(anchors: tuple[str, ...]) -> list[list[float | str]]:
     """Anchors as a Plotly colour scale, even in lightness between them."""
     steps = _ramp(anchors, 33)

@@ -5,6 +5,7 @@ import streamlit as st
 from dashboard import explore, session
 from dashboard.attention import focused, grid, heads_of, share_sentence
 from dashboard.controls import bound
+from dashboard.headtable import find_the_one
 from dashboard.prose import orientation, show_code
 from dashboard.reference import pick_reference
 
@@ -73,6 +74,7 @@ def all_and_one() -> None:
             "Contribution: ‖pattern · value · W_O‖, how much this reading writes into the residual stream; "
             "attention is not effect. Grey and hatched: forbidden by the mask."
         )
+    find_the_one(model, head)
     for text in session.notices():
         notices.warning(text, icon=":material/link_off:")
     session.end()

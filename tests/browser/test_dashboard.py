@@ -65,7 +65,7 @@ def test_a_cold_start_bears_several_readers_at_once(chromium: Browser, runs: Pat
     """PyTorch and pandas are being imported while the first pages are drawn: nobody may meet a half of either."""
     with dashboard(runs, tmp_path / "log") as fresh, chromium.new_context() as context:
         opened = []
-        for path, plots in [("heads", 0), ("", 2), ("accuracy", 1)]:
+        for path, plots in [("heads", 2), ("", 2), ("accuracy", 1)]:
             page = context.new_page()
             page.goto(f"{fresh}/{path}", wait_until="commit")
             opened.append((page, plots))
@@ -134,7 +134,7 @@ def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
 
 def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
     page.goto(f"{address}/heads")
-    wait_until_painted(page, plots=0)
+    wait_until_painted(page, plots=2)
     expect(title(page)).to_have_text(re.compile(r"^Head \d\.\d does the work: \d\.\d\d of its attention"))
     page.get_by_test_id("stMain").get_by_text("Mean pattern", exact=True).click()
     expect(page).to_have_url(query(run="reverse", mean="1"))

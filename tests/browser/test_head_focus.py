@@ -16,7 +16,7 @@ def open_heads(page: Page, address: str, view: str = "run=reverse") -> None:
     page.goto(f"{address}/heads?{view}")
     head_in_focus(page).wait_for()
     head_in_focus(page, "contribution").wait_for()
-    wait_until_painted(page, plots=0)
+    wait_until_painted(page, plots=2)
 
 
 def test_pointing_at_a_cell_is_answered_by_every_view(page: Page, address: str):

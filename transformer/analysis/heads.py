@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Bool
+from torch import Tensor
 
 from transformer.analysis.findings import Head, Survey
+from transformer.edits import Edit
 from transformer.model import Transformer
-from transformer.observation import observe
+from transformer.observation import Observation, observe
 from transformer.tasks import Batch, Task
+from transformer.trace import only
 
+Found = TypeVar("Found")
 SURVEY_STREAM = 2
 """Sequences for surveys come from another stream of the seed than those of training (0) and measuring (1)."""
+HELD = 128 * 2**20
+"""Bytes that one pass over many sequences may hold; where a single sequence needs more, it goes alone."""
 
 
 def working_attention(task: Task, site: str) -> bool:
@@ -25,28 +33,67 @@ def working_attention(task: Task, site: str) -> bool:
 
 def survey(model: Transformer, task: Task, *, sequences: int = 256, length: int | None = None, seed: int = 0) -> Survey:
     """Observe many fresh sequences and average. The right answers are read (teacher forcing)."""
-    batch, expected_keys = _questions(task, sequences, length or task.length, seed)
+    batch, expected_keys = questions(task, sequences, length or task.length, seed)
+    sums: dict[str, Tensor] = {}
+    shares: dict[str, list[Tensor]] = {}
+
+    def look(part: slice, seen: Observation) -> None:
+        expected = torch.from_numpy(expected_keys[part]).to(seen.logits.device)
+        for site in seen.attentions():
+            pattern = seen[f"{site}.pattern"]
+            total = pattern.sum(dim=0)
+            sums[site] = sums[site] + total if site in sums else total
+            if working_attention(task, site):
+                visible = expected & seen[f"{site}.mask"][:, 0]
+                on_expected = (pattern * visible[:, None]).sum(dim=-1).transpose(0, 1)
+                shares.setdefault(site, []).append(on_expected[:, visible.any(dim=-1)])
+
+    in_parts(model, batch, look, keep=("*.pattern", "*.mask"))
+    patterns = {site: (total / sequences).cpu().numpy() for site, total in sums.items()}
+    means = {}
+    for site, parts in shares.items():
+        for head, asked in enumerate(torch.cat(parts, dim=1)):
+            means[Head(site, head)] = float(asked.mean()) if len(asked) else math.nan
+    return Survey(sequences, patterns, means)
+
+
+def in_parts(
+    model: Transformer,
+    batch: Batch,
+    look: Callable[[slice, Observation], Found],
+    edits: Sequence[Edit] = (),
+    *,
+    keep: Sequence[str],
+) -> list[Found]:
+    """Observe a batch a part at a time, and what `look` finds in each: no more than `HELD` bytes, or what one sequence
+    needs, are held at once.
+
+    `keep` names the sites that are recorded: patterns and masks, or none. `look` is called, not handed an iterator's
+    next: a loop would still hold one part while it observes another.
+    """
     device = next(model.parameters()).device
-    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
-    seen = observe(model, torch.from_numpy(batch.tokens).to(device), source=source)
-    expected = torch.from_numpy(expected_keys).to(device)
-    patterns, shares = {}, {}
-    for site in seen.attentions():
-        pattern = seen[f"{site}.pattern"]
-        patterns[site] = pattern.mean(dim=0).cpu().numpy()
-        if working_attention(task, site):
-            visible = expected & seen[f"{site}.mask"][:, 0]
-            asked = visible.any(dim=-1)
-            on_expected = (pattern * visible[:, None]).sum(dim=-1)
-            for head in range(pattern.shape[1]):
-                share = float(on_expected[:, head][asked].mean()) if asked.any() else math.nan
-                shares[Head(site, head)] = share
-    return Survey(sequences, patterns, shares)
+    together = max(1, HELD // _bytes_of_one(model, batch, bool(keep)))
+    found = []
+    for start in range(0, len(batch.tokens), together):
+        part = slice(start, start + together)
+        tokens = torch.from_numpy(batch.tokens[part]).to(device)
+        source = None if batch.source is None else torch.from_numpy(batch.source[part]).to(device)
+        found.append(look(part, observe(model, tokens, edits, source=source, remember=only(*keep))))
+    return found
+
+
+def _bytes_of_one(model: Transformer, batch: Batch, patterns: bool) -> int:
+    """About what one sequence needs: the patterns that are kept, four more in flight, and a few residual streams."""
+    config = model.config
+    width = max(batch.tokens.shape[1], 0 if batch.source is None else batch.source.shape[1])
+    modules = config.n_layers * (3 if config.architecture == "encoder-decoder" else 1)
+    matrices = config.n_heads * width * (4 + (modules if patterns else 0))
+    return 4 * width * (matrices + 8 * config.d_model + config.d_ff + model.d_vocab)
 
 
 @lru_cache(maxsize=2)
-def _questions(task: Task, sequences: int, length: int, seed: int) -> tuple[Batch, Bool[np.ndarray, "batch query key"]]:
+def questions(task: Task, sequences: int, length: int, seed: int) -> tuple[Batch, Bool[np.ndarray, "batch query key"]]:
     """What a survey asks, and where each answer stands; kept, for a film asks the same at every step."""
     rng = np.random.default_rng([seed, SURVEY_STREAM])
-    questions = list(rng.integers(0, task.symbols, (sequences, length)))
-    return task.encode(questions), np.stack([task.expected_keys(question) for question in questions])
+    drawn = list(rng.integers(0, task.symbols, (sequences, length)))
+    return task.encode(drawn), np.stack([task.expected_keys(question) for question in drawn])

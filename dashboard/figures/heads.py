@@ -1,0 +1,295 @@
+"""Heads among each other: two metrics against one another, and which heads are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.token_axis import safe, token_axis
+from dashboard.theme import LIGHT, Palette, colour_scale, share_colours, template
+
+MOST_LABELS = 24
+"""More heads than this, and only the one in focus has its name beside it."""
+MOST_NUMBERS = 8
+"""More heads than this, and the map of likeness has no room for numbers."""
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "circle-open")
+SIDES = {
+    "top right": (20, 14),
+    "top left": (-20, 14),
+    "bottom right": (20, -14),
+    "bottom left": (-20, -14),
+    "middle right": (24, 0),
+    "middle left": (-24, 0),
+    "top center": (0, 17),
+    "bottom center": (0, -17),
+}
+"""Where a label may stand, and about how many pixels its middle is then from its point."""
+LETTER, LINE = 8, 16
+"""Pixels of a label's letter and line; a point takes a line's square."""
+PLOT = (520, 270)
+"""About how many pixels the axes span: labels that keep apart there do so on a larger screen."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One metric of every head, with its interval."""
+
+    title: str
+    unit: str
+    mean: np.ndarray
+    """float [head], nan where it means nothing."""
+    low: np.ndarray
+    high: np.ndarray
+    even: float | None = None
+    """What a head would get that looks evenly at all it may see."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """A share has all of 0 to 1, anything else what it needs, and 0 is always there."""
+        if self.unit == "share":
+            return -0.04, 1.04
+        seen = [*self.low[np.isfinite(self.low)], *self.high[np.isfinite(self.high)], self.even or 0.0, 0.0, 0.1]
+        low, high = float(min(seen)), float(max(seen))
+        return low - 0.06 * (high - low), high + 0.06 * (high - low)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle on the plot: its middle and its size, in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def inside(self) -> bool:
+        """Does it stand on the plot as a whole?"""
+        across, up = (size / 2 for size in (self.width, self.height))
+        return across <= self.x <= PLOT[0] - across and up <= self.y <= PLOT[1] - up
+
+    def covers(self, other: Box) -> bool:
+        """Have the two a point in common?"""
+        return (
+            abs(self.x - other.x) < (self.width + other.width) / 2
+            and abs(self.y - other.y) < (self.height + other.height) / 2
+        )
+
+
+def metrics_scatter(
+    x: Axis,
+    y: Axis,
+    labels: Sequence[str],
+    names: Sequence[str],
+    order: Sequence[str],
+    *,
+    focus: int | None = None,
+    palette: Palette = LIGHT,
+) -> go.Figure:
+    """Each head as a point with the 95 % intervals of two metrics; `names` decide colour and mark, as in `order`.
+
+    The last of `order` is the quiet one. Dotted: what a head would get that looks evenly at all it may see. A
+    point's customdata is the head's place in `labels`.
+    """
+    figure = go.Figure()
+    known = np.isfinite(x.mean) & np.isfinite(y.mean)
+    sides = label_sides(x, y, [label if known[i] else "" for i, label in enumerate(labels)], focus)
+    _reference(figure, x, y, palette)
+    for place, name in enumerate(order):
+        chosen = [i for i in range(len(labels)) if known[i] and names[i] == name]
+        if not chosen:
+            continue
+        quiet = place == len(order) - 1
+        colour = palette.muted if quiet else palette.categorical[place]
+        figure.add_scatter(
+            x=x.mean[chosen].astype(np.float32),
+            y=y.mean[chosen].astype(np.float32),
+            error_x=_bars(x, chosen, colour),
+            error_y=_bars(y, chosen, colour),
+            mode="markers+text",
+            text=[safe(labels[i]) if sides[i] else "" for i in chosen],
+            textposition=[sides[i] or "top center" for i in chosen],
+            textfont={"size": 14, "color": palette.text},
+            marker={
+                "size": 11,
+                "symbol": SYMBOLS[place % len(SYMBOLS)],
+                "color": colour,
+                "line": {"color": colour, "width": 2},
+            },
+            cliponaxis=False,
+            name=safe(name),
+            customdata=chosen,  # a list: of a numpy array the browser makes a dictionary
+            hovertext=[f"head {labels[i]}, {name}<br>{_said(x, i)}<br>{_said(y, i)}" for i in chosen],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    if focus is not None and known[focus]:
+        figure.add_scatter(
+            x=[float(x.mean[focus])],
+            y=[float(y.mean[focus])],
+            mode="markers",
+            marker={"size": 20, "symbol": "circle-open", "color": palette.accent, "line": {"width": 2.5}},
+            name="focus",
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    figure.update_layout(
+        template=template(palette),
+        showlegend=True,
+        legend={"entrywidth": 0, "font": {"size": 14}, "itemclick": False, "itemdoubleclick": False},
+        hovermode="closest",
+        xaxis={"title": {"text": _axis_title(x)}, "range": x.range, "nticks": 6},
+        yaxis={"title": {"text": _axis_title(y)}, "range": y.range, "nticks": 6},
+    )
+    return figure
+
+
+def likeness_heatmap(
+    alike: np.ndarray, labels: Sequence[str], *, focus: int | None = None, palette: Palette = LIGHT
+) -> go.Figure:
+    """How alike heads are, float [head, head] from 0 to 1 on a fixed scale; nan (two kinds of attention) is grey.
+
+    The row of the head in focus is framed.
+    """
+    n, names = len(labels), [safe(label) for label in labels]
+    known = np.isfinite(alike)
+    figure = go.Figure()
+    figure.add_heatmap(
+        z=alike.astype(np.float32),
+        zmin=0,
+        zmax=1,
+        colorscale=colour_scale(palette.scale),
+        colorbar=slim_bar(),
+        hoverongaps=False,
+        xgap=1 if n <= MOST_LABELS else 0,
+        ygap=1 if n <= MOST_LABELS else 0,
+        text=[
+            [f"head {one} and head {other}: {alike[i, j]:.2f}" for j, other in enumerate(names)]
+            for i, one in enumerate(names)
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        name="alike",
+    )
+    if not known.all():
+        figure.add_heatmap(
+            z=np.where(known, np.nan, 0).astype(np.float32),
+            colorscale=[[0, palette.forbidden], [1, palette.forbidden]],
+            showscale=False,
+            hoverongaps=False,
+            hovertemplate="not of one kind: their rows speak of different tokens<extra></extra>",
+            name="incomparable",
+        )
+    if n <= MOST_NUMBERS:
+        cells = [(int(i), int(j)) for i, j in np.argwhere(known)]
+        figure.add_scatter(
+            x=[j for _, j in cells],
+            y=[i for i, _ in cells],
+            mode="text",
+            text=[f"{alike[cell]:.2f}" for cell in cells],
+            textfont={"size": 14, "color": [share_colours(float(alike[cell]), palette)[1] for cell in cells]},
+            hoverinfo="skip",
+            showlegend=False,
+            name="numbers",
+        )
+    if focus is not None:
+        figure.add_shape(
+            type="rect",
+            x0=-0.5,
+            x1=n - 0.5,
+            y0=focus - 0.5,
+            y1=focus + 0.5,
+            line={"width": 2.5, "color": palette.chance},
+        )
+    figure.update_layout(
+        template=template(palette),
+        xaxis={
+            **token_axis("head", labels, upright=False),
+            **({"tickangle": 0} if n <= MOST_NUMBERS and max(map(len, labels)) <= 4 else {}),
+            "range": [-0.5, n - 0.5],
+            "constrain": "domain",
+        },
+        yaxis={
+            **token_axis("head", labels),
+            "ticklabelstandoff": 4,
+            "range": [n - 0.5, -0.5],
+            "scaleanchor": "x",
+            "constrain": "domain",
+            "constraintoward": "top",
+        },
+        margin={"t": ROOM},
+    )
+    name_ends(figure, 0.0, 1.0, palette)
+    return figure
+
+
+def label_sides(x: Axis, y: Axis, labels: Sequence[str], focus: int | None) -> list[str]:
+    """On which side of its point each label stands, so that none covers a point or another; "" where there is no room.
+
+    The head in focus chooses first, and has its label whatever it covers. An empty label, and any but the focus's
+    among more than `MOST_LABELS`, has no side.
+    """
+    (left, right), (low, high) = x.range, y.range
+    across, up = (x.mean - left) / (right - left) * PLOT[0], (y.mean - low) / (high - low) * PLOT[1]
+    points = {i: Box(float(across[i]), float(up[i]), LINE, LINE) for i, label in enumerate(labels) if label}
+    taken: list[Box] = []
+    sides = [""] * len(labels)
+    for i in sorted(points, key=lambda i: (i != focus, i)):
+        if i != focus and len(labels) > MOST_LABELS:
+            continue
+        others = [box for j, box in points.items() if j != i] + taken
+        places = {side: _label_box(points[i], side, labels[i]) for side in SIDES}
+        inside = [side for side, box in places.items() if box.inside]
+        free = [side for side in inside if not any(map(places[side].covers, others))]
+        sides[i] = next(iter(free or (inside if i == focus else [])), "")
+        if sides[i]:
+            taken.append(places[sides[i]])
+    return sides
+
+
+def _label_box(point: Box, side: str, label: str) -> Box:
+    """The room that a label takes on a side of its point."""
+    right, up = SIDES[side]
+    width = LETTER * len(label)
+    beyond = (right > 0) - (right < 0)  # long labels reach further out
+    return Box(point.x + right + beyond * (width / 2 - 1.5 * LETTER), point.y + up, width, LINE)
+
+
+def _reference(figure: go.Figure, x: Axis, y: Axis, palette: Palette) -> None:
+    """Dotted lines at what looking evenly would give."""
+    ends = [([x.even, x.even], y.range) if x.even is not None else None, (x.range, [y.even, y.even])]
+    for line in (ends[0], ends[1] if y.even is not None else None):
+        if line is not None:
+            figure.add_scatter(
+                x=list(line[0]),
+                y=list(line[1]),
+                mode="lines",
+                line={"width": 1.5, "dash": "dot", "color": palette.chance},
+                name="looking evenly",
+                legendgroup="even",
+                showlegend=not any(trace.name == "looking evenly" for trace in figure.data),
+                hoverinfo="skip",
+            )
+
+
+def _bars(axis: Axis, chosen: Sequence[int], colour: str) -> dict[str, object]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": (axis.high - axis.mean)[chosen].astype(np.float32),
+        "arrayminus": (axis.mean - axis.low)[chosen].astype(np.float32),
+        "color": colour,
+        "thickness": 1.5,
+        "width": 3,
+    }
+
+
+def _said(axis: Axis, head: int) -> str:
+    """ "entropy 1.40 bits (1.39 to 1.42)"."""
+    return f"{axis.title} {axis.mean[head]:.3f} {axis.unit} ({axis.low[head]:.3f} to {axis.high[head]:.3f})"
+
+
+def _axis_title(axis: Axis) -> str:
+    return safe(f"{axis.title} ({axis.unit})")

@@ -1,0 +1,309 @@
+"""Find the one: every head measured over many sequences, as a table, a scatter of two metrics, and a map of likeness.
+
+All three speak of the head in focus, and each can change it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from dashboard import session, theme
+from dashboard.attention import palette
+from dashboard.components.plot import plot
+from dashboard.controls import bound, bound_choice
+from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
+from dashboard.models import Model
+from transformer.analysis.findings import Head
+from transformer.analysis.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
+
+DOES: Mapping[str, tuple[str, str]] = {
+    "expected": ("reads the expected key", "read the expected key"),
+    "previous": ("looks at the token before", "look at the token before"),
+    "self": ("looks at itself", "look at themselves"),
+    "first": ("looks at the first key", "look at the first key"),
+    "uniform": ("looks evenly at all it may see", "look evenly at all they may see"),
+    MIXED: ("is mixed", "are mixed"),
+}
+"""What a name means, of one head and of several."""
+SHORT = {"encoder self-attention": "enc ", "decoder self-attention": "dec ", "cross-attention": "cross "}
+HEAD, ROW, MOST_ROWS = 38, 35, 10
+"""Pixels of the table's head and of a row, and the rows that are seen without scrolling."""
+HEIGHT = 460
+
+
+def find_the_one(model: Model, focus: Head) -> None:
+    """The section of a page: what each head does over many sequences, and which one does the work."""
+    st.subheader("Find the one", anchor=False)
+    metrics = model.head_metrics()
+    if _removed(model):
+        metrics = metrics.with_drop(model.removal())
+    labels = labels_of(metrics.heads)
+    names = [metrics.name(head) for head in metrics.heads]
+    st.markdown(f"**{named_sentence(labels, names)}**")
+    _table(metrics, labels, names, focus)
+    left, right = st.columns([1.3, 1], gap="medium")
+    with left:
+        _scatter(metrics, labels, names, focus)
+    with right:
+        _likeness(metrics, labels, focus)
+
+
+def _removed(model: Model) -> bool:
+    """Is each head to be removed in turn? Always where that is quick; elsewhere the reader says so."""
+    if not model.removal_takes_long():
+        return True
+    view = session.settings()
+    asked = "drop" in (view.across, view.up)
+    return asked or bool(
+        bound(
+            st.toggle,
+            "Remove each head in turn",
+            "removal",
+            help="Measures what every head is worth; with this many large heads it takes a while",
+        )
+    )
+
+
+def labels_of(heads: Sequence[Head]) -> list[str]:
+    """ "1.3"; where there are several kinds of attention "cross 1.3"."""
+    single = len({head.kind for head in heads}) == 1
+    return [head.short if single else SHORT[head.kind] + head.short for head in heads]
+
+
+def named_sentence(labels: Sequence[str], names: Sequence[str]) -> str:
+    """Which heads have a name, and how many have none."""
+    if set(names) == {MIXED}:
+        return (
+            "The one head is mixed: no single thing stands out."
+            if len(names) == 1
+            else f"All {len(names)} heads are mixed: in none does a single thing stand out."
+        )
+    parts = []
+    for name, (one, several) in DOES.items():
+        own = [label for label, each in zip(labels, names, strict=True) if each == name]
+        if not own:
+            continue
+        if name == MIXED:
+            parts.append(f"{len(own)} {one if len(own) == 1 else several}")
+        elif len(own) == 1:
+            parts.append(f"head {own[0]} {one}")
+        elif len(own) <= 4:
+            parts.append(f"heads {', '.join(own[:-1])} and {own[-1]} {several}")
+        else:
+            parts.append(f"{len(own)} heads {several}")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _choose(heads: Sequence[Head], index: object) -> None:
+    """Make a head the focus; an index that the browser sent of another model is passed over."""
+    if isinstance(index, int) and 0 <= index < len(heads):
+        session.update(head=str(heads[index]))
+
+
+# --- the table
+
+
+def _table(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], focus: Head) -> None:
+    key = "find-table"
+    st.session_state[key] = {"selection": {"rows": [metrics.heads.index(focus)], "columns": []}}
+
+    def selected() -> None:
+        _choose(metrics.heads, next(iter(st.session_state[key]["selection"]["rows"]), None))
+
+    shown = [name for name in METRICS if name in metrics.estimates]
+    columns = {
+        METRICS[name].title: st.column_config.NumberColumn(help=f"{METRICS[name].meaning}. In {METRICS[name].unit}.")
+        for name in shown
+    }
+    st.dataframe(
+        styled(frame_of(metrics, labels, names), metrics),
+        key=key,
+        on_select=selected,
+        selection_mode="single-row-required",
+        hide_index=True,
+        height=HEAD + ROW * min(MOST_ROWS, len(labels)),
+        placeholder="–",
+        column_config={
+            "head": st.column_config.TextColumn("Head", pinned=True),
+            "does": st.column_config.TextColumn(
+                "Does",
+                help="A name where one share clears one half (evenness: 0.9) and every other name by "
+                f"{MARGIN:g}, with the whole interval; otherwise mixed.",
+            ),
+            **columns,
+        },
+        alt=f"Table of {len(labels)} heads and {len(shown)} metrics. {named_sentence(labels, names)}",
+    )
+    st.caption(
+        f"Means over {metrics.sequences} fresh sequences with 95 % intervals, over the queries that have a choice of "
+        f"keys.{_drop_note(metrics)} {_even_note(metrics, labels, focus)} Tick a row, or click a point or a cell of "
+        "the map, to see that head above."
+    )
+
+
+def frame_of(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
+    """One row a head, in the order of the data's way; the columns are the metrics' titles."""
+    columns = {METRICS[name].title: estimate.mean for name, estimate in metrics.estimates.items()}
+    return pd.DataFrame({"head": list(labels), "does": list(names), **columns})
+
+
+def styled(frame: pd.DataFrame, metrics: HeadMetrics) -> Styler:
+    """The frame with its intervals written out, and shares on the colours of patterns; it sorts by the means."""
+    colours = palette()
+    css = pd.DataFrame("", index=frame.index, columns=frame.columns)
+    texts: list[dict[str, str]] = [{} for _ in frame.index]
+    for name, estimate in metrics.estimates.items():
+        title = METRICS[name].title
+        for row, (mean, half) in enumerate(zip(estimate.mean, estimate.half, strict=True)):
+            texts[row][title] = interval(mean, half)
+            if METRICS[name].unit == "share" and not math.isnan(mean):
+                ground, letters = theme.share_colours(float(mean), colours)
+                css.loc[row, title] = f"background-color: {ground}; color: {letters}"
+    styler = frame.style.apply(lambda _: css, axis=None)
+    for row, written in enumerate(texts):
+        says = {title: (lambda _, text=text: text) for title, text in written.items()}
+        styler = styler.format(says, subset=pd.IndexSlice[[row], list(written)])
+    return styler
+
+
+def interval(mean: float, half: float) -> str:
+    """ "0.993 ± 0.001"; a dash where there is nothing to say."""
+    return "–" if math.isnan(mean) else f"{mean:.3f} ± {half:.3f}".replace("-0.000", "0.000").replace("-", "−")
+
+
+def _drop_note(metrics: HeadMetrics) -> str:
+    """On how many sequences heads were removed, if these are fewer."""
+    drop = metrics.estimates.get("drop")
+    return f" Heads were removed on {drop.sequences} of them." if drop and drop.sequences < metrics.sequences else ""
+
+
+def _even_note(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> str:
+    """What the head in focus would get if it looked at all alike."""
+    index = metrics.heads.index(focus)
+    even = [
+        f"{METRICS[name].title} {metrics.even[name][index]:.2f}"
+        for name in NAMES
+        if name != "uniform" and not math.isnan(metrics.even[name][index])
+    ]
+    return f"Looking evenly would give head {labels[index]}: {', '.join(even)}." if even else ""
+
+
+# --- the scatter
+
+
+def _scatter(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], focus: Head) -> None:
+    menu = [name for name in METRICS if name in metrics.estimates]
+    one, other = st.columns(2)
+    with one:
+        across = _axis_menu("Horizontal metric", "across", menu, "expected")
+    with other:
+        up = _axis_menu("Vertical metric", "up", menu, "drop" if "drop" in menu else "entropy")
+    key = "find-scatter"
+
+    def clicked() -> None:
+        click = st.session_state[key]["click"] or {}
+        _choose(metrics.heads, click.get("customdata"))
+
+    figure = metrics_scatter(
+        _axis(metrics, across),
+        _axis(metrics, up),
+        labels,
+        names,
+        [*NAMES, MIXED],
+        focus=metrics.heads.index(focus),
+        palette=palette(),
+    )
+    said = scatter_sentence(metrics, labels, across, up)
+    plot(figure, key=key, alt=said, height=HEIGHT - 70, on_click=clicked)
+    st.caption(said)
+
+
+def _axis_menu(label: str, field: str, menu: list[str], default: str) -> str:
+    return bound_choice(
+        st.selectbox,
+        label,
+        field,
+        menu,
+        default,
+        format_func=lambda name: f"{METRICS[name].title}, {METRICS[name].unit}",
+    )
+
+
+def _axis(metrics: HeadMetrics, name: str) -> Axis:
+    estimate, metric = metrics.estimates[name], METRICS[name]
+    even = {round(float(value), 6) for value in metrics.even.get(name, ()) if not math.isnan(value)}
+    return Axis(
+        metric.title,
+        metric.unit,
+        estimate.mean,
+        estimate.low,
+        estimate.high,
+        even.pop() if len(even) == 1 else None,
+    )
+
+
+def scatter_sentence(metrics: HeadMetrics, labels: Sequence[str], across: str, up: str) -> str:
+    """Which head stands highest, and how many have no place."""
+    x, y = metrics.estimates[across].mean, metrics.estimates[up].mean
+    known = np.isfinite(x) & np.isfinite(y)
+    if not known.any():
+        return f"No head has both: {METRICS[across].title} and {METRICS[up].title} are of different attentions."
+    top = int(np.where(known, y, -np.inf).argmax())
+    missing = int((~known).sum())
+    left_out = f" Left out, for one of the two means nothing there: {missing} of {len(known)} heads." if missing else ""
+    return (
+        f"Head {labels[top]} stands highest: {METRICS[up].title} {_amount(metrics, up, top)}, "
+        f"{METRICS[across].title} {_amount(metrics, across, top)}.{left_out}"
+    )
+
+
+def _amount(metrics: HeadMetrics, name: str, head: int) -> str:
+    estimate = metrics.estimates[name]
+    return interval(float(estimate.mean[head]), float(estimate.half[head]))
+
+
+# --- the map
+
+
+def _likeness(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> None:
+    st.markdown("**Which heads are alike?**")
+    said = likeness_sentence(metrics, labels)
+    if metrics.most_alike() is None:
+        st.caption(said)
+        return
+    key = "find-alike"
+    kinds = list(dict.fromkeys(head.kind for head in metrics.heads))
+    order = sorted(range(len(metrics.heads)), key=lambda i: kinds.index(metrics.heads[i].kind))
+    heads = [metrics.heads[i] for i in order]
+
+    def clicked() -> None:
+        click = st.session_state[key]["click"] or {}
+        _choose(heads, click.get("row"))
+
+    figure = likeness_heatmap(
+        metrics.alike[np.ix_(order, order)],
+        [labels[i] for i in order],
+        focus=heads.index(focus),
+        palette=palette(),
+    )
+    plot(figure, key=key, alt=said, height=HEIGHT - 20, on_click=clicked)
+    grey = " Grey: of two kinds, so that their rows speak of different tokens." if np.isnan(metrics.alike).any() else ""
+    st.caption(
+        f"{said} Cosine of their rows, averaged over queries and sequences: 1 looks alike, 0 never at one key.{grey}"
+    )
+
+
+def likeness_sentence(metrics: HeadMetrics, labels: Sequence[str]) -> str:
+    """Which two heads are most alike."""
+    pair = metrics.most_alike()
+    if pair is None:
+        return "There are no two heads to compare."
+    one, other = (labels[metrics.heads.index(head)] for head in pair[:2])
+    return f"Heads {one} and {other} are most alike: {pair[2]:.2f}."
