@@ -46,7 +46,7 @@ st.header("Who wrote the answer", anchor=False)
 lenses.writers(model, question, reading)
 st.caption(
     "What each head and each feed-forward layer adds to the right token's logit, the mean token's taken off, with the "
-    "scale of the last norm held as it was. All parts, the embedding and the biases together are the logit itself. "
+    "scale of every norm after it held as it was in this pass; with the embedding and the biases the sum is exact. "
     "What a part does by way of later parts is counted as theirs."
 )
 show_code(
