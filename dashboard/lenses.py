@@ -164,9 +164,9 @@ def writers(model: Model, question: np.ndarray, reading: Reading) -> None:
     most = max((name for name in writes if "." in name), key=writes.__getitem__)
     total = sum(writes.values())
     sentence = (
-        f"At position {place + 1}, {part_name(most)} writes most for '{target}': {signed(writes[most])} of the "
-        f"{signed(total)} by which its logit leads the mean token's. "
-        f"The embedding adds {signed(writes['embedding'])}, biases {signed(writes['biases'])}."
+        f"At position {place + 1}, {part_name(most)} writes most for '{target}': {signed(writes[most])}. All parts "
+        f"together put its logit {signed(total)} above the mean token's, of which the embedding adds "
+        f"{signed(writes['embedding'])} and biases {signed(writes['biases'])}."
     )
     st.markdown(f"**{sentence}**")
     figure = writes_heatmap(table, layers, parts, palette=palette())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from dashboard import session
 from dashboard.attention import LINK, palette
 from dashboard.components.plot import plot
 from dashboard.figures.coarse import block_of, coarse_heatmap
@@ -55,6 +56,27 @@ class Rolled:
             f"evenly would give {part(even)}. Layer {layer} itself puts {part(mean)} of its attention there, mean of "
             "heads."
         )
+
+
+def pick_layer(layers: int) -> int:
+    """Through which layer attention is rolled out: the one that the view names, or the last."""
+    through = session.settings().through
+    if through is not None and through >= layers:
+        session.notice(f"There is no layer {through} here; attention is rolled out through all {layers}.")
+        session.update(through=None)
+        through = None
+    picked = layers - 1 if through is None else through
+    if layers > 1:
+        st.session_state["control-through"] = picked
+
+        def written() -> None:
+            wish = st.session_state["control-through"]
+            session.update(through=None if wish in (None, layers - 1) else wish)
+
+        st.segmented_control(
+            "Through layer", list(range(layers)), key="control-through", on_change=written, help="Layers count from 0"
+        )
+    return picked
 
 
 def part(share: float) -> str:

@@ -172,12 +172,12 @@ def test_what_is_written_adds_up_to_the_logit(run: str) -> None:
     said = next(element.value for element in app.markdown if "writes most" in element.value).replace("−", "-")
     total, embedding, biases = (
         float(re.search(pattern, said)[1])  # type: ignore[index]
-        for pattern in (r"of the ([-+][\d.]+) by", r"embedding adds ([-+][\d.]+),", r"biases ([-+]\d+\.\d+)")
+        for pattern in (r"its logit ([-+][\d.]+) above", r"embedding adds ([-+][\d.]+) and", r"biases ([-+]\d+\.\d+)")
     )
     table = array(trace(app, "writes", "writes")["z"])
     assert total == pytest.approx(lead, abs=0.006)
     assert np.nansum(table) + embedding + biases == pytest.approx(lead, abs=0.02)
-    assert f": {np.nanmax(table):+.2f} of the" in said
+    assert f": {np.nanmax(table):+.2f}. All parts" in said
 
 
 # Any model

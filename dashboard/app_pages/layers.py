@@ -14,7 +14,7 @@ st.title(reading.headline(), anchor=False)
 words, toggle = st.columns([2.6, 1.2], vertical_alignment="center")
 words.caption(
     "The logit lens reads the residual stream as if the model stopped there. Read from the bottom, the embedding, to "
-    "the top, the output. Letters: what it would say, ✓ if right. Colour: the probability of the "
+    "the top, the output. Letters: what it would say, ✓ or a dot if right. Colour: the probability of the "
     f"{'likeliest' if session.settings().likeliest else 'right'} token. Framed: the answers that can be known."
 )
 with toggle:
@@ -30,23 +30,7 @@ st.caption("Click a cell to look into it. Dashed: chance. The last stage is exac
 
 st.header("Where it comes from", anchor=False)
 sample = model.sample(question)
-layers = depth(sample.attentions)
-through = session.settings().through
-if through is not None and through >= layers:
-    session.notice(f"There is no layer {through} here; attention is rolled out through all {layers}.")
-    session.update(through=None)
-    through = None
-through = layers - 1 if through is None else through
-if layers > 1:
-    st.session_state["control-through"] = through
-
-    def written() -> None:
-        picked = st.session_state["control-through"]
-        session.update(through=None if picked in (None, layers - 1) else picked)
-
-    st.segmented_control(
-        "Through layer", list(range(layers)), key="control-through", on_change=written, help="Layers count from 0"
-    )
+through = rollouts.pick_layer(depth(sample.attentions))
 found = rollouts.Rolled.of(model, question, sample.attentions, through)
 st.markdown(f"**{found.sentence()}**")
 rollouts.pictures(found, task.has_source)
@@ -62,7 +46,7 @@ st.header("Who wrote the answer", anchor=False)
 lenses.writers(model, question, reading)
 st.caption(
     "What each head and each feed-forward layer adds to the right token's logit, the mean token's taken off, with the "
-    "scale of the last norm held as it was. All parts, the embedding and the biases together are the logit itself. "
+    "scale of every norm after it held as it was in this pass; with the embedding and the biases the sum is exact. "
     "What a part does by way of later parts is counted as theirs."
 )
 show_code(
