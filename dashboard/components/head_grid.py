@@ -19,7 +19,7 @@ HTML = """
     <canvas class="overlay"></canvas>
   </div>
 </div>
-<p class="sentence" role="status" aria-live="polite"></p>
+<div class="foot"><p class="sentence" role="status" aria-live="polite"></p></div>
 <p class="help" id="help">Arrow keys choose a head; Enter chooses it again. Point at a cell to read its value.</p>
 """
 
@@ -62,7 +62,7 @@ def head_grid(
     """
     mount = renderer("head_grid", html=HTML, isolate_styles=True)
     data = pack_panels(
-        panels, focus=focus, alt=alt, dark=dark, colours=colours, forbidden=forbidden, link=link, size=size
+        panels, key=key, focus=focus, alt=alt, dark=dark, colours=colours, forbidden=forbidden, link=link, size=size
     )
     result = mount(key=key, data=data, on_focus_change=on_focus or (lambda: None))
     chosen: int | None = result.focus
@@ -72,6 +72,7 @@ def head_grid(
 def pack_panels(
     panels: Sequence[Panel],
     *,
+    key: str,
     focus: int,
     alt: str,
     dark: bool,
@@ -109,6 +110,7 @@ def pack_panels(
         if panel.mask is not None and not panel.mask.all():
             record["mask"] = body.add_once(np.ascontiguousarray(panel.mask, dtype=np.uint8).tobytes())
     header = {
+        "key": key,
         "alt": alt,
         "focus": focus,
         "dark": dark,

@@ -5,6 +5,7 @@ import { layOut, pick } from './grid_layout.js';
 import { mark, paint } from './grid_paint.js';
 import { announce, listen } from './link.js';
 import { same } from './payload.js';
+import { menu } from './takeaway.js';
 import { readTheme } from './theme.js';
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -77,6 +78,23 @@ class Grid {
     this.host.dataset.panels = this.panels.length;
     this.settle();
     this.arrange();
+    this.saving ??= menu(this.line.parentElement, this.given());
+  }
+
+  /** What can be saved of it (see menu in takeaway.js). */
+  given() {
+    const made = () => import('./grid_takeaway.js');
+    const seen = () => [this.data, this.theme, this.focus, this.scroller.clientWidth];
+    return {
+      name: this.data.key,
+      alt: () => this.data.alt,
+      makers: () => null,
+      note: () => (this.data.exact ? '' : 'The grid holds its patterns in steps of 1/255.'),
+      svg: async () => (await made()).svg(...seen()),
+      png: async () => (await made()).png(...seen()),
+      body: async () => (await made()).body(...seen()),
+      series: async () => (await made()).series(this.data),
+    };
   }
 
   /** Take the focus Python asks for, unless a choice made here may still be on its way to it. */
