@@ -55,9 +55,10 @@ def end() -> None:
 
 
 def origin() -> str:
-    """Where the numbers of this page come from, as an element of it: the view's link, which names its step, and its model.
+    """Where the numbers of this page come from, as an element of it: the view's link and its model.
 
-    To be written when the page is drawn: by then every part of the view that could not be had is replaced.
+    To be written when the page is drawn: by then every part of the view that could not be had is replaced. The link
+    names the step even where it is the last: a training may go on.
     """
     model = chosen()
     query = {"run": model.name, **settings().to_query(), "step": str(model.step)}

@@ -55,9 +55,7 @@ def plot(
     return click
 
 
-def pack_figure(
-    figure: go.Figure, *, key: str, alt: str, height: int, makers: Sequence[Maker] | None = None
-) -> bytes:
+def pack_figure(figure: go.Figure, *, key: str, alt: str, height: int, makers: Sequence[Maker] | None = None) -> bytes:
     """The message for the browser; the same figure gives the same bytes, which the browser then need not redraw."""
     if not alt.strip():
         raise ValueError("A plot needs alt: one sentence that says in words what the figure shows.")

@@ -1,4 +1,4 @@
-// What the grid of heads gives away: its picture, painted anew at twice the size, and its patterns as Python sent them.
+// What the grid of heads gives away: its picture, painted anew for a wide sheet, and its patterns as Python sent them.
 
 import { layOut } from './grid_layout.js';
 import { mark, paint } from './grid_paint.js';
@@ -6,15 +6,18 @@ import { SvgContext } from './svg_context.js';
 import { places } from './takeaway_series.js';
 
 const RATIO = 2;
+const WIDTH = 1100; // CSS pixels there are for it, whatever the window: the same grid gives the same picture
+const EDGE = 8;
 
-/** Paint the grid, `width` CSS pixels wide, on `over(width, height)`, a function that gives a context in device pixels. */
-function picture(data, theme, focus, width, over) {
+/** Paint the grid on two sheets of `over(width, height)`, which gives a context in device pixels: itself, and its focus. */
+function picture(data, theme, focus, over) {
   const probe = document.createElement('canvas').getContext('2d');
   const measure = (text, size) => {
     probe.font = `${size}px ${theme.font}`;
     return probe.measureText(text).width;
   };
-  const layout = layOut(data.panels, width, data.size, RATIO, measure);
+  const layout = layOut(data.panels, WIDTH, data.size, RATIO, measure);
+  layout.width = Math.max(...layout.boxes.map(({ x, width }) => x + width)) + EDGE * RATIO;
   const ground = over(layout.width, layout.height);
   const overlay = over(layout.width, layout.height);
   paint(ground, data, layout, theme, RATIO);
@@ -22,14 +25,14 @@ function picture(data, theme, focus, width, over) {
   return { ground, overlay, ...layout };
 }
 
-export function svg(data, theme, focus, width) {
-  const made = picture(data, theme, focus, width, (wide, high) => new SvgContext(wide, high));
+export function svg(data, theme, focus) {
+  const made = picture(data, theme, focus, (wide, high) => new SvgContext(wide, high));
   return SvgContext.document([made.ground, made.overlay], theme.onPrimary, RATIO);
 }
 
-export async function png(data, theme, focus, width) {
+export async function png(data, theme, focus) {
   const over = (wide, high) => new OffscreenCanvas(wide, high).getContext('2d');
-  const made = picture(data, theme, focus, width, over);
+  const made = picture(data, theme, focus, over);
   const whole = over(made.width, made.height);
   whole.fillStyle = theme.onPrimary;
   whole.fillRect(0, 0, made.width, made.height);
@@ -38,9 +41,9 @@ export async function png(data, theme, focus, width) {
 }
 
 /** A page with the picture in it. */
-export function body(data, theme, focus, width) {
+export function body(data, theme, focus) {
   const look = { ground: theme.onPrimary, ink: theme.text, link: 'inherit' };
-  return { markup: svg(data, theme, focus, width), scripts: [], look };
+  return { markup: svg(data, theme, focus), scripts: [], look };
 }
 
 /** One matrix a head, with its mask, [query, key]. Coarse patterns, sent as whole steps of 1/255, are shares here too. */

@@ -84,7 +84,7 @@ class Grid {
   /** What can be saved of it (see menu in takeaway.js). */
   given() {
     const made = () => import('./grid_takeaway.js');
-    const seen = () => [this.data, this.theme, this.focus, this.scroller.clientWidth];
+    const seen = () => [this.data, this.theme, this.focus];
     return {
       name: this.data.key,
       alt: () => this.data.alt,

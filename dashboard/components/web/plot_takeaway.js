@@ -85,7 +85,7 @@ function curve(trace, layout) {
   return { name: trace.name ?? 'curve', dims: [axis], values: { name: measured(layout), dtype: y.dtype, data: y.data }, extra };
 }
 
-const measured = (layout) => word(layout.yaxis?.title?.text) || 'value';
+const measured = (layout) => column(layout.yaxis?.title?.text) || 'value';
 
 /** An axis of a trace: what it is called, its places and their tokens. */
 function dimension(layout, letter, at, first = 0, step = 1, count) {
@@ -93,11 +93,11 @@ function dimension(layout, letter, at, first = 0, step = 1, count) {
   const named = (kind) => (layout.meta?.[kind]?.[letter]?.length === count ? layout.meta[kind][letter] : null);
   const found = at === undefined ? places(count, first, step) : flat(named('places') ?? at);
   const tokens = found.dtype === '<U' ? found.data : named('tokens');
-  return { name: word(axis?.title?.text) || letter, at: tokens ? places(count, 1) : found, tokens };
+  return { name: column(axis?.title?.text) || letter, at: tokens ? places(count, 1) : found, tokens };
 }
 
-/** The first word of an axis' title, for a column's name: "query: who looks" is "query". */
-const word = (title) => /[A-Za-z]+/.exec(title ?? '')?.[0] ?? '';
+/** An axis' title as a column's name: "query: who looks" is query, "second half right" second_half_right. */
+const column = (title) => (title ?? '').split(/[:(]/)[0].replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '');
 
 const DTYPES = { f4: '<f4', f8: '<f8', i1: '|i1', u1: '|u1', i2: '<i2', u2: '<u2', i4: '<i4', u4: '<u4', b: '|b1' };
 
