@@ -228,3 +228,61 @@ def test_tokens_of_any_kind_and_numbers_to_the_last_bit(page: Page, address: str
     with np.load(io.BytesIO(bytes(packed)), allow_pickle=False) as saved:
         assert saved["token_token"].tolist() == tokens
         assert saved["x"].tobytes() == values.tobytes()
+
+
+def test_what_is_painted_on_a_canvas_is_the_same_as_vectors(page: Page, address: str):
+    page.goto(f"{address}{HEADS}")
+    wait_until_painted(page, 1)
+    differing, inked = page.evaluate(
+        """async () => {
+          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/takeaway.js')).name;
+          const { SvgContext } = await import(near.replace('takeaway.js', 'svg_context.js'));
+          const draw = (context) => {
+            context.fillStyle = 'rgb(200, 30, 30)';
+            context.fillRect(10, 10, 30, 20);
+            context.save();
+            context.translate(100, 40);
+            context.rotate(Math.PI / 6);
+            context.globalAlpha = 0.5;
+            context.strokeStyle = '#0055aa';
+            context.lineWidth = 4;
+            context.strokeRect(-20, -10, 40, 20);
+            context.restore();
+            context.beginPath();
+            context.moveTo(10, 100);
+            context.bezierCurveTo(40, 40, 80, 160, 120, 100);
+            context.quadraticCurveTo(150, 60, 190, 100);
+            context.setLineDash([8, 4]);
+            context.lineWidth = 3;
+            context.stroke();
+            context.setLineDash([]);
+            context.beginPath();
+            context.arc(160, 150, 30, 0, 2 * Math.PI);
+            context.fill();
+            context.beginPath();
+            context.arc(60, 150, 30, 0.5, 2);
+            context.closePath();
+            context.stroke();
+            const dots = new ImageData(new Uint8ClampedArray(8 * 8 * 4).fill(120), 8, 8);
+            context.putImageData(dots, 150, 20);
+          };
+          const pixels = (source) => {
+            const canvas = new OffscreenCanvas(200, 200).getContext('2d');
+            canvas.fillStyle = '#ffffff';
+            canvas.fillRect(0, 0, 200, 200);
+            canvas.drawImage(source, 0, 0, 200, 200);
+            return canvas.getImageData(0, 0, 200, 200).data;
+          };
+          const canvas = new OffscreenCanvas(200, 200);
+          draw(canvas.getContext('2d'));
+          const vectors = new SvgContext(200, 200);
+          draw(vectors);
+          const image = new Image();
+          image.src = `data:image/svg+xml,${encodeURIComponent(SvgContext.document([vectors], '#ffffff', 1))}`;
+          await image.decode();
+          const [one, other] = [pixels(canvas), pixels(image)];
+          return [one.filter((value, i) => Math.abs(value - other[i]) > 40).length, one.filter((v) => v < 128).length];
+        }"""
+    )
+    assert inked > 5000
+    assert differing < 200
