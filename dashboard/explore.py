@@ -11,6 +11,7 @@ from dashboard import session, theme
 from dashboard.attention import LINK, heads_of, is_dark, palette
 from dashboard.components.focus import Ink, Subject, View, Whole, focus
 from dashboard.components.head_grid import downsampled
+from dashboard.components.origin import Maker
 from dashboard.models import Model
 from dashboard.reference import reference
 from transformer.analysis.findings import Attention, Detail, Head, Survey, blocks
@@ -34,7 +35,8 @@ def pattern(model: Model, question: np.ndarray, head: Head, survey: Survey, *, m
         most = _most(np.abs(difference), detail)
         colours = theme.signed_colours(is_dark())
         views.append(View("difference", f"Pattern − {other.words}", difference, -most, most, colours))
-    _draw(model, question, head, detail, views, key="head-pattern", says=not mean)
+    makers = [model.maker(), other.maker] if other is not None and other.maker != model.maker() else None
+    _draw(model, question, head, detail, views, key="head-pattern", says=not mean, makers=makers)
 
 
 def contribution(model: Model, question: np.ndarray, head: Head) -> None:
@@ -77,6 +79,7 @@ def _draw(
     key: str,
     says: bool,
     height: int = 380,
+    makers: list[Maker] | None = None,
 ) -> None:
     """Draw matrices of a head, or of a long input the window of them that the view names."""
     first = _window(detail, views[0].values)
@@ -127,6 +130,7 @@ def _draw(
         height=height,
         arcs=is_pattern,
         by_row=session.settings().by_row,
+        makers=makers,
         on_lock=locked,
         on_window=moved,
     )

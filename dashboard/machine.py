@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures import training as training_figures
+from dashboard.models import maker_of
 from transformer.training.runs import Run, State
 
 KEPT = 20
@@ -26,6 +27,7 @@ def panel(run: Run, state: State, metrics: list[dict[str, Any]], began: float) -
         _redrawn(began)
         return
     steps = np.array([m["step"] for m in metrics])
+    maker = maker_of(run, int(steps[-1]) if len(steps) else None)
     left, right = st.columns(2)
     for place, name, words in (
         (left, "learning_rate", "learning rate"),
@@ -35,7 +37,7 @@ def panel(run: Run, state: State, metrics: list[dict[str, Any]], began: float) -
         figure = training_figures.step_curve(steps, values, name=words, palette=palette())
         with place:
             now = f"{words} {values[-1]:.3g} at step {steps[-1]}" if len(values) else f"{words}: no step yet"
-            plot(figure, key=f"machine-{name}", alt=now, height=190)
+            plot(figure, key=f"machine-{name}", alt=now, height=190, makers=[maker])
             st.caption(f"{now[0].upper()}{now[1:]}{', before clipping' if name == 'gradient_norm' else ''}.")
     st.caption(costs(run, state, metrics, _redrawn(began)))
 

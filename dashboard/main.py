@@ -33,6 +33,7 @@ try:
         live.panel()
     page.run()
     session.end()
+    st.html(session.origin())
 except ValueError as error:
     if not type(error).__module__.startswith("transformer"):
         raise

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from dashboard.components.origin import Maker
 from transformer.analysis.film import Film
 from transformer.analysis.findings import Accuracy, Detail, Example, Sample, Survey
 from transformer.analysis.metrics import Estimate, HeadMetrics
@@ -104,6 +106,10 @@ class Model:
     def run(self) -> Run | None:
         return None if self.name == COMPILED else Run(ROOT / self.name)
 
+    def maker(self) -> Maker:
+        """Whose numbers these are, for whatever is saved of them."""
+        return Maker(self.name, self.step, _weights(self))
+
     def network(self) -> Transformer:
         """The transformer itself, in evaluation mode, on the CPU."""
         return _network(self)
@@ -170,6 +176,14 @@ class Model:
         if kept is not None and mask is None and (length, sequences) == (self.config.task.length, kept.sequences):
             return kept
         return _accuracy(self, _affordable(sequences, self.task, length, ACCURACY_CELLS), mask, length)
+
+
+def maker_of(run: Run, step: int | None) -> Maker:
+    """Whose numbers were measured at a step of a run: of most steps the weights are not kept."""
+    path = run.snapshots().get(-1 if step is None else step)
+    if step is None or path is None:
+        return Maker(run.name, step or 0)
+    return Maker(run.name, step, _file_digest(path, path.stat().st_mtime))
 
 
 @dataclass(frozen=True)
@@ -249,6 +263,22 @@ def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | Non
     task = run.config.build_task()
     sequences = _affordable(256, task, task.length, SURVEY_CELLS)
     return film(frames, task, sequences=sequences, snapshot=run.digest())
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _weights(model: Model) -> str:
+    if model.run is not None:
+        return model.run.sha256(model.step)
+    digest = hashlib.sha256()  # no file: names and numbers, in the state dict's own order
+    for name, tensor in model.network().state_dict().items():
+        digest.update(name.encode())
+        digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _file_digest(path: Path, stamp: float) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

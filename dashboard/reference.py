@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.attention import heads_of
+from dashboard.components.origin import Maker
 from dashboard.models import Model
 from transformer.analysis.findings import Head
 
@@ -29,6 +30,7 @@ class Reference:
     words: str
     """"head 0.1", "step 40" …"""
     pattern: np.ndarray
+    maker: Maker
 
 
 def pick_reference(model: Model, head: Head) -> None:
@@ -107,13 +109,15 @@ def _find(model: Model, question: np.ndarray, head: Head, kind: str, value: str 
         other = heads.get(value)
         if other is None:
             raise ValueError(f"there is no head {value[:40]}")
-        return Reference(f"head {other.short}", model.detail(question, other.site).pattern[other.index])
+        return Reference(f"head {other.short}", model.detail(question, other.site).pattern[other.index], model.maker())
     if kind == "step":
         step = int(value) if value.isdecimal() else -1
         if step not in session.choices()[model.name].snapshots:
             raise ValueError(f"no weights were kept of step {value[:12]}")
         other_model = Model.of(session.choices()[model.name], step)
-        return Reference(f"step {step}", other_model.detail(question, head.site).pattern[head.index])
+        return Reference(
+            f"step {step}", other_model.detail(question, head.site).pattern[head.index], other_model.maker()
+        )
     if kind == "run":
         if value not in session.choices():
             raise ValueError(f"there is no run “{value[:40]}”")
@@ -124,8 +128,8 @@ def _find(model: Model, question: np.ndarray, head: Head, kind: str, value: str 
         sites = heads_of(other_model.sample(own).attentions)
         if head not in sites:
             raise ValueError(f"{value} has no head {head.short} ({head.kind})")
-        return Reference(value, other_model.detail(own, head.site).pattern[head.index])
+        return Reference(value, other_model.detail(own, head.site).pattern[head.index], other_model.maker())
     if kind == "input":
         other_question = model.task.parse(value)
-        return Reference("other input", model.detail(other_question, head.site).pattern[head.index])
+        return Reference("other input", model.detail(other_question, head.site).pattern[head.index], model.maker())
     raise ValueError(f"“{kind[:20]}” is none of {', '.join(filter(None, REFERENCES))}")

@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import models, warm
+from dashboard.components.origin import origin_element
 from dashboard.models import ROOT, Choice, Model
 from dashboard.settings import BY_KEY, FAST, Settings, from_query
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -51,6 +52,17 @@ def end() -> None:
     if (state.pop("write", False) or state.pop("touched", False)) and st.query_params.to_dict() != query:
         st.query_params.from_dict(query)
         state.written = query
+
+
+def origin() -> str:
+    """Where the numbers of this page come from, as an element of it: the view's link and its model.
+
+    To be written when the page is drawn: by then every part of the view that could not be had is replaced. The link
+    names the step even where it is the last: a training may go on.
+    """
+    model = chosen()
+    query = {"run": model.name, **settings().to_query(), "step": str(model.step)}
+    return origin_element(query, [model.maker()])
 
 
 def settings() -> Settings:

@@ -23,6 +23,7 @@ STYLE = """
   .stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
   .stApp [data-testid="stSliderThumbValue"], .stApp [data-testid="stSliderThumbValue"] p { color: inherit; }
   .stApp [role="radio"][aria-checked="true"], .stApp [role="radio"][aria-checked="true"] p { color: inherit; }
+  .stElementContainer:has(.al-origin) { display: none; }
   @media (max-width: 1100px) {
     .stMainBlockContainer { padding: 4rem 1.25rem 2rem; }
     .st-key-heads-row [data-testid="stColumn"] { flex: 1 1 0; }

@@ -10,7 +10,7 @@ from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import training as training_figures
-from dashboard.models import Model
+from dashboard.models import Model, maker_of
 from transformer.analysis import ceilings
 from transformer.analysis.findings import verdict
 from transformer.config import RunConfig
@@ -58,7 +58,8 @@ def loss(model: Model, *, key: str, height: int) -> None:
         solved_at=solved_at(run),
         palette=palette(),
     )
-    plot(figure, key=key, alt=sentence, height=height)
+    last = maker_of(run, int(steps[-1]) if len(steps) else None)
+    plot(figure, key=key, alt=sentence, height=height, makers=[last])
     st.caption(sentence)
 
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard import models, session
 from dashboard.attention import palette
+from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.controls import bound, sentence
 from dashboard.figures import accuracy as accuracy_figures
@@ -43,7 +44,8 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
     found = sentence(verdict(measured, answer.config))
     said = f"One layer, one head, trained {words}: {end} after {answer.steps} steps and {answer.seconds:.2f} s. {found}"
     st.markdown(f"**{said}**")
-    plot(figure, key="what-if", alt=said, height=300)
+    maker = Maker(f"one layer trained on the spot {words}", answer.steps)
+    plot(figure, key="what-if", alt=said, height=300, makers=[maker])
     short = bool((high < ceiling).any())
     caption, button = st.columns([3, 1], vertical_alignment="center")
     caption.caption(

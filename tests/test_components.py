@@ -22,7 +22,14 @@ from dashboard.components.payload import pack, unpack
 from dashboard.components.plot import pack_figure
 
 COLOURS = np.arange(768, dtype=np.uint8).reshape(256, 3)
-LOOKS = {"focus": 0, "alt": "Patterns.", "dark": False, "colours": COLOURS, "forbidden": (200, 201, 202)}
+LOOKS = {
+    "key": "heads",
+    "focus": 0,
+    "alt": "Patterns.",
+    "dark": False,
+    "colours": COLOURS,
+    "forbidden": (200, 201, 202),
+}
 
 
 def panel(column: int = 0, queries: int = 3, keys: int = 4, masked: bool = True) -> Panel:

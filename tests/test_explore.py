@@ -157,7 +157,7 @@ def test_many_cells_are_downsampled_before_they_are_sent(monkeypatch: pytest.Mon
     random = np.random.default_rng(0)
     cells, names = random.random((2, 7, 7), dtype=np.float32), tuple("abcdefg")
     panels = [Panel(f"0.{i}", "", 0, i, cells[i], np.tri(7, dtype=bool), names, names) for i in range(2)]
-    looks = {"focus": None, "alt": "Heads.", "dark": False, "colours": np.zeros((256, 3), np.uint8)}
+    looks = {"key": "grid", "focus": None, "alt": "Heads.", "dark": False, "colours": np.zeros((256, 3), np.uint8)}
     header, body = unpack(pack_panels(panels, forbidden=(0, 0, 0), **looks))
     assert header["focus"] is None
     for panel, record in zip(panels, header["panels"], strict=True):
@@ -236,6 +236,8 @@ def test_a_head_is_compared_with_the_same_head_of_another_run() -> None:
     other = observe(network("reverse-sinusoidal"), TOKENS)  # it reverses this input rightly, so it reads the same
     expected = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2] - other[f"{SITE}.pattern"][0, 2]
     np.testing.assert_allclose(values["difference"], expected.numpy(), atol=1e-5)
+    assert [maker["run"] for maker in drawn(app)[0]["makers"]] == ["reverse", "reverse-sinusoidal"]
+    assert drawn(open_page(run="reverse"))[0]["makers"] is None
 
 
 def test_a_head_is_compared_with_itself_on_another_input() -> None:
@@ -324,10 +326,10 @@ VIEW = View("pattern", "Pattern", np.eye(2), 0.0, 1.0, theme.pattern_colours(Fal
 
 def test_a_mask_that_forbids_nothing_and_marks_that_mark_nothing_are_not_sent() -> None:
     free = replace(SUBJECT, mask=np.ones((2, 2), dtype=bool), marks=np.zeros((2, 2), dtype=bool))
-    header, _ = unpack(pack_focus(free, [VIEW], alt="A head.", ink=INK))
+    header, _ = unpack(pack_focus(free, [VIEW], key="head", alt="A head.", ink=INK))
     assert "mask" not in header
     assert "marks" not in header
-    assert "mask" in unpack(pack_focus(SUBJECT, [VIEW], alt="A head.", ink=INK))[0]
+    assert "mask" in unpack(pack_focus(SUBJECT, [VIEW], key="head", alt="A head.", ink=INK))[0]
 
 
 @pytest.mark.parametrize(
@@ -345,7 +347,7 @@ def test_a_head_that_cannot_be_drawn_is_refused_in_words(
     subject: Subject, views: list[View], alt: str, sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
-        pack_focus(subject, views, alt=alt, ink=INK)
+        pack_focus(subject, views, key="head", alt=alt, ink=INK)
 
 
 def test_a_click_at_512_tokens_sends_less_than_a_megabyte() -> None:
@@ -353,6 +355,6 @@ def test_a_click_at_512_tokens_sends_less_than_a_megabyte() -> None:
     subject = Subject("h", "0.0", 0, tokens, tokens, np.ones((64, 64), dtype=bool), (9, 9), says=tokens)
     views = [View(name, name, np.zeros((64, 64)), 0.0, 1.0, VIEW.colours) for name in ("pattern", "difference")]
     whole = Whole(np.zeros((512, 512)), np.ones((512, 512), dtype=bool), 1)
-    one = pack_focus(subject, views, alt="A head.", ink=INK, whole=whole)
-    other = pack_focus(subject, views[:1], alt="A head.", ink=INK)
+    one = pack_focus(subject, views, key="head", alt="A head.", ink=INK, whole=whole)
+    other = pack_focus(subject, views[:1], key="head", alt="A head.", ink=INK)
     assert len(one) + len(other) < 1_000_000

@@ -143,8 +143,8 @@ class TestPattern:
         assert text[8][5] == "output '3' at 9 reads '3' at 6: 0.97"
 
     def test_link_is_carried(self) -> None:
-        assert pattern_heatmap(PATTERN, None, TOKENS, TOKENS, link="a").layout.meta == {"link": "a"}
-        assert pattern_heatmap(PATTERN, None, TOKENS, TOKENS).layout.meta is None
+        assert pattern_heatmap(PATTERN, None, TOKENS, TOKENS, link="a").layout.meta["link"] == "a"
+        assert pattern_heatmap(PATTERN, None, TOKENS, TOKENS).layout.meta["link"] is None
 
     def test_large_patterns_carry_positions_in_place_of_sentences(self) -> None:
         n = int(MOST_SENTENCES**0.5) + 1

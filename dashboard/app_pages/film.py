@@ -9,9 +9,10 @@ from dashboard import reels, session
 from dashboard.attention import palette
 from dashboard.components.film import film_player
 from dashboard.components.film_file import film_file
+from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.figures import learning
-from dashboard.models import Model
+from dashboard.models import Model, maker_of
 from dashboard.prose import show_code
 from transformer.analysis.film import Film, learned_at, sharpening
 from transformer.analysis.findings import Head
@@ -100,6 +101,12 @@ def packed(digest: str, points: int, model: Model, _film: Film, headline: str) -
     )
 
 
+def last(model: Model, film: Film) -> Maker:
+    """Whose numbers a film's are: those of all its kept steps, up to the last."""
+    assert model.run is not None
+    return maker_of(model.run, int(film.steps[-1]))
+
+
 def positions(model: Model, film: Film) -> None:
     """Which position was learned when."""
     st.markdown("**Accuracy by position and step**")
@@ -114,7 +121,8 @@ def positions(model: Model, film: Film) -> None:
         palette=palette(),
     )
     sentence = reels.order_sentence(film, model.config)
-    plot(figure, key="film-positions", alt=f"Accuracy by position and step. {sentence}", height=400)
+    alt = f"Accuracy by position and step. {sentence}"
+    plot(figure, key="film-positions", alt=alt, height=400, makers=[last(model, film)])
     st.caption(f"{sentence} The dot: from there on.")
 
 
@@ -140,7 +148,7 @@ def shares(model: Model, film: Film, focus: Head | None) -> None:
         f"At step {film.steps[-1]}, head {shown.short} has {share[-1]:.2f} of its attention on the token to be said, "
         f"the mean over {film.surveyed} sequences; at step {film.steps[0]} it had {share[0]:.2f}."
     )
-    plot(figure, key="film-heads", alt=sentence, height=400)
+    plot(figure, key="film-heads", alt=sentence, height=400, makers=[last(model, film)])
     st.caption(sentence)
 
 

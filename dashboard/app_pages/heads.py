@@ -78,6 +78,7 @@ def all_and_one() -> None:
     for text in session.notices():
         notices.warning(text, icon=":material/link_off:")
     session.end()
+    st.html(session.origin())
 
 
 all_and_one()

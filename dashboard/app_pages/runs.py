@@ -141,9 +141,10 @@ def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
     figure = learning_curves(
         drawn, measure=measure, clock=clock, chance=chance, floors=floors, height=HEIGHT, palette=palette()
     )
+    makers = [models.maker_of(Run(models.ROOT / each.name), each.step) for each in standings]
     told = "; ".join(f"{each.label.text}: {outcome(each)}" for each in standings)
     what = "Loss" if measure == "loss" else "Accuracy of the second half"
-    plot(figure, key="compare", alt=f"{what} by {clock}. {told}.", height=HEIGHT)
+    plot(figure, key="compare", alt=f"{what} by {clock}. {told}.", height=HEIGHT, makers=makers)
     most = max(course.probed for course in courses.values())
     source = f"measured on at most {most:,} fresh sequences" if most else "not measured yet"
     if measure == "loss":

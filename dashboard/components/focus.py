@@ -1,11 +1,12 @@
 """Draws one head large: its matrices side by side, and the same attention as arcs between the tokens."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from dashboard.components.origin import Maker
 from dashboard.components.payload import Body, pack
 from dashboard.components.registration import renderer
 
@@ -15,7 +16,7 @@ HTML = """
   <canvas class="overlay"></canvas>
 </div>
 <button type="button" class="lock" hidden></button>
-<p class="sentence" role="status" aria-live="polite"></p>
+<div class="foot"><p class="sentence" role="status" aria-live="polite"></p></div>
 <p class="help" id="help">Arrow keys move from cell to cell; Enter locks the query, Escape unlocks it.</p>
 """
 
@@ -97,6 +98,7 @@ def focus(
     height: int = 380,
     arcs: bool = True,
     by_row: bool = False,
+    makers: Sequence[Maker] | None = None,
     on_lock: Callable[[], None] | None = None,
     on_window: Callable[[], None] | None = None,
 ) -> None:
@@ -105,7 +107,8 @@ def focus(
     `locked` is the query, from 0, whose lines stay. In `on_lock` the query chosen by a click is
     `st.session_state[key]["lock"]`, -1 when it was unlocked; in `on_window` the place that the window is to be centred
     on is `st.session_state[key]["window"]`, a dict of row and column. Grids, plots and focuses of one `link` share
-    their hovered cell, and a grid of that link outlines this head.
+    their hovered cell, and a grid of that link outlines this head. `makers` are named in what is saved of it, where
+    they are others than the page's.
     """
     mount = renderer("focus", html=HTML, isolate_styles=True)
     mount(
@@ -113,6 +116,7 @@ def focus(
         data=pack_focus(
             subject,
             views,
+            key=key,
             alt=alt,
             ink=ink,
             whole=whole,
@@ -121,6 +125,7 @@ def focus(
             height=height,
             arcs=arcs,
             by_row=by_row,
+            makers=makers,
         ),
         on_lock_change=on_lock or (lambda: None),
         on_window_change=on_window or (lambda: None),
@@ -131,6 +136,7 @@ def pack_focus(
     subject: Subject,
     views: Sequence[View],
     *,
+    key: str,
     alt: str,
     ink: Ink,
     whole: Whole | None = None,
@@ -139,12 +145,14 @@ def pack_focus(
     height: int = 380,
     arcs: bool = True,
     by_row: bool = False,
+    makers: Sequence[Maker] | None = None,
 ) -> bytes:
     """The message for the browser: values as float32, masks, marks and the downsampled whole as bytes."""
     _check(subject, views, alt)
     body = Body()
     rows, columns = subject.mask.shape
     header: dict[str, Any] = {
+        "key": key,
         "alt": alt,
         "head": subject.head,
         "name": subject.name,
@@ -160,6 +168,7 @@ def pack_focus(
         "height": height,
         "arcs": arcs,
         "byRow": by_row,
+        "makers": None if makers is None else [asdict(maker) for maker in makers],
         "dark": ink.dark,
         "accent": ink.accent,
         "mark": ink.mark,

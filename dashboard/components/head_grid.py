@@ -21,7 +21,7 @@ HTML = """
     <canvas class="overlay"></canvas>
   </div>
 </div>
-<p class="sentence" role="status" aria-live="polite"></p>
+<div class="foot"><p class="sentence" role="status" aria-live="polite"></p></div>
 <p class="help" id="help">Arrow keys choose a head; Enter chooses it again. Point at a cell to read its value.</p>
 """
 
@@ -73,6 +73,7 @@ def head_grid(
     mount = renderer("head_grid", html=HTML, isolate_styles=True)
     data = pack_panels(
         panels,
+        key=key,
         focus=focus,
         alt=alt,
         dark=dark,
@@ -90,6 +91,7 @@ def head_grid(
 def pack_panels(
     panels: Sequence[Panel],
     *,
+    key: str,
     focus: int | None,
     alt: str,
     dark: bool,
@@ -131,6 +133,7 @@ def pack_panels(
         if panel.mask is not None and not panel.mask.all():
             record["mask"] = body.add_once(np.ascontiguousarray(panel.mask, dtype=np.uint8).tobytes())
     header = {
+        "key": key,
         "alt": alt,
         "focus": focus,
         "dark": dark,

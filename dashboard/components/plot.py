@@ -1,11 +1,13 @@
 """Shows a Plotly figure that updates in place: zoom and node are kept, and a click on any trace reaches Python."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import plotly
 import plotly.graph_objects as go
 
+from dashboard.components.origin import Maker
 from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
 
@@ -27,6 +29,7 @@ def plot(
     alt: str,
     height: int = 360,
     on_click: Callable[[], None] | None = None,
+    makers: Sequence[Maker] | None = None,
 ) -> dict[str, Any] | None:
     """Draw `figure`, `height` pixels high and as wide as its place, and return the click of this rerun, if any.
 
@@ -37,11 +40,14 @@ def plot(
     `layout.meta = {"link": group}` share their hovered heatmap cell with each other, and with a `head_grid` of that
     group. A trace with `meta = {"least_width": pixels}` is left out where there is less room. Zoom survives new data;
     to forget it, give the figure another `layout.uirevision`.
+
+    `makers` says whose numbers these are, where they are not those of the page's model. Of what is saved, decoration is
+    left out: traces with `hoverinfo="skip"`, and what `meta={"numbers": False}` says is none (web/plot_takeaway.js).
     """
     mount = renderer("plot", html=HTML, isolate_styles=False)  # Plotly keeps its style sheet in the document's head
     result = mount(
         key=key,
-        data=pack_figure(figure, key=key, alt=alt, height=height),
+        data=pack_figure(figure, key=key, alt=alt, height=height, makers=makers),
         height=height,
         on_click_change=on_click or (lambda: None),
     )
@@ -49,11 +55,13 @@ def plot(
     return click
 
 
-def pack_figure(figure: go.Figure, *, key: str, alt: str, height: int) -> bytes:
+def pack_figure(figure: go.Figure, *, key: str, alt: str, height: int, makers: Sequence[Maker] | None = None) -> bytes:
     """The message for the browser; the same figure gives the same bytes, which the browser then need not redraw."""
     if not alt.strip():
         raise ValueError("A plot needs alt: one sentence that says in words what the figure shows.")
     if height < 1:
         raise ValueError(f"A plot's height is a positive number of pixels, not {height}.")
-    header = {"alt": alt, "height": height, "revision": key, "plotly": plotly.__version__}
+    header: dict[str, Any] = {"alt": alt, "height": height, "revision": key, "plotly": plotly.__version__}
+    if makers is not None:
+        header["makers"] = [asdict(maker) for maker in makers]
     return pack(header, figure.to_json(validate=False).encode())

@@ -14,13 +14,13 @@ FOLDER = Path(__file__).parent
 
 def renderer(name: str, *, html: str, isolate_styles: bool) -> ComponentRenderer:
     """The callable that mounts component `name`, whose script and style are `web/<name>.js` and `.css`."""
-    manifest = _manifest()
+    ours = manifest()
     # Streamlit's own scan looks for a package named like the distribution, so it finds an installed wheel but not an
     # editable install; and each runtime (every AppTest has one) starts empty.
     manager = get_bidi_component_manager()
-    if manager.get_component_asset_root(f"{manifest.name}.{name}") is None:
-        manager.register_from_manifest(manifest, FOLDER)
-    return _component(f"{manifest.name}.{name}", name, html, isolate_styles)
+    if manager.get_component_asset_root(f"{ours.name}.{name}") is None:
+        manager.register_from_manifest(ours, FOLDER)
+    return _component(f"{ours.name}.{name}", name, html, isolate_styles)
 
 
 @cache
@@ -31,7 +31,8 @@ def _component(qualified: str, name: str, html: str, isolate_styles: bool) -> Co
 
 
 @cache
-def _manifest() -> ComponentManifest:
+def manifest() -> ComponentManifest:
+    """What `pyproject.toml` beside this file declares: this distribution, its version and its components."""
     declared = tomllib.loads((FOLDER / "pyproject.toml").read_text(encoding="utf-8"))
     components = declared["tool"]["streamlit"]["component"]["components"]
     return ComponentManifest(

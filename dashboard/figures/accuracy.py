@@ -92,6 +92,7 @@ def accuracy_by_position_bars(
         showlegend=before is not None,
         legend={"y": 1.0, "yanchor": "bottom", "entrywidth": 0, "x": 0.5, "xanchor": "center", "font": {"size": 14}},
         margin={"t": 22 if groups is not None else 6, "r": 58},
+        meta={"tokens": {"x": list(labels)}},
     )
     if before is not None and groups is not None:
         figure.update_layout(legend={"y": 1.0, "yref": "container", "yanchor": "top"}, margin={"t": 48})
@@ -132,6 +133,7 @@ def _ceiling(figure: go.Figure, places: np.ndarray, ceiling: np.ndarray, palette
         },
         hoverinfo="skip",
         showlegend=False,
+        meta={"numbers": True},
         name="ceiling",
     )
     half = 0.45 if len(places) <= MOST_VALUES else 0.5

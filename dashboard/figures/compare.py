@@ -163,6 +163,7 @@ def _line(figure: go.Figure, curve: Curve, measure: Measure, clock: Clock, palet
         hovertext=[f"{hover[-1]}{': solved' if curve.solved else ''}"],
         hovertemplate="%{hovertext}<extra></extra>",
         cliponaxis=False,
+        meta={"numbers": False},  # the curve's own last point
         name=f"{curve.name}: {'solved' if curve.solved else 'now'}",
     )
 

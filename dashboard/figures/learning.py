@@ -68,6 +68,7 @@ def accuracy_by_step_heatmap(
         _moment(figure, float(np.flatnonzero(steps == moment)[0]) - 0.5, palette, above=ROOM)
     every = -(-len(names) // MOST_NAMES)
     figure.update_layout(
+        meta={"places": {"x": [int(step) for step in steps]}, "tokens": {"y": list(names)}},
         template=template(palette),
         xaxis=_steps(steps),
         yaxis={
@@ -131,6 +132,7 @@ def share_curves(
     if moment is not None and moment in steps:
         _moment(figure, float(np.flatnonzero(steps == moment)[0]), palette)
     figure.update_layout(
+        meta={"places": {"x": [int(step) for step in steps]}},
         template=template(palette),
         xaxis={**_steps(steps), "range": [-0.3, max(len(steps) - 0.7, 0.7)]},
         yaxis={"range": [-0.02, 1.04], "tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "share on the answer"}},
@@ -166,6 +168,7 @@ def _dots(figure: go.Figure, steps: np.ndarray, accuracy: np.ndarray, learned: n
         y=rows,
         mode="markers",
         marker={"size": 9, "color": palette.background, "line": {"color": palette.text, "width": 2}},
+        meta={"numbers": False},  # said of the cells
         hovertext=[f"from step {int(learned[row])} on, right nine times in ten" for row in rows],
         hovertemplate="%{hovertext}<extra></extra>",
         name="learned",

@@ -143,6 +143,7 @@ def _matrix(
             colorscale=[[0, palette.forbidden], [1, palette.forbidden]],
             showscale=False,
             name="forbidden",
+            meta={"forbidden": True},
             **hover(" may not see %{customdata[1]}"),
         )
         if max(seen.shape) <= MOST_HATCHED:
@@ -164,7 +165,7 @@ def _matrix(
         },
         showlegend=False,
         margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
-        meta={"link": link} if link else None,
+        meta={"link": link, "tokens": {"x": list(keys), "y": list(queries)}},
     )
     if bar:
         name_ends(figure, float(scale["zmin"]), float(scale["zmax"]), palette)  # type: ignore[arg-type]

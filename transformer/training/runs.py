@@ -219,8 +219,12 @@ class Run:
         self._write("evaluation.json", evaluation)
 
     def digest(self, step: int | None = None) -> str:
-        """SHA-256 of a snapshot's file, its first 16 hex digits: whose numbers these are."""
-        return hashlib.sha256(self.snapshot(step).read_bytes()).hexdigest()[:16]
+        """The first 16 hex digits of `sha256`: whose numbers these are."""
+        return self.sha256(step)[:16]
+
+    def sha256(self, step: int | None = None) -> str:
+        """SHA-256 of a snapshot's file, in hex, as `sha256sum` says it. Raises RunError when there is none."""
+        return hashlib.sha256(self.snapshot(step).read_bytes()).hexdigest()
 
     def set_example(self, packed: bytes) -> None:
         write_whole(self.folder / "example.npz", packed)

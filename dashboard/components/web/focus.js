@@ -5,6 +5,7 @@ import { layOut, pick } from './focus_layout.js';
 import { mark, paint } from './focus_paint.js';
 import { announce, choose, listen } from './link.js';
 import { same } from './payload.js';
+import { menu } from './takeaway.js';
 import { readTheme } from './theme.js';
 
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
@@ -68,6 +69,23 @@ class Focus {
     if (other) this.cell = null;
     if (other || performance.now() - this.lockedAt > TRUST) this.settle(other);
     this.arrange();
+    this.saving ??= menu(this.line.parentElement, this.given());
+  }
+
+  /** What can be saved of it (see menu in takeaway.js). */
+  given() {
+    const made = () => import('./focus_takeaway.js');
+    const drawn = (how) => made().then((files) => files[how](files.picture(this.data, this.theme, this.locked), this.theme));
+    return {
+      name: this.data.key,
+      alt: () => this.data.alt,
+      makers: () => this.data.makers,
+      note: async () => (await made()).note(this.data),
+      svg: () => drawn('svg'),
+      png: () => drawn('png'),
+      body: () => drawn('body'),
+      series: async () => (await made()).series(this.data),
+    };
   }
 
   /** Take the lock that Python says; one on a key is known here only. */

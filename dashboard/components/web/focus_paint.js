@@ -224,7 +224,7 @@ export function mark(context, data, layout, theme, ratio, cell, locked) {
       }
     }
   }
-  crosshairs(context, places, data.dark, ratio);
+  if (places.length) crosshairs(context, places, data.dark, ratio);
 }
 
 function inView({ first, rows, columns }, { row, column }) {

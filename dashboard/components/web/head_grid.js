@@ -5,6 +5,7 @@ import { layOut, pick } from './grid_layout.js';
 import { mark, paint } from './grid_paint.js';
 import { announce, chosen, heed, listen } from './link.js';
 import { same } from './payload.js';
+import { menu } from './takeaway.js';
 import { readTheme } from './theme.js';
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -78,6 +79,23 @@ class Grid {
     this.host.dataset.panels = this.panels.length;
     this.settle();
     this.arrange();
+    this.saving ??= menu(this.line.parentElement, this.given());
+  }
+
+  /** What can be saved of it (see menu in takeaway.js). */
+  given() {
+    const made = () => import('./grid_takeaway.js');
+    const drawn = (how) => made().then((files) => files[how](files.picture(this.data, this.theme, this.focus), this.theme));
+    return {
+      name: this.data.key,
+      alt: () => this.data.alt,
+      makers: () => null,
+      note: async () => (await made()).note(this.data),
+      svg: () => drawn('svg'),
+      png: () => drawn('png'),
+      body: () => drawn('body'),
+      series: async () => (await made()).series(this.data),
+    };
   }
 
   /** Take the focus Python asks for, unless a choice made here may still be on its way to it. */

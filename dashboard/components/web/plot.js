@@ -5,6 +5,7 @@ import { announce, listen } from './link.js';
 import { askedRanges, config, resetZoom } from './modebar.js';
 import { same, unpack } from './payload.js';
 import { loadPlotly } from './plotly_loader.js';
+import { menu } from './takeaway.js';
 
 const mounted = new WeakMap(); // parentElement -> Plot; Streamlit calls the default export at every rerun
 
@@ -80,7 +81,7 @@ class Plot {
         const { header, figure } = this.wanted;
         this.wanted = null;
         // The same configuration each time: react() starts anew, zoom lost, where a function in it is another one.
-        this.config ??= config(Plotly, header.revision, () => this.reset());
+        this.config ??= config(Plotly, () => this.reset());
         this.asked = askedRanges(figure.layout);
         this.width = this.stage.clientWidth;
         await Plotly.react(this.stage, fitting(figure.data, this.width), figure.layout, this.config);
@@ -122,11 +123,31 @@ class Plot {
 
   attach() {
     this.attached = true;
+    menu(this.host, this.given());
     this.stage.on('plotly_click', ({ points }) => points?.length && this.fire('click', record(points[0])));
     this.stage.on('plotly_hover', ({ points }) => this.hover(points?.[0]));
     this.stage.on('plotly_unhover', () => this.hover(null));
     this.stage.on('plotly_doubleclick', () => this.reset());
     this.stage.on('plotly_relayout', () => this.point(this.cell));
+  }
+
+  /** What can be saved of it (see menu in takeaway.js): as Python sent it, for Plotly writes into what it is given. */
+  given() {
+    const sent = () => {
+      const { header, body } = unpack(this.message);
+      return { header, figure: JSON.parse(new TextDecoder().decode(body)) };
+    };
+    const made = () => import('./plot_takeaway.js');
+    return {
+      name: this.shown.header.revision,
+      alt: () => this.shown.header.alt,
+      makers: () => this.shown.header.makers ?? null,
+      note: () => '',
+      svg: async () => (await made()).svg(this.stage),
+      png: async () => (await made()).png(this.stage),
+      body: async () => (await made()).body(this.stage, sent().figure, this.shown.header.plotly),
+      series: async () => (await made()).series(sent().figure),
+    };
   }
 
   reset() {

@@ -19,10 +19,19 @@ function idle() {
   return new Promise((resolve) => setTimeout(resolve, 300));
 }
 
+const address = (version) => new URL(`assets/plotly.min.js?v=${encodeURIComponent(version)}`, root).href;
+
+/** plotly.js as text, for a page of its own; the browser has kept the file. */
+export async function plotlySource(version) {
+  const answer = await fetch(address(version));
+  if (!answer.ok) throw new Error('plotly.js did not arrive');
+  return answer.text();
+}
+
 function fetchScript(version) {
   return new Promise((resolve, reject) => {
     const script = document.createElement('script');
-    script.src = new URL(`assets/plotly.min.js?v=${encodeURIComponent(version)}`, root).href;
+    script.src = address(version);
     script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error('plotly.js is empty')));
     script.onerror = () => reject(new Error('plotly.js did not arrive'));
     document.head.append(script);
