@@ -36,8 +36,9 @@ def find_the_one(model: Model, focus: Head) -> None:
         metrics = metrics.with_drop(model.removal())
     labels = labels_of(metrics.heads)
     names = [metrics.name(head) for head in metrics.heads]
-    st.markdown(f"**{named_sentence(labels, names)}**")
-    _table(metrics, labels, names, focus)
+    said = named_sentence(labels, names, choice=bool(metrics.asked["entropy"].any()))
+    st.markdown(f"**{said}**")
+    _table(metrics, labels, names, focus, said)
     left, right = st.columns([1.3, 1], gap="medium")
     with left:
         _scatter(metrics, labels, names, focus)
@@ -70,7 +71,7 @@ def _choose(heads: Sequence[Head], index: object) -> None:
 # --- the table
 
 
-def _table(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], focus: Head) -> None:
+def _table(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], focus: Head, said: str) -> None:
     key = "find-table"
     st.session_state[key] = {"selection": {"rows": [metrics.heads.index(focus)], "columns": []}}
 
@@ -99,7 +100,7 @@ def _table(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], fo
             ),
             **columns,
         },
-        alt=f"Table of {len(labels)} heads and {len(shown)} metrics. {named_sentence(labels, names)}",
+        alt=f"Table of {len(labels)} heads and {len(shown)} metrics. {said}",
     )
     st.caption(
         f"Means over {metrics.sequences} fresh sequences with 95 % intervals, over the queries that have a choice of "

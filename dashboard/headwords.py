@@ -28,14 +28,13 @@ def labels_of(heads: Sequence[Head]) -> list[str]:
     return [head.short if single else SHORT[head.kind] + head.short for head in heads]
 
 
-def named_sentence(labels: Sequence[str], names: Sequence[str]) -> str:
-    """Which heads have a name, and how many have none."""
+def named_sentence(labels: Sequence[str], names: Sequence[str], *, choice: bool = True) -> str:
+    """Which heads have a name, and how many have none; without a `choice` of keys none could have earned one."""
+    if not choice:
+        return "No query has a choice of keys here: what a head looks at says nothing about it."
     if set(names) == {MIXED}:
-        return (
-            "The one head is mixed: no single thing stands out."
-            if len(names) == 1
-            else f"All {len(names)} heads are mixed: in none does a single thing stand out."
-        )
+        who = {1: "The one head is", 2: "Both heads are"}.get(len(names), f"All {len(names)} heads are")
+        return f"{who} mixed: no single thing stands out."
     parts = []
     for name, (one, several) in DOES.items():
         own = [label for label, each in zip(labels, names, strict=True) if each == name]

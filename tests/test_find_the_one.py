@@ -140,7 +140,7 @@ def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
     ("names", "words"),
     [
         (["mixed"], "The one head is mixed: no single thing stands out."),
-        (["mixed"] * 3, "All 3 heads are mixed: in none does a single thing stand out."),
+        (["mixed"] * 3, "All 3 heads are mixed: no single thing stands out."),
         (["expected"], "Head 0 reads the expected key."),
         (["mixed", "expected", "mixed"], "Head 1 reads the expected key; 2 are mixed."),
         (
@@ -153,6 +153,11 @@ def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
 )
 def test_the_sentence_counts_the_names(names: list[str], words: str) -> None:
     assert named_sentence([str(i) for i in range(len(names))], names) == words
+
+
+def test_where_there_is_no_choice_the_sentence_says_so() -> None:
+    assert named_sentence(["0.0"], ["mixed"], choice=False).startswith("No query has a choice of keys here")
+    assert named_sentence(["0", "1"], ["mixed"] * 2) == "Both heads are mixed: no single thing stands out."
 
 
 def test_an_interval_is_written_out() -> None:
@@ -249,7 +254,7 @@ def test_any_step_of_the_film_is_measured() -> None:
     """Before training no head has a name, and none is worth much."""
     app = open_page("heads", run="reverse", step="0")
     assert set(app.dataframe[0].value["does"]) == {"mixed"}
-    assert any(m.value == "**All 8 heads are mixed: in none does a single thing stand out.**" for m in app.markdown)
+    assert any(m.value == "**All 8 heads are mixed: no single thing stands out.**" for m in app.markdown)
 
 
 def test_where_removing_takes_long_the_reader_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,8 @@ MOST_LABELS = 24
 """More heads than this, and only the one in focus has its name beside it."""
 MOST_NUMBERS = 8
 """More heads than this, and the map of likeness has no room for numbers."""
+LEAST_FOR_NUMBERS = 340
+"""Pixels of the narrowest figure in which they have."""
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "circle-open")
 
 
@@ -163,6 +165,7 @@ def likeness_heatmap(
             textfont={"size": 14, "color": [share_colours(float(alike[cell]), palette)[1] for cell in cells]},
             hoverinfo="skip",
             showlegend=False,
+            meta={"least_width": LEAST_FOR_NUMBERS},
             name="numbers",
         )
     if focus is not None:

@@ -20,8 +20,8 @@ SIDES = {
 """Where a label may stand, and about how many pixels its middle is then from its point."""
 LETTER, LINE = 8, 16
 """Pixels of a label's letter and line; a point takes a line's square."""
-PLOT = (520, 270)
-"""About how many pixels the axes span: labels that keep apart there do so on a larger screen."""
+PLOT = (340, 260)
+"""About how many pixels the axes span on a small screen: labels that keep apart there do so on a larger one."""
 
 
 @dataclass(frozen=True)
