@@ -144,7 +144,7 @@ def _even_note(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> str:
     """What the head in focus would get if it looked at all alike."""
     index = metrics.heads.index(focus)
     even = [
-        f"{METRICS[name].title} {metrics.even[name][index]:.2f}"
+        f"{METRICS[name].title} {metrics.even[name][index]:.3f}"
         for name in NAMES
         if name != "uniform" and not math.isnan(metrics.even[name][index])
     ]
