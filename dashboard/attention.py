@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -99,5 +100,7 @@ def share_sentence(head: Head, survey: Survey) -> str:
     share = survey.expected_share.get(head)
     if share is None:
         return f"Head {head.short} ({head.kind}) is not where this task's answer can be read."
+    if math.isnan(share):
+        return f"Under this mask head {head.short} never sees the token to be said."
     only = "" if share >= 0.5 else "only "
     return f"Head {head.short} puts {only}{share:.2f} of its attention on the token to be said."

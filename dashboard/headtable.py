@@ -6,7 +6,7 @@ All three speak of the head in focus, and each can change it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -18,20 +18,11 @@ from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import bound, bound_choice
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
+from dashboard.headwords import interval, labels_of, likeness_sentence, named_sentence, scatter_sentence
 from dashboard.models import Model
 from transformer.analysis.findings import Head
 from transformer.analysis.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
 
-DOES: Mapping[str, tuple[str, str]] = {
-    "expected": ("reads the expected key", "read the expected key"),
-    "previous": ("looks at the token before", "look at the token before"),
-    "self": ("looks at itself", "look at themselves"),
-    "first": ("looks at the first key", "look at the first key"),
-    "uniform": ("looks evenly at all it may see", "look evenly at all they may see"),
-    MIXED: ("is mixed", "are mixed"),
-}
-"""What a name means, of one head and of several."""
-SHORT = {"encoder self-attention": "enc ", "decoder self-attention": "dec ", "cross-attention": "cross "}
 HEAD, ROW, MOST_ROWS = 38, 35, 10
 """Pixels of the table's head and of a row, and the rows that are seen without scrolling."""
 HEIGHT = 460
@@ -39,14 +30,15 @@ HEIGHT = 460
 
 def find_the_one(model: Model, focus: Head) -> None:
     """The section of a page: what each head does over many sequences, and which one does the work."""
-    st.subheader("Find the one", anchor=False)
+    st.header("Find the one", anchor=False)
     metrics = model.head_metrics()
     if _removed(model):
         metrics = metrics.with_drop(model.removal())
     labels = labels_of(metrics.heads)
     names = [metrics.name(head) for head in metrics.heads]
-    st.markdown(f"**{named_sentence(labels, names)}**")
-    _table(metrics, labels, names, focus)
+    said = named_sentence(labels, names, choice=bool(metrics.asked["entropy"].any()))
+    st.markdown(f"**{said}**")
+    _table(metrics, labels, names, focus, said)
     left, right = st.columns([1.3, 1], gap="medium")
     with left:
         _scatter(metrics, labels, names, focus)
@@ -70,37 +62,6 @@ def _removed(model: Model) -> bool:
     )
 
 
-def labels_of(heads: Sequence[Head]) -> list[str]:
-    """ "1.3"; where there are several kinds of attention "cross 1.3"."""
-    single = len({head.kind for head in heads}) == 1
-    return [head.short if single else SHORT[head.kind] + head.short for head in heads]
-
-
-def named_sentence(labels: Sequence[str], names: Sequence[str]) -> str:
-    """Which heads have a name, and how many have none."""
-    if set(names) == {MIXED}:
-        return (
-            "The one head is mixed: no single thing stands out."
-            if len(names) == 1
-            else f"All {len(names)} heads are mixed: in none does a single thing stand out."
-        )
-    parts = []
-    for name, (one, several) in DOES.items():
-        own = [label for label, each in zip(labels, names, strict=True) if each == name]
-        if not own:
-            continue
-        if name == MIXED:
-            parts.append(f"{len(own)} {one if len(own) == 1 else several}")
-        elif len(own) == 1:
-            parts.append(f"head {own[0]} {one}")
-        elif len(own) <= 4:
-            parts.append(f"heads {', '.join(own[:-1])} and {own[-1]} {several}")
-        else:
-            parts.append(f"{len(own)} heads {several}")
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
-
-
 def _choose(heads: Sequence[Head], index: object) -> None:
     """Make a head the focus; an index that the browser sent of another model is passed over."""
     if isinstance(index, int) and 0 <= index < len(heads):
@@ -110,7 +71,7 @@ def _choose(heads: Sequence[Head], index: object) -> None:
 # --- the table
 
 
-def _table(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], focus: Head) -> None:
+def _table(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], focus: Head, said: str) -> None:
     key = "find-table"
     st.session_state[key] = {"selection": {"rows": [metrics.heads.index(focus)], "columns": []}}
 
@@ -139,7 +100,7 @@ def _table(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], fo
             ),
             **columns,
         },
-        alt=f"Table of {len(labels)} heads and {len(shown)} metrics. {named_sentence(labels, names)}",
+        alt=f"Table of {len(labels)} heads and {len(shown)} metrics. {said}",
     )
     st.caption(
         f"Means over {metrics.sequences} fresh sequences with 95 % intervals, over the queries that have a choice of "
@@ -173,11 +134,6 @@ def styled(frame: pd.DataFrame, metrics: HeadMetrics) -> Styler:
     return styler
 
 
-def interval(mean: float, half: float) -> str:
-    """ "0.993 ± 0.001"; a dash where there is nothing to say."""
-    return "–" if math.isnan(mean) else f"{mean:.3f} ± {half:.3f}".replace("-0.000", "0.000").replace("-", "−")
-
-
 def _drop_note(metrics: HeadMetrics) -> str:
     """On how many sequences heads were removed, if these are fewer."""
     drop = metrics.estimates.get("drop")
@@ -188,7 +144,7 @@ def _even_note(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> str:
     """What the head in focus would get if it looked at all alike."""
     index = metrics.heads.index(focus)
     even = [
-        f"{METRICS[name].title} {metrics.even[name][index]:.2f}"
+        f"{METRICS[name].title} {metrics.even[name][index]:.3f}"
         for name in NAMES
         if name != "uniform" and not math.isnan(metrics.even[name][index])
     ]
@@ -249,26 +205,6 @@ def _axis(metrics: HeadMetrics, name: str) -> Axis:
     )
 
 
-def scatter_sentence(metrics: HeadMetrics, labels: Sequence[str], across: str, up: str) -> str:
-    """Which head stands highest, and how many have no place."""
-    x, y = metrics.estimates[across].mean, metrics.estimates[up].mean
-    known = np.isfinite(x) & np.isfinite(y)
-    if not known.any():
-        return f"No head has both: {METRICS[across].title} and {METRICS[up].title} are of different attentions."
-    top = int(np.where(known, y, -np.inf).argmax())
-    missing = int((~known).sum())
-    left_out = f" Left out, for one of the two means nothing there: {missing} of {len(known)} heads." if missing else ""
-    return (
-        f"Head {labels[top]} stands highest: {METRICS[up].title} {_amount(metrics, up, top)}, "
-        f"{METRICS[across].title} {_amount(metrics, across, top)}.{left_out}"
-    )
-
-
-def _amount(metrics: HeadMetrics, name: str, head: int) -> str:
-    estimate = metrics.estimates[name]
-    return interval(float(estimate.mean[head]), float(estimate.half[head]))
-
-
 # --- the map
 
 
@@ -298,12 +234,3 @@ def _likeness(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> None:
     st.caption(
         f"{said} Cosine of their rows, averaged over queries and sequences: 1 looks alike, 0 never at one key.{grey}"
     )
-
-
-def likeness_sentence(metrics: HeadMetrics, labels: Sequence[str]) -> str:
-    """Which two heads are most alike."""
-    pair = metrics.most_alike()
-    if pair is None:
-        return "There are no two heads to compare."
-    one, other = (labels[metrics.heads.index(head)] for head in pair[:2])
-    return f"Heads {one} and {other} are most alike: {pair[2]:.2f}."

@@ -9,8 +9,9 @@ from test_figures import decoded, sent
 from test_pages import RUNS, array, figures, laid_out, link, network, open_page, trace
 
 from dashboard import theme
-from dashboard.figures.heads import LINE, PLOT, SIDES, Axis, label_sides, likeness_heatmap, metrics_scatter
-from dashboard.headtable import interval, named_sentence
+from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
+from dashboard.figures.point_labels import LINE, PLOT, SIDES, label_sides
+from dashboard.headwords import interval, named_sentence
 from transformer.analysis.metrics import METRICS
 from transformer.observation import observe
 
@@ -76,12 +77,11 @@ def test_what_looking_evenly_gives_is_a_dotted_line() -> None:
 @pytest.mark.parametrize("n", [1, 5, 24])
 def test_labels_cover_neither_points_nor_each_other(n: int) -> None:
     rng = np.random.default_rng(n)
-    x, y = axis(list(rng.random(n))), axis(list(rng.random(n)))
-    labels = [f"{i // 4}.{i % 4}" for i in range(n)]
-    sides = label_sides(x, y, labels, focus=0)
+    x, y = rng.random(n), rng.random(n)
+    sides = label_sides(x, y, [f"{i // 4}.{i % 4}" for i in range(n)], first=0)
     assert sides[0]
     assert sum(map(bool, sides)) >= 0.75 * n
-    points = [((a + 0.04) / 1.08 * PLOT[0], (b + 0.04) / 1.08 * PLOT[1]) for a, b in zip(x.mean, y.mean, strict=True)]
+    points = list(zip(x * PLOT[0], y * PLOT[1], strict=True))
     middles = [
         (point[0] + SIDES[side][0], point[1] + SIDES[side][1])
         for point, side in zip(points, sides, strict=True)
@@ -94,10 +94,10 @@ def test_labels_cover_neither_points_nor_each_other(n: int) -> None:
 
 
 def test_among_many_heads_only_the_one_in_focus_has_its_label() -> None:
-    labels = [str(i) for i in range(144)]
     for means in ([0.5] * 144, list(np.linspace(0, 1, 144))):
-        sides = label_sides(axis(means), axis(means), labels, focus=77)
-        assert [i for i, side in enumerate(sides) if side] == [77]
+        labels = [str(i) for i in range(144)]
+        figure = metrics_scatter(axis(means), axis(means), labels, ["mixed"] * 144, ORDER, focus=77)
+        assert [text for text in sent(figure, "mixed")["text"] if text] == ["77"]
 
 
 # --- the map
@@ -140,7 +140,7 @@ def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
     ("names", "words"),
     [
         (["mixed"], "The one head is mixed: no single thing stands out."),
-        (["mixed"] * 3, "All 3 heads are mixed: in none does a single thing stand out."),
+        (["mixed"] * 3, "All 3 heads are mixed: no single thing stands out."),
         (["expected"], "Head 0 reads the expected key."),
         (["mixed", "expected", "mixed"], "Head 1 reads the expected key; 2 are mixed."),
         (
@@ -153,6 +153,11 @@ def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
 )
 def test_the_sentence_counts_the_names(names: list[str], words: str) -> None:
     assert named_sentence([str(i) for i in range(len(names))], names) == words
+
+
+def test_where_there_is_no_choice_the_sentence_says_so() -> None:
+    assert named_sentence(["0.0"], ["mixed"], choice=False).startswith("No query has a choice of keys here")
+    assert named_sentence(["0", "1"], ["mixed"] * 2) == "Both heads are mixed: no single thing stands out."
 
 
 def test_an_interval_is_written_out() -> None:
@@ -249,7 +254,7 @@ def test_any_step_of_the_film_is_measured() -> None:
     """Before training no head has a name, and none is worth much."""
     app = open_page("heads", run="reverse", step="0")
     assert set(app.dataframe[0].value["does"]) == {"mixed"}
-    assert any(m.value == "**All 8 heads are mixed: in none does a single thing stand out.**" for m in app.markdown)
+    assert any(m.value == "**All 8 heads are mixed: no single thing stands out.**" for m in app.markdown)
 
 
 def test_where_removing_takes_long_the_reader_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -298,6 +298,20 @@ def test_an_untrained_model_has_no_named_heads(task: str, seed: int) -> None:
     assert {found.name(head) for head in found.heads} == {MIXED}
 
 
+@pytest.mark.parametrize(
+    "config",
+    [shape(mask="sliding-window:0"), shape("reverse-aligned", length=1), shape("reverse-translate", length=1)],
+    ids=lambda config: config.task.task,
+)
+def test_who_has_no_choice_has_no_numbers(config: RunConfig) -> None:
+    found = measure_heads(build(config).eval(), config.build_task(), sequences=4)
+    for name, estimate in found.estimates.items():
+        assert np.isnan(estimate.mean).all(), name
+    assert np.isnan(found.alike).all()
+    assert found.most_alike() is None
+    assert {found.name(head) for head in found.heads} == {MIXED}
+
+
 # --- removal
 
 

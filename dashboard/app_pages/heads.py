@@ -1,5 +1,7 @@
 """All heads side by side, one of them large, and what sets it apart."""
 
+import math
+
 import streamlit as st
 
 from dashboard import explore, session
@@ -17,12 +19,13 @@ long = any(attention.factor > 1 for attention in sample.attentions.values())
 
 worker = survey.worker
 share = survey.expected_share[worker]
-st.title(
-    f"Head {worker.short} does the work: {share:.2f} of its attention is on the answer."
-    if share >= 0.5
-    else f"No head does the work alone: the best, {worker.short}, has {share:.2f} of its attention on the answer.",
-    anchor=False,
-)
+if math.isnan(share):
+    title = "Under this mask no head ever sees the token to be said."
+elif share >= 0.5:
+    title = f"Head {worker.short} does the work: {share:.2f} of its attention is on the answer."
+else:
+    title = f"No head does the work alone: the best, {worker.short}, has {share:.2f} of its attention on the answer."
+st.title(title, anchor=False)
 
 
 @st.fragment
@@ -86,4 +89,5 @@ show_code(
     "transformer.attention.scaled_dot_product_attention",
     "transformer.attention.masked_softmax",
     "transformer.analysis.findings.Detail.contribution",
+    "transformer.analysis.measuring.measures",
 )

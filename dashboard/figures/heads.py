@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.point_labels import label_sides
 from dashboard.figures.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, colour_scale, share_colours, template
 
@@ -16,22 +17,9 @@ MOST_LABELS = 24
 """More heads than this, and only the one in focus has its name beside it."""
 MOST_NUMBERS = 8
 """More heads than this, and the map of likeness has no room for numbers."""
+LEAST_FOR_NUMBERS = 340
+"""Pixels of the narrowest figure in which they have."""
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "circle-open")
-SIDES = {
-    "top right": (20, 14),
-    "top left": (-20, 14),
-    "bottom right": (20, -14),
-    "bottom left": (-20, -14),
-    "middle right": (24, 0),
-    "middle left": (-24, 0),
-    "top center": (0, 17),
-    "bottom center": (0, -17),
-}
-"""Where a label may stand, and about how many pixels its middle is then from its point."""
-LETTER, LINE = 8, 16
-"""Pixels of a label's letter and line; a point takes a line's square."""
-PLOT = (520, 270)
-"""About how many pixels the axes span: labels that keep apart there do so on a larger screen."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +36,12 @@ class Axis:
     """What a head would get that looks evenly at all it may see."""
 
     @property
+    def places(self) -> np.ndarray:
+        """Where the means stand on the axis, from 0 to 1."""
+        low, high = self.range
+        return (self.mean - low) / (high - low)
+
+    @property
     def range(self) -> tuple[float, float]:
         """A share has all of 0 to 1, anything else what it needs, and 0 is always there."""
         if self.unit == "share":
@@ -55,29 +49,6 @@ class Axis:
         seen = [*self.low[np.isfinite(self.low)], *self.high[np.isfinite(self.high)], self.even or 0.0, 0.0, 0.1]
         low, high = float(min(seen)), float(max(seen))
         return low - 0.06 * (high - low), high + 0.06 * (high - low)
-
-
-@dataclass(frozen=True)
-class Box:
-    """A rectangle on the plot: its middle and its size, in pixels."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    @property
-    def inside(self) -> bool:
-        """Does it stand on the plot as a whole?"""
-        across, up = (size / 2 for size in (self.width, self.height))
-        return across <= self.x <= PLOT[0] - across and up <= self.y <= PLOT[1] - up
-
-    def covers(self, other: Box) -> bool:
-        """Have the two a point in common?"""
-        return (
-            abs(self.x - other.x) < (self.width + other.width) / 2
-            and abs(self.y - other.y) < (self.height + other.height) / 2
-        )
 
 
 def metrics_scatter(
@@ -97,7 +68,9 @@ def metrics_scatter(
     """
     figure = go.Figure()
     known = np.isfinite(x.mean) & np.isfinite(y.mean)
-    sides = label_sides(x, y, [label if known[i] else "" for i, label in enumerate(labels)], focus)
+    crowd = len(labels) > MOST_LABELS
+    shown = [label if known[i] and (not crowd or i == focus) else "" for i, label in enumerate(labels)]
+    sides = label_sides(x.places, y.places, shown, first=focus)
     _reference(figure, x, y, palette)
     for place, name in enumerate(order):
         chosen = [i for i in range(len(labels)) if known[i] and names[i] == name]
@@ -192,6 +165,7 @@ def likeness_heatmap(
             textfont={"size": 14, "color": [share_colours(float(alike[cell]), palette)[1] for cell in cells]},
             hoverinfo="skip",
             showlegend=False,
+            meta={"least_width": LEAST_FOR_NUMBERS},
             name="numbers",
         )
     if focus is not None:
@@ -223,38 +197,6 @@ def likeness_heatmap(
     )
     name_ends(figure, 0.0, 1.0, palette)
     return figure
-
-
-def label_sides(x: Axis, y: Axis, labels: Sequence[str], focus: int | None) -> list[str]:
-    """On which side of its point each label stands, so that none covers a point or another; "" where there is no room.
-
-    The head in focus chooses first, and has its label whatever it covers. An empty label, and any but the focus's
-    among more than `MOST_LABELS`, has no side.
-    """
-    (left, right), (low, high) = x.range, y.range
-    across, up = (x.mean - left) / (right - left) * PLOT[0], (y.mean - low) / (high - low) * PLOT[1]
-    points = {i: Box(float(across[i]), float(up[i]), LINE, LINE) for i, label in enumerate(labels) if label}
-    taken: list[Box] = []
-    sides = [""] * len(labels)
-    for i in sorted(points, key=lambda i: (i != focus, i)):
-        if i != focus and len(labels) > MOST_LABELS:
-            continue
-        others = [box for j, box in points.items() if j != i] + taken
-        places = {side: _label_box(points[i], side, labels[i]) for side in SIDES}
-        inside = [side for side, box in places.items() if box.inside]
-        free = [side for side in inside if not any(map(places[side].covers, others))]
-        sides[i] = next(iter(free or (inside if i == focus else [])), "")
-        if sides[i]:
-            taken.append(places[sides[i]])
-    return sides
-
-
-def _label_box(point: Box, side: str, label: str) -> Box:
-    """The room that a label takes on a side of its point."""
-    right, up = SIDES[side]
-    width = LETTER * len(label)
-    beyond = (right > 0) - (right < 0)  # long labels reach further out
-    return Box(point.x + right + beyond * (width / 2 - 1.5 * LETTER), point.y + up, width, LINE)
 
 
 def _reference(figure: go.Figure, x: Axis, y: Axis, palette: Palette) -> None:

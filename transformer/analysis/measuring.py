@@ -51,8 +51,8 @@ def measure_heads(
 
     def look(part: slice, seen: Observation) -> dict[str, Measured]:
         expected = torch.from_numpy(expected_keys[part]).to(seen.logits.device)
-        patterns, sites = {site: seen[f"{site}.pattern"] for site in seen.attentions()}, []
-        choices = {}
+        patterns = {site: seen[f"{site}.pattern"] for site in seen.attentions()}
+        sites, choices = [], {}
         for site, pattern in patterns.items():
             mask = seen[f"{site}.mask"][:, 0].expand_as(pattern[:, 0])
             place = _place(site, mask, expected if working_attention(task, site) else torch.zeros_like(mask))
@@ -93,7 +93,7 @@ class Place:
     cells: dict[str, Bool[Tensor, "batch query key"]]
     asked: dict[str, Bool[Tensor, "batch query"]]
     even: Float[Tensor, "batch 1 query key"]
-    """The pattern of a head that looks at all it may see alike."""
+    """The pattern of a head that looks evenly at all it may see."""
 
 
 def _place(site: str, mask: Bool[Tensor, "batch query key"], expected: Bool[Tensor, "batch query key"]) -> Place:
@@ -125,7 +125,7 @@ def measures(pattern: Float[Tensor, "batch head query key"], place: Place) -> di
     """Each metric's mean over the queries asked, sequence by sequence; nan where none is.
 
     "uniform" is the sum over keys of min(p, 1/m), with m keys to be seen: 1 − the total variation distance from
-    looking at all of them alike, so 1 for an even head and 1/m for one that looks at a single key.
+    looking evenly at all of them, so 1 for an even head and 1/m for one that looks at a single key.
     """
     rows = {name: (pattern * cell[:, None]).sum(dim=-1) for name, cell in place.cells.items()}
     rows["uniform"] = torch.minimum(pattern, place.even).sum(dim=-1)
@@ -183,7 +183,7 @@ class _Likeness:
 def measure_removal(
     model: Transformer, task: Task, *, sequences: int | None = None, length: int | None = None, seed: int = 0
 ) -> Estimate:
-    """The drop of accuracy on the answer's tokens when one head is silenced, each head in turn.
+    """The drop of accuracy on the answer's tokens when one head is silenced, each in turn (Michel et al., 2019, 3.2).
 
     Teacher forced, on the sequences of `measure_heads`; on the first of them alone where removing takes long. Each
     sequence is its own control: the interval is that of the paired differences.

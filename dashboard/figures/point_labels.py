@@ -1,0 +1,81 @@
+"""Labels beside points: each on the side where it covers neither a point nor another label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+SIDES = {
+    "top right": (20, 14),
+    "top left": (-20, 14),
+    "bottom right": (20, -14),
+    "bottom left": (-20, -14),
+    "middle right": (24, 0),
+    "middle left": (-24, 0),
+    "top center": (0, 17),
+    "bottom center": (0, -17),
+}
+"""Where a label may stand, and about how many pixels its middle is then from its point."""
+LETTER, LINE = 8, 16
+"""Pixels of a label's letter and line; a point takes a line's square."""
+PLOT = (340, 260)
+"""About how many pixels the axes span on a small screen: labels that keep apart there do so on a larger one."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle on the plot: its middle and its size, in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def inside(self) -> bool:
+        """Does it stand on the plot as a whole?"""
+        across, up = (size / 2 for size in (self.width, self.height))
+        return across <= self.x <= PLOT[0] - across and up <= self.y <= PLOT[1] - up
+
+    def covers(self, other: Box) -> bool:
+        """Have the two a point in common?"""
+        return (
+            abs(self.x - other.x) < (self.width + other.width) / 2
+            and abs(self.y - other.y) < (self.height + other.height) / 2
+        )
+
+
+def label_sides(across: np.ndarray, up: np.ndarray, labels: Sequence[str], *, first: int | None = None) -> list[str]:
+    """Plotly's `textposition` for each label of a point at float [point], from 0 to 1 on either axis.
+
+    "" where there is no room, and for an empty label; its point is still kept clear if it stands on the plot. The
+    label `first` chooses first, and is shown whatever it covers.
+    """
+    points = {
+        i: Box(float(x) * PLOT[0], float(y) * PLOT[1], LINE, LINE)
+        for i, (x, y) in enumerate(zip(across, up, strict=True))
+        if np.isfinite(x) and np.isfinite(y)
+    }
+    taken: list[Box] = []
+    sides = [""] * len(labels)
+    for i in sorted(points, key=lambda i: (i != first, i)):
+        if not labels[i]:
+            continue
+        others = [box for j, box in points.items() if j != i] + taken
+        places = {side: _label_box(points[i], side, labels[i]) for side in SIDES}
+        inside = [side for side, box in places.items() if box.inside]
+        free = [side for side in inside if not any(map(places[side].covers, others))]
+        sides[i] = next(iter(free or (inside if i == first else [])), "")
+        if sides[i]:
+            taken.append(places[sides[i]])
+    return sides
+
+
+def _label_box(point: Box, side: str, label: str) -> Box:
+    """The room that a label takes on a side of its point."""
+    right, up = SIDES[side]
+    width = LETTER * len(label)
+    beyond = (right > 0) - (right < 0)  # long labels reach further out
+    return Box(point.x + right + beyond * (width / 2 - 1.5 * LETTER), point.y + up, width, LINE)
