@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from dashboard import session, theme
+from dashboard import closer, session, theme
 from dashboard.attention import LINK, heads_of, is_dark, palette
 from dashboard.components.focus import Ink, Subject, View, Whole, focus
 from dashboard.components.head_grid import downsampled
@@ -26,7 +26,7 @@ FINEST = 512
 
 def pattern(model: Model, question: np.ndarray, head: Head, survey: Survey, *, mean: bool) -> None:
     """Draw the pattern of a head large, with its arcs, and how it differs from what the view names."""
-    detail = model.detail(question, head.site)
+    detail = closer.detail(model, question, head.site)
     values = survey.patterns[head.site][head.index] if mean else detail.pattern[head.index]
     views = [View("pattern", "Mean pattern" if mean else "Pattern", values, 0.0, 1.0, theme.pattern_colours(is_dark()))]
     other = None if mean else reference(model, question, head, values.shape)
@@ -41,7 +41,7 @@ def pattern(model: Model, question: np.ndarray, head: Head, survey: Survey, *, m
 
 def contribution(model: Model, question: np.ndarray, head: Head) -> None:
     """Draw what a head's readings write into the residual stream: attention is not effect."""
-    detail = model.detail(question, head.site)
+    detail = closer.detail(model, question, head.site)
     values = detail.contribution(head.index)
     colours = theme.pattern_colours(is_dark())
     view = View("contribution", "Contribution ‖pattern · v · W_O‖", values, 0.0, _most(values, detail), colours)

@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from dashboard import session, theme
+from dashboard import closer, session, theme
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import bound, bound_choice
@@ -31,9 +31,9 @@ HEIGHT = 460
 def find_the_one(model: Model, focus: Head) -> None:
     """The section of a page: what each head does over many sequences, and which one does the work."""
     st.header("Find the one", anchor=False)
-    metrics = model.head_metrics()
+    metrics = closer.head_metrics(model)
     if _removed(model):
-        metrics = metrics.with_drop(model.removal())
+        metrics = metrics.with_drop(closer.removal(model))
     labels = labels_of(metrics.heads)
     names = [metrics.name(head) for head in metrics.heads]
     said = named_sentence(labels, names, choice=bool(metrics.asked["entropy"].any()))
@@ -48,7 +48,7 @@ def find_the_one(model: Model, focus: Head) -> None:
 
 def _removed(model: Model) -> bool:
     """Is each head to be removed in turn? Always where that is quick; elsewhere the reader says so."""
-    if not model.removal_takes_long():
+    if not closer.removal_takes_long(model):
         return True
     view = session.settings()
     asked = "drop" in (view.across, view.up)

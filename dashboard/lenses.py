@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from dashboard import session
+from dashboard import closer, session
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures import lens as figures
@@ -50,7 +50,7 @@ class Reading:
         names = model.task.target_names(len(question))
         answers = np.array([name.startswith("y") for name in names])
         ceiling = ceilings.ceiling(model.config, len(question)).accuracy
-        return cls(model.lens(question), answers & (ceiling == 1))
+        return cls(closer.lens(model, question), answers & (ceiling == 1))
 
     @property
     def counts(self) -> list[int]:
@@ -158,7 +158,7 @@ def cell(model: Model, reading: Reading) -> None:
 def writers(model: Model, question: np.ndarray, reading: Reading) -> None:
     """What each part adds to the right token's logit at the chosen position."""
     _, place = reading.cell()
-    writes = {name: float(each[place]) for name, each in model.writes(question).items()}
+    writes = {name: float(each[place]) for name, each in closer.writes(model, question).items()}
     layers, parts, table = table_of(writes)
     target = reading.lens.vocabulary[int(reading.lens.targets[place])]
     most = max((name for name in writes if "." in name), key=writes.__getitem__)

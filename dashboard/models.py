@@ -1,4 +1,4 @@
-"""The models that can be looked at, and the only caches of the project, all bounded.
+"""The models that can be looked at; the only caches of the project are here and in closer.py, all bounded.
 
 "Model" everywhere means a run and a step of it. PyTorch is imported when a model is first looked into, not before.
 """
@@ -16,23 +16,19 @@ import streamlit as st
 
 from dashboard.components.origin import Maker
 from transformer.analysis.film import Film
-from transformer.analysis.findings import Accuracy, Detail, Example, Sample, Survey
-from transformer.analysis.metrics import Estimate, HeadMetrics
-from transformer.analysis.rollout import evenly, rollout
+from transformer.analysis.findings import Accuracy, Example, Sample, Survey
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import RunConfig
 from transformer.masks import Mask
 from transformer.training.runs import DEFAULT_ROOT, Run, State, list_runs
 
 if TYPE_CHECKING:
-    from transformer.analysis.lens import Lens
     from transformer.edits import Edit
     from transformer.model import Transformer
     from transformer.tasks import Question, Task
 
 ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
 COMPILED = "compiled"
-ANSWER_SEQUENCES = 2048
 ACCURACY_CELLS, SURVEY_CELLS = 2**24, 2**22
 """Cells of one head's patterns that may be computed for an accuracy and for a survey while somebody waits."""
 OWN_WORDS = 64
@@ -119,19 +115,6 @@ class Model:
         kept = _example(self)
         return _survey(self) if kept is None else kept.survey
 
-    def head_metrics(self) -> HeadMetrics:
-        """What every head is like over many sequences, without removing any."""
-        return _head_metrics(self)
-
-    def removal(self) -> Estimate:
-        """What removing each head costs."""
-        return _removal(self)
-
-    def removal_takes_long(self) -> bool:
-        from transformer.analysis.measuring import removal_takes_long
-
-        return removal_takes_long(self.network(), self.task)
-
     def said(self, question: Question) -> np.ndarray:
         """Its own answer, nobody helping; to a question longer than OWN_WORDS, what it says after the right tokens."""
         kept = _example(self, question)
@@ -145,22 +128,6 @@ class Model:
         if kept is not None and own_words and mask is None and not pad:
             return kept.sample
         return _sample(self, question.tobytes(), own_words, mask, pad)
-
-    def detail(self, question: Question, site: str) -> Detail:
-        """One attention module on one question, cell by cell, reading its own words."""
-        return _detail(self, question.tobytes(), site)
-
-    def lens(self, question: Question) -> Lens:
-        """One question through the logit lens, reading its own words."""
-        return _lens(self, question.tobytes())
-
-    def writes(self, question: Question) -> dict[str, np.ndarray]:
-        """What each part of it adds to the right token's logit, above the mean token's: float [position] a part."""
-        return _writes(self, question.tobytes())
-
-    def rollout(self, question: Question, through: int) -> tuple[np.ndarray, np.ndarray]:
-        """Attention rolled out through a layer, and the same if every head looked evenly: float [query, slot]."""
-        return _rollout(self, question.tobytes(), through)
 
     def film(self) -> Film:
         """How its run came to be: the film that the run keeps, or one taken now from its snapshots. Not if compiled."""
@@ -184,35 +151,6 @@ def maker_of(run: Run, step: int | None) -> Maker:
     if step is None or path is None:
         return Maker(run.name, step or 0)
     return Maker(run.name, step, _file_digest(path, path.stat().st_mtime))
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A small model that was trained on the spot, and how right it is."""
-
-    config: RunConfig
-    solved: bool
-    steps: int
-    seconds: float
-    accuracy: Accuracy
-
-
-def small(config: RunConfig, **changes: object) -> RunConfig:
-    """The one-layer version of a run, with some of its model changed. Raises ConfigError when there is none."""
-    from transformer.training.answers import small
-
-    return small(config, **changes)
-
-
-@st.cache_resource(max_entries=64, show_spinner="Training …")
-def answer(config: RunConfig, seconds: float) -> Answer:
-    """Train a model now, for at most some seconds, and measure it."""
-    from transformer.analysis.accuracy import accuracy_by_position
-    from transformer.training.answers import answer
-
-    found, task = answer(config, seconds), config.build_task()
-    accuracy = accuracy_by_position(found.model, task, sequences=ANSWER_SEQUENCES, seed=config.training.seed + 1)
-    return Answer(config, found.solved, len(found.steps), found.steps[-1].seconds, accuracy)
 
 
 # What a run found out about itself when it ended, on the very sequences that would be used here: a cold start waits
@@ -304,20 +242,6 @@ def _affordable(sequences: int, task: Task, length: int, cells: int) -> int:
     return max(8, min(sequences, cells // len(task.target_names(length)) ** 2))
 
 
-@st.cache_resource(max_entries=16, show_spinner="Measuring every head over many sequences …")
-def _head_metrics(model: Model) -> HeadMetrics:
-    from transformer.analysis.measuring import measure_heads
-
-    return measure_heads(model.network(), model.task)
-
-
-@st.cache_resource(max_entries=16, show_spinner="Removing each head in turn …")
-def _removal(model: Model) -> Estimate:
-    from transformer.analysis.measuring import measure_removal
-
-    return measure_removal(model.network(), model.task)
-
-
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _said(model: Model, question: bytes) -> np.ndarray:
     from transformer.analysis.sample import say
@@ -330,15 +254,7 @@ def _said(model: Model, question: bytes) -> np.ndarray:
     return np.array([model.task.vocabulary.index(token) for token in said])
 
 
-@st.cache_resource(max_entries=4, show_spinner="Looking closer …")
-def _detail(model: Model, question: bytes, site: str) -> Detail:
-    from transformer.analysis.detail import detail
-
-    symbols = np.frombuffer(question, dtype=np.int64)
-    return detail(model.network(), model.task, symbols, site, said=_own_words(model, symbols))
-
-
-def _own_words(model: Model, question: Question) -> np.ndarray | None:
+def words_of(model: Model, question: Question) -> np.ndarray | None:
     """What it reads after the question: its own words, or nothing special where that would take too long."""
     return model.said(question) if len(question) <= OWN_WORDS else None
 
@@ -352,32 +268,10 @@ def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, p
         model.network(),
         model.task,
         symbols,
-        said=_own_words(model, symbols) if own_words else None,
+        said=words_of(model, symbols) if own_words else None,
         edits=_mask_edits(model, mask, len(symbols), pad),
         pad_to=model.config.task.length if pad else None,
     )
-
-
-@st.cache_resource(max_entries=64, show_spinner="Looking into the model …")
-def _lens(model: Model, question: bytes) -> Lens:
-    from transformer.analysis.lens import lens
-
-    symbols = np.frombuffer(question, dtype=np.int64)
-    return lens(model.network(), model.task, symbols, said=model.said(symbols))
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _writes(model: Model, question: bytes) -> dict[str, np.ndarray]:
-    from transformer.analysis.attribution import writes
-
-    symbols = np.frombuffer(question, dtype=np.int64)
-    return writes(model.network(), model.task, symbols, said=model.said(symbols))
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _rollout(model: Model, question: bytes, through: int) -> tuple[np.ndarray, np.ndarray]:
-    attentions = model.sample(np.frombuffer(question, dtype=np.int64)).attentions
-    return rollout(attentions, through), rollout(evenly(attentions), through)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import session
+from dashboard import closer, session
 from dashboard.attention import heads_of
 from dashboard.components.origin import Maker
 from dashboard.models import Model
@@ -109,14 +109,16 @@ def _find(model: Model, question: np.ndarray, head: Head, kind: str, value: str 
         other = heads.get(value)
         if other is None:
             raise ValueError(f"there is no head {value[:40]}")
-        return Reference(f"head {other.short}", model.detail(question, other.site).pattern[other.index], model.maker())
+        return Reference(
+            f"head {other.short}", closer.detail(model, question, other.site).pattern[other.index], model.maker()
+        )
     if kind == "step":
         step = int(value) if value.isdecimal() else -1
         if step not in session.choices()[model.name].snapshots:
             raise ValueError(f"no weights were kept of step {value[:12]}")
         other_model = Model.of(session.choices()[model.name], step)
         return Reference(
-            f"step {step}", other_model.detail(question, head.site).pattern[head.index], other_model.maker()
+            f"step {step}", closer.detail(other_model, question, head.site).pattern[head.index], other_model.maker()
         )
     if kind == "run":
         if value not in session.choices():
@@ -128,8 +130,10 @@ def _find(model: Model, question: np.ndarray, head: Head, kind: str, value: str 
         sites = heads_of(other_model.sample(own).attentions)
         if head not in sites:
             raise ValueError(f"{value} has no head {head.short} ({head.kind})")
-        return Reference(value, other_model.detail(own, head.site).pattern[head.index], other_model.maker())
+        return Reference(value, closer.detail(other_model, own, head.site).pattern[head.index], other_model.maker())
     if kind == "input":
         other_question = model.task.parse(value)
-        return Reference("other input", model.detail(other_question, head.site).pattern[head.index], model.maker())
+        return Reference(
+            "other input", closer.detail(model, other_question, head.site).pattern[head.index], model.maker()
+        )
     raise ValueError(f"“{kind[:20]}” is none of {', '.join(filter(None, REFERENCES))}")

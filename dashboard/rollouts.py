@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from dashboard import session
+from dashboard import closer, session
 from dashboard.attention import LINK, palette
 from dashboard.components.plot import plot
 from dashboard.figures.coarse import block_of, coarse_heatmap
@@ -34,7 +34,7 @@ class Rolled:
         kind = "cross_attention" if model.task.has_source else "self_attention"
         attention = attentions[f"{stack_of(attentions)}.{through}.{kind}"]
         keys = slice(0, len(attention.keys))  # with a source, its slots come first
-        rolled, even = (slots[:, keys] for slots in model.rollout(question, through))
+        rolled, even = (slots[:, keys] for slots in closer.rolled(model, question, through))
         return cls(attention, rolled, even, model.task.expected_keys(question) & (even > 0))
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import models, session
+from dashboard import answers, session
 from dashboard.attention import palette
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
@@ -23,7 +23,7 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
     if not bound(st.toggle, f"What if it were trained {words}?", "answer", help="A small model, trained here and now"):
         return
     try:
-        answer = models.answer(models.small(config, **changes), session.settings().budget)
+        answer = answers.answer(answers.small(config, **changes), session.settings().budget)
     except ConfigError as error:
         st.info(f"It cannot be trained that way: {error}.", icon=":material/info:")
         return

@@ -258,7 +258,7 @@ def test_any_step_of_the_film_is_measured() -> None:
 
 
 def test_where_removing_takes_long_the_reader_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.models.Model.removal_takes_long", lambda self: True)
+    monkeypatch.setattr("dashboard.closer.removal_takes_long", lambda self: True)
     app = open_page("heads", run="reverse-aligned")
     assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES[:-1]]
     assert app.selectbox(key="control-up").value == "entropy"
