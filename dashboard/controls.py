@@ -77,7 +77,7 @@ def _model_menu() -> Model:
     st.session_state[key] = model.name
 
     def written() -> None:
-        session.update(run=st.session_state[key], step=None, head="", mask="", encoding="", dimensions="")
+        session.update(run=st.session_state[key], step=None, head="", query=None, mask="", encoding="", dimensions="")
 
     st.selectbox("Model", list(menu), key=key, on_change=written, format_func=lambda name: menu[name].label())
     choice = menu[model.name]

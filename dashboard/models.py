@@ -14,13 +14,15 @@ import numpy as np
 import streamlit as st
 
 from transformer.analysis.film import Film
-from transformer.analysis.findings import Accuracy, Example, Sample, Survey
+from transformer.analysis.findings import Accuracy, Example, Head, Sample, Survey
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import RunConfig
 from transformer.masks import Mask
 from transformer.training.runs import DEFAULT_ROOT, Run, State, list_runs
 
 if TYPE_CHECKING:
+    from transformer.analysis.circuits import Circuits
+    from transformer.analysis.inside import Inside
     from transformer.edits import Edit
     from transformer.model import Transformer
     from transformer.tasks import Question, Task
@@ -119,6 +121,14 @@ class Model:
         if kept is not None and own_words and mask is None and not pad:
             return kept.sample
         return _sample(self, question.tobytes(), own_words, mask, pad)
+
+    def inside(self, question: Question, head: Head, query: int) -> Inside:
+        """Every number of one query of one head, while it reads its own words; the query's place counted from 0."""
+        return _inside(self, question.tobytes(), head, query)
+
+    def circuits(self, head: Head) -> Circuits:
+        """What a head does to embeddings and positions, whatever is read."""
+        return _circuits(self, head)
 
     def film(self) -> Film:
         """How its run came to be: the film that the run keeps, or one taken now from its snapshots. Not if compiled."""
@@ -250,6 +260,21 @@ def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, p
         edits=_mask_edits(model, mask, len(symbols), pad),
         pad_to=model.config.task.length if pad else None,
     )
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _inside(model: Model, question: bytes, head: Head, query: int) -> Inside:
+    from transformer.analysis.inside import look_inside
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    return look_inside(model.network(), model.task, symbols, head, query, said=model.said(symbols))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _circuits(model: Model, head: Head) -> Circuits:
+    from transformer.analysis.circuits import circuits
+
+    return circuits(model.network(), head)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from operator import attrgetter
 
 import streamlit as st
 
@@ -28,3 +29,18 @@ def show_code(*names: str) -> None:
             module, _, attribute = name.rpartition(".")
             function = inspect.unwrap(getattr(importlib.import_module(module), attribute))
             folded.code(inspect.getsource(function), language="python")
+
+
+def code_around(name: str, mark: str, around: int = 1) -> tuple[list[str], int, int]:
+    """The one line of a function that holds `mark`, and its neighbours: (lines, number of the first, index of it).
+
+    The function is named as "transformer.attention:MultiHeadAttention.forward"; its source is read, never copied.
+    """
+    module, _, path = name.partition(":")
+    source, start = inspect.getsourcelines(inspect.unwrap(attrgetter(path)(importlib.import_module(module))))
+    (found,) = (i for i, line in enumerate(source) if mark in line)
+    first = max(0, found - around)
+    if source[first].strip() == '"""':  # the end of its docstring says nothing
+        first = found
+    lines = inspect.cleandoc("\n" + "".join(source[first : found + around + 1])).splitlines()
+    return lines, start + first, found - first

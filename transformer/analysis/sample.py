@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from transformer.analysis.findings import Attention, Sample
 from transformer.edits import Edit
 from transformer.model import Transformer
 from transformer.observation import Observation, observe
-from transformer.tasks import Question, Task
+from transformer.tasks import Batch, Question, Task
 
 
 def say(model: Transformer, task: Task, question: Question) -> Int[np.ndarray, "length"]:
@@ -30,6 +31,25 @@ def say(model: Transformer, task: Task, question: Question) -> Int[np.ndarray, "
     return said[0].cpu().numpy()
 
 
+def observe_question(
+    model: Transformer,
+    task: Task,
+    question: Question,
+    *,
+    said: Int[np.ndarray, "length"] | None = None,
+    edits: Sequence[Edit] = (),
+    pad_to: int | None = None,
+) -> tuple[Batch, Observation]:
+    """One question as the model reads it, and everything that happened; the arguments are those of `sample`."""
+    device = next(model.parameters()).device
+    batch = task.encode([question], pad_to)
+    tokens = batch.tokens.copy()
+    if said is not None and len(said) > 1 and not np.array_equal(tokens[0], question):
+        tokens[0, -(len(said) - 1) :] = said[:-1]
+    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
+    return replace(batch, tokens=tokens), observe(model, torch.from_numpy(tokens).to(device), edits, source=source)
+
+
 def sample(
     model: Transformer,
     task: Task,
@@ -43,13 +63,8 @@ def sample(
 
     With `pad_to` the question is padded as if it shared a batch with a longer one; padding gets no prediction.
     """
-    device = next(model.parameters()).device
-    batch = task.encode([question], pad_to)
-    tokens = batch.tokens.copy()
-    if said is not None and len(said) > 1 and not np.array_equal(tokens[0], question):
-        tokens[0, -(len(said) - 1) :] = said[:-1]
-    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
-    seen = observe(model, torch.from_numpy(tokens).to(device), edits, source=source)
+    batch, seen = observe_question(model, task, question, said=said, edits=edits, pad_to=pad_to)
+    tokens = batch.tokens
     probabilities = seen.logits[0].softmax(dim=-1).cpu().numpy()
     predicted = probabilities.argmax(axis=-1)
 
