@@ -39,6 +39,8 @@ def headline(inside: Inside) -> str:
     best = inside.strongest
     if best is None:
         return f"{asking(inside)} may see nothing: it attends to nothing, and its head writes nothing."
+    if inside.visible.sum() == 1:
+        return f"{asking(inside)} can only read {asked(inside, best)}: it may see nothing else."
     return f"{asking(inside)} reads {asked(inside, best)} with {inside.pattern[best]:.2f}: here is why."
 
 
@@ -126,7 +128,12 @@ def _bias(inside: Inside, key: int) -> str:
 
 def _mask(inside: Inside, key: int) -> str:
     n, seen = len(inside.keys), int(inside.visible.sum())
-    return f"All {n} keys may be seen." if seen == n else f"{seen} of {n} keys may be seen; {n - seen} may not."
+    if seen == n:
+        return f"All {n} keys may be seen: nothing is masked."
+    return (
+        f"{seen} of {n} keys may be seen; {n - seen} may not. A forbidden score becomes the lowest number there is, so "
+        "that its exponential is 0."
+    )
 
 
 def _exp(inside: Inside, key: int) -> str:
@@ -173,11 +180,12 @@ def _project(inside: Inside, key: int) -> str:
 
 def _add(inside: Inside, key: int) -> str:
     i = int(np.abs(inside.written).argmax())
+    parts = (inside.before, inside.written, inside.others, inside.output_bias, inside.after)
+    before, head, others, bias, after = (_component(part[i]) for part in parts)
     follows = " A LayerNorm follows." if inside.normed else ""
     return (
-        f"In dimension {i} the stream held {_component(inside.before[i])}; this head adds "
-        f"{_component(inside.written[i])}, the other heads {_component(inside.others[i])}, and the bias b_O, which is no head's, "
-        f"{_component(inside.output_bias[i])}: {_component(inside.after[i])}.{follows}"
+        f"In dimension {i} the stream held {before}; this head adds {head}, the other heads {others}, and the bias b_O, "
+        f"which is no head's, {bias}: {after}.{follows}"
     )
 
 

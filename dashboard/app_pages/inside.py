@@ -66,7 +66,7 @@ def pick_query(sample: Sample, head: Head) -> int:
 
 
 def pick_stage(stages: list[str]) -> str:
-    """Which step is shown: by name, by button, by arrow key."""
+    """Which step is shown: by name, by button, by key. Letters: arrow keys belong to the menu that was clicked last."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         back, on, names = (st.container(width="content") for _ in range(3))
     with names:
@@ -84,8 +84,8 @@ def pick_stage(stages: list[str]) -> str:
     def go(to: int) -> None:
         session.update(stage="" if to == 0 else stages[to])
 
-    back.button("Previous", on_click=go, args=(at - 1,), disabled=at == 0, shortcut="Left")
-    on.button("Next", on_click=go, args=(at + 1,), disabled=at == len(stages) - 1, shortcut="Right", type="primary")
+    back.button("Back", on_click=go, args=(at - 1,), disabled=at == 0, shortcut="B")
+    on.button("Forward", on_click=go, args=(at + 1,), disabled=at == len(stages) - 1, shortcut="F", type="primary")
     return stage
 
 

@@ -9,7 +9,7 @@ from html import escape
 
 import numpy as np
 
-from dashboard.theme import DARK, LIGHT, Palette, contrast, hex_ramp
+from dashboard.theme import LIGHT, Palette, contrast, hex_ramp
 
 MINUS = "−"
 AXES = ("query", "key", "d_head", "d_model")
@@ -144,5 +144,5 @@ def shaded(shade: float, anchors: tuple[str, ...], signed: bool) -> tuple[str, s
 
 @cache
 def _pairs(anchors: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    inks = (LIGHT.text, DARK.text)
+    inks = ("#000000", "#ffffff")  # one of them has a contrast of 4.5 on any ground
     return tuple((colour, max(inks, key=lambda ink: contrast(ink, colour))) for colour in hex_ramp(anchors))

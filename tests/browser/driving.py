@@ -30,6 +30,7 @@ ARGUMENTS = [
 PAGES = {
     "Overview": 3,
     "Attention heads": 1,
+    "Inside a head": 3,
     "Training film": 2,
     "Mask effects": 7,
     "Positional encoding": 3,
