@@ -19,8 +19,8 @@ MOST_POSITIONS = 64
 NO_POSITIONS = {
     "rotation": "Rotary positions have no vectors: queries and keys are turned, and only the distance between two "
     "tokens counts. The matrix beside holds for two tokens at the same place.",
-    "nowhere": "No position reaches this head but through what earlier layers made of the mask: it has no matrix "
-    "over positions.",
+    "nowhere": "Nothing tells this head of positions directly: what it knows of them comes "
+    "through the layers before it.",
 }
 
 

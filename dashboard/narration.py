@@ -91,7 +91,10 @@ def _largest(values: np.ndarray) -> str:
 
 def _query(inside: Inside, key: int) -> str:
     turned = ", turned by its position" if inside.rotated else ""
-    return f"{asking(inside)} asks with {len(inside.query)} numbers{turned}. The largest is {_largest(inside.query)}."
+    return (
+        f"{asking(inside)} asks with {len(inside.query)} numbers{turned}: the framed row. "
+        f"The largest is {_largest(inside.query)}."
+    )
 
 
 def _keys(inside: Inside, key: int) -> str:
@@ -184,8 +187,8 @@ def _add(inside: Inside, key: int) -> str:
     before, head, others, bias, after = (_component(part[i]) for part in parts)
     follows = " A LayerNorm follows." if inside.normed else ""
     return (
-        f"In dimension {i} the stream held {before}; this head adds {head}, the other heads {others}, and the bias b_O, "
-        f"which is no head's, {bias}: {after}.{follows}"
+        f"In dimension {i} the stream held {before}; this head adds {head}, the other heads {others}, and the bias "
+        f"b_O, which is no head's, {bias}: {after}.{follows}"
     )
 
 

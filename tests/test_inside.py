@@ -11,6 +11,7 @@ import torch
 
 from dashboard.anatomy import MOST_KEYS, Anatomy
 from dashboard.narration import STAGES, headline, sentence
+from dashboard.step_tables import step_table
 from transformer import observe
 from transformer.analysis.findings import Head
 from transformer.analysis.inside import Inside, look_inside
@@ -93,12 +94,12 @@ def by_hand(model: Transformer, tokens: torch.Tensor, source: torch.Tensor | Non
         turned = pairs * np.exp(1j * angles)
         return np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape)
 
-    query, key, value = (
-        turn(project(attention.query, asking))[place],
+    queries, key, value = (
+        turn(project(attention.query, asking)),
         turn(project(attention.key, asked)),
         project(attention.value, asked),
     )
-    dots = np.array([sum(q * k for q, k in zip(query, each, strict=True)) for each in key])
+    dots = np.array([sum(q * k for q, k in zip(queries[place], each, strict=True)) for each in key])
     bias = np.zeros(len(key))
     if model.config.positions == "alibi" and not across:
         bias = -(2.0 ** (-8 * (head.index + 1) / model.config.n_heads)) * np.abs(np.arange(len(key)) - place)
@@ -113,7 +114,8 @@ def by_hand(model: Transformer, tokens: torch.Tensor, source: torch.Tensor | Non
     written = double(attention.out.weight)[:, rows] @ z
     out = double(seen[f"{site}.out"])[0, place]
     return {
-        "query": query,
+        "every_query": queries,
+        "query": queries[place],
         "key": key,
         "dots": dots,
         "scaled": dots / math.sqrt(width),
@@ -192,7 +194,7 @@ def test_a_query_that_may_see_nothing_writes_nothing_and_says_so() -> None:
     anatomy = Anatomy(found)
     for stage in anatomy.stages:
         assert "nan" not in sentence(found, stage)
-        assert "nan" not in str([block.texts for block in anatomy.table(stage).blocks])
+        assert "nan" not in str([block.texts for block in step_table(anatomy, stage).blocks])
     for stage in ("mask", "exp", "sum", "divide", "weigh", "project"):
         assert sentence(found, stage) == STAGES[stage].blind
     assert len(anatomy.thumbs()) == len(anatomy.stages) == 12
@@ -218,9 +220,9 @@ def inside_of(head: Head, n_keys: int = 3, d_head: int = 2) -> Inside:
     row, pattern = rng.normal(size=n_keys), rng.dirichlet(np.ones(n_keys))
     key, value, wide = rng.normal(size=(n_keys, d_head)), rng.normal(size=(n_keys, d_head)), rng.normal(size=8)
     return Inside(
-        head, 0, ("<b>",) * n_keys, ("<i>&",) * n_keys, False, False, query=key[0], key=key, dots=row, scaled=row,
-        bias=None, scores=row, visible=np.ones(n_keys, bool), largest=row.max(), exponentials=np.exp(row - row.max()),
-        total=1.0, pattern=pattern, value=value, weighted=pattern[:, None] * value, z=value[0],
+        head, 0, ("<b>",) * n_keys, ("<i>&",) * n_keys, False, False, every_query=key, query=key[0], key=key, dots=row,
+        scaled=row, bias=None, scores=row, visible=np.ones(n_keys, bool), largest=row.max(),
+        exponentials=np.exp(row - row.max()), total=1.0, pattern=pattern, value=value, weighted=pattern[:, None] * value, z=value[0],
         output_weight=rng.normal(size=(d_head, 8)), written=wide, others=wide, output_bias=wide, out=wide, before=wide,
         after=wide,
     )  # fmt: skip
@@ -231,7 +233,7 @@ def test_of_many_keys_and_dimensions_the_heaviest_are_shown_and_the_rest_add_up(
     anatomy = Anatomy(found)
     most = sorted(np.argsort(-found.pattern)[: MOST_KEYS - 1].tolist())
     assert anatomy.keys.tolist() == most
-    table = anatomy.table("divide")
+    table = step_table(anatomy, "divide")
     assert [label.place for label in table.labels] == [*(key + 1 for key in most), None, None]
     assert table.labels[-2].text == "496 others"
     rest = 1 - found.pattern[most].sum()
@@ -239,16 +241,18 @@ def test_of_many_keys_and_dimensions_the_heaviest_are_shown_and_the_rest_add_up(
     assert shares[-2] == pytest.approx(rest, abs=5e-5)
     assert sum(shares[:-1]) == pytest.approx(1, abs=1e-3)
     assert f"the others share {rest:.4f}" in table.note
-    dot = anatomy.table("dot")
+    dot = step_table(anatomy, "dot")
     for row, key in enumerate(most, start=1):
         cells = [
             float(block.texts[row][i].replace("−", "-")) for block in dot.blocks[:2] for i in range(len(block.headings))
         ]
         assert sum(cells) == pytest.approx(float(found.query @ found.key[key]), abs=0.09)
     assert "16 dimensions" in dot.note
-    weighed = np.array([[float(t.replace("−", "-")) for t in row] for row in anatomy.table("weigh").blocks[1].texts])
+    weighed = np.array(
+        [[float(t.replace("−", "-")) for t in row] for row in step_table(anatomy, "weigh").blocks[1].texts]
+    )
     np.testing.assert_allclose(weighed[:-1].sum(axis=0), (found.pattern @ found.value)[anatomy.giving], atol=0.1)
     projected = np.array(
-        [[float(t.replace("−", "-")) for t in row] for row in anatomy.table("project").blocks[1].texts]
+        [[float(t.replace("−", "-")) for t in row] for row in step_table(anatomy, "project").blocks[1].texts]
     )
     np.testing.assert_allclose(projected[:-1].sum(axis=0), (found.z @ found.output_weight)[anatomy.writing], atol=0.1)

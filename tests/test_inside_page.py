@@ -13,7 +13,11 @@ from test_pages import PI, RUNS, SEP, answer, array, figures, link, network, ope
 
 from dashboard.narration import STAGES, code
 from dashboard.prose import code_around
+from transformer import checkpoints
 from transformer.analysis.findings import Head
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.training.recording import record
+from transformer.training.runs import Run
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -101,12 +105,62 @@ def test_the_digits_on_the_page_are_those_of_the_run(run: str) -> None:
     for name, share, weighted in zip(names, real["pattern"], real["weighted"], strict=True):
         close(rows_of(app)[name], np.array([share, *weighted[dims]]))
     close(rows_of(app)["z"][1:], real["z"][dims])
+    app = open_page("inside", run=run, head=str(head), query=str(place + 1), stage="project")
+    table = rows_of(app)
+    dims = [int(text) for text in Cells(html(app)).rows[1][2:]]
+    for i in (int(label) for label in table if label.isdecimal()):
+        close(table[str(i)], np.array([real["z"][i], *(real["z"][i] * real["output_weight"][i, dims])]))
+    close(table["Σ"][1:], real["written"][dims])
     app = open_page("inside", run=run, head=str(head), query=str(place + 1), stage="add")
     dims = shown(16)
     assert set(dims) == set(np.argsort(-np.abs(real["written"]), kind="stable")[:16]) or run == "compiled"
     for name, field in ((f"head {head.short}", "written"), ("+ other heads", "others"), ("+ bias b_O", "output_bias"),
                         ("+ stream", "before"), ("= new stream", "after")):  # fmt: skip
         close(rows_of(app)[name], real[field][dims])
+
+
+@pytest.mark.parametrize(("stage", "field"), [("query", "every_query"), ("keys", "key"), ("values", "value")])
+def test_the_vectors_on_the_page_are_those_of_the_run(stage: str, field: str) -> None:
+    real, tokens = truth("reverse", Head.parse(WORKERS["reverse"]), 8)
+    app = open_page("inside", run="reverse", stage=stage)
+    table = rows_of(app)
+    for i, token in enumerate(tokens):
+        close(table[f"{'SEP' if token == SEP else token} at {i + 1}"][-16:], real[field][i])
+    if stage == "query":
+        assert html(app).count("outline:") == 1
+    elif stage == "keys":
+        close(table["q at 9"], real["query"])
+
+
+def test_a_long_sequence_under_alibi_shows_the_keys_that_are_looked_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("models", "session", "live"):
+        monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
+    config = RunConfig(
+        task=TaskConfig(length=20),
+        model=ModelConfig(positions="alibi", norm="post", n_layers=1, n_heads=2, d_model=40),
+        training=TrainingConfig(max_steps=1),
+    )
+    run = Run.create(tmp_path / "long", config)
+    for _ in record(run):
+        pass
+    model, _ = checkpoints.load(run.snapshot())
+    app = open_page("inside", run="long", head="decoder.0.self_attention.1", query="33", stage="bias")
+    question = config.build_task().example.tolist()
+    tokens, _ = read_by_hand("reverse", question, answer(model, config, question))
+    real = by_hand(model, tokens, None, Head(SELF, 1), 32)
+    most = np.sort(np.argsort(-real["pattern"])[:16])
+    table = Cells(html(app)).rows[2:]
+    assert [int(row[0].rpartition(" ")[2]) - 1 for row in table[:16]] == most.tolist()
+    for row, key in zip(table, most, strict=False):
+        close(row[1:4], np.array([real["dots"][key], real["scaled"][key], real["scores"][key]]))
+        assert row[4:] == ["", "", ""]
+    assert table[16][0] == "24 others"
+    assert app.selectbox(key="control-query").value == 33
+    rest = 1 - real["pattern"][most].sum()
+    assert any(f"of 40; the others share {rest:.4f}" in caption.value for caption in app.caption)
+    assert any("ALiBi's bias" in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize("run", RUNS)

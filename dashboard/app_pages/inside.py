@@ -11,6 +11,7 @@ from dashboard.figures.number_table import number_table
 from dashboard.figures.step_strip import code_excerpt, shape_line, step_strip
 from dashboard.narration import STAGES, code, formula, headline, sentence
 from dashboard.prose import code_around, plain, show_code
+from dashboard.step_tables import step_table
 from transformer.analysis.findings import Head, Sample
 
 MOST_BUTTONS = 20  # more queries than this, and they are a menu
@@ -105,7 +106,7 @@ stage = pick_stage(anatomy.stages)
 st.html(step_strip(anatomy.thumbs(), anatomy.stages.index(stage), palette=palette()))
 
 left, right = st.container(key="inside-row").columns([2, 1], gap="medium")
-table, words = anatomy.table(stage), sentence(inside, stage)
+table, words = step_table(anatomy, stage), sentence(inside, stage)
 with left:
     st.html(number_table(table.labels, table.blocks, axis=table.axis, spoken=words, palette=palette()))
     if table.note:

@@ -46,6 +46,8 @@ class Label:
     """Counted from 1."""
     above: bool = False
     """A line above this row: what follows is not a key."""
+    chosen: bool = False
+    """Is this the row that matters? It is framed."""
 
 
 def written(value: float, decimals: int) -> str:
@@ -112,12 +114,13 @@ def _heading(block: Block, text: str, palette: Palette) -> str:
 
 def _row(label: Label, row: int, blocks: Sequence[Block], palette: Palette) -> str:
     place = "" if label.place is None else f' <span style="color:{palette.muted}">at {label.place}</span>'
+    frame = f' style="outline:2.5px solid {palette.accent};outline-offset:-1px"' if label.chosen else ""
     line = f";border-top:2px solid {palette.muted}" if label.above else ""
     cells = "".join(
         _cell(block, row, column, line, palette) for block in blocks for column in range(len(block.headings))
     )
     return (
-        f'<tr><th scope="row" style="text-align:left;padding:0 6px;white-space:nowrap;font-weight:400{line}">'
+        f'<tr{frame}><th scope="row" style="text-align:left;padding:0 6px;white-space:nowrap;font-weight:400{line}">'
         f"<b>{escape(label.text)}</b>{place}</th>{cells}</tr>"
     )
 

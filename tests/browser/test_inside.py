@@ -1,4 +1,4 @@
-"""The steps inside a head by key, as a lecturer goes through them: wherever the last click was, and never while typing."""
+"""The steps inside a head by key: wherever the last click was, and never while typing."""
 
 from __future__ import annotations
 

@@ -37,6 +37,8 @@ class Inside:
     normed: bool
     """Does a LayerNorm follow the residual sum (post-norm)?"""
 
+    every_query: Float[np.ndarray, "query d_head"]
+    """Of all places; `query` is the row of this one."""
     query: Float[np.ndarray, "d_head"]
     key: Float[np.ndarray, "key d_head"]
     dots: Float[np.ndarray, "key"]
@@ -125,6 +127,7 @@ def look_inside(
         keys=source if in_encoder or across else read,
         rotated=not across and type(model.positions).rotate is not PositionalEncoding.rotate,
         normed=model.config.norm == "post",
+        every_query=_array(vectors["query"][0]),
         query=_array(vectors["query"][0, query]),
         key=_array(vectors["key"][0]),
         dots=_array(dots),
