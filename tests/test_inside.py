@@ -222,7 +222,8 @@ def inside_of(head: Head, n_keys: int = 3, d_head: int = 2) -> Inside:
     return Inside(
         head, 0, ("<b>",) * n_keys, ("<i>&",) * n_keys, False, False, every_query=key, query=key[0], key=key, dots=row,
         scaled=row, bias=None, scores=row, visible=np.ones(n_keys, bool), largest=row.max(),
-        exponentials=np.exp(row - row.max()), total=1.0, pattern=pattern, value=value, weighted=pattern[:, None] * value, z=value[0],
+        exponentials=np.exp(row - row.max()), total=1.0, pattern=pattern, value=value,
+        weighted=pattern[:, None] * value, z=value[0],
         output_weight=rng.normal(size=(d_head, 8)), written=wide, others=wide, output_bias=wide, out=wide, before=wide,
         after=wide,
     )  # fmt: skip
