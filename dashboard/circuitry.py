@@ -99,7 +99,7 @@ def position_sentence(fit: np.ndarray, mask: np.ndarray, expected: np.ndarray | 
             q, right = int(answers[0]), sum(bool(expected[q, best[q]]) for q in answers)
             return (
                 f"Of what it may see, the query at {q + 1} fits the key at {best[q] + 1} best; for {right} of "
-                f"{len(answers)} answers the best key is where the answer stands."
+                f"{len(answers)} answers that can be seen the best key is where the answer stands."
             )
     if not able.any():
         return "No query may see a key."

@@ -40,7 +40,7 @@ def code_around(name: str, mark: str, around: int = 1) -> tuple[list[str], int, 
     source, start = inspect.getsourcelines(inspect.unwrap(attrgetter(path)(importlib.import_module(module))))
     (found,) = (i for i, line in enumerate(source) if mark in line)
     first = max(0, found - around)
-    if source[first].strip() == '"""':  # the end of its docstring says nothing
+    if '"""' in source[first]:  # what the function is for stands elsewhere
         first = found
     lines = inspect.cleandoc("\n" + "".join(source[first : found + around + 1])).splitlines()
     return lines, start + first, found - first

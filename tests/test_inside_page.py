@@ -253,7 +253,7 @@ def test_the_circuits_of_the_compiled_head_are_what_was_written_by_hand() -> Non
     said = [each.value for each in app.caption]
     assert (
         "Of what it may see, the query at 9 fits the key at 8 best; "
-        "for 8 of 8 answers the best key is where the answer stands."
+        "for 8 of 8 answers that can be seen the best key is where the answer stands."
     ) in said
     assert "All are 0: this head asks for no token." in said
     assert "For 10 of 10 symbols, looking at one raises its own logit most: this head copies." in said

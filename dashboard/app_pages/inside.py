@@ -96,9 +96,10 @@ sample, survey = model.sample(question), model.survey()
 heads = heads_of(sample.attentions)
 head = focused(heads, survey)
 title = st.empty()
-with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     pick_head(heads, head)
-    query = pick_query(sample, head)
+    with st.container(width="content"):
+        query = pick_query(sample, head)
 inside = model.inside(question, head, query)
 anatomy = Anatomy(inside)
 title.title(plain(headline(inside)), anchor=False)

@@ -98,7 +98,7 @@ def code_excerpt(name: str, lines: Sequence[str], first: int, marked: int, *, pa
             else "white-space:pre;overflow:hidden;text-overflow:ellipsis;border-left:4px solid transparent;"
             f'color:{palette.muted}"'
         )
-        + f">{escape(line) or ' '}</div>"
+        + f">{_breakable(line) if i == marked else escape(line) or ' '}</div>"
         for i, line in enumerate(lines)
     )
     return (
@@ -107,3 +107,8 @@ def code_excerpt(name: str, lines: Sequence[str], first: int, marked: int, *, pa
         f'<div style="font:14px/20px monospace;background:{palette.surface};border-radius:8px;padding:6px 0;'
         f'overflow-x:auto">{shown}</div>'
     )
+
+
+def _breakable(line: str) -> str:
+    """A line of code that may break after a bracket or before a full stop, and not within a name."""
+    return escape(line).replace("(", "(<wbr>").replace(".", "<wbr>.")
