@@ -11,11 +11,13 @@ import numpy as np
 import streamlit as st
 
 from dashboard.models import Model, words_of
-from transformer.analysis.findings import Detail
+from transformer.analysis.findings import Detail, Head
 from transformer.analysis.metrics import Estimate, HeadMetrics
 from transformer.analysis.rollout import evenly, rollout
 
 if TYPE_CHECKING:
+    from transformer.analysis.circuits import Circuits
+    from transformer.analysis.inside import Inside
     from transformer.analysis.lens import Lens
     from transformer.tasks import Question
 
@@ -38,6 +40,19 @@ def writes(model: Model, question: Question) -> dict[str, np.ndarray]:
 def rolled(model: Model, question: Question, through: int) -> tuple[np.ndarray, np.ndarray]:
     """Attention rolled out through a layer, and the same if every head looked evenly: float [query, slot]."""
     return _rolled(model, question.tobytes(), through)
+
+
+def inside(model: Model, question: Question, head: Head, query: int) -> Inside:
+    """Every number of one query of one head, while it reads its own words; the query's place counted from 0."""
+    return _inside(model, question.tobytes(), head, query)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def circuits(model: Model, head: Head) -> Circuits:
+    """What a head does to embeddings and positions, whatever is read."""
+    from transformer.analysis.circuits import circuits
+
+    return circuits(model.network(), head)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Measuring every head over many sequences …")
@@ -68,6 +83,14 @@ def _detail(model: Model, question: bytes, site: str) -> Detail:
 
     symbols = np.frombuffer(question, dtype=np.int64)
     return detail(model.network(), model.task, symbols, site, said=words_of(model, symbols))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _inside(model: Model, question: bytes, head: Head, query: int) -> Inside:
+    from transformer.analysis.inside import look_inside
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    return look_inside(model.network(), model.task, symbols, head, query, said=words_of(model, symbols))
 
 
 @st.cache_resource(max_entries=64, show_spinner="Looking into the model …")

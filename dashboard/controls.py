@@ -82,6 +82,7 @@ def _model_menu() -> Model:
             step=None,
             head="",
             stage="",
+            operation="",
             query=None,
             through=None,
             mask="",

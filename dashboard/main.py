@@ -11,6 +11,7 @@ page = st.navigation(
     [
         st.Page("app_pages/overview.py", title="Overview", icon=":material/visibility:", default=True),
         st.Page("app_pages/heads.py", title="Attention heads", icon=":material/grid_view:", url_path="heads"),
+        st.Page("app_pages/inside.py", title="Inside a head", icon=":material/biotech:", url_path="inside"),
         st.Page("app_pages/layers.py", title="Through the layers", icon=":material/layers:", url_path="layers"),
         st.Page("app_pages/film.py", title="Training film", icon=":material/movie:", url_path="film"),
         st.Page("app_pages/masks.py", title="Mask effects", icon=":material/filter_alt:", url_path="masks"),

@@ -26,3 +26,17 @@ def show_code(*names: str) -> None:
     if folded.open:
         for name in names:
             folded.code(inspect.getsource(inspect.unwrap(pkgutil.resolve_name(name))), language="python")
+
+
+def code_around(name: str, mark: str, around: int = 1) -> tuple[list[str], int, int]:
+    """The one line of a function that holds `mark`, and its neighbours: (lines, number of the first, index of it).
+
+    The function is named as "transformer.attention:MultiHeadAttention.forward"; its source is read, never copied.
+    """
+    source, start = inspect.getsourcelines(inspect.unwrap(pkgutil.resolve_name(name)))
+    (found,) = (i for i, line in enumerate(source) if mark in line)
+    first = max(0, found - around)
+    if '"""' in source[first]:  # what the function is for stands elsewhere
+        first = found
+    lines = inspect.cleandoc("\n" + "".join(source[first : found + around + 1])).splitlines()
+    return lines, start + first, found - first

@@ -49,6 +49,8 @@ class Settings:
     """Which head is enlarged, as "decoder.1.self_attention.3"; empty is the one that does the work."""
     query: int | None = None
     """The query that is looked at, its position counted from 1; empty is the page's choice."""
+    operation: str = ""
+    """Which step of attention is shown inside a head; empty is the first."""
     mean: bool = False
     """The mean over many sequences instead of this one."""
     by_row: bool = False

@@ -27,6 +27,8 @@ STYLE = """
   @media (max-width: 1100px) {
     .stMainBlockContainer { padding: 4rem 1.25rem 2rem; }
     .st-key-heads-row [data-testid="stColumn"] { flex: 1 1 0; }
+    .st-key-inside-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+    .st-key-inside-row [data-testid="stColumn"] { flex: 1 1 100%; }
   }
 </style>
 """
@@ -153,6 +155,11 @@ def colour_scale(anchors: tuple[str, ...]) -> list[list[float | str]]:
     """Anchors as a Plotly colour scale, even in lightness between them."""
     steps = _ramp(anchors, 33)
     return [[i / 32, f"rgb({r},{g},{b})"] for i, (r, g, b) in enumerate(steps)]
+
+
+def hex_ramp(anchors: tuple[str, ...]) -> tuple[str, ...]:
+    """A scale as 65 colours "#rrggbb", from its low end to its high one, for what is drawn without Plotly."""
+    return tuple(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in _ramp(anchors, 65))
 
 
 def template(colours: Palette) -> go.layout.Template:

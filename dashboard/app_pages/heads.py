@@ -71,6 +71,7 @@ def all_and_one() -> None:
         with right:
             pick_reference(model, head)
     with right:
+        st.page_link("app_pages/inside.py", label=f"Open it up: inside head {head.short}", icon=":material/biotech:")
         shown = f"mean over {survey.sequences} sequences" if mean else "this input"
         st.caption(
             f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation()} Outlined: where the answer stands. "

@@ -30,6 +30,7 @@ ARGUMENTS = [
 PAGES = {
     "Overview": 2,
     "Attention heads": 2,
+    "Inside a head": 3,
     "Through the layers": 6,
     "Training film": 2,
     "Mask effects": 7,

@@ -1,0 +1,123 @@
+"""One query of one head, step by step: the real numbers from its vectors to what it writes; and the head's circuits."""
+
+import numpy as np
+import streamlit as st
+
+from dashboard import circuitry, closer, session
+from dashboard.anatomy import Anatomy
+from dashboard.attention import focused, heads_of, palette
+from dashboard.controls import bound_choice
+from dashboard.figures.number_table import number_table
+from dashboard.figures.step_strip import code_excerpt, shape_line, step_strip
+from dashboard.narration import STAGES, code, formula, headline, sentence
+from dashboard.prose import code_around, plain, show_code
+from dashboard.step_tables import step_table
+from transformer.analysis.findings import Head, Sample
+
+MOST_BUTTONS = 20  # more queries than this, and they are a menu
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def pick_head(heads: list[Head], head: Head) -> None:
+    st.session_state["control-inside-head"] = head
+    several = len({each.kind for each in heads}) > 1
+    st.selectbox(
+        "Head",
+        heads,
+        key="control-inside-head",
+        format_func=lambda each: f"{each.short} · {each.kind}" if several else f"head {each.short}",
+        on_change=lambda: session.update(head=str(st.session_state["control-inside-head"]), query=None),
+        width=260 if several else 130,
+    )
+
+
+def pick_query(sample: Sample, head: Head) -> int:
+    """Which query is looked at, its place counted from 0: the first of the answer unless the view names another."""
+    queries = sample.attentions[head.site].queries
+    answers = np.flatnonzero(sample.is_answer)
+    first = int(answers[0]) + 1 if len(answers) and queries == sample.read else len(queries)
+    named = session.settings().query
+    if named is not None and named > len(queries):
+        session.notice(f"There is no query at {named}: this sequence has {len(queries)}; this is the one at {first}.")
+        session.update(query=None)
+        named = None
+    value = named or first
+    st.session_state["control-query"] = value
+
+    def picked() -> None:
+        chosen = st.session_state["control-query"]
+        session.update(query=None if chosen in (None, first) else chosen)
+
+    def name(place: int) -> str:
+        return f"{plain(queries[place - 1])}{str(place).translate(SUBSCRIPTS)}"
+
+    menu = list(range(1, len(queries) + 1))
+    if len(menu) <= MOST_BUTTONS:
+        st.segmented_control("Query: who looks", menu, key="control-query", format_func=name, on_change=picked)
+    else:
+        st.selectbox(
+            "Query: who looks",
+            menu,
+            key="control-query",
+            format_func=lambda place: f"'{queries[place - 1]}' at {place}",
+            on_change=picked,
+            width=260,
+        )
+    return value - 1
+
+
+def pick_stage(stages: list[str]) -> str:
+    """Which step is shown: by name, by button, by key. Letters: arrow keys belong to the menu that was clicked last."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        back, on, names = (st.container(width="content") for _ in range(3))
+    with names:
+        stage = bound_choice(
+            st.segmented_control,
+            "Step",
+            "operation",
+            stages,
+            stages[0],
+            format_func=lambda name: STAGES[name].title,
+            label_visibility="collapsed",
+        )
+    at = stages.index(stage)
+
+    def go(to: int) -> None:
+        session.update(operation="" if to == 0 else stages[to])
+
+    back.button("Back", on_click=go, args=(at - 1,), disabled=at == 0, shortcut="B")
+    on.button("Forward", on_click=go, args=(at + 1,), disabled=at == len(stages) - 1, shortcut="F", type="primary")
+    return stage
+
+
+model = session.chosen()
+task, question = model.task, session.question(model)
+sample, survey = model.sample(question), model.survey()
+heads = heads_of(sample.attentions)
+head = focused(heads, survey)
+title = st.empty()
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    pick_head(heads, head)
+    with st.container(width="content"):
+        query = pick_query(sample, head)
+inside = closer.inside(model, question, head, query)
+anatomy = Anatomy(inside)
+title.title(plain(headline(inside)), anchor=False)
+stage = pick_stage(anatomy.stages)
+st.html(step_strip(anatomy.thumbs(), anatomy.stages.index(stage), palette=palette()))
+
+left, right = st.container(key="inside-row").columns([2, 1], gap="medium")
+table, words = step_table(anatomy, stage), sentence(inside, stage)
+with left:
+    st.html(number_table(table.labels, table.blocks, axis=table.axis, spoken=words, palette=palette()))
+    if table.note:
+        st.caption(table.note)
+with right:
+    st.markdown(f"$\\displaystyle {formula(inside, stage)}$")
+    st.markdown(plain(words))
+    st.html(shape_line(anatomy.shapes(stage), palette=palette()))
+    name, mark = code(inside, stage)
+    st.html(code_excerpt(name.partition(":")[2], *code_around(name, mark), palette=palette()))
+
+circuitry.circuits(model, sample, head)
+show_code("transformer.analysis.inside.look_inside", "transformer.analysis.circuits.circuits")

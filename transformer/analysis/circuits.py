@@ -1,0 +1,103 @@
+"""A head's two circuits: what it looks for (QK), and what it says of what it finds (OV), whatever is read.
+
+"A Mathematical Framework for Transformer Circuits" (Elhage et al., 2021), "Splitting attention head terms into
+circuits": both are products of weights alone, on the direct path from the embeddings, past all other layers.
+
+What is left out: biases, which belong to no token and no position, and the division in LayerNorm, which is not linear.
+Its centring and its gain are linear and are kept where one stands before what reads (pre-norm). So in a model with
+LayerNorm the numbers compare with each other, and not with the scores of a pass.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transformer.analysis.findings import Head
+from transformer.attention import MultiHeadAttention
+from transformer.model import Transformer
+from transformer.positions import PositionalEncoding
+
+
+@dataclass(frozen=True)
+class Circuits:
+    """The circuits of one head. Tokens are all of the vocabulary but its last, the padding, which nobody sees."""
+
+    head: Head
+    qk_tokens: Float[np.ndarray, "query_token key_token"]
+    """What two tokens would add to a score. With rotary positions: when both stand at the same place."""
+    qk_positions: Float[np.ndarray, "query key"] | None
+    """What two positions add to a score, up to n_ctx; None where no position has a number of its own."""
+    positions_from: Literal["vectors", "bias", "rotation", "nowhere"]
+    """How this head is told of positions: by vectors added to the stream, by a bias, by turning, or not at all."""
+    ov_tokens: Float[np.ndarray, "token logit"] | None
+    """What looking at a token adds to each logit; None where the unembedding does not read this stream."""
+    normed: bool
+    """Was the division of a LayerNorm left out?"""
+    layer: int
+
+
+@torch.no_grad()
+def circuits(model: Transformer, head: Head) -> Circuits:
+    """QK and OV of one head. Raises AttributeError for a site, IndexError for a head that is not there."""
+    stack, layer, kind = head.site.split(".")
+    attention = model.get_submodule(head.site)
+    assert isinstance(attention, MultiHeadAttention)
+    across = kind == "cross_attention"
+    block = model.get_submodule(f"{stack}.{layer}")
+    asking = block.get_submodule("around_cross.before" if across else "around_self.before")
+    asked = model.get_submodule("memory_norm") if across else asking
+
+    def part(projection: nn.Linear) -> Float[Tensor, "d_head d_model"]:
+        """This head's rows of W_Q, W_K or W_V."""
+        return projection.weight.unflatten(0, (attention.n_heads, attention.d_head))[head.index]
+
+    def fit(vectors: Float[Tensor, "one d_model"]) -> Float[Tensor, "one one"]:
+        query, key = _linear(asking, vectors) @ part(attention.query).T, _linear(asked, vectors) @ part(attention.key).T
+        return query @ key.T / math.sqrt(attention.d_head)
+
+    scale = math.sqrt(model.config.d_model) if model.config.scale_embeddings else 1.0
+    tokens = model.embedding.weight[:-1] * scale
+    positions, told_by = model.positions.vectors(model.n_ctx), "nowhere"
+    qk_positions = None
+    if positions is not None:
+        qk_positions, told_by = fit(positions), "vectors"
+    elif not across:
+        bias = model.positions.bias(model.n_ctx, model.n_ctx)
+        if bias is not None:
+            qk_positions, told_by = bias[head.index], "bias"
+        elif type(model.positions).rotate is not PositionalEncoding.rotate:
+            told_by = "rotation"
+
+    ov = None
+    if stack == "decoder" or model.config.architecture == "encoder":
+        output = attention.out.weight.unflatten(1, (attention.n_heads, attention.d_head))[:, head.index]
+        written = _linear(asked, tokens) @ part(attention.value).T @ output.T
+        ov = (_linear(model.final_norm, written) @ model.unembedding.weight.T)[:, :-1]
+    return Circuits(
+        head=head,
+        qk_tokens=_array(fit(tokens)),
+        qk_positions=None if qk_positions is None else _array(qk_positions),
+        positions_from=told_by,  # type: ignore[arg-type]
+        ov_tokens=None if ov is None else _array(ov),
+        normed=model.config.norm != "none",
+        layer=int(layer),
+    )
+
+
+def _linear(norm: nn.Module, vectors: Float[Tensor, "one d_model"]) -> Float[Tensor, "one d_model"]:
+    """The linear part of a LayerNorm, centring and gain; of no norm, everything."""
+    if not isinstance(norm, nn.LayerNorm):
+        return vectors
+    return (vectors - vectors.mean(dim=-1, keepdim=True)) * norm.weight
+
+
+def _array(values: Tensor) -> np.ndarray:
+    """The caller's own copy."""
+    return values.detach().cpu().numpy().copy()
