@@ -43,9 +43,9 @@ from driving import browser, choose, click_head, dashboard, free_port, grid  # n
 
 PROGRAMS = HERE.parent / "build" / "explore"
 """Where the rivals' programs are kept between two calls."""
-ENOUGH = 10.0
+ENOUGH = 20.0
 """Seconds after which a viewer is not asked again: one such opening says it."""
-SETTLE, SILENCE = 300, 1000
+SETTLE, SILENCE = 300, 700
 """Milliseconds of rest before the next click, and without a byte after which all have come."""
 TARGETS = {64: 150, 512: 300}
 """Milliseconds from click to repaint that are aimed at, by tokens; shorter inputs are held to the next longer one."""
@@ -76,11 +76,13 @@ NOTHING = Size(2, 1, 1)
 """What is looked at before another model is chosen in the open app."""
 
 OURS = """() => {
+  const heads = %d;
   const column = document.querySelector('.st-key-head-pattern');
   const grid = find(document, '__grid')?.__grid, focus = column && find(column, '__focus');
-  return grid?.layout?.boxes.length === %d && focus?.dataset.head && focus.__focus.data.queries.length > 5;
+  if (grid?.layout?.boxes.length !== heads || !focus?.dataset.head) return false;
+  return (focus.__focus.data.queries.length === 4) === (heads === 1);
 }"""
-"""Whether the grid shows so many heads, and the large pattern one of a model that is not NOTHING."""
+"""Whether the grid shows so many heads, and the large pattern is NOTHING's, of four tokens, if there is one."""
 REPAINTED = "() => find(document.querySelector('.st-key-head-pattern'), '__focus').dataset.head === '%s'"
 
 
@@ -149,14 +151,16 @@ def measure(found: Found, chromium: Browser, address: str, ready: str) -> None:
 
 
 def switched(found: Found, chromium: Browser, app: str, size: Size) -> None:
-    """Choose this model in the open app, as a user does."""
+    """Choose this model in the open app, as a user does; in a new tab, for an old one keeps what it was sent before."""
+    if found.failure:
+        return
     with open_tab(chromium) as tab:
         try:
-            tab.open(f"{app}/heads?run={NOTHING.name}", "() => find(document, '__grid')?.__grid.layout")
+            tab.open(f"{app}/heads?run={NOTHING.name}", OURS % 1)
             idle(tab.page)
             before = tab.whole, tab.data
             tab.watch(OURS % (size.layers * size.heads))
-            choose(tab.page, "Model", size.name)
+            choose(tab.page, "Model", f"{size.name} · step 0")
             found.seconds.append(tab.finished() - tab.clicked())
             tab.quiet(SILENCE)
             found.whole, found.data = tab.whole - before[0], tab.data - before[1]

@@ -46,6 +46,7 @@ class Tab:
         self.whole = self.data = 0
         self._programs: dict[str, bool] = {}
         self._errors: list[str] = []
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("pageerror", lambda error: self._errors.append(str(error).splitlines()[0]))
         network.on("Network.responseReceived", self._began)
         network.on("Network.dataReceived", self._received)
