@@ -14,13 +14,14 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import torch
 from rivals import CONVENTIONAL, MAKERS, make, steps_of, until_solved
+from tables import spread, table
 
 from transformer.config import RunConfig
 from transformer.model import build
@@ -39,17 +40,6 @@ ROUNDS, STEPS = 15, 20
 
 def with_seed(config: RunConfig, seed: int, device: str) -> RunConfig:
     return replace(config, training=replace(config.training, seed=seed, device=device))
-
-
-def spread(values: Sequence[float], digits: int) -> str:
-    """Median, least and most, as two cells of a table."""
-    low, middle, high = (f"{f(values):,.{digits}f}" for f in (min, statistics.median, max))
-    return f"{middle} | {low} to {high}"
-
-
-def table(*columns: str) -> None:
-    print(f"\n| {' | '.join(columns)} |")
-    print(f"|---{'|---:' * (len(columns) - 1)}|")
 
 
 def presets(seeds: int, device: str) -> None:

@@ -1,0 +1,315 @@
+"""How long looking takes, beside others: `python benchmarks/explore.py [--quick] [--save]`; --save writes EXPLORE.md.
+
+The page "Attention heads", BertViz's head view and model view, and CircuitsVis's attention heads draw the very same
+patterns, each in a new tab with an empty cache, in turns, in one headless Chromium, from servers on this machine.
+Time runs from the navigation, or from the click, until everything has been handed to the browser, and on to the second
+frame after that: the first one is on the screen by then. The rivals' pages are made beforehand (see viewers.py).
+Needs what benchmarks/requirements.txt says. Quiet the machine first: the load is printed with the numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+import torch
+from playwright.sync_api import Browser, Error, Page
+from tables import spread, table
+from tabs import Tab, open_tab
+from viewers import VIEWERS, Patterns, fetch_programs
+
+from transformer import checkpoints
+from transformer.analysis.sample import sample, say
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.model import build
+from transformer.training.device import describe_device, resolve_device
+from transformer.training.runs import Run
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests" / "browser"))
+
+from driving import browser, choose, click_head, dashboard, free_port, grid  # noqa: E402
+
+PROGRAMS = HERE.parent / "build" / "explore"
+"""Where the rivals' programs are kept between two calls."""
+ENOUGH = 20.0
+"""Seconds after which a viewer is not asked again: one such opening says it."""
+SETTLE, SILENCE = 300, 700
+"""Milliseconds of rest before the next click, and without a byte after which all have come."""
+TARGETS = {64: 150, 512: 300}
+"""Milliseconds from click to repaint that are aimed at, by tokens; shorter inputs are held to the next longer one."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model's shape and the length of its question; reversing reads all but the last token of the answer, too."""
+
+    length: int
+    layers: int
+    heads: int
+
+    @property
+    def name(self) -> str:
+        return f"bench-{self.length}-{self.layers}x{self.heads}"
+
+    @property
+    def shape(self) -> str:
+        return f"{self.layers} × {self.heads}"
+
+
+SHAPES = ((2, 4), (6, 8), (12, 12))
+SIZES = [Size(length, *shape) for length in (8, 32, 64, 128) for shape in SHAPES]
+QUICK = [Size(8, 2, 4), Size(32, 6, 8)]
+CLICKED = [*(Size(length, 2, 4) for length in (8, 32, 64, 128, 256)), Size(32, 12, 12)]
+NOTHING = Size(2, 1, 1)
+"""What is looked at before another model is chosen in the open app."""
+
+OURS = """() => {
+  const heads = %d;
+  const column = document.querySelector('.st-key-head-pattern');
+  const grid = find(document, '__grid')?.__grid, focus = column && find(column, '__focus');
+  if (grid?.layout?.boxes.length !== heads || !focus?.dataset.head) return false;
+  return (focus.__focus.data.queries.length === 4) === (heads === 1);
+}"""
+"""Whether the grid shows so many heads, and the large pattern is NOTHING's, of four tokens, if there is one."""
+REPAINTED = "() => find(document.querySelector('.st-key-head-pattern'), '__focus').dataset.head === '%s'"
+
+
+@dataclass
+class Found:
+    """What was measured of a viewer at a size."""
+
+    seconds: list[float] = field(default_factory=list)
+    made: float | None = None
+    """Seconds in which its page was made beforehand."""
+    whole: int = 0
+    """Bytes that its tab received, all in all."""
+    data: int = 0
+    """Those that were not programs, styles and fonts."""
+    failure: str = ""
+
+
+def make_run(root: Path, size: Size) -> Patterns:
+    """An untrained model of this shape as a run, and its patterns on the page's own sample."""
+    d_model = {1: 16, 4: 64, 8: 96, 12: 144}[size.heads]
+    config = RunConfig(
+        task=TaskConfig(length=size.length),
+        model=ModelConfig(
+            n_layers=size.layers, n_heads=size.heads, d_model=d_model, d_ff=2 * d_model, query_key_gain=3.0
+        ),
+        training=TrainingConfig(seed=1),
+    )
+    run = Run.create(root / size.name, config)
+    torch.manual_seed(1)
+    model = build(config)
+    snapshot = run.folder / "snapshots" / "step-000000.safetensors"
+    snapshot.parent.mkdir(exist_ok=True)
+    checkpoints.save(snapshot, model, config)
+    run.set_state("finished", 0, "Made for a benchmark.")
+    task = config.build_task()
+    seen = sample(model, task, task.example, said=say(model, task, task.example))
+    patterns = [attention.pattern for attention in seen.attentions.values()]
+    return Patterns(list(seen.read), torch.stack([torch.from_numpy(pattern) for pattern in patterns]))
+
+
+@contextmanager
+def files(folder: Path) -> Iterator[str]:
+    """A folder as a web server's own; yields its address."""
+    port = free_port()
+    command = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def measure(found: Found, chromium: Browser, address: str, ready: str) -> None:
+    """Open an address in a new tab until it is painted, and add what was seen; a failure is kept in its words."""
+    if found.failure or any(seconds > ENOUGH for seconds in found.seconds):
+        return
+    with open_tab(chromium) as tab:
+        try:
+            found.seconds.append(tab.open(address, ready))
+            tab.quiet(SILENCE)
+            found.whole, found.data = tab.whole, tab.data
+        except Error as error:
+            found.failure = tab.why(error)
+
+
+def switched(found: Found, chromium: Browser, app: str, size: Size) -> None:
+    """Choose this model in the open app, as a user does; in a new tab, for an old one keeps what it was sent before."""
+    if found.failure:
+        return
+    with open_tab(chromium) as tab:
+        try:
+            tab.open(f"{app}/heads?run={NOTHING.name}", OURS % 1)
+            idle(tab.page)
+            before = tab.whole, tab.data
+            tab.watch(OURS % (size.layers * size.heads))
+            choose(tab.page, "Model", f"{size.name} · step 0")
+            found.seconds.append(tab.finished() - tab.clicked())
+            tab.quiet(SILENCE)
+            found.whole, found.data = tab.whole - before[0], tab.data - before[1]
+        except Error as error:
+            found.failure = tab.why(error)
+
+
+def idle(page: Page) -> None:
+    """Wait until the script has ended and nothing is under way."""
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", state="attached")
+    page.wait_for_timeout(SETTLE)
+
+
+def beside(chromium: Browser, app: str, root: Path, size: Size, rounds: int) -> tuple[int, dict[str, Found]]:
+    """All viewers in turn on the same patterns; returns how many tokens there are, and what was found by name."""
+    patterns = make_run(root, size)
+    found = {name: Found() for name in ("ours, first time", "ours, new tab", "ours, open app")}
+    ours = f"{app}/heads?run={size.name}", OURS % patterns.heads
+    measure(found["ours, first time"], chromium, *ours)
+    with tempfile.TemporaryDirectory() as folder, files(Path(folder)) as address:
+        for program in PROGRAMS.iterdir():
+            (Path(folder) / program.name).symlink_to(program)
+        for number, viewer in enumerate(VIEWERS):
+            began = time.perf_counter()
+            (Path(folder) / f"{number}.html").write_text(viewer.page(patterns), encoding="utf-8")
+            found[viewer.name] = Found(made=time.perf_counter() - began)
+        for _ in range(rounds):
+            measure(found["ours, new tab"], chromium, *ours)
+            switched(found["ours, open app"], chromium, app, size)
+            for number, viewer in enumerate(VIEWERS):
+                measure(found[viewer.name], chromium, f"{address}/{number}.html", viewer.ready(patterns))
+    return len(patterns.tokens), found
+
+
+def report_beside(tokens: int, size: Size, found: dict[str, Found]) -> None:
+    """A row for each viewer; its median is also given as a multiple of ours, in a new tab and in the open app."""
+    ours = [found[name] for name in ("ours, new tab", "ours, open app")]
+    for name, its in found.items():
+        made = "" if its.made is None else f"{its.made:.2f}"
+        head = f"| {tokens} | {size.shape} | {name} |"
+        if not its.seconds:
+            print(f"{head} {its.failure} | | | | | | {made} |", flush=True)
+            continue
+        ratios = [
+            f"{statistics.median(its.seconds) / statistics.median(mine.seconds):.2f}" if mine.seconds else "–"
+            for mine in ours
+        ]
+        note = f" {its.failure}" if its.failure else ""
+        print(
+            f"{head} {spread(its.seconds, 2)}{note} | {ratios[0]} | {ratios[1]} "
+            f"| {its.data / 1e3:,.0f} | {its.whole / 1e3:,.0f} | {made} |",
+            flush=True,
+        )
+
+
+def clicks(tab: Tab, size: Size, count: int) -> tuple[list[float], list[int]]:
+    """Click one thumbnail after another: milliseconds until each is painted large, and bytes received for it."""
+    milliseconds, received = [], []
+    heads = size.layers * size.heads
+    tab.page.wait_for_timeout(3000)
+    for turn in range(count):
+        number = (7 * turn + heads - 1) % heads  # 7 shares no factor with any number of heads: they all have their turn
+        layer, head = divmod(number, size.heads)
+        if int(grid(tab.page).get_attribute("data-focus") or 0) == number:
+            continue
+        before = tab.whole
+        tab.watch(REPAINTED % f"decoder.{layer}.self_attention.{head}")
+        click_head(tab.page, number)
+        milliseconds.append(1000 * (tab.finished() - tab.clicked()))
+        idle(tab.page)
+        received.append(tab.whole - before)
+    return milliseconds, received
+
+
+def report_clicks(chromium: Browser, app: str, root: Path, sizes: Sequence[Size], count: int) -> None:
+    """From a click on a thumbnail of ours until its head is painted large."""
+    print(
+        f"\n## From a click to the repaint\n\nOurs: {count} clicks on thumbnails, real ones, each of another head; a "
+        "layer's first click computes its details. The rivals hold all patterns in the browser and ask no server."
+    )
+    table("tokens", "layers × heads", "ms, median", "least to most", "9 of 10 within, ms", "aim, ms", "most kB a click")
+    for size in sizes:
+        if not (root / size.name).exists():
+            make_run(root, size)
+        with open_tab(chromium) as tab:
+            tokens = 2 * size.length
+            try:
+                tab.open(f"{app}/heads?run={size.name}", OURS % (size.layers * size.heads))
+                milliseconds, received = clicks(tab, size, count)
+            except Error as error:
+                print(f"| {tokens} | {size.shape} | {tab.why(error)} | | | | |", flush=True)
+                continue
+        aim = next(aim for most, aim in TARGETS.items() if tokens <= most)
+        most, bytes_most = statistics.quantiles(milliseconds, n=10, method="inclusive")[-1], max(received)
+        print(
+            f"| {tokens} | {size.shape} | {spread(milliseconds, 0)} | {most:.0f} | {aim} | {bytes_most / 1e3:,.0f} |",
+            flush=True,
+        )
+
+
+def report(quick: bool) -> None:
+    """Measure everything and print it as it comes."""
+    rounds, count = (2, 6) if quick else (3, 20)
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    fetch_programs(PROGRAMS)
+    print("# Times of looking\n\nMade by `python benchmarks/explore.py --save`; what is measured stands there.\n")
+    with tempfile.TemporaryDirectory() as folder, browser() as chromium, dashboard(Path(folder)) as app:
+        print(
+            f"{date.today()}: {describe_device(resolve_device('cpu'))} ({platform.machine()}), load average {load} at "
+            f"the beginning; Chromium {chromium.version}, Python {platform.python_version()}, "
+            f"torch {torch.__version__}; {rounds} turns."
+        )
+        root = Path(folder)
+        make_run(root, NOTHING)
+        print(
+            "\n## All heads, beside others\n\n"
+            "Seconds until painted, in a new tab with an empty cache. Ours, first time: the server runs and measures "
+            "the model within the time; later it keeps what it found. Ours, open app: chosen in the menu while "
+            "another model is shown. The rivals' patterns were computed and their pages made beforehand, in the time "
+            "of the last column. BertViz's head view draws one layer at a time, the others draw all. Data: all bytes "
+            "but those of programs, styles and fonts, which a browser keeps; nothing is compressed."
+        )
+        table(
+            "tokens",
+            "layers × heads",
+            "viewer",
+            "s, median",
+            "least to most",
+            "÷ ours, new tab",
+            "÷ ours, open app",
+            "data, kB",
+            "in all, kB",
+            "made in, s",
+        )
+        for size in QUICK if quick else SIZES:
+            print(f"{size.name} …", file=sys.stderr, flush=True)
+            tokens, found = beside(chromium, app, root, size, rounds)
+            report_beside(tokens, size, found)
+        report_clicks(chromium, app, root, CLICKED[:2] if quick else CLICKED, count)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true", help="two sizes, few turns: to see that it runs")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/EXPLORE.md in place of the screen")
+    arguments = parser.parse_args()
+    with (HERE / "EXPLORE.md").open("w") if arguments.save else nullcontext(sys.stdout) as out, redirect_stdout(out):
+        report(arguments.quick)
+
+
+if __name__ == "__main__":
+    main()
