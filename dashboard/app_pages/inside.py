@@ -96,14 +96,16 @@ sample, survey = model.sample(question), model.survey()
 heads = heads_of(sample.attentions)
 head = focused(heads, survey)
 title = st.empty()
-with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+controls = st.container(key="inside-controls")
+with controls.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     pick_head(heads, head)
     with st.container(width="content"):
         query = pick_query(sample, head)
 inside = closer.inside(model, question, head, query)
 anatomy = Anatomy(inside)
 title.title(plain(headline(inside)), anchor=False)
-stage = pick_stage(anatomy.stages)
+with controls:
+    stage = pick_stage(anatomy.stages)
 st.html(step_strip(anatomy.thumbs(), anatomy.stages.index(stage), palette=palette()))
 
 left, right = st.container(key="inside-row").columns([2, 1], gap="medium")
