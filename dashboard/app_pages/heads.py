@@ -1,6 +1,7 @@
 """All heads side by side, one of them large, and what sets it apart."""
 
 import math
+import time
 
 import streamlit as st
 
@@ -10,6 +11,10 @@ from dashboard.controls import bound
 from dashboard.headtable import find_the_one
 from dashboard.prose import orientation, show_code
 from dashboard.reference import pick_reference
+
+BREATH = 0.08
+"""Seconds in which the browser paints the head that was chosen, before the table and two plots follow: the work on them
+would come between, and a click be answered after 180 ms in place of 100."""
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -78,6 +83,7 @@ def all_and_one() -> None:
             "Contribution: ‖pattern · value · W_O‖, how much this reading writes into the residual stream; "
             "attention is not effect. Grey and hatched: forbidden by the mask."
         )
+    time.sleep(BREATH)
     find_the_one(model, head)
     for text in session.notices():
         notices.warning(text, icon=":material/link_off:")
