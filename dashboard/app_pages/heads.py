@@ -12,9 +12,9 @@ from dashboard.headtable import find_the_one
 from dashboard.prose import orientation, show_code
 from dashboard.reference import pick_reference
 
+# Seconds in which the browser paints the head that was chosen, before the table and two plots follow: the work on them
+# would come between, and a click be answered after 180 ms in place of 100.
 BREATH = 0.08
-"""Seconds in which the browser paints the head that was chosen, before the table and two plots follow: the work on them
-would come between, and a click be answered after 180 ms in place of 100."""
 
 model = session.chosen()
 task, question = model.task, session.question(model)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from driving import PAGES, title, wait_until_painted
+from driving import PAGES, go_to, title, wait_until_painted
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ def test_every_page_is_accessible(new_page: Callable[..., Page], address: str, s
     ground = page.get_by_test_id("stApp").evaluate("app => getComputedStyle(app).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 384) == (scheme == "light")
     for name, plots in PAGES.items():
-        page.get_by_role("link", name=name).click()
+        go_to(page, name)
         expect(page.get_by_role("link", name=name)).to_have_attribute("aria-current", "page")
         wait_until_painted(page, plots)
         expect(title(page)).to_be_visible()

@@ -263,7 +263,7 @@ def test_the_view_goes_along_to_the_other_pages(page: Page, address: str):
     page.goto(f"{address}/?run=reverse-aligned&input=1+2+3+4+5+6+7+8")
     expect(out_strip(page)).to_have_attribute("aria-label", says("87654321"))
     for name, path in [("Attention heads", "heads"), ("Accuracy by position", "accuracy"), ("Overview", "")]:
-        page.get_by_role("link", name=name).click()
+        go_to(page, name)
         expect(page).to_have_url(
             re.compile(f"^{address}/{path}\\?run=reverse-aligned&input=1\\+2\\+3\\+4\\+5\\+6\\+7\\+8$")
         )
@@ -282,7 +282,7 @@ def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):
     expect(page.get_by_test_id("stException")).to_have_count(0)
     expect(train(page)).to_be_enabled()
     for name in ("Positional encoding", "Overview"):
-        page.get_by_role("link", name=name).click()
+        go_to(page, name)
         wait_until_painted(page, PAGES[name])
         expect(page.get_by_test_id("stException")).to_have_count(0)
         expect(notices).to_have_count(0)
