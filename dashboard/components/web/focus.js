@@ -4,6 +4,7 @@ import { asked, asker, decode, sentence, strongest } from './focus_data.js';
 import { layOut, pick } from './focus_layout.js';
 import { mark, paint } from './focus_paint.js';
 import { announce, choose, listen } from './link.js';
+import { mounting, onRatio } from './mount.js';
 import { same } from './payload.js';
 import { menu } from './takeaway.js';
 import { readTheme } from './theme.js';
@@ -11,23 +12,7 @@ import { readTheme } from './theme.js';
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const TRUST = 1500; // ms for which a lock made here stands against an older one still coming from Python
 
-const mounted = new WeakMap(); // parentElement -> Focus; Streamlit calls the default export at every rerun
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  let focus = mounted.get(parentElement);
-  if (!focus) {
-    focus = new Focus(parentElement);
-    mounted.set(parentElement, focus);
-  }
-  focus.update(data, setTriggerValue);
-  return () =>
-    // Streamlit also calls this when data outruns a call in progress, while the focus lives on: ask the document.
-    setTimeout(() => {
-      if (focus.host.isConnected) return;
-      focus.dispose();
-      mounted.delete(parentElement);
-    });
-}
+export default mounting((root) => new Focus(root));
 
 class Focus {
   constructor(root) {
@@ -43,7 +28,7 @@ class Focus {
     this.sizes = new ResizeObserver(() => this.host.clientWidth !== this.width && this.arrange());
     this.sizes.observe(this.host);
     this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
-    this.watchRatio();
+    this.still = onRatio(() => this.arrange());
     this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
     this.host.addEventListener('pointerleave', () => this.hover(null));
     this.host.addEventListener('click', (event) => this.click(this.under(event)));
@@ -224,21 +209,10 @@ class Focus {
     if (this.line.textContent !== words) this.line.textContent = words;
   }
 
-  /** A window moved to another screen keeps its size and changes its pixel ratio. */
-  watchRatio() {
-    this.ratioQuery?.removeEventListener('change', this.ratioChanged);
-    this.ratioQuery = window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
-    this.ratioChanged = () => {
-      this.watchRatio();
-      this.arrange();
-    };
-    this.ratioQuery.addEventListener('change', this.ratioChanged);
-  }
-
   dispose() {
     this.sizes.disconnect();
     this.silence();
-    this.ratioQuery.removeEventListener('change', this.ratioChanged);
+    this.still();
     cancelAnimationFrame(this.frame);
   }
 }

@@ -4,6 +4,7 @@ import { cellAt, decode, neighbour, placeOf, sentence } from './grid_data.js';
 import { layOut, pick } from './grid_layout.js';
 import { mark, paint } from './grid_paint.js';
 import { announce, chosen, heed, listen } from './link.js';
+import { mounting, onRatio } from './mount.js';
 import { same } from './payload.js';
 import { menu } from './takeaway.js';
 import { readTheme } from './theme.js';
@@ -12,23 +13,7 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 const SETTLE = 120; // ms between the last arrow key and the message to Python
 const TRUST = 1500; // ms for which a choice made here stands against an older one still coming from Python
 
-const mounted = new WeakMap(); // parentElement -> Grid; Streamlit calls the default export at every rerun
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  let grid = mounted.get(parentElement);
-  if (!grid) {
-    grid = new Grid(parentElement);
-    mounted.set(parentElement, grid);
-  }
-  grid.update(data, setTriggerValue);
-  return () =>
-    // Streamlit also calls this when data outruns a call in progress, while the grid lives on: ask the document.
-    setTimeout(() => {
-      if (grid.host.isConnected) return;
-      grid.dispose();
-      mounted.delete(parentElement);
-    });
-}
+export default mounting((root) => new Grid(root));
 
 class Grid {
   constructor(root) {
@@ -46,7 +31,7 @@ class Grid {
     this.sizes.observe(this.scroller);
     this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
     this.ignore = heed(this, (_, group) => group === this.data?.link && this.data.focus === null && this.settle());
-    this.watchRatio();
+    this.still = onRatio(() => this.arrange());
     this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
     this.host.addEventListener('pointerleave', () => this.hover(null));
     this.host.addEventListener('click', (event) => {
@@ -225,22 +210,11 @@ class Grid {
     if (this.line.textContent !== text) this.line.textContent = text;
   }
 
-  /** A window moved to another screen keeps its size and changes its pixel ratio. */
-  watchRatio() {
-    this.ratioQuery?.removeEventListener('change', this.ratioChanged);
-    this.ratioQuery = window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
-    this.ratioChanged = () => {
-      this.watchRatio();
-      this.arrange();
-    };
-    this.ratioQuery.addEventListener('change', this.ratioChanged);
-  }
-
   dispose() {
     this.sizes.disconnect();
     this.silence();
     this.ignore();
-    this.ratioQuery.removeEventListener('change', this.ratioChanged);
+    this.still();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.settling);
     clearTimeout(this.telling);

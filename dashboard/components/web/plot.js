@@ -3,27 +3,12 @@
 import { Crosshair } from './crosshair.js';
 import { announce, listen } from './link.js';
 import { askedRanges, config, resetZoom } from './modebar.js';
+import { mounting } from './mount.js';
 import { same, unpack } from './payload.js';
 import { loadPlotly } from './plotly_loader.js';
 import { menu } from './takeaway.js';
 
-const mounted = new WeakMap(); // parentElement -> Plot; Streamlit calls the default export at every rerun
-
-export default function ({ data, parentElement, setTriggerValue }) {
-  let plot = mounted.get(parentElement);
-  if (!plot) {
-    plot = new Plot(parentElement.querySelector('.al-plot'));
-    mounted.set(parentElement, plot);
-  }
-  plot.update(data, setTriggerValue);
-  return () =>
-    // Streamlit also calls this when data outruns a call in progress, while the plot lives on: ask the document.
-    setTimeout(() => {
-      if (plot.host.isConnected) return;
-      plot.dispose();
-      mounted.delete(parentElement);
-    });
-}
+export default mounting((root) => new Plot(root.querySelector('.al-plot')));
 
 class Plot {
   constructor(host) {
