@@ -117,12 +117,12 @@ def _pause(run: Run) -> None:
     _obeyed(lambda: run.state.status != "running")
 
 
+@session.once
 def _step(run: Run) -> None:
     """One step more, however far it is: the count of the control file, not of this page."""
-    if session.is_new_click("step"):
-        step = max(run.state.step, run.control.pause_at or 0) + 1
-        run.ask(pause_at=step)
-        _obeyed(lambda: run.state.step >= step)
+    step = max(run.state.step, run.control.pause_at or 0) + 1
+    run.ask(pause_at=step)
+    _obeyed(lambda: run.state.step >= step)
 
 
 def _obeyed(done: Callable[[], bool]) -> None:

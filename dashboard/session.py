@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 import streamlit as st
@@ -19,6 +20,7 @@ from transformer.training.runs import Run, RunError, new_folder
 if TYPE_CHECKING:
     from transformer.tasks import Question
 
+P = ParamSpec("P")
 ECHO = 0.1
 """Seconds within which a click can be reported a second time."""
 FIRST_STEP = 0.3
@@ -204,18 +206,29 @@ def start(configs: Sequence[RunConfig]) -> list[Run]:
     return runs
 
 
-def is_new_click(name: str) -> bool:
-    """False when a click is only reported again: one that falls into a rerun may call back twice."""
-    now, clicks = time.monotonic(), st.session_state.setdefault("clicks", {})
-    before, clicks[name] = clicks.get(name, -ECHO), now
-    return bool(now - before >= ECHO)
+def once(answer: Callable[P, None]) -> Callable[P, None]:
+    """An answer to a click, deaf for ECHO seconds after it is given: a click during a rerun may be reported twice.
+
+    The second report waits for the end of the first answer, however long that takes; so the count begins there.
+    """
+
+    @wraps(answer)
+    def answer_once(*args: P.args, **kwargs: P.kwargs) -> None:
+        touch()
+        given = st.session_state.setdefault("answered", {})
+        if time.monotonic() - given.get(answer.__qualname__, -ECHO) < ECHO:
+            return
+        try:
+            answer(*args, **kwargs)
+        finally:
+            given[answer.__qualname__] = time.monotonic()
+
+    return answer_once
 
 
+@once
 def start_training() -> None:
     """Train what the panel describes; the page then watches the folder."""
-    touch()
-    if not is_new_click("train"):
-        return
     try:
         (run,) = start([training_config()])
     except (ConfigError, RunError, OSError) as error:

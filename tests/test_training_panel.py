@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,24 @@ def test_a_click_that_is_reported_twice_is_one_click(handed: list[Run], monkeypa
     app.run()
     press(app, "Train")
     assert len(handed) == 1
+
+
+def test_a_second_report_is_heard_as_one_however_long_the_answer_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamlit.session_state", {})
+    monkeypatch.setattr("dashboard.session.touch", lambda: None)
+    monkeypatch.setattr("dashboard.session.ECHO", 0.05)
+    answers: list[int] = []
+
+    @session.once
+    def answer_slowly(step: int) -> None:
+        time.sleep(0.06)
+        answers.append(step)
+
+    answer_slowly(1)
+    answer_slowly(1)
+    time.sleep(0.06)
+    answer_slowly(2)
+    assert answers == [1, 2]
 
 
 # --- what is trained

@@ -186,11 +186,9 @@ def race() -> None:
             st.caption(f":material/info: {each.name}: {plain(each.problem)}.")
 
 
+@session.once
 def begin(each: Race) -> None:
     """Train the variants, and compare them; nobody steps through a race by key."""
-    session.touch()
-    if not session.is_new_click("race"):
-        return
     try:
         runs = session.start(each.configs)
         if session.settings().pace == BY_KEY:
