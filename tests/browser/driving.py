@@ -11,11 +11,12 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = [
@@ -108,13 +109,16 @@ def wait_until_healthy(address: str, process: subprocess.Popen[bytes], patience:
 def go_to(page: Page, name: str) -> None:
     """Follow a link of the navigation; in a narrow window the last ones are behind "1 more".
 
-    All of them are there for a moment, until the bar has been measured: the link may come out of an open menu.
+    Until the bar has been measured links and menu come and go; so what is there is tried until the link can be taken.
     """
-    link, more = page.get_by_role("link", name=name), page.get_by_text(re.compile(r"^\d+ more$"))
-    link.or_(more).first.wait_for()
-    if not link.count():
-        more.click()
-    link.or_(page.get_by_role("menuitem", name=name)).first.click()
+    more = page.get_by_text(re.compile(r"^\d+ more$"))
+    link = page.get_by_role("link", name=name).or_(page.get_by_role("menuitem", name=name)).first
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not link.is_visible() and time.monotonic() < deadline:
+        with suppress(PlaywrightTimeout):
+            more.click(timeout=500)
+            link.wait_for(timeout=500)
+    link.click()
 
 
 def query(**values: str) -> re.Pattern[str]:
