@@ -1,4 +1,6 @@
-"""What every test shares: shapes checked by a machine, one torch thread, and how `hypothesis` looks for examples."""
+"""What every test shares: shapes checked by a machine, one torch thread, how `hypothesis` looks for examples."""
+
+from functools import cache
 
 from jaxtyping import install_import_hook
 
@@ -7,7 +9,11 @@ install_import_hook("transformer", "beartype.beartype(conf=beartype.BeartypeConf
 
 import hypothesis  # noqa: E402
 import torch  # noqa: E402
+from streamlit.components.v2 import manifest_scanner  # noqa: E402
 
 torch.set_num_threads(1)
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("small")
+
+# Every AppTest asks anew which packages bring components; they stay the same, and reading them takes 0.2 s.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
