@@ -5,7 +5,8 @@ PyTorch is imported when the first of it is asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from transformer.analysis.inside import Inside
     from transformer.analysis.lens import Lens
     from transformer.tasks import Question
+
+T = TypeVar("T")
+AT_ONCE = 0.4
+"""Seconds for which a page waits for a measurement; what takes longer is shown when it is there, and clicks go on."""
+_behind = ThreadPoolExecutor(max_workers=1, thread_name_prefix="measuring")
 
 
 def detail(model: Model, question: Question, site: str) -> Detail:
@@ -55,20 +61,26 @@ def circuits(model: Model, head: Head) -> Circuits:
     return circuits(model.network(), head)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Measuring every head over many sequences …")
-def head_metrics(model: Model) -> HeadMetrics:
-    """What every head is like over many sequences, without removing any."""
+@st.cache_resource(max_entries=16, show_spinner=False)
+def head_metrics(model: Model) -> Future[HeadMetrics]:
+    """What every head is like over many sequences, without removing any; measured behind the page's back."""
     from transformer.analysis.measuring import measure_heads
 
-    return measure_heads(model.network(), model.task)
+    return _behind.submit(measure_heads, model.network(), model.task)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Removing each head in turn …")
-def removal(model: Model) -> Estimate:
-    """What removing each head costs."""
+@st.cache_resource(max_entries=16, show_spinner=False)
+def removal(model: Model) -> Future[Estimate]:
+    """What removing each head costs; measured behind the page's back."""
     from transformer.analysis.measuring import measure_removal
 
-    return measure_removal(model.network(), model.task)
+    return _behind.submit(measure_removal, model.network(), model.task)
+
+
+def at_hand(future: Future[T]) -> T | None:
+    """What was measured, if it is there or comes within AT_ONCE."""
+    wait([future], AT_ONCE)
+    return future.result() if future.done() else None
 
 
 def removal_takes_long(model: Model) -> bool:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,14 +28,25 @@ from transformer.analysis.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetr
 HEAD, ROW, MOST_ROWS = 38, 35, 10
 """Pixels of the table's head and of a row, and the rows that are seen without scrolling."""
 HEIGHT = 460
+AGAIN = 0.5
+"""Seconds between two looks at a measurement that is under way."""
 
 
 def find_the_one(model: Model, focus: Head) -> None:
     """The section of a page: what each head does over many sequences, and which one does the work."""
     st.header("Find the one", anchor=False)
-    metrics = closer.head_metrics(model)
+    metrics = closer.at_hand(closer.head_metrics(model))
+    if metrics is None:
+        _wait_for(closer.head_metrics(model), "Measuring every head over many sequences …")
+        return
     if _removed(model):
-        metrics = metrics.with_drop(closer.removal(model))
+        drop = closer.at_hand(closer.removal(model))
+        if drop is not None:
+            metrics = metrics.with_drop(drop)
+        else:
+            _wait_for(closer.removal(model), "Removing each head in turn …")
+            if _drop_is_asked_for():
+                return
     labels = labels_of(metrics.heads)
     names = [metrics.name(head) for head in metrics.heads]
     said = named_sentence(labels, names, choice=bool(metrics.asked["entropy"].any()))
@@ -46,13 +59,19 @@ def find_the_one(model: Model, focus: Head) -> None:
         _likeness(metrics, labels, focus)
 
 
+@st.fragment(run_every=AGAIN)
+def _wait_for(measured: Future[Any], words: str) -> None:
+    """Say what is going on, and draw the page anew when it is over."""
+    if measured.done():
+        st.rerun()
+    st.caption(f":material/hourglass_top: {words}")
+
+
 def _removed(model: Model) -> bool:
     """Is each head to be removed in turn? Always where that is quick; elsewhere the reader says so."""
     if not closer.removal_takes_long(model):
         return True
-    view = session.settings()
-    asked = "drop" in (view.across, view.up)
-    return asked or bool(
+    return _drop_is_asked_for() or bool(
         bound(
             st.toggle,
             "Remove each head in turn",
@@ -60,6 +79,11 @@ def _removed(model: Model) -> bool:
             help="Measures what every head is worth; with this many large heads it takes a while",
         )
     )
+
+
+def _drop_is_asked_for() -> bool:
+    view = session.settings()
+    return "drop" in (view.across, view.up)
 
 
 def _choose(heads: Sequence[Head], index: object) -> None:

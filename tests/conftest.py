@@ -8,6 +8,7 @@ from jaxtyping import install_import_hook
 install_import_hook("transformer", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
 import hypothesis  # noqa: E402
+import pytest  # noqa: E402
 import torch  # noqa: E402
 from streamlit.components.v2 import manifest_scanner  # noqa: E402
 
@@ -17,3 +18,9 @@ hypothesis.settings.load_profile("small")
 
 # Every AppTest asks anew which packages bring components; they stay the same, and reading them takes 0.2 s.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine, a page is drawn with all that is measured for it."""
+    monkeypatch.setattr("dashboard.closer.AT_ONCE", 60.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,8 @@ from dashboard import theme
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.point_labels import LINE, PLOT, SIDES, label_sides
 from dashboard.headwords import interval, named_sentence
-from transformer.analysis.metrics import METRICS
+from transformer.analysis.measuring import measure_heads, measure_removal
+from transformer.analysis.metrics import METRICS, Estimate, HeadMetrics
 from transformer.observation import observe
 
 NAN = float("nan")
@@ -256,6 +259,27 @@ def test_any_step_of_the_film_is_measured() -> None:
     app = open_page("heads", run="reverse", step="0")
     assert set(app.dataframe[0].value["does"]) == {"mixed"}
     assert any(m.value == "**All 8 heads are mixed: no single thing stands out.**" for m in app.markdown)
+
+
+def test_what_takes_long_is_shown_when_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics: Future[HeadMetrics] = Future()
+    drop: Future[Estimate] = Future()
+    monkeypatch.setattr("dashboard.closer.AT_ONCE", 0.0)
+    monkeypatch.setattr("dashboard.closer.head_metrics", lambda model: metrics)
+    monkeypatch.setattr("dashboard.closer.removal", lambda model: drop)
+    app = open_page("heads", run="reverse")
+    assert not app.dataframe
+    assert any("Measuring every head" in caption.value for caption in app.caption)
+    model, config = network("reverse")
+    task = config.build_task()
+    metrics.set_result(measure_heads(model, task))
+    app.run()
+    assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES[:-1]]
+    assert any("Removing each head" in caption.value for caption in app.caption)
+    drop.set_result(measure_removal(model, task))
+    app.run()
+    assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES]
+    assert not any("Removing each head" in caption.value for caption in app.caption)
 
 
 def test_where_removing_takes_long_the_reader_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
