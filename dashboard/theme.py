@@ -21,7 +21,6 @@ STYLE = """
   [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.65rem; }
   [data-testid="stSidebarHeader"] { height: 2rem; margin-bottom: 0; }
   .stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
-  .stApp [data-testid="stTopNavLink"] { padding: 0 0.2rem; gap: 0.2rem; }
   .stApp [data-testid="stSliderThumbValue"], .stApp [data-testid="stSliderThumbValue"] p { color: inherit; }
   .stApp [role="radio"][aria-checked="true"], .stApp [role="radio"][aria-checked="true"] p { color: inherit; }
   .stElementContainer:has(.al-origin) { display: none; }

@@ -11,12 +11,12 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = [
@@ -107,18 +107,26 @@ def wait_until_healthy(address: str, process: subprocess.Popen[bytes], patience:
 
 
 def go_to(page: Page, name: str) -> None:
-    """Follow a link of the navigation; in a narrow window the last ones are behind "1 more".
+    """Go to another page by the navigation, in whichever of its menus it is."""
+    before = urlsplit(page.url).path
+    page.get_by_test_id("stTopNavSection").first.wait_for()
+    _link_to(page, name).click()
+    page.wait_for_url(lambda url: urlsplit(url).path != before)
 
-    Until the bar has been measured links and menu come and go; so what is there is tried until the link can be taken.
-    """
-    more = page.get_by_text(re.compile(r"^\d+ more$"))
-    link = page.get_by_role("link", name=name).or_(page.get_by_role("menuitem", name=name)).first
-    deadline = time.monotonic() + PATIENCE / 1000
-    while not link.is_visible() and time.monotonic() < deadline:
-        with suppress(PlaywrightTimeout):
-            more.click(timeout=500)
-            link.wait_for(timeout=500)
-    link.click()
+
+def _link_to(page: Page, name: str) -> Locator:
+    link = page.get_by_test_id("stTopNav").get_by_role("link", name=name)
+    if link.count():
+        return link
+    item = page.get_by_role("menuitem", name=name)
+    for section in page.get_by_test_id("stTopNavSection").all():
+        section.click()
+        expect(page.get_by_role("menuitem").first).to_be_visible()
+        if item.count():
+            return item
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("menu")).to_have_count(0)
+    raise AssertionError(f"no page is called {name}")
 
 
 def query(**values: str) -> re.Pattern[str]:

@@ -29,9 +29,9 @@ def test_every_page_is_accessible(new_page: Callable[..., Page], address: str, s
     page.goto(address)
     ground = page.get_by_test_id("stApp").evaluate("app => getComputedStyle(app).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 384) == (scheme == "light")
-    for name, plots in PAGES.items():
-        go_to(page, name)
-        expect(page.get_by_role("link", name=name)).to_have_attribute("aria-current", "page")
+    for number, (name, plots) in enumerate(PAGES.items()):
+        if number:
+            go_to(page, name)
         wait_until_painted(page, plots)
         expect(title(page)).to_be_visible()
         assert violations(page) == [], name

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from driving import PATIENCE, title, wait_until_painted
+from driving import PATIENCE, go_to, title, wait_until_painted
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from transformer.analysis.film import Film
@@ -105,7 +105,7 @@ def test_a_step_of_the_film_is_used_everywhere(page: Page, address: str):
     film(page).locator(".stage").press("Home")
     film(page).get_by_role("button", name="Use step 0 on every page").click()
     expect(page).to_have_url(re.compile(r"[?&]step=0(&|$)"))
-    page.get_by_role("link", name="Overview").click()
+    go_to(page, "Overview")
     expect(title(page)).to_contain_text("but not well yet")
 
 
