@@ -7,31 +7,27 @@ from dashboard import controls, live, recipe, session, theme
 
 st.set_page_config(page_title="Attention Lab", page_icon=Image.fromarray(theme.icon()), layout="wide")
 
-page = st.navigation(
-    {
-        "": [st.Page("app_pages/overview.py", title="Overview", icon=":material/visibility:", default=True)],
-        "Look inside": [
-            st.Page("app_pages/heads.py", title="Attention heads", icon=":material/grid_view:", url_path="heads"),
-            st.Page("app_pages/inside.py", title="Inside a head", icon=":material/biotech:", url_path="inside"),
-            st.Page("app_pages/layers.py", title="Through the layers", icon=":material/layers:", url_path="layers"),
-            st.Page(
-                "app_pages/positions.py", title="Positional encoding", icon=":material/waves:", url_path="positions"
-            ),
-        ],
-        "Change it": [
-            st.Page("app_pages/masks.py", title="Mask effects", icon=":material/filter_alt:", url_path="masks"),
-        ],
-        "Train it": [
-            st.Page("app_pages/film.py", title="Training film", icon=":material/movie:", url_path="film"),
-            st.Page(
-                "app_pages/accuracy.py", title="Accuracy by position", icon=":material/bar_chart:", url_path="accuracy"
-            ),
-            st.Page("app_pages/runs.py", title="Runs and races", icon=":material/flag:", url_path="runs"),
-        ],
-    },
-    position="top",
-)
-st.html(theme.STYLE)
+menus = {
+    "": [st.Page("app_pages/overview.py", title="Overview", icon=":material/visibility:", default=True)],
+    "Look inside": [
+        st.Page("app_pages/heads.py", title="Attention heads", icon=":material/grid_view:", url_path="heads"),
+        st.Page("app_pages/inside.py", title="Inside a head", icon=":material/biotech:", url_path="inside"),
+        st.Page("app_pages/layers.py", title="Through the layers", icon=":material/layers:", url_path="layers"),
+        st.Page("app_pages/positions.py", title="Positional encoding", icon=":material/waves:", url_path="positions"),
+    ],
+    "Change it": [
+        st.Page("app_pages/masks.py", title="Mask effects", icon=":material/filter_alt:", url_path="masks"),
+    ],
+    "Train it": [
+        st.Page("app_pages/film.py", title="Training film", icon=":material/movie:", url_path="film"),
+        st.Page(
+            "app_pages/accuracy.py", title="Accuracy by position", icon=":material/bar_chart:", url_path="accuracy"
+        ),
+        st.Page("app_pages/runs.py", title="Runs and races", icon=":material/flag:", url_path="runs"),
+    ],
+}
+page = st.navigation(menus, position="top")
+st.html(theme.STYLE + theme.marked(next(place for place, pages in enumerate(menus.values(), 1) if page in pages)))
 session.begin(page.title)
 notices = st.container()
 try:

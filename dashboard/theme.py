@@ -40,6 +40,11 @@ puts on it, so on a dark ground it is no colour for letters.
 """
 
 
+def marked(menu: int) -> str:
+    """The rule that marks the menu of the bar, counted from 1, which holds the present page."""
+    return f'<style>[data-testid="stTopNav"] > :nth-child({menu}) p {{ font-weight: 700; }}</style>'
+
+
 @dataclass(frozen=True)
 class Palette:
     """What a colour means, once for light and once for dark."""
