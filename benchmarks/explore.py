@@ -137,6 +137,23 @@ def files(folder: Path) -> Iterator[str]:
         process.wait(timeout=30)
 
 
+@contextmanager
+def empty_app(folder: Path) -> Iterator[str]:
+    """A Streamlit app that shows one word: what no page of a dashboard can be faster than. Yields its address."""
+    (folder / "empty.py").write_text("import streamlit as st\nst.html('<p id=empty>Nothing.</p>')\n")
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", str(folder / "empty.py"), "--server.headless", "true"]
+    process = subprocess.Popen(
+        [*command, "--server.port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        time.sleep(5)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
 def measure(found: Found, chromium: Browser, address: str, ready: str) -> None:
     """Open an address in a new tab until it is painted, and add what was seen; a failure is kept in its words."""
     if found.failure or any(seconds > ENOUGH for seconds in found.seconds):
@@ -174,10 +191,14 @@ def idle(page: Page) -> None:
     page.wait_for_timeout(SETTLE)
 
 
-def beside(chromium: Browser, app: str, root: Path, size: Size, rounds: int) -> tuple[int, dict[str, Found]]:
+def beside(
+    chromium: Browser, app: str, empty: str, root: Path, size: Size, rounds: int
+) -> tuple[int, dict[str, Found]]:
     """All viewers in turn on the same patterns; returns how many tokens there are, and what was found by name."""
     patterns = make_run(root, size)
-    found = {name: Found() for name in ("ours, first time", "ours, new tab", "ours, open app")}
+    found = {
+        name: Found() for name in ("ours, first time", "ours, new tab", "ours, open app", "an empty Streamlit app")
+    }
     ours = f"{app}/heads?run={size.name}", OURS % patterns.heads
     measure(found["ours, first time"], chromium, *ours)
     with tempfile.TemporaryDirectory() as folder, files(Path(folder)) as address:
@@ -190,6 +211,7 @@ def beside(chromium: Browser, app: str, root: Path, size: Size, rounds: int) -> 
         for _ in range(rounds):
             measure(found["ours, new tab"], chromium, *ours)
             switched(found["ours, open app"], chromium, app, size)
+            measure(found["an empty Streamlit app"], chromium, empty, "() => document.querySelector('#empty')")
             for number, viewer in enumerate(VIEWERS):
                 measure(found[viewer.name], chromium, f"{address}/{number}.html", viewer.ready(patterns))
     return len(patterns.tokens), found
@@ -267,7 +289,12 @@ def report(quick: bool) -> None:
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     fetch_programs(PROGRAMS)
     print("# Times of looking\n\nMade by `python benchmarks/explore.py --save`; what is measured stands there.\n")
-    with tempfile.TemporaryDirectory() as folder, browser() as chromium, dashboard(Path(folder)) as app:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        browser() as chromium,
+        dashboard(Path(folder)) as app,
+        empty_app(Path(folder)) as empty,
+    ):
         print(
             f"{date.today()}: {describe_device(resolve_device('cpu'))} ({platform.machine()}), load average {load} at "
             f"the beginning; Chromium {chromium.version}, Python {platform.python_version()}, "
@@ -279,8 +306,8 @@ def report(quick: bool) -> None:
             "\n## All heads, beside others\n\n"
             "Seconds until painted, in a new tab with an empty cache. Ours, first time: the server runs and measures "
             "the model within the time; later it keeps what it found. Ours, open app: chosen in the menu while "
-            "another model is shown. The rivals' patterns were computed and their pages made beforehand, in the time "
-            "of the last column. BertViz's head view draws one layer at a time, the others draw all. Data: all bytes "
+            "another model is shown. An empty Streamlit app: one word, what no page of ours can be faster than. The "
+            "rivals' patterns were computed and their pages made beforehand, in the time of the last column. BertViz's head view draws one layer at a time, the others draw all. Data: all bytes "
             "but those of programs, styles and fonts, which a browser keeps; nothing is compressed."
         )
         table(
@@ -297,7 +324,7 @@ def report(quick: bool) -> None:
         )
         for size in QUICK if quick else SIZES:
             print(f"{size.name} …", file=sys.stderr, flush=True)
-            tokens, found = beside(chromium, app, root, size, rounds)
+            tokens, found = beside(chromium, app, empty, root, size, rounds)
             report_beside(tokens, size, found)
         report_clicks(chromium, app, root, CLICKED[:2] if quick else CLICKED, count)
 
