@@ -307,7 +307,8 @@ def report(quick: bool) -> None:
             "Seconds until painted, in a new tab with an empty cache. Ours, first time: the server runs and measures "
             "the model within the time; later it keeps what it found. Ours, open app: chosen in the menu while "
             "another model is shown. An empty Streamlit app: one word, what no page of ours can be faster than. The "
-            "rivals' patterns were computed and their pages made beforehand, in the time of the last column. BertViz's head view draws one layer at a time, the others draw all. Data: all bytes "
+            "rivals' patterns were computed and their pages made beforehand, in the time of the last column. "
+            "BertViz's head view draws one layer at a time, the others draw all. Data: all bytes "
             "but those of programs, styles and fonts, which a browser keeps; nothing is compressed."
         )
         table(
