@@ -154,8 +154,8 @@ def meaning(each: Standing) -> str:
     words = _capital(verdict(accuracy, each.config))
     if each.leaks:
         return (
-            f"{words}. Under the mask {each.config.model.mask_label} a query sees the very token that it has to say next: "
-            "it can copy, and need not learn the law."
+            f"{words}. Under the mask {each.config.model.mask_label} a query sees the very token that it has to say "
+            "next: it can copy, and need not learn the law."
         )
     if each.reachable < 1:
         return f"{words}. Its mask lets {each.reachable:.2f} of the second half be known."

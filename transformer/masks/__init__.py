@@ -118,7 +118,7 @@ def rules() -> tuple[str, ...]:
 
 
 def parse(text: str) -> Mask:
-    """Read "causal", "sliding-window:2", "random:50:7" … Raises ValueError with a sentence that says what is allowed."""
+    """Read "causal", "sliding-window:2", "random:50:7" … Raises ValueError with a sentence of what is allowed."""
     name, *values = text.split(":")
     try:
         kind = MASKS[name]

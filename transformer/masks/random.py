@@ -21,7 +21,9 @@ class Random(Mask):
     seed: int = number(0)
 
     def visible(self, query, key, padding):
-        places = np.uint64(self.seed) << np.uint64(40) | query.astype(np.uint64) << np.uint64(20) | key.astype(np.uint64)
+        places = (
+            np.uint64(self.seed) << np.uint64(40) | query.astype(np.uint64) << np.uint64(20) | key.astype(np.uint64)
+        )
         return (_mixed(places) % np.uint64(100) < np.uint64(self.density)) | (query == key)
 
 
