@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import streamlit as st
-
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import maskbook, models, session
@@ -26,6 +25,8 @@ from transformer.masks.painted import LARGEST, Painted
 
 FIRST = "sliding-window:2"
 """The mask that is tried when a link names none."""
+WIDTHS = (1.0, 1.3, 1.0)
+"""Of the three pictures and of what stands above them: the one in the middle is worked on."""
 
 
 def pick_mask(model: Model) -> tuple[Mask, DeltaGenerator]:
@@ -35,7 +36,7 @@ def pick_mask(model: Model) -> tuple[Mask, DeltaGenerator]:
     """
     mask = _of_the_view(model)
     _rules(mask)
-    kept, numbers, beside = st.columns([1, 1.3, 1], vertical_alignment="bottom", gap="medium")
+    beside, numbers, kept = st.columns(WIDTHS, vertical_alignment="bottom", gap="medium")
     with kept:
         _kept(mask, positions(model))
     with numbers:

@@ -7,7 +7,7 @@ from dashboard.attention import LINK, focused, heads_of, palette
 from dashboard.components.plot import plot
 from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import patterns
-from dashboard.painting import canvas, pick_mask
+from dashboard.painting import WIDTHS, canvas, pick_mask
 from dashboard.prose import orientation, show_code
 from dashboard.spoken import said
 from dashboard.whatif import what_if
@@ -38,18 +38,14 @@ with beside:
         format_func=lambda h: f"head {h.short}",
         on_change=lambda: session.update(head=str(st.session_state["control-mask-head"])),
     )
-st.caption(
-    f"**{mask.label}**: {mask.description}. The model was trained under **{model.config.model.mask_label}**. "
-    + (f"The input is padded to length {task.length}. " if pad else "")
-    + f"{orientation()} Grey and hatched: forbidden, which is not the same as zero."
-)
-left, middle, right = st.columns([1, 1.3, 1], gap="medium")
+left, middle, right = st.columns(WIDTHS, gap="medium")
 with left:
     st.markdown("**scores before**")
     figure = patterns.scores_heatmap(
         scored.scores[head.index], scored.mask, scored.queries, scored.keys, link=LINK, palette=palette()
     )
     plot(figure, key="before-scores", alt=f"Scores of head {head.short} under the model's own mask.", height=HEIGHT)
+    st.caption(f"{orientation()} Grey and hatched: forbidden, which is not the same as zero.")
 with middle:
     st.markdown("**the mask**, to be painted")
     canvas(mask, seen, height=HEIGHT + 50)
@@ -59,6 +55,10 @@ with right:
         seen.pattern[head.index], seen.mask, seen.queries, seen.keys, link=LINK, palette=palette()
     )
     plot(figure, key="after-pattern", alt=f"Pattern of head {head.short} under this mask.", height=HEIGHT)
+    st.caption(
+        f"**{mask.label}**: {mask.description}. The model was trained under **{model.config.model.mask_label}**."
+        + (f" The input is padded to length {task.length}." if pad else "")
+    )
 
 st.header("What is said", anchor=False)
 said(before, after, task.chance)
