@@ -112,7 +112,7 @@ def _kept(mask: Mask, n: int) -> None:
         if deleted := st.session_state.get("deleted_mask"):
             st.button(f"Bring “{plain(deleted[0])}” back", on_click=_restore, args=deleted, icon=":material/undo:")
         if problem := st.session_state.pop("mask_problem", ""):
-            st.error(problem, icon=":material/error:")
+            st.error(plain(problem), icon=":material/error:")
 
 
 def _menu(book: dict[str, str], here: str | None) -> None:

@@ -110,9 +110,7 @@ def test_what_is_no_rule_is_painted():
 def test_the_sentence_counts_flips_and_names_the_largest_change():
     before, after = np.array([0.9, 0.5, 0.99]), np.array([0.95, 0.1, 0.7])
     said = change_sentence(before, after, ["3", "1", "4"], np.array([False, True, False]))
-    assert said == (
-        "1 of 3 predictions flips; the right token loses most at output 2 ('1'): 0.50 before, 0.10 after."
-    )
+    assert said == ("1 of 3 predictions flips; the right token loses most at output 2 ('1'): 0.50 before, 0.10 after.")
     said = change_sentence(after, before, ["3", "1", "4"], np.array([True, True, False]))
     assert said.startswith("2 of 3 predictions flip; the right token gains most at output 2 ('1'): 0.10 before")
     same = change_sentence(before, before, ["3", "1", "4"], np.zeros(3, dtype=bool))
