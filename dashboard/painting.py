@@ -35,6 +35,7 @@ def pick_mask(model: Model) -> tuple[Mask, DeltaGenerator]:
     Returns it with a place beside these for what else belongs there.
     """
     mask = _of_the_view(model)
+    st.space("xxsmall")
     _rules(mask)
     beside, numbers, kept = st.columns(WIDTHS, vertical_alignment="bottom", gap="medium")
     with kept:
