@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
-from test_pages import PI, RUNS, array, figures, laid_out, link, network, open_page, trace
+from test_layers import untrained
+from test_pages import PAGES, PI, RUNS, array, figures, laid_out, link, network, open_page, trace
 
+from dashboard import models
 from dashboard.components.payload import unpack
 from transformer import masks
+from transformer.config import TaskConfig
 from transformer.masks.painted import Painted
 
 
@@ -207,3 +210,65 @@ def test_a_file_of_masks_that_is_damaged_is_named_and_left(book: Path) -> None:
     (error,) = (error.value for error in app.main.error)
     assert error.endswith("cannot be read as a list of masks; it was left as it is.")
     assert book.read_text() == "{"
+
+
+# Any model
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(models, "ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.session.ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [
+        ({"task": "reverse", "length": 1}, {"norm": "post", "positions": "alibi"}),
+        ({"task": "reverse-translate", "length": 3, "min_length": 1}, {"d_ff": 0, "norm": "none"}),
+        ({"task": "sort", "length": 20}, {"positions": "rotary", "n_layers": 1, "mask": "random:40:1"}),
+        ({"task": "reverse-aligned", "length": 1}, {"architecture": "decoder", "positions": "none"}),
+        ({"task": "reverse-aligned", "length": 64}, {"mask": "anti-causal"}),
+    ],
+)
+def test_every_kind_of_model_can_be_painted_on(runs: Path, task: dict[str, Any], changes: dict[str, Any]) -> None:
+    untrained(runs / "one", TaskConfig(**task), **changes)
+    app = open_page("masks", sequences="32", mask="full")
+    _, cells = painter(app)
+    assert cells.all()
+    cells = cells.copy()
+    cells[-1] = False
+    stroke(app, cells, at=1)
+    assert not app.exception
+    assert not app.warning
+    np.testing.assert_array_equal(painter(app)[1], cells)
+    app.text_input(key="control-input").set_value("1").run()
+    assert not app.exception
+
+
+@pytest.mark.parametrize("length", [40, 300])
+def test_a_long_input_is_not_painted_but_has_every_rule(runs: Path, length: int) -> None:
+    untrained(runs / "long", TaskConfig(length=length), n_layers=1)
+    app = open_page("masks", sequences="8", mask="prefix:3")
+    words = f"Painting is for up to 64 positions; this input has {2 * length}."
+    assert any(caption.value == words for caption in app.caption)
+    assert "mask" in figures(app)
+    app = open_page("masks", sequences="8", mask=str(Painted.of(np.tri(64, dtype=bool))))
+    (notice,) = (warning.value for warning in app.warning)
+    assert notice == f"The mask was painted for 64 positions, and long has {2 * length}; this is sliding-window:2."
+
+
+def test_every_page_opens_on_a_model_of_a_painted_mask(runs: Path) -> None:
+    cells = np.random.default_rng(0).random((8, 8)) < 0.6
+    cells[0] = False
+    text = str(Painted.of(cells))
+    untrained(runs / "painted", TaskConfig(length=4), mask=text)
+    for page in PAGES:
+        app = open_page(page)
+        assert not app.error, page
+        assert not any(text in element.value for element in (*app.caption, *app.markdown, *app.title)), page
+    app = open_page("masks", mask=text)
+    said = trace(app, "probabilities", "before")["y"], trace(app, "probabilities", "after")["y"]
+    np.testing.assert_array_equal(*map(array, said))  # its own mask, tried: nothing changes
+    assert any(caption.value.startswith("0 of 4 predictions flip") for caption in app.caption)
