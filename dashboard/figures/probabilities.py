@@ -72,7 +72,7 @@ def probability_dumbbells(
     figure.add_hline(y=chance, line={"color": palette.chance, "width": 2, "dash": "dot"})
     figure.add_annotation(
         x=1.0, xref="paper", xanchor="left", xshift=3, y=chance, yanchor="middle", showarrow=False, align="left",
-        text=f"even<br>{chance:.2f}", font={"size": 14, "color": palette.chance},
+        text=f"chance<br>{chance:.2f}", font={"size": 14, "color": palette.chance},
     )  # fmt: skip
     figure.update_layout(
         template=template(palette),

@@ -57,7 +57,7 @@ def _box(token: Token, palette: Palette) -> str:
         if wrong
         else ""
     )
-    flip = f"outline:3px solid {palette.accent};outline-offset:2px;" if token.flipped else ""
+    flip = f"outline:2px solid {palette.accent};outline-offset:1px;" if token.flipped else ""
     return (
         f'<span style="text-align:center"><span style="display:block;box-sizing:border-box;min-width:38px;height:42px;'
         f"padding:0 8px;font:600 24px/38px monospace;white-space:pre;color:{colour};border:{border};{flip}"
