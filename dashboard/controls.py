@@ -161,34 +161,6 @@ def is_mask(text: str) -> bool:
     return True
 
 
-def pick_mask(model: Model) -> masks.Mask:
-    """The mask to try on a model: the menu, and its number where it has one."""
-    default = "sliding-window:2"
-    value = session.settings().mask or default
-    if not is_mask(value):
-        session.notice(f"There is no mask “{value[:30]}”; this is {default}.")
-        session.update(mask="")
-        value = default
-    mask = masks.parse(value)
-    menu = list(masks.MASKS.names())
-    st.session_state["control-mask"] = mask.name
-
-    def written() -> None:
-        if picked := st.session_state["control-mask"]:
-            session.update(mask=str(masks.MASKS[picked]()))
-
-    left, right = st.columns([4, 1], vertical_alignment="bottom")
-    left.segmented_control("Mask to try", menu, key="control-mask", on_change=written)
-    for name, number in vars(mask).items():
-        st.session_state["control-mask-number"] = number
-
-        def numbered() -> None:
-            session.update(mask=f"{mask.name}:{st.session_state['control-mask-number']}")
-
-        right.number_input(name.capitalize(), 0, 9999, key="control-mask-number", on_change=numbered)
-    return mask
-
-
 def pick_dimensions(width: int) -> list[int]:
     """Which dimensions are drawn as waves."""
     first = sorted({0, 1, width // 4, width // 2, width - 1} & set(range(width)))

@@ -160,7 +160,7 @@ def _value(config: RunConfig, word: str) -> Label:
     if word == "positions" and model.positions == "none":
         return Label("no positions", "without positions")
     if word == "mask":
-        said = f"mask {model.mask}"
+        said = f"mask {model.mask_label}"
         return Label("no mask", "without a mask") if model.mask == "full" else Label(said, f"under the {said}")
     said = {
         "heads": f"{model.n_heads} head{'s' * (model.n_heads > 1)}",

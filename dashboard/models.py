@@ -61,7 +61,7 @@ class Choice:
         length = f"{task.min_length} to {task.length}" if task.min_length else str(task.length)
         return (
             f"{task.task}, length {length}, {task.symbols} symbols · {model.architecture}, {model.n_layers} × "
-            f"{model.n_heads} heads, d_model {model.d_model} · {model.positions} positions · mask {model.mask}"
+            f"{model.n_heads} heads, d_model {model.d_model} · {model.positions} positions · mask {model.mask_label}"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from dashboard.courses import Standing
 from dashboard.figures.compare import share_text
+from transformer import masks
 from transformer.analysis.findings import verdict
 from transformer.config import ConfigError, RunConfig
 
@@ -47,8 +48,8 @@ def races(config: RunConfig) -> list[Race]:
             [lambda: _with(config, n_heads=1), lambda: _with(config, n_heads=4)],
         ),
         _race(
-            f"mask {mask} or none",
-            f"Trains it under the mask {mask}, and under none: every query sees every key.",
+            f"mask {masks.parse(mask).label} or none",
+            f"Trains it under the mask {masks.parse(mask).label}, and under none: every query sees every key.",
             [lambda: _with(config, mask=mask), lambda: _with(config, mask="full")],
         ),
         _race(
@@ -153,8 +154,8 @@ def meaning(each: Standing) -> str:
     words = _capital(verdict(accuracy, each.config))
     if each.leaks:
         return (
-            f"{words}. Under the mask {each.config.model.mask} a query sees the very token that it has to say next: "
-            "it can copy, and need not learn the law."
+            f"{words}. Under the mask {each.config.model.mask_label} a query sees the very token that it has to say "
+            "next: it can copy, and need not learn the law."
         )
     if each.reachable < 1:
         return f"{words}. Its mask lets {each.reachable:.2f} of the second half be known."

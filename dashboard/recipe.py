@@ -128,11 +128,18 @@ def pick_pace(run: Run | None = None) -> None:
 def _mask_menu(kind: type) -> None:
     architecture = session.settings().architecture or kind.architectures[0]  # type: ignore[attr-defined]
     own = "full" if architecture == "encoder" else "causal"
-    menu = [str(masks.MASKS[name]()) for name in masks.MASKS.names()]
-    chosen = session.settings().train_mask
-    if chosen and chosen not in menu and is_mask(chosen):
-        menu.append(chosen)
-    bound_choice(st.selectbox, "Mask", "train_mask", menu, own, help="What each query may see while it is trained")
+    menu = [str(masks.MASKS[name]()) for name in masks.rules()]
+    view = session.settings()
+    menu += [text for text in dict.fromkeys((view.train_mask, view.mask)) if text not in menu and is_mask(text)]
+    bound_choice(
+        st.selectbox,
+        "Mask",
+        "train_mask",
+        menu,
+        own,
+        format_func=lambda text: masks.parse(text).label,
+        help="What each query may see while it is trained; one that is tried on the page of masks stands here as well",
+    )
 
 
 def _number(label: str, field: str, step: float = 1, **options: Any) -> None:

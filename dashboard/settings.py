@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_TEXT = 200
-LONGER = {"compare": 1000, "input": 8192, "against": 8192}
-"""Letters in a text that may be longer: a list of runs, an input of thousands of symbols."""
+LONGER = {"compare": 1000, "input": 8192, "against": 8192, "mask": 1000, "train_mask": 1000}
+"""Letters in a text that may be longer: a list of runs, an input of thousands of symbols, a painted mask."""
 FAST, BY_KEY = "fast", "key"
 PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
 """How fast a training may go: as it can, so many steps a second, or one by one."""

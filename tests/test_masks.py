@@ -1,14 +1,61 @@
 """Masks: True is what a query may see. Each written out by hand, and all of them against one contract."""
 
+import base64
+import dataclasses
+import zlib
+
 import numpy as np
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from transformer import masks
+from transformer import build, checkpoints, masks
+from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig
 from transformer.masks import MASKS
+from transformer.masks.painted import LARGEST, Painted
+from transformer.training.library import changes
 
 ALL = pytest.mark.parametrize("name", MASKS.names())
 
 BY_HAND = {
+    "anti-causal": """
+        xxxxx
+        .xxxx
+        ..xxx
+        ...xx
+        ....x""",
+    "block:1": """
+        x....
+        .x...
+        ..x..
+        ...x.
+        ....x""",
+    "block:2": """
+        xx...
+        xx...
+        ..xx.
+        ..xx.
+        ....x""",
+    "random:0:7": """
+        x....
+        .x...
+        ..x..
+        ...x.
+        ....x""",
+    "random:100:7": """
+        xxxxx
+        xxxxx
+        xxxxx
+        xxxxx
+        xxxxx""",
+    # The rows 10110 00101 00000 01111 10000 are the bytes b1 40 f8 00, in sixes 2c 14 03 38 00 00: "sUD4AA".
+    "painted:5:sUD4AA": """
+        x.xx.
+        ..x.x
+        .....
+        .xxxx
+        x....""",
     "causal": """
         x....
         xx...
@@ -139,7 +186,7 @@ def test_other_masks_leave_padding_to_the_model(name):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("triangular", "no mask named 'triangular': choose one of causal, full"),
+        ("triangular", "no mask named 'triangular': choose one of anti-causal, block"),
         ("", "no mask named '': choose one of"),
         ("Causal", "no mask named 'Causal'"),
         ("sliding_window", "no mask named 'sliding_window'"),
@@ -159,3 +206,161 @@ def test_what_cannot_be_read_is_refused_with_a_sentence(text, sentence):
     with pytest.raises(ValueError, match=sentence) as refusal:
         masks.parse(text)
     assert "\n" not in str(refusal.value)
+
+
+# --- by the throw of a die
+
+
+def die(seed: int, query: int, key: int) -> int:
+    """SplitMix64 in Python's own whole numbers, modulo 100."""
+    z = (seed * 2**40 + query * 2**20 + key + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+    return (z ^ z >> 31) % 100
+
+
+@pytest.mark.parametrize(("density", "seed"), [(50, 0), (3, 1), (97, 9999)])
+def test_a_random_mask_is_a_function_of_its_places_and_its_seed(density, seed):
+    seen = masks.parse(f"random:{density}:{seed}").matrix(20)
+    for query in range(20):
+        for key in range(20):
+            assert seen[query, key] == (query == key or die(seed, query, key) < density)
+
+
+def test_the_die_is_the_published_one():
+    """The first output of SplitMix64 from the state 0 (Vigna, splitmix64.c): e220a8397b1dcdaf."""
+    assert die(0, 0, 0) == 0xE220A8397B1DCDAF % 100
+
+
+@pytest.mark.parametrize("density", [10, 50, 90])
+def test_a_random_mask_is_as_dense_as_it_says(density):
+    """Off the diagonal, within five standard deviations; and another seed is another mask."""
+    apart = ~np.eye(200, dtype=bool)
+    drawn = [masks.parse(f"random:{density}:{seed}").matrix(200) for seed in (0, 1)]
+    for seen in drawn:
+        share = density / 100
+        deviation = (share * (1 - share) / apart.sum()) ** 0.5
+        assert abs(seen[apart].mean() - share) < 5 * deviation
+    agreement = (drawn[0] == drawn[1])[apart].mean()
+    assert abs(agreement - (share**2 + (1 - share) ** 2)) < 0.02
+
+
+# --- painted
+
+CELLS = st.integers(1, LARGEST).flatmap(
+    lambda n: st.one_of(
+        st.binary(min_size=n * n, max_size=n * n).map(lambda b: (np.frombuffer(b, np.uint8) % 2).astype(bool)),
+        st.sampled_from([np.zeros(n * n, bool), np.ones(n * n, bool), np.tri(n, dtype=bool).ravel()]),
+    ).map(lambda flat: flat.reshape(n, n))
+)
+
+
+@given(CELLS)
+def test_what_is_painted_comes_back_from_its_text(cells):
+    mask = Painted.of(cells)
+    assert masks.parse(str(mask)) == mask
+    assert len(str(mask)) <= 700
+    assert str(mask).isascii()
+    assert str(mask).isprintable()
+    for n in (1, len(cells) // 2, len(cells)):
+        np.testing.assert_array_equal(mask.matrix(n), cells[:n, :n])
+
+
+def test_no_painted_mask_is_too_long_for_a_link():
+    noise = np.random.default_rng(0).integers(0, 2, (LARGEST, LARGEST)).astype(bool)
+    assert len(str(Painted.of(noise))) < 700
+    assert len(str(Painted.of(np.tri(LARGEST, dtype=bool)))) < 300
+
+
+def test_a_text_of_deflated_cells_is_read_like_one_of_plain_cells():
+    cells = np.tri(16, dtype=bool)
+    packed = np.packbits(cells).tobytes()
+    plain = base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    assert masks.parse(f"painted:16:{plain}") == Painted.of(cells)
+
+
+def test_a_painted_mask_says_nothing_about_more_positions_than_it_has():
+    mask = Painted.of(np.tri(8, dtype=bool))
+    assert mask.longest == 8
+    with pytest.raises(ValueError, match="painted for 8 positions and says nothing about 9"):
+        mask.matrix(9)
+    with pytest.raises(ValueError, match="painted for 8 positions"):
+        mask.matrix(3, 9)
+    text = str(mask)
+    with pytest.raises(ConfigError, match="painted for 8 positions, but the task reverse of length 5 has 10"):
+        RunConfig(task=TaskConfig(length=5), model=ModelConfig(mask=text))
+    with pytest.raises(ConfigError, match="painted for 8 positions"):
+        RunConfig.from_dict({**RunConfig().to_dict(), "model": {**RunConfig().to_dict()["model"], "mask": text}})
+    assert RunConfig(task=TaskConfig(length=4), model=ModelConfig(mask=text)).model.mask == text
+
+
+def test_a_model_is_made_and_kept_under_a_painted_mask(tmp_path):
+    cells = np.random.default_rng(1).integers(0, 2, (8, 8)).astype(bool) | np.eye(8, dtype=bool)
+    config = RunConfig(task=TaskConfig(length=4), model=ModelConfig(mask=str(Painted.of(cells)), n_layers=1))
+    model = build(config)
+    np.testing.assert_array_equal(model.visible.numpy(), cells)
+    checkpoints.save(tmp_path / "painted.safetensors", model, config)
+    loaded, kept = checkpoints.load(tmp_path / "painted.safetensors")
+    assert kept == config
+    tokens = torch.tensor([[3, 1, 4, 1, 10, 1, 4, 1]])
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(tokens), model.eval()(tokens), rtol=0, atol=0)
+
+
+def test_a_painted_mask_is_told_in_few_letters():
+    one = ModelConfig(mask=str(Painted.of(np.random.default_rng(2).integers(0, 2, (16, 16)).astype(bool))))
+    other = ModelConfig(mask=str(Painted.of(np.tri(16, dtype=bool))))
+    assert one.mask_label != other.mask_label
+    assert len(one.mask_label) < 20
+    assert ModelConfig(mask="prefix:3").mask_label == "prefix:3"
+    assert ModelConfig().mask_label == "auto"
+    assert changes(RunConfig(model=one), RunConfig(model=other)) == [f"mask {other.mask_label} → {one.mask_label}"]
+
+
+def test_rules_hold_at_any_length():
+    assert set(MASKS.names()) - set(masks.rules()) == {"painted"}
+    for name in masks.rules():
+        assert masks.parse(name).matrix(300).shape == (300, 300)
+
+
+BOMB = base64.urlsafe_b64encode(zlib.compress(bytes(10**8), 9)[2:-4]).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("painted:16", "is written painted:N:CELLS, with 1 to 64 positions"),
+        ("painted:16:AA:AA", "is written painted:N:CELLS"),
+        ("painted::AA", "is written painted:N:CELLS"),
+        ("painted:0:", "with 1 to 64 positions"),
+        ("painted:65:AA", "with 1 to 64 positions"),
+        ("painted:-1:AA", "with 1 to 64 positions"),
+        ("painted:²:AA", "with 1 to 64 positions"),
+        ("painted:" + "9" * 5000 + ":AA", "with 1 to 64 positions"),
+        ("painted:5:", "cannot be read"),
+        ("painted:5:sUD4A", "cannot be read: its text is damaged"),
+        ("painted:5:sUD4Aä", "cannot be read: its text is damaged"),
+        ("painted:5:s D4AA", "cannot be read: its text is damaged"),
+        ("painted:5:sUD4", "cannot be read"),
+        ("painted:5:sUD4AQ", "has 25 cells, and these are not as many"),
+        ("painted:64:AAAA", "cannot be read"),
+        (f"painted:64:{BOMB}", "too few or too many"),
+        ("random:101", "the density of the mask 'random' must be a whole number from 0 to 100, not 101"),
+        ("block:0", "the width of the mask 'block' must be a whole number from 1 to 9999, not 0"),
+        ("random:1:2:3", r"takes 2 number\(s\) after a colon, not 3"),
+        ("prefix:²", "must be a whole number from 0 to 9999"),
+    ],
+    ids=lambda text: text[:40],
+)
+def test_a_hostile_text_is_refused_with_a_sentence(text, sentence):
+    with pytest.raises(ValueError, match=sentence) as refusal:
+        masks.parse(text)
+    assert "\n" not in str(refusal.value)
+    assert len(str(refusal.value)) < 6000
+
+
+def test_a_mask_of_the_wrong_size_cannot_be_made():
+    with pytest.raises(ValueError, match="1 to 64 positions, not 65"):
+        Painted.of(np.ones((65, 65), dtype=bool))
+    with pytest.raises(ValueError, match="has 25 cells"):
+        dataclasses.replace(Painted.of(np.ones((5, 5), dtype=bool)), packed=b"")

@@ -235,8 +235,8 @@ def test_another_mask_is_measured_under_that_mask() -> None:
         app.title[0].value == f"Under the sliding-window mask the second half falls from {before:.2f} to {after:.2f}."
     )
     window = np.abs(np.subtract.outer(np.arange(16), np.arange(16))) <= 3
-    np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-mask", "values")["z"])), window)
-    np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-mask", "forbidden")["z"])), ~window)
+    np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-pattern", "values")["z"])), window)
+    np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-pattern", "forbidden")["z"])), ~window)
     pattern = array(trace(app, "after-pattern", "values")["z"])
     np.testing.assert_array_equal(np.isfinite(pattern), window)
     np.testing.assert_allclose(np.nansum(pattern, axis=1), 1, atol=1e-5)
@@ -275,8 +275,8 @@ def test_the_loss_is_the_run_s_own() -> None:
         ("layers", {"run": "reverse", "likeliest": "1", "through": "0"}, {"likeliest": True, "through": 0}),
         ("layers", {"run": "reverse", "query": "12", "stage": "decoder.1.resid_mid"}, {"likeliest": False}),
         ("overview", {"run": "compiled", "input": "1 2 3"}, {"run": "compiled", "input": "1 2 3"}),
-        ("masks", {"run": "reverse", "mask": "prefix:3"}, {"mask": "prefix", "mask-number": 3}),
-        ("masks", {"run": "reverse", "mask": "sliding-window:999"}, {"mask-number": 999}),
+        ("masks", {"run": "reverse", "mask": "prefix:3"}, {"mask": "prefix", "mask-width": 3}),
+        ("masks", {"run": "reverse", "mask": "sliding-window:999"}, {"mask-width": 999}),
         ("positions", {"run": "reverse", "encoding": "alibi"}, {"encoding": "alibi"}),
         ("positions", {"run": "reverse", "dimensions": "3,5"}, {"dimensions": [3, 5]}),
         ("accuracy", {"run": "reverse", "sequences": "256"}, {"sequences": 256}),

@@ -201,7 +201,7 @@ def list_(root: Path = DEFAULT_ROOT) -> None:
         model = config.model
         print(
             f"{run.name:<32} {config.task.task} {config.task.length}, {model.architecture}, "
-            f"{model.n_layers} × {model.n_heads} heads, {model.positions}, mask {model.mask}; "
+            f"{model.n_layers} × {model.n_heads} heads, {model.positions}, mask {model.mask_label}; "
             f"step {state.step}, second half {accuracy}, {state.status}"
         )
     if not runs:

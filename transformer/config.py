@@ -96,7 +96,8 @@ class ModelConfig:
     positions: str = "learned"
     """Positional encoding: sinusoidal, learned, rotary, alibi or none."""
     mask: str = "auto"
-    """What a query may see: causal, full, sliding-window:W, prefix:P or padding; auto is the architecture's own."""
+    """What a query may see: causal, anti-causal, full, padding, sliding-window:W, prefix:P, block:W,
+    random:PERCENT:SEED or painted:N:CELLS; auto is the architecture's own."""
     norm: str = "pre"
     """LayerNorm before each sub-layer (pre), after its residual sum (post), or nowhere (none)."""
     dropout: float = 0.0
@@ -144,6 +145,11 @@ class ModelConfig:
     @property
     def d_head(self) -> int:
         return self.d_model // self.n_heads
+
+    @property
+    def mask_label(self) -> str:
+        """The mask where people read: one that was painted is too long to be written out."""
+        return "auto" if self.mask == "auto" else masks.parse(self.mask).label
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,8 +214,14 @@ class RunConfig:
             architecture in allowed,
             f"the task {self.task.task} is for the architecture {' or '.join(allowed)}, not {architecture}",
         )
-        mask = {"encoder": "full"}.get(architecture, "causal") if self.model.mask == "auto" else self.model.mask
-        model = dataclasses.replace(self.model, architecture=architecture, mask=str(masks.parse(mask)))
+        name = {"encoder": "full"}.get(architecture, "causal") if self.model.mask == "auto" else self.model.mask
+        mask = masks.parse(name)
+        _require(
+            mask.longest is None or task.n_ctx <= mask.longest,
+            f"the mask was painted for {mask.longest} positions, but the task {self.task.task} of length "
+            f"{self.task.length} has {task.n_ctx}",
+        )
+        model = dataclasses.replace(self.model, architecture=architecture, mask=str(mask))
         object.__setattr__(self, "model", model)
         if self.training.decay_after is None:
             # Neighbouring sinusoids look alike: to tell them apart for good takes small steps at the end.

@@ -1,38 +1,69 @@
 """The same model and the same input under another mask: what changes, what cannot be known, what breaks."""
 
-import numpy as np
 import streamlit as st
 
 from dashboard import session
 from dashboard.attention import LINK, focused, heads_of, palette
 from dashboard.components.plot import plot
-from dashboard.controls import pick_mask
 from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import patterns
-from dashboard.figures.tokens import Token, token_strip
+from dashboard.painting import WIDTHS, canvas, pick_mask
 from dashboard.prose import orientation, show_code
+from dashboard.spoken import said
 from dashboard.whatif import what_if
 from transformer.analysis import ceilings
-from transformer.analysis.findings import Attention, Sample
+
+HEIGHT = 310  # pixels of each of the three pictures
 
 model = session.chosen()
 task, question = model.task, session.question(model)
-title = st.empty()
-mask = pick_mask(model)
+title = st.container()
+mask, beside = pick_mask(model)
 pad = len(question) < task.length
-st.caption(
-    f"**{mask}**: {mask.description}. The model was trained under **{model.config.model.mask}**. "
-    + (f"The input is padded to length {task.length}." if pad else "")
-)
 
 before = model.sample(question, own_words=False, pad=pad)
 after = model.sample(question, own_words=False, pad=pad, mask=mask)
 stack = "encoder" if model.config.model.architecture == "encoder" else "decoder"
 heads = [head for head in heads_of(before.attentions) if head.site.startswith(stack) and "self" in head.site]
-survey = model.survey()
-focus = focused(heads_of(before.attentions), survey)
+focus = focused(heads_of(before.attentions), model.survey())
 head = focus if focus in heads else heads[0]
+scored, seen = before.attentions[head.site], after.attentions[head.site]
 
+with beside:
+    st.session_state["control-mask-head"] = head
+    st.selectbox(
+        "Head",
+        heads,
+        key="control-mask-head",
+        format_func=lambda h: f"head {h.short}",
+        on_change=lambda: session.update(head=str(st.session_state["control-mask-head"])),
+    )
+left, middle, right = st.columns(WIDTHS, gap="medium")
+with left:
+    st.markdown("**scores before**")
+    figure = patterns.scores_heatmap(
+        scored.scores[head.index], scored.mask, scored.queries, scored.keys, link=LINK, palette=palette()
+    )
+    plot(figure, key="before-scores", alt=f"Scores of head {head.short} under the model's own mask.", height=HEIGHT)
+    st.caption(f"{orientation()} Grey and hatched: forbidden, which is not the same as zero.")
+with middle:
+    st.markdown("**the mask**, to be painted")
+    canvas(mask, seen, height=HEIGHT + 50)
+with right:
+    st.markdown("**pattern after**")
+    figure = patterns.pattern_heatmap(
+        seen.pattern[head.index], seen.mask, seen.queries, seen.keys, link=LINK, palette=palette()
+    )
+    plot(figure, key="after-pattern", alt=f"Pattern of head {head.short} under this mask.", height=HEIGHT)
+    st.caption(
+        f"**{mask.label}**: {mask.description}. The model was trained under **{model.config.model.mask_label}**."
+        + (f" The input is padded to length {task.length}." if pad else "")
+    )
+
+st.subheader("What is said", anchor=False)
+said(before, after, task.chance)
+
+# What was asked for is on the screen; what takes longer comes after it.
 sequences = session.settings().sequences
 length = len(question) if len(question) in task.lengths else task.length
 measured_before, measured_after = model.accuracy(sequences, length=length), model.accuracy(sequences, mask, length)
@@ -53,69 +84,6 @@ def headline() -> str:
 
 
 title.title(headline(), anchor=False)
-
-
-def row(words: str, attention: Attention, key: str) -> None:
-    """Scores, mask and pattern of the head, side by side."""
-    columns = st.columns(3, gap="medium")
-    labels = (attention.queries, attention.keys)
-    scores, pattern = attention.scores[head.index], attention.pattern[head.index]
-    with columns[0]:
-        st.markdown(f"**{words}** · scores")
-        figure = patterns.scores_heatmap(scores, attention.mask, *labels, link=LINK, palette=palette())
-        plot(figure, key=f"{key}-scores", alt=f"Scores of head {head.short}, {words}.", height=310)
-    with columns[1]:
-        st.markdown("mask")
-        seen = int(attention.mask.sum())
-        figure = patterns.mask_heatmap(attention.mask, *labels, link=LINK, palette=palette())
-        plot(
-            figure,
-            key=f"{key}-mask",
-            alt=f"Mask {words}: {seen} of {attention.mask.size} cells may be seen.",
-            height=310,
-        )
-    with columns[2]:
-        st.markdown("pattern")
-        figure = patterns.pattern_heatmap(pattern, attention.mask, *labels, link=LINK, palette=palette())
-        plot(figure, key=f"{key}-pattern", alt=f"Pattern of head {head.short}, {words}.", height=310)
-
-
-picker, note = st.columns([1, 4], vertical_alignment="bottom")
-st.session_state["control-mask-head"] = head
-picker.selectbox(
-    "Head",
-    heads,
-    key="control-mask-head",
-    format_func=lambda h: f"head {h.short}",
-    on_change=lambda: session.update(head=str(st.session_state["control-mask-head"])),
-)
-note.caption(orientation() + " Grey and hatched: forbidden, which is not the same as zero.")
-row("before", before.attentions[head.site], "before")
-row("after", after.attentions[head.site], "after")
-
-blind = int((~after.attentions[head.site].mask.any(axis=1)).sum())
-if blind:
-    st.warning(f"{blind} queries may see nothing at all: their attention is zero.", icon=":material/visibility_off:")
-
-st.header("What is said", anchor=False)
-
-
-def strip(seen: Sample) -> list[Token]:
-    """What is said at each token: right, wrong, or not to be known. Padding is left out."""
-    tokens = []
-    for said, target, answer in zip(seen.predicted, seen.targets, seen.is_answer, strict=True):
-        if target == "PAD":
-            continue
-        if not answer:
-            tokens.append(Token(said, "open"))
-        else:
-            tokens.append(Token(said, "right" if said == target else "wrong", target))
-    return tokens
-
-
-st.html(token_strip({"before": strip(before), "after": strip(after)}, palette()))
-flips = int(((np.array(before.predicted) != np.array(after.predicted)) & before.is_answer).sum())
-st.caption(f"{flips} of {int(before.is_answer.sum())} tokens of the answer change.")
 
 st.header("What can be known", anchor=False)
 low, high = measured_after.interval()
@@ -144,5 +112,5 @@ sentence = (
 plot(figure, key="mask-accuracy", alt=sentence, height=360)
 asked = f"{measured_after.sequences:,} fresh sequences of length {length}"
 st.caption(f"{sentence} {asked}, the true tokens read (teacher forcing).")
-what_if(f"under the mask {mask}", model.config, mask=str(mask))
+what_if(f"under the mask {mask.label}", model.config, mask=str(mask))
 show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.ceilings.reachable")

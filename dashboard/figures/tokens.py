@@ -14,11 +14,15 @@ MARKS = {"given": "", "right": "✓", "wrong": "✗", "open": "·"}
 
 @dataclass(frozen=True)
 class Token:
-    """A token, and its verdict: given, right, wrong (`answer` is the right one), or open: nobody can know."""
+    """A token, and its verdict: given, right, wrong (`answer` is the right one), or open: nobody can know.
+
+    `flipped`: it is another one than in the row above.
+    """
 
     text: str
     verdict: Literal["given", "right", "wrong", "open"] = "given"
     answer: str | None = None
+    flipped: bool = False
 
 
 def token_strip(rows: Mapping[str, Sequence[Token]], palette: Palette = LIGHT) -> str:
@@ -53,14 +57,19 @@ def _box(token: Token, palette: Palette) -> str:
         if wrong
         else ""
     )
+    flip = f"outline:2px solid {palette.accent};outline-offset:1px;" if token.flipped else ""
     return (
         f'<span style="text-align:center"><span style="display:block;box-sizing:border-box;min-width:38px;height:42px;'
-        f"padding:0 8px;font:600 24px/38px monospace;white-space:pre;color:{colour};border:{border};border-radius:8px;"
-        f'background:{palette.surface}">{escape(token.text)}{beside}</span>{below}</span>'
+        f"padding:0 8px;font:600 24px/38px monospace;white-space:pre;color:{colour};border:{border};{flip}"
+        f'border-radius:8px;background:{palette.surface}">{escape(token.text)}{beside}</span>{below}</span>'
     )
 
 
 def _spoken(token: Token) -> str:
+    return f"{_verdict(token)}, flipped" if token.flipped else _verdict(token)
+
+
+def _verdict(token: Token) -> str:
     if token.verdict == "wrong" and token.answer is not None:
         return f"{token.text} wrong, it is {token.answer}"
     if token.verdict == "open":

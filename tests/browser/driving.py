@@ -34,7 +34,7 @@ PAGES = {
     "Inside a head": 3,
     "Through the layers": 6,
     "Training film": 2,
-    "Mask effects": 7,
+    "Mask effects": 4,
     "Positional encoding": 3,
     "Accuracy by position": 1,
     "Runs and races": 1,

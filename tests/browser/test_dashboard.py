@@ -122,9 +122,9 @@ def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
 
 
 def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
-    page.goto(f"{address}/masks?head=decoder.0.self_attention.2")
-    wait_until_painted(page, plots=7)
-    figure = plot(page, "before-pattern")
+    page.goto(f"{address}/masks?head=decoder.0.self_attention.2&mask=causal")
+    wait_until_painted(page, plots=PAGES["Mask effects"])
+    figure = plot(page, "after-pattern")
     label = figure.locator(".hoverlayer .hovertext")
     point_at_cell(page, figure, row=8, column=7)
     expect(label).to_have_text(re.compile(r"^query 'SEP' at 9 reads '6' at 8: (1\.00|0\.9\d)$"))
@@ -164,7 +164,7 @@ def test_a_click_looks_into_a_stage(page: Page, address: str):
 
 def test_another_mask_changes_what_is_said(page: Page, address: str):
     page.goto(f"{address}/masks")
-    wait_until_painted(page, plots=7)
+    wait_until_painted(page, plots=PAGES["Mask effects"])
     falls = re.compile(r"^Under the sliding-window mask the second half falls from 1\.00 to 0\.\d\d\.$")
     expect(title(page)).to_have_text(falls)
     first = title(page).inner_text()
@@ -177,13 +177,13 @@ def test_another_mask_changes_what_is_said(page: Page, address: str):
         expect(title(page)).to_have_text(re.compile(f"^{start}"))
         expect(page).to_have_url(query(run="reverse", mask=mask))
     expect(page.get_by_label("Width", exact=True)).to_have_count(0)
-    wait_until_painted(page, plots=7)
-    assert "forbidden" in {trace["name"] for trace in traces(plot(page, "before-mask"))}
-    assert "forbidden" not in {trace["name"] for trace in traces(plot(page, "after-mask"))}
+    wait_until_painted(page, plots=PAGES["Mask effects"])
+    assert "forbidden" in {trace["name"] for trace in traces(plot(page, "before-scores"))}
+    assert "forbidden" not in {trace["name"] for trace in traces(plot(page, "after-pattern"))}
     page.get_by_role("radio", name="sliding-window", exact=True).click()
     expect(title(page)).to_have_text(falls)
-    wait_until_painted(page, plots=7)
-    assert "forbidden" in {trace["name"] for trace in traces(plot(page, "after-mask"))}
+    wait_until_painted(page, plots=PAGES["Mask effects"])
+    assert "forbidden" in {trace["name"] for trace in traces(plot(page, "after-pattern"))}
 
 
 def test_another_encoding_is_drawn(page: Page, address: str):
@@ -278,7 +278,7 @@ def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):
     notices = page.get_by_test_id("stMain").get_by_test_id("stAlert")
     for words in ["layers=0", "“foo”", "no run “nope”", "no mask “zzz”", "cannot be read", "no task “bar”", "no head"]:
         expect(notices.filter(has_text=words)).to_have_count(1)
-    wait_until_painted(page, plots=7)
+    wait_until_painted(page, plots=PAGES["Mask effects"])
     expect(page.get_by_test_id("stException")).to_have_count(0)
     expect(train(page)).to_be_enabled()
     for name in ("Positional encoding", "Overview"):

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from driving import ROOT, grid, plot, wait_until_painted
+from driving import PAGES, ROOT, grid, plot, wait_until_painted
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
@@ -29,8 +29,8 @@ RUN, STEP = "reverse", 40
 WEIGHTS = ROOT / "checkpoints" / RUN / "snapshots" / f"step-{STEP:06}.safetensors"
 DIGEST = hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()
 HEAD = f"run={RUN}&head=decoder.0.self_attention.2"
-HEADS, MASKS = f"/heads?{HEAD}", f"/masks?{HEAD}"
-FIGURES = {"before-pattern": MASKS, "heads": HEADS, "head-pattern": HEADS}
+HEADS, MASKS = f"/heads?{HEAD}", f"/masks?{HEAD}&mask=causal"
+FIGURES = {"after-pattern": MASKS, "heads": HEADS, "head-pattern": HEADS}
 """A Plotly figure and the two kinds of canvas, and where they stand."""
 TOKENS = [3, 1, 4, 1, 5, 9, 2, 6, 10, 6, 2, 9, 5, 1, 4, 1]  # 10 is SEP; the model says the second half itself
 NAMES = [str(token) if token < 10 else "SEP" for token in TOKENS]
@@ -68,7 +68,7 @@ def files(chromium: Browser, address: str, tmp_path_factory: pytest.TempPathFact
     with chromium.new_context(viewport={"width": 1440, "height": 900}) as context:
         page = context.new_page()
         found = {}
-        for view, plots in ((MASKS, 7), (HEADS, 2)):
+        for view, plots in ((MASKS, PAGES["Mask effects"]), (HEADS, PAGES["Attention heads"])):
             page.goto(f"{address}{view}")
             wait_until_painted(page, plots)
             keys = [key for key, stands in FIGURES.items() if stands == view]
@@ -124,7 +124,7 @@ def test_the_numbers_are_the_models_own(
         np.testing.assert_array_equal(saved["mask"], MASK)
         assert saved["query_token"].tolist() == saved["key_token"].tolist() == NAMES
     with (
-        np.load(files["before-pattern", "npz"], allow_pickle=False) as saved,
+        np.load(files["after-pattern", "npz"], allow_pickle=False) as saved,
         np.load(files["heads", "npz"]) as all_heads,
     ):
         assert np.isnan(saved["values"][~MASK]).all()
@@ -132,7 +132,7 @@ def test_the_numbers_are_the_models_own(
         np.testing.assert_array_equal(saved["mask"], MASK)
         assert set(saved.files) == {"values", "mask", "query", "query_token", "key", "key_token", "origin"}
 
-    for key, series in (("heads", "head 0.2"), ("before-pattern", "values"), ("head-pattern", "pattern")):
+    for key, series in (("heads", "head 0.2"), ("after-pattern", "values"), ("head-pattern", "pattern")):
         text = files[key, "csv"].read_text()
         assert f"# link: {links[key]}\n# weights: sha256:{DIGEST} ({RUN}, step {STEP})\n" in text
         table = pd.read_csv(io.StringIO(text), comment="#", dtype={"query_token": str, "key_token": str})
@@ -160,10 +160,10 @@ def test_the_pictures_say_where_they_come_from(files: dict[tuple[str, str], Path
     page.goto(links["heads"])  # which opens the same view
     wait_until_painted(page, 2)
     assert grid(page).evaluate("host => [host.dataset.focus, host.__grid.panels.length]") == ["2", 8]
-    page.goto(links["before-pattern"])
+    page.goto(links["after-pattern"])
     wait_until_painted(page, 7)
-    box = plot(page, "before-pattern").bounding_box()
-    assert pixels(files["before-pattern", "png"].read_bytes()).shape[1::-1] == pytest.approx(
+    box = plot(page, "after-pattern").bounding_box()
+    assert pixels(files["after-pattern", "png"].read_bytes()).shape[1::-1] == pytest.approx(
         (2 * box["width"], 2 * box["height"]), abs=2
     )
 
@@ -179,9 +179,9 @@ def test_pages_and_vectors_open_from_the_disk_without_a_network(
         alone.goto(files["head-pattern", "html"].as_uri())
         expect(alone.locator(".picture svg image")).to_have_count(1)
         assert alone.locator(".picture svg path").count() >= 16, "an arc a query at least"
-        alone.goto(files["before-pattern", "html"].as_uri())
+        alone.goto(files["after-pattern", "html"].as_uri())
         expect(alone.locator("#figure .heatmaplayer image").first).to_be_attached()
-        expect(alone.locator("a.origin")).to_have_attribute("href", links["before-pattern"])
+        expect(alone.locator("a.origin")).to_have_attribute("href", links["after-pattern"])
         expect(alone.locator(".weights")).to_contain_text(DIGEST)
         alone.goto(files["heads", "html"].as_uri())
         expect(alone.locator(".picture svg image")).to_have_count(8)

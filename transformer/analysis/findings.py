@@ -155,6 +155,8 @@ class Sample:
     confidence: Float[np.ndarray, "target"]
     """Probability of what is said."""
     attentions: dict[str, Attention]
+    truth: Float[np.ndarray, "target"] | None = None
+    """Probability of what the law says; a run's kept example goes without it."""
 
     @property
     def right(self) -> Bool[np.ndarray, "target"]:
@@ -222,7 +224,7 @@ class Example:
 
     def pack(self) -> bytes:
         """One .npz: the arrays, and everything else as JSON text. No pickle."""
-        sample = {name: value for name, value in asdict(self.sample).items() if name != "attentions"}
+        sample = {name: value for name, value in asdict(self.sample).items() if name not in ("attentions", "truth")}
         arrays = {
             "question": self.question,
             "said": self.said,
@@ -267,6 +269,7 @@ class Example:
                 is_answer=stored["is_answer"],
                 confidence=stored["confidence"],
                 attentions=attentions,
+                truth=None,
             )
             survey = Survey(
                 text["sequences"],

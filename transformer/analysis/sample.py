@@ -80,6 +80,7 @@ def sample(
         attentions={
             site: _attention(seen, site, *labels(site, read, source_names), factors[site]) for site in seen.attentions()
         },
+        truth=probabilities[np.arange(len(predicted)), batch.targets[0]],
     )
 
 

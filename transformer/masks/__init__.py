@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Integer
@@ -20,11 +21,49 @@ Index = Integer[np.ndarray, "#query #key"]
 Visible = Bool[np.ndarray, "*batch query key"]
 
 
+MOST = 9999
+"""The greatest number that a mask can have after a colon."""
+
+
+def number(default: int, least: int = 0, most: int = MOST) -> Any:
+    """A whole-number parameter of a mask, as a field of its dataclass, and what it may be."""
+    return dataclasses.field(default=default, metadata={"least": least, "most": most})
+
+
+def limits(field: dataclasses.Field[int]) -> tuple[int, int]:
+    """The least and the greatest value of such a parameter."""
+    return field.metadata.get("least", 0), field.metadata.get("most", MOST)
+
+
 @dataclasses.dataclass(frozen=True)
 class Mask(ABC):
-    """What a query may see. Subclasses may have one whole-number parameter, written after a colon: "prefix:3"."""
+    """What a query may see. A rule may have whole-number parameters, each after a colon: "prefix:3", "random:50:7".
+
+    A rule holds at any length. What is painted cell by cell is a mask as well (`painted.py`); it holds up to a length.
+    """
 
     description: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Are the parameters within their limits? Raises ValueError with a sentence."""
+        for field in dataclasses.fields(self):
+            value, least, most = getattr(self, field.name), *limits(field)
+            if not least <= value <= most:
+                raise ValueError(
+                    f"the {field.name} of the mask {self.name!r} must be a whole number from {least} to {most}, "
+                    f"not {value}"
+                )
+
+    @classmethod
+    def read(cls, values: Sequence[str]) -> Mask:
+        """The mask with what stands after its colons. Raises ValueError with a sentence."""
+        name, parameters = cls._name(), dataclasses.fields(cls)
+        if len(values) > len(parameters):
+            raise ValueError(f"the mask {name!r} takes {len(parameters)} number(s) after a colon, not {len(values)}")
+        if not all(value.isascii() and value.isdecimal() and len(value) <= len(str(MOST)) for value in values):
+            text = ":".join([name, *values])
+            raise ValueError(f"the number after {name!r} must be a whole number from 0 to {MOST}, not {text!r}")
+        return cls(*(int(value) for value in values))
 
     @abstractmethod
     def visible(
@@ -42,9 +81,23 @@ class Mask(ABC):
         seen = self.visible(query, key, hidden)
         return np.broadcast_to(seen, (*hidden.shape[:-2], n_query, n_key)).copy()
 
+    @classmethod
+    def _name(cls) -> str:
+        return cls.__module__.rsplit(".", 1)[-1].replace("_", "-")
+
     @property
     def name(self) -> str:
-        return type(self).__module__.rsplit(".", 1)[-1].replace("_", "-")
+        return self._name()
+
+    @property
+    def label(self) -> str:
+        """What it is called where people read: one word, and short."""
+        return str(self)
+
+    @property
+    def longest(self) -> int | None:
+        """The most positions that it says something about; None: any number of them, for it is a rule."""
+        return None
 
     def __str__(self) -> str:
         """The mask as a link or a command line writes it; `parse` reads it back."""
@@ -59,16 +112,16 @@ MASKS: Registry[Mask] = Registry(
 )
 
 
+def rules() -> tuple[str, ...]:
+    """The masks that hold at any length, by name: a menu of which every entry can be had."""
+    return tuple(name for name in MASKS.names() if MASKS[name]().longest is None)
+
+
 def parse(text: str) -> Mask:
-    """Read "causal", "sliding-window:2", "prefix:4" … Raises ValueError with a sentence that says what is allowed."""
+    """Read "causal", "sliding-window:2", "random:50:7" … Raises ValueError with a sentence of what is allowed."""
     name, *values = text.split(":")
     try:
         kind = MASKS[name]
     except KeyError as error:
         raise ValueError(str(error.args[0])) from None
-    parameters = dataclasses.fields(kind)
-    if len(values) > len(parameters):
-        raise ValueError(f"the mask {name!r} takes {len(parameters)} number(s) after a colon, not {len(values)}")
-    if not all(value.isdecimal() and len(value) <= 4 for value in values):
-        raise ValueError(f"the number after {name!r} must be a whole number from 0 to 9999, not {text!r}")
-    return kind(*(int(value) for value in values))
+    return kind.read(values)

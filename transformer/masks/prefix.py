@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from transformer.masks import Mask
+from transformer.masks import Mask, number
 
 
 @dataclass(frozen=True)
@@ -11,7 +11,7 @@ class Prefix(Mask):
     """The first `width` keys are visible to all; what follows is causal."""
 
     description: ClassVar[str] = "the first keys are visible to all, what follows is causal"
-    width: int = 4
+    width: int = number(4)
 
     def visible(self, query, key, padding):
         return (key < self.width) | (key <= query)

@@ -150,6 +150,8 @@ def changes(config: RunConfig, before: RunConfig) -> list[str]:
             was, now = getattr(old, field.name), getattr(new, field.name)
             if was != now and not (_follows(field.name, config) and _follows(field.name, before)):
                 word = WORDS.get(field.name, field.name.replace("_", " "))
+                if field.name == "mask":
+                    was, now = old.mask_label, new.mask_label
                 found.append(f"{word} {_said(was)} → {_said(now)}")
     return found
 

@@ -67,7 +67,7 @@ function wholeTitle({ queries, keys, whole }) {
 }
 
 /** Token labels left of a matrix and below it; only some of them where there are many. */
-function axes(context, data, box, theme, ratio) {
+export function axes(context, data, box, theme, ratio) {
   const [down, across] = data.first;
   const size = Math.min(13, Math.max(11, box.step / ratio - 2)) * ratio;
   context.font = `${size}px ${theme.font}`;

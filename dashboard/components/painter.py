@@ -1,0 +1,157 @@
+"""A mask to paint on: a canvas of queries × keys, its brushes, undo and redo. Python hears of whole strokes only."""
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard.components.payload import pack
+from dashboard.components.registration import renderer
+from dashboard.theme import Palette, rgb
+
+_BRUSHES = {
+    "cell": ("Cell", "M7 7h10v10H7z"),
+    "row": ("Row", "M2 9h20v6H2z"),
+    "column": ("Column", "M9 2h6v20H9z"),
+    "diagonal": ("Diagonal", "M2 2h6v6h6v6h6v8h-6v-6H8V8H2z"),
+    "antidiagonal": ("Anti-diagonal", "M22 2h-6v6h-6v6H2v8h8v-6h6V8h6z"),
+    "box": ("Box", "M3 6h18v12H3z"),
+}
+_MIRRORS = {
+    "main": ("Mirror at the diagonal", "M3 3l18 18", "M14 4h6v6zM10 20H4v-6z"),
+    "anti": ("Mirror at the anti-diagonal", "M21 3L3 21", "M4 10V4h6zM20 14v6h-6z"),
+}
+_ACTS = {
+    "undo": ("Undo (Ctrl+Z)", "↶"),
+    "redo": ("Redo (Ctrl+Shift+Z)", "↷"),
+    "clear": ("Clear: every query sees every key", "Clear"),
+    "invert": ("Invert: what is seen is hidden, what is hidden is seen", "Invert"),
+}
+
+
+def _button(attributes: str, name: str, content: str) -> str:
+    return f'<button type="button" {attributes} aria-label="{name}" title="{name}">{content}</button>'
+
+
+def _icon(solid: str, line: str = "") -> str:
+    dashed = (
+        f'<path d="{line}" fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="3 2"/>' if line else ""
+    )
+    return f'<svg viewBox="0 0 24 24" aria-hidden="true"><path d="{solid}" fill="currentColor"/>{dashed}</svg>'
+
+
+def _tools() -> str:
+    brushes = [
+        _button(f'role="radio" data-brush="{key}" tabindex="{-1 if i else 0}"', f"Brush: {name.lower()}", _icon(shape))
+        for i, (key, (name, shape)) in enumerate(_BRUSHES.items())
+    ]
+    mirrors = [
+        _button(f'data-mirror="{key}"', name, _icon(shape, line)) for key, (name, line, shape) in _MIRRORS.items()
+    ]
+    acts = [_button(f'data-act="{key}"', name, text) for key, (name, text) in _ACTS.items()]
+    groups = (("radiogroup", "Brush", brushes), ("group", "Mirror", mirrors), ("group", "Strokes", acts))
+    return "".join(f'<div role="{role}" aria-label="{name}">{"".join(each)}</div>' for role, name, each in groups)
+
+
+HTML = f"""
+<div class="all">
+<div class="painter" role="application" tabindex="0" aria-describedby="help">
+  <canvas class="base"></canvas>
+  <canvas class="overlay"></canvas>
+</div>
+<div class="tools">{_tools()}</div>
+<div class="foot"><p class="sentence" role="status" aria-live="polite"></p></div>
+<p class="blind" role="status" aria-live="polite"></p>
+<p class="help" id="help">Arrow keys move from cell to cell, the space bar paints with the brush; Control and Z takes a
+stroke back.</p>
+</div>
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Stroke:
+    """What was painted: the mask as it stands now, and when, in milliseconds of the browser's clock."""
+
+    mask: np.ndarray
+    """bool [query, key]."""
+    at: int
+
+    @classmethod
+    def read(cls, said: Any) -> "Stroke | None":
+        """What the browser said, if that is a mask; a browser may say anything."""
+        try:
+            n, at, packed = int(said["n"]), int(said["at"]), base64.b64decode(said["cells"], validate=True)
+            if n < 1 or len(packed) != -(-(n**2) // 8):
+                return None
+        except (TypeError, KeyError, ValueError, binascii.Error, OverflowError):
+            return None
+        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=n**2)
+        return cls(bits.astype(bool).reshape(n, n), at)
+
+
+def painter(
+    mask: np.ndarray,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    key: str,
+    alt: str,
+    palette: Palette,
+    link: str | None = None,
+    height: int = 310,
+    on_stroke: Callable[[Stroke], None],
+) -> None:
+    """Paint `mask`, bool [query, key] and square, True = may see, at most `height` pixels high.
+
+    `on_stroke` is called, before the rerun, when a stroke, an undo or the like has ended. Plots and grids of one `link`
+    share their hovered cell.
+    """
+
+    def painted() -> None:
+        if stroke := Stroke.read(st.session_state[key]["stroke"]):
+            on_stroke(stroke)
+
+    mount = renderer("painter", html=HTML, isolate_styles=True)
+    mount(
+        key=key,
+        data=pack_painter(mask, queries, keys, key=key, alt=alt, palette=palette, link=link, height=height),
+        on_stroke_change=painted,
+    )
+
+
+def pack_painter(
+    mask: np.ndarray,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    key: str,
+    alt: str,
+    palette: Palette,
+    link: str | None = None,
+    height: int = 310,
+) -> bytes:
+    """The message for the browser: the cells as bytes, 1 = may see."""
+    n = len(queries)
+    if mask.shape != (n, n) or len(keys) != n:
+        raise ValueError(f"{n} query labels and {len(keys)} key labels for a mask of {list(mask.shape)}.")
+    if not alt.strip():
+        raise ValueError("A painter needs alt: one sentence that says in words what the mask is.")
+    header = {
+        "key": key,
+        "alt": alt,
+        "n": n,
+        "queries": list(queries),
+        "keys": list(keys),
+        "link": link,
+        "height": height,
+        "dark": palette.dark,
+        "muted": palette.muted,
+        "blind": palette.wrong,
+        "colours": list(rgb(palette.scale[1])),
+        "forbidden": list(rgb(palette.forbidden)),
+    }
+    return pack(header, mask.astype(np.uint8).tobytes())

@@ -1,0 +1,308 @@
+// A mask to paint on: drag to forbid or to allow, undo and redo; Python is told once a stroke, when it has ended.
+
+import { announce, listen } from './link.js';
+import { mounting, onRatio } from './mount.js';
+import { historyOf } from './painter_history.js';
+import { BRUSHES, blindRows, blindness, pack, sentence, touched, unpackCells } from './painter_mask.js';
+import { layOut, mark, paint, paintCells, pick } from './painter_paint.js';
+import { same, unpack } from './payload.js';
+import { menu } from './takeaway.js';
+import { readTheme } from './theme.js';
+
+const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+const TRUST = 3000; // ms for which a mask that was sent stands against older ones still coming from Python
+
+export default mounting((root) => new Painter(root));
+
+class Painter {
+  constructor(root) {
+    this.host = root.querySelector('.painter');
+    this.base = root.querySelector('.base');
+    this.overlay = root.querySelector('.overlay');
+    this.said = root.querySelector('.sentence');
+    this.warned = root.querySelector('.blind');
+    this.tools = root.querySelector('.tools');
+    this.cells = null;
+    this.cell = null; // under the pointer or the keyboard's cursor: {row, column}
+    this.stroke = null; // while one is drawn: {value, from, to, before}
+    this.pending = []; // masks sent, of which Python has not yet spoken
+    this.sentAt = -Infinity;
+    this.brush = 'cell';
+    this.mirrors = { main: false, anti: false };
+    this.frame = this.frames = this.draws = 0;
+    this.sizes = new ResizeObserver(() => this.host.clientWidth !== this.width && this.arrange());
+    this.sizes.observe(this.host);
+    this.silence = listen(this, (cell, group) => group === this.data?.link && !this.stroke && this.follow(cell));
+    this.still = onRatio(() => this.arrange());
+    this.host.addEventListener('pointerdown', (event) => this.begin(event));
+    this.host.addEventListener('pointermove', (event) => this.move(event));
+    this.host.addEventListener('pointerup', () => this.finish());
+    this.host.addEventListener('pointercancel', () => this.abandon());
+    this.host.addEventListener('pointerleave', () => this.stroke || this.point(null));
+    root.querySelector('.all').addEventListener('keydown', (event) => this.key(event));
+    this.tools.addEventListener('click', (event) => this.tool(event.target.closest('button')));
+    this.host.__painter = this; // for tests: data, layout, cells, frames
+  }
+
+  update(message, fire) {
+    this.fire = fire;
+    const theme = readTheme(this.host);
+    if (same(message, this.message)) {
+      if (theme.key === this.theme.key) return;
+      fire('theme', theme.text); // Python chose the colours for the other theme, and learns of a change in reruns only
+    }
+    const before = this.data;
+    this.message = message.slice();
+    this.theme = theme;
+    const { header, body } = unpack(this.message);
+    this.data = header;
+    this.host.setAttribute('aria-label', header.alt);
+    if (!before || before.n !== header.n) this.start();
+    this.take(body.slice(0, header.n ** 2));
+    this.arrange();
+    this.saving ??= menu(this.said.parentElement, this.given());
+  }
+
+  /** Another canvas: nothing is under way on it. */
+  start() {
+    this.history = historyOf(`${this.data.key} ${this.data.n}`);
+    this.cells = this.cell = this.stroke = this.known = null;
+    this.pending = [];
+  }
+
+  /** The mask that Python says: an echo of what was painted here, an old one, or another one, which is followed. */
+  take(cells) {
+    const text = pack(cells);
+    const before = this.known;
+    this.known = text;
+    const echo = this.pending.indexOf(text);
+    if (echo >= 0) this.pending.splice(0, echo + 1);
+    const waiting = this.pending.length > 0 && performance.now() - this.sentAt < TRUST;
+    if (this.cells && (this.stroke || (waiting && (echo >= 0 || text === before)))) return;
+    this.pending = [];
+    this.history.go(text);
+    this.cells = cells;
+  }
+
+  /** What can be saved of it (see menu in takeaway.js). */
+  given() {
+    const made = () => import('./painter_takeaway.js');
+    const drawn = (how) => made().then((files) => files[how](files.picture(this.data, this.cells, this.theme), this.theme));
+    return {
+      name: this.data.key,
+      alt: () => this.data.alt,
+      makers: () => null,
+      note: async () => '',
+      svg: () => drawn('svg'),
+      png: () => drawn('png'),
+      body: () => drawn('body'),
+      series: async () => (await made()).series(this.data, this.cells),
+    };
+  }
+
+  /** Lay out and paint everything: after new data, a new size, or a new pixel ratio. */
+  arrange() {
+    const width = (this.width = this.host.clientWidth);
+    if (!this.data || width === 0) return; // in a closed tab: the next size calls again
+    const ratio = (this.ratio = window.devicePixelRatio || 1);
+    const context = this.base.getContext('2d');
+    const measure = (text, size) => {
+      context.font = `${size}px ${this.theme.font}`;
+      return context.measureText(text).width;
+    };
+    this.layout = layOut(this.data, width, ratio, measure);
+    for (const canvas of [this.base, this.overlay]) {
+      if (canvas.width !== this.layout.width) canvas.width = this.layout.width;
+      if (canvas.height !== this.layout.height) canvas.height = this.layout.height;
+      canvas.style.width = `${this.layout.width / ratio}px`;
+      canvas.style.height = `${this.layout.height / ratio}px`;
+    }
+    paint(context, this.data, this.cells, this.layout, this.theme, ratio);
+    this.drawOverlay();
+    this.tell();
+    this.host.dataset.draws = ++this.draws;
+  }
+
+  /** Draw what a stroke and the pointer change, once a frame. */
+  redraw() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.frames++;
+      paintCells(this.base.getContext('2d'), this.data, this.cells, this.layout, this.theme, this.ratio);
+      this.drawOverlay();
+      this.tell();
+    });
+  }
+
+  drawOverlay() {
+    if (!this.layout) return;
+    const brushed = this.cell && !this.foreign && !this.stroke ? this.touched(this.cell, this.cell) : new Set();
+    mark(this.overlay.getContext('2d'), this.data, this.layout, this.theme, this.ratio, this.cell, brushed);
+  }
+
+  touched(from, to) {
+    return touched(this.brush, this.data.n, from, to, this.mirrors);
+  }
+
+  /** Say what the pointer is on, which queries see nothing, and which tools can be used. */
+  tell() {
+    const words = this.cell ? sentence(this.data, this.cells, this.cell) : '';
+    if (this.said.textContent !== words) this.said.textContent = words;
+    const warning = blindness(this.data, blindRows(this.cells, this.data.n));
+    if (this.warned.textContent !== warning) this.warned.textContent = warning;
+    for (const button of this.tools.querySelectorAll('button')) {
+      const { brush, mirror, act } = button.dataset;
+      if (brush) button.setAttribute('aria-checked', brush === this.brush);
+      if (mirror) button.setAttribute('aria-pressed', this.mirrors[mirror]);
+      // Not `disabled`: a button that had the focus would lose it.
+      if (act === 'undo') button.setAttribute('aria-disabled', !this.history.past.length);
+      if (act === 'redo') button.setAttribute('aria-disabled', !this.history.future.length);
+    }
+  }
+
+  // --- the pointer
+
+  under(event, near = false) {
+    const { left, top } = this.host.getBoundingClientRect();
+    return this.layout ? pick(this.layout, (event.clientX - left) * this.ratio, (event.clientY - top) * this.ratio, near) : null;
+  }
+
+  begin(event) {
+    const cell = event.button === 0 && event.isPrimary ? this.under(event) : null;
+    if (!cell) return;
+    this.host.setPointerCapture(event.pointerId);
+    this.stroke = { value: 1 - this.cells[cell.row * this.data.n + cell.column], from: cell, to: cell, before: this.cells };
+    this.draw(cell);
+    this.point(cell);
+  }
+
+  move(event) {
+    if (!this.stroke) return this.point(this.under(event));
+    for (const each of event.getCoalescedEvents?.() ?? []) this.draw(this.under(each, true));
+    this.draw(this.under(event, true));
+    this.point(this.under(event, true));
+  }
+
+  /** Take the stroke on to `cell`; a box spans from where it began, any other brush adds to what it has painted. */
+  draw(cell) {
+    const { stroke } = this;
+    const box = this.brush === 'box';
+    this.cells = (box ? stroke.before : this.cells).slice();
+    for (const index of this.touched(box ? stroke.from : stroke.to, cell)) this.cells[index] = stroke.value;
+    stroke.to = cell;
+    this.redraw();
+  }
+
+  finish() {
+    if (!this.stroke) return;
+    this.stroke = null;
+    this.send();
+  }
+
+  abandon() {
+    if (this.stroke) this.cells = this.stroke.before;
+    this.stroke = null;
+    this.redraw();
+  }
+
+  /** One message a stroke: the whole mask, and when it was made, so that none is answered twice or late. */
+  send() {
+    const cells = pack(this.cells);
+    this.redraw();
+    if (cells === this.history.now) return;
+    this.history.go(cells);
+    this.report(cells);
+  }
+
+  report(cells) {
+    this.pending.push(cells);
+    this.sentAt = performance.now();
+    this.at = Math.max(Date.now(), (this.at ?? 0) + 1); // strictly later, however quick the hand
+    this.fire('stroke', { n: this.data.n, cells, at: this.at });
+  }
+
+  /** The cell that is pointed at: here, or by `foreign` hands in another picture of the same pattern. */
+  point(cell, foreign = false) {
+    if (cell?.row === this.cell?.row && cell?.column === this.cell?.column) return;
+    [this.cell, this.foreign] = [cell, foreign];
+    this.redraw();
+    if (!foreign && this.data.link) announce(this.data.link, cell && { ...cell, rows: this.data.n, columns: this.data.n }, this);
+  }
+
+  follow(cell) {
+    const fits = cell && cell.rows === this.data.n && cell.columns === this.data.n;
+    this.point(fits ? { row: cell.row, column: cell.column } : null, true);
+  }
+
+  // --- keys and buttons
+
+  key(event) {
+    const letter = event.key.toLowerCase();
+    const command = (event.ctrlKey || event.metaKey) && !event.altKey;
+    const onCanvas = event.composedPath()[0] === this.host;
+    if (command && letter === 'z') this.act(event.shiftKey ? 'redo' : 'undo');
+    else if (command && letter === 'y') this.act('redo');
+    else if (command || event.altKey) return;
+    else if (event.key === 'Escape' && this.stroke) this.abandon();
+    else if (onCanvas && ARROWS[event.key]) this.walk(...ARROWS[event.key]);
+    else if (onCanvas && (event.key === ' ' || event.key === 'Enter')) this.dab();
+    else if (!onCanvas && ARROWS[event.key] && event.target.dataset?.brush) this.next(event.target, ARROWS[event.key]);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  walk(down, across) {
+    const clamp = (value) => Math.max(0, Math.min(this.data.n - 1, value));
+    this.point(this.cell ? { row: clamp(this.cell.row + down), column: clamp(this.cell.column + across) } : { row: 0, column: 0 });
+  }
+
+  /** A stroke of one touch, where the keyboard's cursor is. */
+  dab() {
+    if (this.stroke) return;
+    if (!this.cell) this.walk(0, 0);
+    const { cell } = this;
+    this.stroke = { value: 1 - this.cells[cell.row * this.data.n + cell.column], from: cell, to: cell, before: this.cells };
+    this.draw(cell);
+    this.finish();
+  }
+
+  /** Along the brushes, as radio buttons do (WAI-ARIA). */
+  next(button, [down, across]) {
+    const at = (BRUSHES.indexOf(button.dataset.brush) + down + across + BRUSHES.length) % BRUSHES.length;
+    const other = this.tools.querySelector(`[data-brush=${BRUSHES[at]}]`);
+    this.tool(other);
+    other.focus();
+  }
+
+  tool(button) {
+    if (!button) return;
+    const { brush, mirror, act } = button.dataset;
+    if (brush) this.brush = brush;
+    if (brush) this.tools.querySelectorAll('[data-brush]').forEach((each) => (each.tabIndex = each === button ? 0 : -1));
+    if (mirror) this.mirrors[mirror] = !this.mirrors[mirror];
+    if (act) this.act(act);
+    this.tell();
+  }
+
+  act(name) {
+    if (this.stroke) return;
+    if (name === 'undo' || name === 'redo') {
+      const text = this.history[name]();
+      if (text === null) return;
+      this.cells = unpackCells(text, this.data.n ** 2);
+      this.redraw();
+      this.report(text);
+      return;
+    }
+    this.cells = this.cells.map((cell) => (name === 'clear' ? 1 : 1 - cell));
+    this.send();
+  }
+
+  dispose() {
+    this.sizes.disconnect();
+    this.silence();
+    this.still();
+    cancelAnimationFrame(this.frame);
+  }
+}

@@ -1,0 +1,25 @@
+// What a painted mask gives away: its picture, painted anew for a sheet of one width, and its cells.
+
+import { RATIO, measuring } from './canvas_takeaway.js';
+import { layOut, paint } from './painter_paint.js';
+import { places } from './takeaway_series.js';
+
+export { body, png, svg } from './canvas_takeaway.js';
+
+const SIDE = 480; // CSS pixels there are for it, whatever the window
+
+export const picture = (data, cells, theme) => (over) => {
+  const layout = layOut({ ...data, height: SIDE }, SIDE, RATIO, measuring(theme.font));
+  const sheets = [over(layout.width, layout.height), over(layout.width, layout.height)];
+  paint(sheets[0], data, cells, layout, theme, RATIO);
+  return { sheets, ...layout };
+};
+
+/** One matrix [query, key]: whether the query may see the key. */
+export function series({ n, queries, keys }, cells) {
+  const dims = [
+    { name: 'query', at: places(n, 1), tokens: queries },
+    { name: 'key', at: places(n, 1), tokens: keys },
+  ];
+  return [{ name: 'mask', dims, values: { name: 'may_see', dtype: '|b1', data: cells }, extra: [] }];
+}

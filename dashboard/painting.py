@@ -1,0 +1,207 @@
+"""The mask that is tried: chosen from the rules or from those kept by name, and painted on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import maskbook, models, session
+from dashboard.attention import LINK, palette
+from dashboard.components.painter import Stroke, painter
+from dashboard.components.plot import plot
+from dashboard.controls import is_mask, sentence
+from dashboard.figures import patterns
+from dashboard.maskbook import BookError
+from dashboard.models import Model
+from dashboard.prose import plain
+from transformer import masks
+from transformer.analysis.findings import Attention
+from transformer.masks import MASKS, Mask
+from transformer.masks.painted import LARGEST, Painted
+
+FIRST = "sliding-window:2"
+"""The mask that is tried when a link names none."""
+WIDTHS = (1.0, 1.3, 1.0)
+"""Of the three pictures and of what stands above them: the one in the middle is worked on."""
+
+
+def pick_mask(model: Model) -> tuple[Mask, DeltaGenerator]:
+    """The mask of the view, and the ways to another: a rule and its numbers, or one that was kept.
+
+    Returns it with a place beside these for what else belongs there.
+    """
+    mask = _of_the_view(model)
+    st.space("xxsmall")
+    _rules(mask)
+    beside, numbers, kept = st.columns(WIDTHS, vertical_alignment="bottom", gap="medium")
+    with kept:
+        _kept(mask, positions(model))
+    with numbers:
+        _numbers(mask)
+    return mask, beside
+
+
+def positions(model: Model) -> int:
+    """How many positions the mask is about: as many as the model's longest input has."""
+    return len(model.task.target_names(model.task.length))
+
+
+def _of_the_view(model: Model) -> Mask:
+    """The mask that the view names; one that is none, or too short for the model, falls back with a notice."""
+    text = session.settings().mask or FIRST
+    if not is_mask(text):
+        session.notice(f"There is no mask “{text[:30]}”; this is {FIRST}.")
+    elif (longest := masks.parse(text).longest) is not None and longest < positions(model):
+        session.notice(
+            f"The mask was painted for {longest} positions, and {model.name} has {positions(model)}; this is {FIRST}."
+        )
+    else:
+        return masks.parse(text)
+    session.update(mask="")
+    return masks.parse(FIRST)
+
+
+def _rules(mask: Mask) -> None:
+    st.session_state["control-mask"] = mask.name if mask.longest is None else None
+
+    def written() -> None:
+        if picked := st.session_state["control-mask"]:
+            session.update(mask=str(MASKS[picked]()))
+
+    st.segmented_control(
+        "Start from", list(masks.rules()), key="control-mask", on_change=written, label_visibility="collapsed"
+    )
+
+
+def _numbers(mask: Mask) -> None:
+    """The numbers of a rule. What is painted has none."""
+    fields = dataclasses.fields(mask) if mask.longest is None else ()
+    columns = st.columns(len(fields)) if fields else []
+    for field, column in zip(fields, columns, strict=True):
+        key = f"control-mask-{field.name}"
+        st.session_state[key] = getattr(mask, field.name)
+
+        def numbered(name: str = field.name, key: str = key) -> None:
+            session.update(mask=str(dataclasses.replace(mask, **{name: st.session_state[key]})))
+
+        column.number_input(field.name.capitalize(), *masks.limits(field), key=key, on_change=numbered)
+
+
+# --- kept by name
+
+
+def _kept(mask: Mask, n: int) -> None:
+    """Masks by name: keep this one, take another, delete one and have it back."""
+    try:
+        book = maskbook.kept(models.ROOT)
+    except BookError as error:
+        st.popover("Saved", icon=":material/bookmark:", width="stretch").error(sentence(str(error)))
+        return
+    fitting = {name: text for name, text in book.items() if (masks.parse(text).longest or n) >= n}
+    here = next((name for name, text in fitting.items() if text == str(mask)), None)
+    with st.popover(f"Saved ({len(fitting)})", icon=":material/bookmark:", width="stretch"):
+        if fitting:
+            _menu(fitting, here)
+        if here is None:
+            _keep(mask)
+        else:
+            st.button(f"Delete “{plain(here)}”", on_click=_delete, args=(here,), icon=":material/delete:")
+        if deleted := st.session_state.get("deleted_mask"):
+            st.button(f"Bring “{plain(deleted[0])}” back", on_click=_restore, args=deleted, icon=":material/undo:")
+        if problem := st.session_state.pop("mask_problem", ""):
+            st.error(plain(problem), icon=":material/error:")
+
+
+def _menu(book: dict[str, str], here: str | None) -> None:
+    st.session_state["control-mask-saved"] = here
+
+    def written() -> None:
+        if picked := book.get(st.session_state["control-mask-saved"]):
+            session.update(mask=picked)
+
+    st.selectbox(
+        "Saved masks", list(book), key="control-mask-saved", on_change=written, placeholder="Choose one", index=None
+    )
+
+
+def _keep(mask: Mask) -> None:
+    def written() -> None:
+        name = st.session_state["control-mask-name"].strip()
+        if not name:
+            return session.touch()
+        if _tried(lambda: maskbook.keep(models.ROOT, name, mask)):
+            st.session_state["control-mask-name"] = ""
+        return None
+
+    st.text_input(
+        "Save this mask as", key="control-mask-name", on_change=written, max_chars=maskbook.MOST_LETTERS,
+        placeholder="a name, then Enter",
+    )  # fmt: skip
+
+
+@session.once
+def _delete(name: str) -> None:
+    def done() -> None:
+        st.session_state.deleted_mask = (name, maskbook.drop(models.ROOT, name))
+
+    _tried(done)
+
+
+@session.once
+def _restore(name: str, mask: Mask) -> None:
+    if _tried(lambda: maskbook.keep(models.ROOT, name, mask)):
+        del st.session_state.deleted_mask
+        session.update(mask=str(mask))
+
+
+def _tried(change: Callable[[], None]) -> bool:
+    """Whether a change of the book could be made; if not, the reason is said."""
+    session.touch()
+    try:
+        change()
+    except BookError as error:
+        st.session_state.mask_problem = sentence(str(error))
+        return False
+    return True
+
+
+# --- painted
+
+
+def canvas(mask: Mask, attention: Attention, *, height: int) -> None:
+    """The mask that `attention` was made under, to be painted on; just shown where its cells are too many."""
+    cells, labels = attention.mask, (attention.queries, attention.keys)
+    n = len(cells)
+    said = f"Mask {mask.label}: {int(cells.sum())} of {cells.size} cells may be seen."
+    if attention.factor > 1 or n > LARGEST:
+        figure = patterns.mask_heatmap(cells, *labels, link=LINK, palette=palette())
+        plot(figure, key="mask", alt=said, height=height)
+        st.caption(f"Painting is for up to {LARGEST} positions; this input has {(attention.whole or cells.shape)[0]}.")
+        return
+
+    def painted(stroke: Stroke) -> None:
+        # Reports may come twice or late, and each holds the whole mask: only a newer one counts.
+        if len(stroke.mask) == n and stroke.at > st.session_state.get("stroke_at", 0):
+            st.session_state.stroke_at = stroke.at
+            session.update(mask=str(as_mask(stroke.mask)))
+
+    painter(cells, *labels, key="painter", alt=said, palette=palette(), link=LINK, height=height, on_stroke=painted)
+
+
+def as_mask(cells: np.ndarray) -> Mask:
+    """The mask of these cells, bool [query, key]: the rule that says just that, if there is one, else a painted one."""
+    n = len(cells)
+    kinds = sorted((MASKS[name] for name in masks.rules()), key=lambda kind: len(dataclasses.fields(kind)))
+    for kind in kinds:
+        fields = dataclasses.fields(kind)
+        if len(fields) > 1:
+            continue  # two numbers are too many to be tried
+        tried = [kind.read([str(value)]) for value in range(masks.limits(fields[0])[0], n + 1)] if fields else [kind()]
+        for mask in tried:
+            if np.array_equal(mask.matrix(n), cells):
+                return mask
+    return Painted.of(cells)
