@@ -163,10 +163,14 @@ class Flow:
         """What the strip shows."""
         if self.symbol == self.axes.slots[self.slot]:
             return f"{self.place} is '{self.symbol}' already: nothing can move."
+        if all(output.still for output in self.outputs):
+            return "No output is told what stands there."
         count = sum(output.flipped for output in self.outputs)
-        flips = {0: "no output says", 1: "one output says"}.get(count, f"{count} outputs say")
+        flips = {0: "no output says anything", 1: "one output says something"}.get(
+            count, f"{count} outputs say something"
+        )
         which = ", which moves the most," if self.replacement is None else ""
-        return f"With '{self.symbol}' in its place{which} {flips} something else."
+        return f"With '{self.symbol}' in its place{which} {flips} else."
 
     def tried(self) -> str:
         """By which symbols a token was replaced."""

@@ -32,7 +32,7 @@ STYLE = """
     .st-key-inside-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
     .st-key-inside-row [data-testid="stColumn"] { flex: 1 1 100%; }
     .st-key-information-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-    .st-key-information-row [data-testid="stColumn"] { flex: 1 1 45%; }
+    .st-key-information-row [data-testid="stColumn"] { flex: 0 1 calc(50% - 1rem); }
   }
 </style>
 """

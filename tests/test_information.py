@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 from test_figures import decoded, sent
+from test_layers import untrained as unpolished
 from test_pages import PI, RUNS, SEP, answer, array, figures, laid_out, link, network, open_page, trace
 
 from dashboard import theme
 from dashboard.figures.influence import Axes, Moved, Words, influence_heatmap, moved_strip
 from dashboard.influences import OPERATIONS, symbols_to_try
+from transformer import checkpoints, observe
 from transformer.analysis.ceilings import honest_reach, leaks, reach
 from transformer.analysis.influence import gradients, poke
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.masks import parse
 from transformer.model import Transformer, build
 from transformer.tasks import Batch
+from transformer.training.runs import Run
 
 DIGITS = range(10)
 
@@ -239,6 +244,13 @@ def test_the_strip_says_what_was_said_and_what_is_said_now() -> None:
 # --- the page
 
 
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.session.ROOT", tmp_path)
+    return tmp_path
+
+
 def words(app: AppTest) -> str:
     return " ".join(element.value for element in app.markdown)
 
@@ -255,8 +267,11 @@ def test_the_matrices_are_those_counted_by_hand(run: str) -> None:
     assert (greatest[~there] == 0).all()
     column = greatest[:, 4]  # the fifth token of the question is poked unless the link says otherwise
     place = "'5' at 5 of the source" if source is not None else "'5' at 5"
-    said = f"Poking {place} moves {(column > 1e-9).sum()} of {len(column)} outputs, most the one at {column.argmax() + 1}"
-    assert app.title[0].value.startswith(said)
+    most, count = int(column.argmax()), int((column > 1e-9).sum())
+    due = laid_out(network(run)[1], np.array([PI]))[2][0, most]
+    said = f"Poking {place} moves {count} of {len(column)} outputs, most the one at {most + 1}"
+    assert app.title[0].value == f"{said}, to be '{due}'."
+    assert run == "reverse-aligned-causal" or due == 5
     hidden = int((~there).sum())
     assert (f"All {hidden} hatched cells are exactly 0" in words(app)) == bool(hidden)
     assert ("No cell is forbidden" in words(app)) == (run == "reverse-aligned")
@@ -298,8 +313,6 @@ def test_a_token_in_its_own_place_moves_nothing() -> None:
 def test_the_head_in_focus_stands_over_all_slots() -> None:
     app = open_page("information", run="reverse-translate", beside="head", head="decoder.1.cross_attention.0")
     model, tokens, source = read_by("reverse-translate", PI)
-    from transformer import observe
-
     pattern = observe(model, tokens, source=source)["decoder.1.cross_attention.pattern"][0, 0].numpy()
     drawn = array(trace(app, "beside", "values")["z"])
     np.testing.assert_allclose(drawn[:, :8], pattern, atol=1e-5)
@@ -309,11 +322,69 @@ def test_the_head_in_focus_stands_over_all_slots() -> None:
     assert "Choose a head of the decoder" in app.info[0].value
 
 
-def test_clicking_a_token_or_a_column_pokes_it() -> None:
-    app = open_page("information", run="reverse")
-    app.segmented_control(key="control-poked").set_value(2).run() if hasattr(app, "segmented_control") else None
-    app.session_state["moves"] = {"click": {"row": 3, "column": 6}}
-    assert link(app)["run"] == "reverse"
+def test_clicking_a_token_pokes_it() -> None:
+    app = open_page("information", run="reverse-translate")
+    app.segmented_control(key="control-poked").set_value(10).run()
+    assert link(app) == {"run": "reverse-translate", "poked": "10"}
+    assert app.title[0].value.startswith("Poking '6' at 2 moves 7 of 8 outputs")
+    assert app.session_state["control-poked-source"] is None
+    app.segmented_control(key="control-poked-source").set_value(5).run()
+    assert link(app) == {"run": "reverse-translate"}
+    app.segmented_control(key="control-poked-source").set_value(None).run()  # pressed again
+    assert app.session_state["control-poked-source"] == 5
+    app.segmented_control(key="control-poked").set_value(10).run()
+    app.selectbox(key="control-run").set_value("reverse").run()
+    assert link(app) == {"run": "reverse"}
+
+
+def test_a_mask_that_shows_the_answer_is_said_to_leak(runs: Path) -> None:
+    """Trained under the mask "full" each output of a continuation is shown the token that it is to say."""
+    unpolished(runs / "leaky", TaskConfig(task="reverse", length=3), mask="full")
+    model, _ = checkpoints.load(Run(runs / "leaky").snapshot())
+    said = [int(model(torch.tensor([[1, 2, 3, SEP]]))[0, -1].argmax())]
+    for _ in range(2):
+        said.append(int(model(torch.tensor([[1, 2, 3, SEP, *said]]))[0, -1].argmax()))
+    moves = poked_by_hand(model.double(), torch.tensor([[1, 2, 3, SEP, *said[:2]]]), None).max(axis=0)
+    ahead = np.triu(moves, 1)
+    output, slot = np.unravel_index(ahead.argmax(), ahead.shape)
+    name = [*map(str, DIGITS), "SEP"][[1, 2, 3, SEP, *said[:2]][slot]]
+    app = open_page("information", input="1 2 3")
+    assert app.title[0].value == (
+        f"It leaks: the output at {output + 1} moves by {ahead.max():.3g} when '{name}' at {slot + 1} is poked, "
+        "which it must not know."
+    )
+    assert "15 of 15 cells that must be 0 are not; they are outlined." in words(app)
+    assert "leaks" in {each.get("name") for each in figures(app)["moves"]["data"]}
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [
+        ({"task": "reverse", "length": 3}, {"norm": "post", "positions": "alibi"}),
+        ({"task": "reverse-translate", "length": 3, "min_length": 1}, {"d_ff": 0, "norm": "none"}),
+        ({"task": "reverse-aligned", "length": 3}, {"positions": "none", "n_layers": 1}),
+        ({"task": "copy", "length": 20}, {"positions": "rotary", "n_layers": 4, "mask": "sliding-window:2"}),
+        ({"task": "reverse-aligned", "length": 1}, {"architecture": "decoder"}),
+    ],
+)
+def test_it_opens_on_every_kind_of_model(runs: Path, task: dict[str, Any], changes: dict[str, Any]) -> None:
+    unpolished(runs / "one", TaskConfig(**task), **changes)
+    for query in ({}, {"input": "1", "beside": "head", "poked": "1"}):
+        app = open_page("information", **query)
+        assert not app.warning
+        assert set(figures(app)) == {"moves", "slopes", "beside"}
+        # Two tokens to either side: a continuation is then shown what it is to say.
+        leaking = changes.get("mask") == "sliding-window:2"
+        assert app.title[0].value.startswith("It leaks: ") == leaking
+
+
+def test_more_tokens_than_can_be_poked_are_said(runs: Path) -> None:
+    unpolished(runs / "long", TaskConfig(task="copy", length=65))
+    app = open_page("information")
+    assert app.title[0].value == "Too long to poke: 130 tokens."
+    assert not figures(app)
+    app.text_input(key="control-input").set_value("3 1").run()
+    assert set(figures(app)) == {"moves", "slopes", "beside"}
 
 
 def test_a_model_too_large_tries_fewer_symbols() -> None:

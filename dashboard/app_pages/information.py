@@ -88,11 +88,10 @@ def attention(flow: Flow) -> None:
     """What is compared: attention rolled out through all layers, or the head in focus."""
     heads = heads_of(sample.attentions)
     with heading():
+        st.markdown("**Attention**", width="content")
         options = {"label_visibility": "collapsed", "width": "content"}
         chosen = bound_choice(st.segmented_control, "Attention beside", "beside", [ROLLOUT, HEAD], ROLLOUT, **options)
-        if chosen == ROLLOUT:
-            st.markdown("through all layers", width="content")
-        else:
+        if chosen == HEAD:
             head = focused(heads, model.survey())
             pick_head(heads, head)
     if chosen == ROLLOUT:
@@ -110,7 +109,7 @@ def attention(flow: Flow) -> None:
 
 def heading() -> DeltaGenerator:
     """Room above a matrix, the same for all three."""
-    return st.container(horizontal=True, vertical_alignment="center", gap="small", height=58, border=False)
+    return st.container(horizontal=True, vertical_alignment="center", gap="small", height=50, border=False)
 
 
 def pick_head(heads: list[Head], head: Head) -> None:
@@ -170,7 +169,8 @@ def follow() -> None:
         "Row = output, by what it says; column = the token that is poked, or looked at. Positions from 1. Framed: the "
         "poked token; click a column to poke another. Grey and hatched: no path through the masks. |Δlogit|: the "
         f"greatest change of any logit, {flow.tried()}, all else read as before. Gradient: the length of "
-        "∂logit / ∂embedding, what an arbitrarily small poke would do."
+        "∂logit / ∂embedding, what a tiny poke would do: next to nothing where a softmax is sure, though another token "
+        "there moves much. Rollout draws on all layers, half of each what was there."
     )
     st.header("The biggest moves", anchor=False)
     st.dataframe(flow.biggest(), hide_index=True)
