@@ -18,9 +18,10 @@ from transformer.analysis.rollout import evenly, rollout
 
 if TYPE_CHECKING:
     from transformer.analysis.circuits import Circuits
+    from transformer.analysis.influence import Pokes
     from transformer.analysis.inside import Inside
     from transformer.analysis.lens import Lens
-    from transformer.tasks import Question
+    from transformer.tasks import Batch, Question
 
 T = TypeVar("T")
 AT_ONCE = 0.4
@@ -125,3 +126,35 @@ def _writes(model: Model, question: bytes) -> dict[str, np.ndarray]:
 def _rolled(model: Model, question: bytes, through: int) -> tuple[np.ndarray, np.ndarray]:
     attentions = model.sample(np.frombuffer(question, dtype=np.int64)).attentions
     return rollout(attentions, through), rollout(evenly(attentions), through)
+
+
+def pokes(model: Model, question: Question, candidates: tuple[int, ...]) -> Pokes:
+    """Each token replaced in turn by each candidate, the others as they are when it reads its own words."""
+    return _pokes(model, question.tobytes(), candidates)
+
+
+def gradients(model: Model, question: Question) -> np.ndarray:
+    """How steeply each output's logit leans on each token, reading its own words: float [output, slot]."""
+    return _gradients(model, question.tobytes())
+
+
+@st.cache_resource(max_entries=16, show_spinner="Poking every token …")
+def _pokes(model: Model, question: bytes, candidates: tuple[int, ...]) -> Pokes:
+    from transformer.analysis.influence import poke
+
+    return poke(model.network(), _read(model, question), candidates)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _gradients(model: Model, question: bytes) -> np.ndarray:
+    from transformer.analysis.influence import gradients
+
+    return gradients(model.network(), _read(model, question))
+
+
+def _read(model: Model, question: bytes) -> Batch:
+    """What a model reads when it reads its own words."""
+    from transformer.analysis.sample import lay_out
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    return lay_out(model.task, symbols, said=words_of(model, symbols))

@@ -85,6 +85,8 @@ def _model_menu() -> Model:
             operation="",
             query=None,
             through=None,
+            poked=None,
+            replacement="",
             mask="",
             encoding="",
             dimensions="",

@@ -17,6 +17,12 @@ menus = {
     ],
     "Change it": [
         st.Page("app_pages/masks.py", title="Mask effects", icon=":material/filter_alt:", url_path="masks"),
+        st.Page(
+            "app_pages/information.py",
+            title="Follow the information",
+            icon=":material/conversion_path:",
+            url_path="information",
+        ),
     ],
     "Train it": [
         st.Page("app_pages/film.py", title="Training film", icon=":material/movie:", url_path="film"),

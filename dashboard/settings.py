@@ -65,6 +65,12 @@ class Settings:
     """Colour the stages by the likeliest token's probability instead of the right one's."""
     through: int | None = None
     """Through which layer attention is rolled out, from 0; empty is the last."""
+    poked: int | None = None
+    """The token that is poked, its slot counted from 1, the source's first; empty is the page's choice."""
+    replacement: str = ""
+    """The symbol that is put in its place; empty is every other in turn."""
+    beside: str = ""
+    """Which attention stands beside what moves: the rollout, or the head in focus; empty is the rollout."""
     across: str = ""
     """The metric of heads that is drawn from left to right; empty is the page's choice."""
     up: str = ""

@@ -27,7 +27,7 @@ from transformer.training.recording import record
 from transformer.training.runs import Run
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("overview", "heads", "inside", "layers", "film", "masks", "positions", "accuracy", "runs")
+PAGES = ("overview", "heads", "inside", "layers", "film", "masks", "information", "positions", "accuracy", "runs")
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
 RUNS = (*SHIPPED, "compiled")
 SEP = 10
@@ -274,6 +274,11 @@ def test_the_loss_is_the_run_s_own() -> None:
         ("heads", {"run": "reverse", "head": "decoder.1.self_attention.2", "mean": "1"}, {"mean": True}),
         ("layers", {"run": "reverse", "likeliest": "1", "through": "0"}, {"likeliest": True, "through": 0}),
         ("layers", {"run": "reverse", "query": "12", "stage": "decoder.1.resid_mid"}, {"likeliest": False}),
+        (
+            "information",
+            {"run": "reverse-translate", "poked": "3", "replacement": "7", "beside": "head"},
+            {"poked-source": 3, "replacement": "7", "beside": "head"},
+        ),
         ("overview", {"run": "compiled", "input": "1 2 3"}, {"run": "compiled", "input": "1 2 3"}),
         ("masks", {"run": "reverse", "mask": "prefix:3"}, {"mask": "prefix", "mask-width": 3}),
         ("masks", {"run": "reverse", "mask": "sliding-window:999"}, {"mask-width": 999}),
@@ -364,6 +369,9 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
         ("masks", {"head": "bar"}),
         ("masks", {"mask": "bar"}),
         ("masks", {"mask": "prefix:5:4"}),
+        ("information", {"poked": "17"}),
+        ("information", {"replacement": "bar"}),
+        ("information", {"beside": "bar"}),
         ("positions", {"encoding": "bar"}),
     ],
 )

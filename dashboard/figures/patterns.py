@@ -47,7 +47,7 @@ def pattern_heatmap(
         palette=palette,
     )
     if marks is not None and marks.any():
-        _outline(figure, marks, palette)
+        outline(figure, marks, palette)
     return figure
 
 
@@ -147,7 +147,7 @@ def _matrix(
             **hover(" may not see %{customdata[1]}"),
         )
         if max(seen.shape) <= MOST_HATCHED:
-            _hatch(figure, ~seen, palette)
+            hatch(figure, ~seen, palette)
     figure.update_layout(
         template=template(palette),
         xaxis={
@@ -195,7 +195,7 @@ def _hover(
     return lambda words: {"text": text, "hovertemplate": "%{text}<extra></extra>"}
 
 
-def _hatch(figure: go.Figure, forbidden: np.ndarray, palette: Palette) -> None:
+def hatch(figure: go.Figure, forbidden: np.ndarray, palette: Palette) -> None:
     """Lines through the forbidden cells, falling to the right: along the diagonal, across the mirror image.
 
     Neighbours on a diagonal share one line, and long sequences get every second or third line only: a line a pixel
@@ -219,7 +219,7 @@ def _hatch(figure: go.Figure, forbidden: np.ndarray, palette: Palette) -> None:
     )
 
 
-def _outline(figure: go.Figure, marks: np.ndarray, palette: Palette) -> None:
+def outline(figure: go.Figure, marks: np.ndarray, palette: Palette) -> None:
     """A thin frame around each marked cell."""
     rows, columns = np.nonzero(marks)
     none = np.full(len(rows), np.nan)

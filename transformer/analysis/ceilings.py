@@ -5,8 +5,10 @@ No PyTorch and no model here: a ceiling is computed from the mask and the task a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from transformer.config import RunConfig
 from transformer.masks import Mask, parse
@@ -70,9 +72,31 @@ def ceiling(config: RunConfig, length: int | None = None, mask: Mask | Matrix | 
 
 def honest_ceiling(config: RunConfig, length: int | None = None) -> Ceiling:
     """The ceiling of the run's mask when no query is shown its own answer: beyond it, something leaks."""
+    return config.build_task().ceiling(honest_reach(config, length))
+
+
+def honest_reach(config: RunConfig, length: int | None = None) -> Bool[np.ndarray, "target slot"]:
+    """Which slots can influence each target under the run's mask when no query is shown its own answer."""
     task = config.build_task()
-    n = len(task.target_names(task.length if length is None else length))
-    return ceiling(config, length, parse(config.model.mask).matrix(n) & task.limit.matrix(n))
+    length = task.length if length is None else length
+    n = len(task.target_names(length))
+    mask = parse(config.model.mask).matrix(n) & task.limit.matrix(n)
+    return reach(task, mask, config.model.n_layers, length)
+
+
+@dataclass(frozen=True)
+class Leak:
+    """An output that moved though no path leads to it from the slot that was changed; both count from 0."""
+
+    output: int
+    slot: int
+    value: float
+
+
+def leaks(moved: Float[np.ndarray, "target slot"], reach: Bool[np.ndarray, "target slot"]) -> list[Leak]:
+    """Every cell that moved outside `reach`, the greatest first. There is none where a mask holds."""
+    found = [Leak(int(i), int(j), float(moved[i, j])) for i, j in np.argwhere((moved > 0) & ~reach)]
+    return sorted(found, key=lambda leak: -leak.value)
 
 
 def loss_floor(config: RunConfig) -> float:

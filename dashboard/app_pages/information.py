@@ -1,0 +1,189 @@
+"""Follow the information: poke a token and see every output that moved, beside gradients and attention."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import closer, session
+from dashboard.attention import LINK, focused, heads_of, palette
+from dashboard.components.plot import plot
+from dashboard.controls import bound_choice
+from dashboard.figures.influence import Words, influence_heatmap, moved_strip
+from dashboard.influences import MOST_SLOTS, Flow
+from dashboard.prose import plain, show_code
+from transformer.analysis.findings import Head
+from transformer.analysis.rollout import depth
+
+MOST_BUTTONS = 32  # more tokens than this, and they are a menu
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+EVERY = "every other symbol in turn"
+ROLLOUT, HEAD = "rollout", "head"
+NO_PATH = "no path to output {output} from {slot}"
+
+
+def poked_slot(slots: int, default: int) -> int:
+    """The slot that the view names, from 0, or the page's choice."""
+    named = session.settings().poked
+    if named is not None and named > slots:
+        session.notice(f"There is no token {named} to poke: there are {slots}; this is token {default + 1}.")
+        session.update(poked=None)
+        named = None
+    return default if named is None else named - 1
+
+
+def choose(number: int) -> None:
+    """Poke another token, counted from 1; the page's own choice is left out of the link."""
+    session.update(poked=None if number == middle + 1 else number)
+
+
+def pick_token(label: str, key: str, tokens: Sequence[str], first: int, slot: int) -> None:
+    """A row of tokens to click, of the slots from `first` on; the poked one is pressed."""
+    menu = [first + place + 1 for place in range(len(tokens))]
+    st.session_state[key] = slot + 1 if slot + 1 in menu else None
+
+    def picked() -> None:
+        choose(st.session_state[key] or slot + 1)  # pressed again, it stays
+
+    def name(number: int) -> str:
+        return f"{plain(tokens[number - first - 1])}{str(number - first).translate(SUBSCRIPTS)}"
+
+    if len(menu) <= MOST_BUTTONS:
+        st.segmented_control(label, menu, key=key, format_func=name, on_change=picked)
+    else:
+        st.selectbox(
+            label,
+            menu,
+            key=key,
+            format_func=lambda number: f"'{tokens[number - first - 1]}' at {number - first}",
+            on_change=picked,
+            width=260,
+        )
+
+
+def matrix(
+    flow: Flow, values: np.ndarray, reach: np.ndarray, words: Words, key: str, most: float | None = None
+) -> None:
+    """One of the three: they share the hovered cell, and a click pokes the token of its column."""
+
+    def clicked() -> None:
+        column = (st.session_state[key]["click"] or {}).get("column")
+        if column is not None and 0 <= column < values.shape[1]:
+            choose(column + 1)
+
+    axes = flow.axes
+    output, token = divmod(int(values.argmax()), values.shape[1])
+    greatest = words.cell.format(
+        output=f"'{axes.outputs[output]}' at {output + 1}", slot=axes.places[token], value=f"{values.max():.3g}"
+    )
+    alt = f"Greatest: {greatest}. Forbidden: {int((~reach).sum())} of {values.size} cells."
+    figure = influence_heatmap(values, reach, axes, words, most=most, poked=flow.slot, link=LINK, palette=palette())
+    height = 90 + min(290, 320 * values.shape[0] // values.shape[1])  # wide for a source and the tokens after it
+    plot(figure, key=key, alt=alt, height=height, on_click=clicked)
+    st.caption(f"Greatest: {greatest}.")
+
+
+def attention(flow: Flow) -> None:
+    """What is compared: attention rolled out through all layers, or the head in focus."""
+    heads = heads_of(sample.attentions)
+    with heading():
+        st.markdown("**Attention**", width="content")
+        options = {"label_visibility": "collapsed", "width": "content"}
+        chosen = bound_choice(st.segmented_control, "Attention beside", "beside", [ROLLOUT, HEAD], ROLLOUT, **options)
+        if chosen == HEAD:
+            head = focused(heads, model.survey())
+            pick_head(heads, head)
+    if chosen == ROLLOUT:
+        rolled, even = closer.rolled(model, question, depth(sample.attentions) - 1)
+        words = Words("output {output} draws {value} from {slot}", NO_PATH)
+        matrix(flow, rolled, even > 0, words, "beside", 1.0)
+        return
+    seen = flow.over_slots(head)
+    if seen is None:
+        st.info("The source's tokens ask here, so no row is an output's. Choose a head of the decoder.")
+        return
+    words = Words("output {output} reads {slot}: {value}", "output {output} may not see {slot}")
+    matrix(flow, *seen, words, "beside", 1.0)
+
+
+def heading() -> DeltaGenerator:
+    """Room above a matrix, the same for all three."""
+    return st.container(horizontal=True, vertical_alignment="center", gap="small", height=50, border=False)
+
+
+def pick_head(heads: list[Head], head: Head) -> None:
+    st.session_state["control-information-head"] = head
+    several = len({each.kind for each in heads}) > 1
+    st.selectbox(
+        "Head",
+        heads,
+        key="control-information-head",
+        label_visibility="collapsed",
+        format_func=lambda each: f"{each.short} · {each.kind}" if several else f"head {each.short}",
+        on_change=lambda: session.update(head=str(st.session_state["control-information-head"])),
+        width=200 if several else 120,
+    )
+
+
+def controls() -> tuple[int, int | None]:
+    """Which slot is poked, from 0, and by which symbol; None is every other in turn."""
+    slot = poked_slot(n_source + n_tokens, middle)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        if n_source:
+            with st.container(width="content"):
+                pick_token("Poke the source", "control-poked-source", sample.question, 0, slot)
+        with st.container(width="content"):
+            pick_token(
+                "Poke what the decoder reads" if n_source else "Poke a token",
+                "control-poked",
+                sample.read,
+                n_source,
+                slot,
+            )
+        symbols = list(task.vocabulary[: task.symbols])
+        wanted = bound_choice(st.selectbox, "Replacement", "replacement", [EVERY, *symbols], EVERY, width=220)
+    return slot, None if wanted == EVERY else symbols.index(wanted)
+
+
+def follow() -> None:
+    """The poked token, what it moves, and the three matrices."""
+    title = st.empty()
+    flow = Flow.of(model, question, *controls())
+    title.title(plain(flow.headline()), anchor=False)
+    st.markdown(f"**{plain(flow.verdict())}** {plain(flow.flips())}")
+    st.html(moved_strip(flow.outputs, palette()))
+    one, two, three = st.container(key="information-row").columns(3, gap="medium")
+    with one:
+        by = "replaced in turn" if flow.replacement is None else f"replaced by '{flow.symbol}'"
+        heading().markdown(f"**|Δlogit|**, each token {by}")
+        words = Words("output {output} moves by {value} when {slot} is poked", NO_PATH)
+        matrix(flow, flow.moved, flow.reach, words, "moves")
+    with two:
+        heading().markdown("**Gradient** of the logit that is said")
+        words = Words("the logit of {output} leans on {slot} by {value}", NO_PATH)
+        matrix(flow, flow.slopes, flow.reach, words, "slopes")
+    with three:
+        attention(flow)
+    st.caption(
+        "Row = output, by what it says; column = the token that is poked, or looked at. Positions from 1. Framed: the "
+        "poked token; click a column to poke another. Grey and hatched: no path through the masks. |Δlogit|: the "
+        f"greatest change of any logit, {flow.tried()}, all else read as before. Gradient: the length of "
+        "∂logit / ∂embedding, what a tiny poke would do: next to nothing where a softmax is sure, though another token "
+        "there moves much. Rollout draws on all layers, half of each what was there."
+    )
+    st.header("The biggest moves", anchor=False)
+    st.dataframe(flow.biggest(), hide_index=True)
+
+
+model = session.chosen()
+task, question = model.task, session.question(model)
+n_tokens, n_source = len(task.target_names(len(question))), len(question) if task.has_source else 0
+middle = len(question) // 2  # of the question, whose slots come first
+if n_source + n_tokens > MOST_SLOTS:
+    st.title(f"Too long to poke: {n_source + n_tokens} tokens.", anchor=False)
+    st.info(f"Inputs that make up to {MOST_SLOTS} tokens are poked, one token at a time. Type a shorter one.")
+else:
+    sample = model.sample(question)
+    follow()
+    show_code("transformer.analysis.influence.poke", "transformer.analysis.influence.gradients")

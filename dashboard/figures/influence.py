@@ -1,0 +1,203 @@
+"""What moves what: row = output, column = the token that is poked. What no path leads to is hatched, never zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.patterns import MOST_HATCHED, hatch, outline
+from dashboard.figures.token_axis import safe, token_axis
+from dashboard.theme import LIGHT, Palette, colour_scale, template
+
+MOST_SENTENCES = 64 * 64
+"""Beyond this many cells a figure says two positions and a number in place of a sentence."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What the rows and columns are called."""
+
+    outputs: Sequence[str]
+    """What each output says."""
+    slots: Sequence[str]
+    """The tokens that are read: the source's first, where there is one."""
+    places: Sequence[str]
+    """Where these stand, in words: "'3' at 2 of the source"."""
+    n_source: int = 0
+    """How many of the slots are the source's."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a cell says when it is hovered, with {output}, {slot} and {value} in it."""
+
+    cell: str
+    forbidden: str
+
+
+def influence_heatmap(
+    values: np.ndarray,
+    reach: np.ndarray,
+    axes: Axes,
+    words: Words,
+    *,
+    most: float | None = None,
+    poked: int | None = None,
+    link: str | None = None,
+    palette: Palette = LIGHT,
+) -> go.Figure:
+    """Float [output, slot], none negative, from 0 to `most` or to the greatest cell; `reach` as bool, alike.
+
+    A cell outside `reach` that is not 0 is a leak: it is drawn, and outlined. `poked` is the slot that is framed.
+    """
+    n_output, n_slot = values.shape
+    leaking = ~reach & (values > 0)
+    shown = reach | leaking
+    top = (float(values[shown].max(initial=0.0)) or 1.0) if most is None else most
+    gap = 1 if max(values.shape) <= 24 else 0
+    hover = _hover(values, shown, axes, words)
+    figure = go.Figure()
+    figure.add_heatmap(
+        z=np.where(shown, values, np.nan).astype(np.float32),
+        zmin=0.0,
+        zmax=top,
+        colorscale=colour_scale(palette.scale),
+        colorbar=slim_bar(),
+        hoverongaps=False,
+        xgap=gap,
+        ygap=gap,
+        name="values",
+        **hover,
+    )
+    if not shown.all():
+        figure.add_heatmap(
+            z=np.where(shown, np.nan, 0).astype(np.float32),
+            hoverongaps=False,
+            colorscale=[[0, palette.forbidden], [1, palette.forbidden]],
+            showscale=False,
+            name="forbidden",
+            meta={"forbidden": True},
+            **hover,
+        )
+        if max(values.shape) <= MOST_HATCHED:
+            hatch(figure, ~shown, palette)
+    if leaking.any():
+        outline(figure, leaking, palette)
+        figure.data[-1].update(name="leaks", line={"color": palette.wrong, "width": 3})
+    if poked is not None:
+        _frame(figure, (poked - 0.5, -0.5, poked + 0.5, n_output - 0.5), palette.text, 2.5)
+    if axes.n_source:
+        _frame(figure, (axes.n_source - 0.5, -0.5, axes.n_source - 0.5, n_output - 0.5), palette.muted, 2)
+    slots = "source | what the decoder reads" if axes.n_source else "the token read there"
+    figure.update_layout(
+        template=template(palette),
+        xaxis={
+            **token_axis(slots, axes.slots, upright=False),
+            "range": [-0.5, n_slot - 0.5],
+            "constrain": "domain",
+        },
+        yaxis={
+            **token_axis("output: what it says", axes.outputs),
+            "autorange": False,
+            "range": [n_output - 0.5, -0.5],
+            "scaleanchor": "x",
+            "constrain": "domain",
+            "constraintoward": "top",
+        },
+        showlegend=False,
+        margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
+        meta={"link": link, "tokens": {"x": list(axes.slots), "y": list(axes.outputs)}},
+    )
+    name_ends(figure, 0.0, top, palette)
+    return figure
+
+
+def _hover(values: np.ndarray, shown: np.ndarray, axes: Axes, words: Words) -> dict[str, object]:
+    """A sentence for each cell; in a large figure two positions and a number."""
+    if values.size > MOST_SENTENCES:
+        places = np.moveaxis(np.indices(values.shape), 0, -1).astype(np.uint16) + np.uint16(1)
+        said = "output at %{customdata[0]}, token at %{customdata[1]}: %{z:.3g}<extra></extra>"
+        return {"customdata": places, "hovertemplate": said}
+    outputs = [f"'{safe(said)}' at {row + 1}" for row, said in enumerate(axes.outputs)]
+    text = [
+        [
+            (words.cell if shown[row, column] else words.forbidden).format(
+                output=output, slot=safe(slot), value=f"{values[row, column]:.3g}"
+            )
+            for column, slot in enumerate(axes.places)
+        ]
+        for row, output in enumerate(outputs)
+    ]
+    return {"text": text, "hovertemplate": "%{text}<extra></extra>"}
+
+
+def _frame(figure: go.Figure, corners: tuple[float, float, float, float], colour: str, width: float) -> None:
+    x0, y0, x1, y1 = corners
+    figure.add_shape(type="rect", x0=x0, y0=y0, x1=x1, y1=y1, line={"color": colour, "width": width})
+
+
+# --- the outputs in a row
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One output before and after a token was poked."""
+
+    before: str
+    after: str
+    change: float
+    """Of the probability of what was said before."""
+    hidden: bool
+    """Does no path lead to it?"""
+    still: bool
+    """Did no logit move at all?"""
+
+    @property
+    def flipped(self) -> bool:
+        return self.before != self.after
+
+    def spoken(self) -> str:
+        if self.still:
+            return f"{self.before} did not move" + (", hidden by the mask" if self.hidden else "")
+        became = f"{self.before} becomes {self.after}" if self.flipped else f"{self.before} stays"
+        return f"{became}, probability {signed(self.change)}" + (", a leak" if self.hidden else "")
+
+
+def moved_strip(outputs: Sequence[Moved], palette: Palette = LIGHT) -> str:
+    """A box for each output, as one HTML text: what it said, → what it says now, Δ of the probability, its position."""
+    spoken = escape("; ".join(f"at {i + 1} {output.spoken()}" for i, output in enumerate(outputs)), quote=True)
+    boxes = "".join(_box(i + 1, output, palette) for i, output in enumerate(outputs))
+    return (
+        f'<div role="img" aria-label="outputs: {spoken}." '
+        f'style="display:flex;flex-wrap:wrap;gap:5px;align-items:flex-start">{boxes}</div>'
+    )
+
+
+def _box(place: int, output: Moved, palette: Palette) -> str:
+    leak = output.hidden and not output.still
+    colour = palette.wrong if output.flipped or leak else palette.muted if output.still else palette.text
+    border = f"3px double {palette.wrong}" if output.flipped or leak else f"1.5px solid {palette.grid}"
+    ground = (
+        f"repeating-linear-gradient(45deg,{palette.forbidden} 0 5px,{palette.surface} 5px 9px)"
+        if output.hidden
+        else palette.surface
+    )
+    letters = f"{output.before}→{output.after}" if output.flipped else output.before
+    below = "leak " * leak + ("0" if output.still else signed(output.change))
+    return (
+        f'<span style="text-align:center;color:{palette.muted};font-size:14px;line-height:18px">{place}'
+        f'<span style="display:block;box-sizing:border-box;min-width:44px;height:38px;padding:0 5px;'
+        f"font:600 20px/34px monospace;white-space:pre;color:{colour};border:{border};border-radius:8px;"
+        f'background:{ground}">{escape(letters)}</span>'
+        f'<span style="color:{colour}">{below}</span></span>'
+    )
+
+
+def signed(value: float) -> str:
+    """Two digits and a sign as long as a plus; a move too small for two digits is "≈0": it is not none."""
+    return "≈0" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−")
