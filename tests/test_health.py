@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from transformer import attention, checkpoints, compiled_reverser
-from transformer.analysis import health
-from transformer.analysis.checkup import Finding
+from transformer.analysis import checkup, health
+from transformer.analysis.checkup import Finding, HealthError
 from transformer.compiled import compiled_config
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.masks import MASKS
@@ -278,3 +278,147 @@ def test_a_fault_fires_its_detectors_and_no_others(name, architecture, fault, fi
 
 def test_every_detector_has_a_fault() -> None:
     assert set().union(*(fires for *_, fires in FAULTS)) == {check.name for check in health.CHECKS}
+
+
+# --- the evidence: known answers
+
+
+def leaky(query: int, key: int) -> Fault:
+    """A mask with one hole."""
+
+    def pierced(visible: Tensor) -> Tensor:
+        hole = visible.clone()
+        hole[query, key] = True
+        return hole
+
+    return mask(pierced)
+
+
+def laid_out(seed: int) -> Tensor:
+    """The whole sequences of the check on "reverse", by hand: the question first, the others drawn."""
+    x = np.random.default_rng([seed, 3]).integers(0, 10, (8, 8))
+    x[0] = QUESTION
+    return torch.tensor(np.hstack([x, np.full((8, 1), SEP), x[:, :0:-1]]))
+
+
+def test_the_worst_row_is_named_with_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, config = small(n_layers=1)
+    right = attention.masked_softmax
+
+    def generous(scores: Tensor, mask: Tensor) -> Tensor:
+        pattern = right(scores, mask).clone()
+        pattern[0, 2, 3] = 0.0
+        pattern[0, 2, 3, :4] = torch.tensor([0.5, 0.25, 0.5, 0.25])
+        return pattern
+
+    monkeypatch.setattr(attention, "masked_softmax", generous)
+    found = examined(model, config)["rows"]
+    assert found.worst == 0.5
+    assert "head 0.2, sequence 1, query “1” at 4: its weights sum to 1.5" in found.sentence
+    assert found.table["weight"] == (0.5, 0.25, 0.5, 0.25, *12 * [0.0])
+    assert found.table["key"] == tuple(f"“{t}” at {i}" for i, t in enumerate([*"31415926", "SEP", *"6295141"], start=1))
+
+
+def test_what_is_read_through_a_hole_in_the_mask_is_the_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, config = small(n_layers=1, n_heads=1, norm="none")
+    leaky(2, 9)(model, monkeypatch)
+    found = examined(model, config)
+    # The one query that may look ahead, by hand: sequences cut to these lengths, embeddings, projections, softmax.
+    tokens, leaks = laid_out(0), []
+    attend, table = model.decoder[0].self_attention, model.positions.table
+    for row, n in enumerate((8, 7, 7, 6, 6, 5, 5)):
+        x = tokens[row, :n]
+        read = torch.cat([x, torch.tensor([SEP]), x.flip(0)])[:-1]
+        stream = model.embedding.weight[read] * math.sqrt(32) + table[: 2 * n]
+        scores = (attend.key.weight @ stream.T).T @ (attend.query.weight @ stream[2]) / math.sqrt(32)
+        leaks.append(scores[[0, 1, 2, 9]].softmax(0)[3].item())
+    worst = int(np.argmax(leaks))
+    assert found["forbidden"].worst == pytest.approx(leaks[worst], rel=1e-4)
+    assert f"head 0.0, sequence {worst + 1}, query “{int(tokens[worst, 2])}” at 3" in found["forbidden"].sentence
+    assert found["forbidden"].table["may see"] == ("yes",) * 3 + ("no",) * 13
+    assert found["forbidden"].table["weight"][9] == pytest.approx(leaks[worst], rel=1e-4)
+    # The probe: token 10 changed, output 3 moves; no other output out of reach does.
+    moved = found["probe"].table["their logits moved by"]
+    assert [i for i, change in enumerate(moved) if change] == [8]  # token 1 can reach everything and is not tried
+    with torch.no_grad():
+        changed = tokens[:1].clone()  # the ninth that is tried: of eight sequences the first again
+        changed[0, 9] = (changed[0, 9] + 1) % 10
+        apart = (model(tokens[:1]) - model(changed))[0, 2].abs().max()
+    assert moved[8] == pytest.approx(float(apart), rel=1e-4)
+    assert found["probe"].worst == moved[8]
+    assert "changing token 10 moved the logits of output 3" in found["probe"].sentence
+    assert found["probe"].table["outputs out of reach"] == tuple(range(1, 16))
+
+
+def test_padding_and_company_are_measured_in_logits(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, config = small()
+    encoded_along(lambda x, table: x + table[: x.shape[1]].flip(0))(model, monkeypatch)
+    tokens = laid_out(0)[:, :8]
+    with torch.no_grad():
+        apart = model(tokens) - model(torch.nn.functional.pad(tokens, (0, 8), value=PAD))[:, :8]
+    found = examined(model, config)["padding"]
+    np.testing.assert_allclose(found.table["logits differ by"], apart.abs().amax((0, 2)), rtol=1e-3)
+    assert found.worst == pytest.approx(float(apart.abs().max()), rel=1e-4)
+    assert "8 sequences of 8 tokens, with and without 8 of padding" in found.sentence
+
+
+def test_what_it_says_early_is_shown_beside_what_it_should_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, config = checkpoints.load(Run(ROOT / "checkpoints" / "reverse").snapshots()[40])
+    right = examined(model, config)["free"]
+    assert right.table["said by itself"] == right.table["likeliest in one pass"] == tuple("62951413")
+    monkeypatch.setattr(Transformer, "continue_greedily", one_early)
+    found = examined(model, config)["free"]
+    tokens = laid_out(config.training.seed)
+    said = one_early(model, tokens[:, :9], 8)
+    with torch.no_grad():
+        at_once = model(torch.cat([tokens[:, :9], said[:, :7]], dim=1))[:, 8:]
+    short = at_once.amax(-1) - at_once.gather(-1, said[..., None])[..., 0]
+    assert found.worst == pytest.approx(float(short.max()), rel=1e-4)
+    row = int(short.amax(1).argmax())
+    assert found.table["said by itself"] == tuple(config.build_task().vocabulary[i] for i in said[row])
+    assert f"sequence {row + 1}" in found.sentence
+
+
+def test_each_number_that_is_none_is_counted() -> None:
+    model, config = small("encoder")
+    with torch.no_grad():
+        model.unembedding.weight[:3, 0] = math.nan
+        model.unembedding.weight[3, 0] = -math.inf
+    found = examined(model, config)["finite"]
+    assert found.table["tensor"][0] == "weight unembedding.weight"
+    assert (found.table["not finite"][0], found.table["of"][0]) == (4, 12 * 32)
+
+
+def test_rounding_stays_well_below_what_is_allowed_it() -> None:
+    model, config = checkpoints.load(Run(ROOT / "checkpoints" / "reverse-translate").snapshots()[430])
+    for finding in examined(model, config).values():
+        assert finding.worst <= finding.tolerance / 20
+
+
+# --- what it costs
+
+
+@pytest.mark.parametrize(
+    ("length", "shape"),
+    [
+        (8, {}),
+        (256, {"n_layers": 12, "n_heads": 12, "d_model": 144, "d_ff": 0}),
+        (64, {"n_layers": 4, "d_model": 512, "d_ff": 2048}),
+    ],
+)
+def test_the_work_is_bounded_whatever_the_model(length: int, shape: dict[str, int]) -> None:
+    config = RunConfig(task=TaskConfig(length=length), model=ModelConfig(**shape))  # type: ignore[arg-type]
+    model, read = build(config).eval(), []
+    model.register_forward_pre_hook(lambda _, given: read.append(given[0].numel()))
+    found = health.examine(model, config.build_task(), config.build_task().example)
+    assert found.short == (length > 8)
+    assert not found.broken
+    weights = sum(weight.numel() for weight in model.parameters())
+    assert sum(read) * weights <= 2 * checkup.WORK
+    assert len(read) <= checkup.PASSES
+
+
+def test_a_model_too_large_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "MOST_WEIGHTS", 1000)
+    with pytest.raises(HealthError, match="weights would take too long here"):
+        examined(*small())
