@@ -17,6 +17,7 @@ from transformer.analysis.metrics import Estimate, HeadMetrics
 from transformer.analysis.rollout import evenly, rollout
 
 if TYPE_CHECKING:
+    from transformer.analysis.checkup import Checkup
     from transformer.analysis.circuits import Circuits
     from transformer.analysis.influence import Pokes
     from transformer.analysis.inside import Inside
@@ -52,6 +53,11 @@ def rolled(model: Model, question: Question, through: int) -> tuple[np.ndarray, 
 def inside(model: Model, question: Question, head: Head, query: int) -> Inside:
     """Every number of one query of one head, while it reads its own words; the query's place counted from 0."""
     return _inside(model, question.tobytes(), head, query)
+
+
+def checkup(model: Model, question: Question) -> Checkup:
+    """Whether it keeps the laws of health, on a few sequences of its task and this question."""
+    return _checkup(model, question.tobytes())
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -158,3 +164,11 @@ def _read(model: Model, question: bytes) -> Batch:
 
     symbols = np.frombuffer(question, dtype=np.int64)
     return lay_out(model.task, symbols, said=words_of(model, symbols))
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _checkup(model: Model, question: bytes) -> Checkup:
+    from transformer.analysis.health import examine
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    return examine(model.network(), model.task, symbols, model.config.training.seed)

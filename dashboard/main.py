@@ -3,7 +3,7 @@
 import streamlit as st
 from PIL import Image
 
-from dashboard import controls, live, recipe, session, theme
+from dashboard import controls, health, live, recipe, session, theme
 
 st.set_page_config(page_title="Attention Lab", page_icon=Image.fromarray(theme.icon()), layout="wide")
 
@@ -45,6 +45,7 @@ try:
     page.run()
     session.end()
     st.html(session.origin())
+    health.strip(session.chosen(), notices)
 except ValueError as error:
     if not type(error).__module__.startswith("transformer"):
         raise

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import streamlit as st
 
-from dashboard import session
+from dashboard import session, warm
 from dashboard.controls import bound, bound_choice, is_mask, sentence
 from dashboard.settings import BY_KEY, FAST, LIMITS, PACES
 from transformer import masks
@@ -51,7 +50,7 @@ def panel() -> None:
         _number("Shortest length (empty: all alike)", "min_length")
         _number("Gain of queries and keys", "gain", step=0.1, help="Factor on their first weights; 0.3 suits one head")
         pick_pace()
-    st.fragment(_device_caption, run_every=1.0 if _torch() is None else None)()
+    st.fragment(_device_caption, run_every=1.0 if warm.torch() is None else None)()
     with button:  # last: by now the menus have put right what a link named in vain
         _train_button()
 
@@ -147,15 +146,9 @@ def _number(label: str, field: str, step: float = 1, **options: Any) -> None:
     bound(st.number_input, label, field, min_value=low, max_value=high, step=step, **options)
 
 
-def _torch() -> Any:
-    """PyTorch once it is wholly imported, else None: nobody waits here for a thread that is in the midst of it."""
-    torch = sys.modules.get("torch")
-    return None if getattr(getattr(torch, "__spec__", None), "_initializing", False) else torch
-
-
 def _devices() -> list[str]:
     """auto, the CPU, and each GPU; before PyTorch is there, whatever the view names."""
-    torch = _torch()
+    torch = warm.torch()
     found = ["auto", "cpu"]
     if torch is not None:
         found += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
@@ -170,7 +163,7 @@ def _device_caption() -> None:
 
 def device_line() -> str:
     """Where a training would run, in words."""
-    if _torch() is None:
+    if warm.torch() is None:
         return "Looking for a GPU …"
     from transformer.training.device import describe_device, resolve_device
 

@@ -97,6 +97,8 @@ class Settings:
     """What is compared: accuracy, or loss."""
     clock: str = ""
     """By what: steps, or seconds."""
+    health: str = ""
+    """Which law of the health strip is explained, as "probe"; empty is none."""
     # what would be trained next
     task: str = "reverse"
     architecture: str = ""

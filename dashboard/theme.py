@@ -23,6 +23,9 @@ STYLE = """
   .stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
   .stApp [data-testid="stSliderThumbValue"], .stApp [data-testid="stSliderThumbValue"] p { color: inherit; }
   .stApp [role="radio"][aria-checked="true"], .stApp [role="radio"][aria-checked="true"] p { color: inherit; }
+  [data-testid="stLayoutWrapper"]:has(> .st-key-health) {
+    position: sticky; bottom: 0; z-index: 1; padding-bottom: 0.75rem; background: light-dark(#f7f8fb, #131822);
+  }
   .stElementContainer:has(.al-origin) { display: none; }
   @media (max-width: 1100px) {
     .stMainBlockContainer { padding: 4rem 1.25rem 2rem; }

@@ -5,8 +5,10 @@ Both belong to the server, not to a browser session: a closed tab ends nothing.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from typing import Any
 
 from transformer.training.pool import Pool
 
@@ -25,6 +27,12 @@ def start() -> None:
 def stop() -> None:
     """End the spares. Trainings that have begun go on."""
     pool.close()
+
+
+def torch() -> Any:
+    """PyTorch once it is wholly imported, else None: nobody waits here for a thread that is in the midst of it."""
+    found = sys.modules.get("torch")
+    return None if getattr(getattr(found, "__spec__", None), "_initializing", False) else found
 
 
 def _prepare() -> None:

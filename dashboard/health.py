@@ -1,0 +1,144 @@
+"""The health strip: eight small marks at the sidebar's foot, quiet while all is well, and the evidence behind each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import closer, session, warm
+from dashboard.controls import bound_choice
+from dashboard.models import Model
+from dashboard.prose import plain
+
+if TYPE_CHECKING:
+    from transformer.analysis.checkup import Checkup, Finding
+
+PENDING = 1.0
+"""Seconds between two looks whether PyTorch is there: the first page is drawn without it."""
+MARKS = {
+    True: ":green[:material/check_circle:]",
+    False: ":red[:material/cancel:]",
+    None: ":gray[:material/do_not_disturb_on:]",
+}
+"""Kept, broken, and where the law says nothing about this model."""
+ROW, HEAD, MOST_ROWS = 35, 36, 5
+"""Pixels of the table's rows and head, and the rows that are seen without scrolling."""
+
+
+def strip(model: Model, alarm: Any) -> None:
+    """Check the model that the view names, and draw the marks; to be called last, when the page stands.
+
+    What is wrong is also said in the container `alarm`. Before PyTorch is there, nothing is checked.
+    """
+    with st.sidebar.container(key="health"):
+        if warm.torch() is None:
+            st.fragment(_wait, run_every=PENDING)()
+            return
+        try:
+            checkup = closer.checkup(model, session.question(model))
+        except Exception as error:  # whatever it is, the page stands without it
+            st.caption(f":material/help: Health not checked: {plain(str(error)) or type(error).__name__}.")
+            return
+        st.fragment(_marks)(model, checkup)
+    for check, finding in checkup.broken:
+        alarm.error(f"**{check.label}** is broken. {plain(finding.sentence)}", icon=":material/health_and_safety:")
+
+
+def _wait() -> None:
+    """Before PyTorch is there; then the page is drawn once more."""
+    st.caption(":material/hourglass_empty: Health: to be checked …")
+    if warm.torch() is not None:
+        st.rerun()
+
+
+def _marks(model: Model, checkup: Checkup) -> None:
+    """The marks, and behind them the evidence: it is sent when it is asked for."""
+    names = [check.name for check, _ in checkup.findings]
+    first = next((check.name for check, _ in checkup.broken), names[0])
+    if session.settings().health not in ("", *names):
+        session.notice(f"There is no law of health “{session.settings().health[:30]}”; those there are stand below.")
+        session.update(health="")
+    # Open means: the view names a law.
+    st.session_state["health-open"] = bool(session.settings().health)
+
+    def opened() -> None:
+        session.update(health=first if st.session_state["health-open"] else "")
+
+    popover = st.popover(label(checkup), key="health-open", on_change=opened, width="stretch")
+    if popover.open:
+        with popover:
+            _explain(model, checkup, first)
+    session.end()
+    st.html(session.origin())
+
+
+def label(checkup: Checkup) -> str:
+    """The strip itself: a mark for each law, and how many are broken if any is."""
+    marks = "".join(MARKS[finding.holds] for _, finding in checkup.findings)
+    broken = len(checkup.broken)
+    return f"{f':red[**{broken} of {len(checkup.findings)} broken**]' if broken else 'Health'} {marks}"
+
+
+def summary(checkup: Checkup) -> str:
+    """How many laws hold, in a sentence."""
+    laws, broken = len(checkup.findings), checkup.broken
+    silent = laws - checkup.kept - len(broken)
+    about = f"; {silent} {'says' if silent == 1 else 'say'} nothing about this model" if silent else ""
+    if broken:
+        return f"Health: {' and '.join(check.label for check, _ in broken)} of {laws} laws broken{about}."
+    return f"Health: all {checkup.kept} laws hold{about}." if silent else f"Health: all {laws} laws hold."
+
+
+def _explain(model: Model, checkup: Checkup, first: str) -> None:
+    """One law: what it says, the evidence, and what was looked at."""
+    st.markdown(f"**{summary(checkup)}**")
+    found = {check.name: (check, finding) for check, finding in checkup.findings}
+    name = bound_choice(
+        st.pills,
+        "Law",
+        "health",
+        list(found),
+        first,
+        format_func=lambda each: f"{MARKS[found[each][1].holds]} {found[each][0].label}",
+        label_visibility="collapsed",
+    )
+    check, finding = found[name]
+    st.markdown(f"{check.law} ${check.formula}$")
+    st.markdown(f"{MARKS[finding.holds]} {plain(finding.sentence)} {deviation(finding)}")
+    if finding.table:
+        _table(finding)
+    st.caption(basis(model, checkup))
+
+
+def _table(finding: Finding) -> None:
+    """The evidence, cell by cell."""
+    frame = pd.DataFrame(dict(finding.table))
+    numbers = [column for column in frame if frame[column].dtype.kind == "f"]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=HEAD + ROW * min(MOST_ROWS, len(frame)),
+        column_config={column: st.column_config.NumberColumn(format="%.3g") for column in numbers},
+        alt=finding.sentence,
+    )
+
+
+def deviation(finding: Finding) -> str:
+    """How far the model is from the law, and how far it may be."""
+    if finding.holds is None:
+        return ""
+    allowed = f"at most {finding.tolerance:.2g}" if finding.tolerance else "none"
+    return f"**Worst deviation {finding.worst:.3g}**, allowed {allowed}."
+
+
+def basis(model: Model, checkup: Checkup) -> str:
+    """What was looked at."""
+    shorter = ", shorter than its task's" if checkup.short else ""
+    return (
+        f"Checked: {plain(model.name)} at step {model.step}, unedited and under its own mask "
+        f"({model.config.model.mask}), whatever a page tries on it; on {checkup.sequences} sequences of up to "
+        f"{checkup.tokens} tokens{shorter}: the first begins with this input, the others are drawn with its seed. "
+        "Heads from 0, positions from 1."
+    )
