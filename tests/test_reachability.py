@@ -1,5 +1,7 @@
 """The ways through the layers, against a walk along every path, and against what is known of windows."""
 
+from itertools import pairwise
+
 import hypothesis
 import numpy as np
 import pytest
@@ -62,7 +64,7 @@ def test_a_flow_is_all_paths_and_nothing_else(case):
             assert column.leads[place] == (node in nodes)
             assert (column.leads & column.carries)[place] == (node in carrying)
 
-    steps = {step for path in walked for step in zip(path, path[1:], strict=False)}
+    steps = {step for path in walked for step in pairwise(path)}
     drawn = set()
     for link in found.links:
         start, end = found.columns[link.start], found.columns[link.end]
@@ -117,14 +119,11 @@ def test_the_layers_it_takes_are_those_at_which_the_ceiling_becomes_one(name, da
             assert found.arrives == (least[target] >= 0)
 
 
+def places(needed):
+    return [np.flatnonzero(row).tolist() for row in needed]
+
+
 def test_what_each_output_needs():
-    assert [np.flatnonzero(row).tolist() for row in needed_by(TASKS["reverse"](length=3), 3)] == [
-        [1, 5], [2, 4], [], [2, 4], [1, 5], [0],
-    ]  # fmt: skip
-    assert [np.flatnonzero(row).tolist() for row in needed_by(TASKS["sort"](length=2), 2)] == [
-        [1],
-        [],
-        [0, 1, 3],
-        [0, 1],
-    ]
-    assert [np.flatnonzero(row).tolist() for row in needed_by(TASKS["reverse-translate"](length=2), 2)] == [[1, 3], [0]]
+    assert places(needed_by(TASKS["reverse"](length=3), 3)) == [[1, 5], [2, 4], [], [2, 4], [1, 5], [0]]
+    assert places(needed_by(TASKS["sort"](length=2), 2)) == [[1], [], [0, 1, 3], [0, 1]]
+    assert places(needed_by(TASKS["reverse-translate"](length=2), 2)) == [[1, 3], [0]]

@@ -77,17 +77,17 @@ def flow(
         stacks.insert(0, ("source", _step(source), needed[:width]))
     names = [(name, layer) for name, _, _ in stacks for layer in range(n_layers + 1)]
     number = {name: index for index, name in enumerate(names)}
-    hops = {
-        (number[name, layer], number[name, layer + 1]): step for name, step, _ in stacks for layer in range(n_layers)
-    }
+    hops: dict[tuple[int, int], Matrix] = {}
+    for name, step, _ in stacks:
+        hops |= {(number[name, layer], number[name, layer + 1]): step for layer in range(n_layers)}
     if cross is not None:
         read = number["source", n_layers]
         hops |= {(read, number["tokens", layer]): cross for layer in range(1, n_layers + 1)}
 
     carries = [np.zeros(len(step), dtype=bool) for _, step, _ in stacks for _ in range(n_layers + 1)]
     leads = [found.copy() for found in carries]
-    for name, _, start in stacks:
-        carries[number[name, 0]] = start.copy()
+    for name, _, slots in stacks:
+        carries[number[name, 0]] = slots.copy()
     leads[-1][target] = True
     for (start, end), step in sorted(hops.items(), key=lambda hop: hop[0][1]):
         carries[end] |= (step & carries[start]).any(axis=1)
@@ -100,7 +100,9 @@ def flow(
 
 def _link(start: int, end: int, steps: Matrix, names: list[tuple[str, int]]) -> Link:
     """Residual steps told from the others; where a query may also see itself, the step counts as straight."""
-    straight = np.eye(*steps.shape, dtype=bool) & (names[start][0] == names[end][0])
+    straight = np.zeros_like(steps)
+    if names[start][0] == names[end][0]:
+        np.fill_diagonal(straight, True)
     return Link(start, end, steps & ~straight, steps & straight)
 
 
