@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from transformer.analysis.findings import Accuracy
 from transformer.config import RunConfig
+
+if TYPE_CHECKING:
+    from transformer.training.answers import Answer as Trained
 
 ANSWER_SEQUENCES = 2048
 
@@ -30,12 +34,22 @@ def small(config: RunConfig, **changes: object) -> RunConfig:
     return small(config, **changes)
 
 
+def answer(config: RunConfig, seconds: float, length: int | None = None, sequences: int = ANSWER_SEQUENCES) -> Answer:
+    """Train a model now, for at most some seconds, and measure it on fresh sequences of one length."""
+    return _measured(config, seconds, length, sequences)
+
+
 @st.cache_resource(max_entries=64, show_spinner="Training …")
-def answer(config: RunConfig, seconds: float) -> Answer:
-    """Train a model now, for at most some seconds, and measure it."""
+def _measured(config: RunConfig, seconds: float, length: int | None, sequences: int) -> Answer:
     from transformer.analysis.accuracy import accuracy_by_position
+
+    found, seed = _trained(config, seconds), config.training.seed + 1
+    accuracy = accuracy_by_position(found.model, config.build_task(), sequences=sequences, length=length, seed=seed)
+    return Answer(config, found.solved, len(found.steps), found.steps[-1].seconds, accuracy)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _trained(config: RunConfig, seconds: float) -> Trained:
     from transformer.training.answers import answer
 
-    found, task = answer(config, seconds), config.build_task()
-    accuracy = accuracy_by_position(found.model, task, sequences=ANSWER_SEQUENCES, seed=config.training.seed + 1)
-    return Answer(config, found.solved, len(found.steps), found.steps[-1].seconds, accuracy)
+    return answer(config, seconds)

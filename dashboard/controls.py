@@ -88,6 +88,8 @@ def _model_menu() -> Model:
             poked=None,
             replacement="",
             mask="",
+            target=None,
+            retrain="",
             encoding="",
             dimensions="",
         )

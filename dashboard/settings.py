@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_TEXT = 200
-LONGER = {"compare": 1000, "input": 8192, "against": 8192, "mask": 1000, "train_mask": 1000}
+LONGER = {"compare": 1000, "input": 8192, "against": 8192, "mask": 1000, "train_mask": 1000, "retrain": 1000}
 """Letters in a text that may be longer: a list of runs, an input of thousands of symbols, a painted mask."""
 FAST, BY_KEY = "fast", "key"
 PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
@@ -79,6 +79,12 @@ class Settings:
     """Remove each head in turn, even where that takes long."""
     mask: str = ""
     """The mask that is tried, as the library writes it; empty is the page's first suggestion."""
+    target: int | None = None
+    """The output whose ways are shown, its position counted from 1; empty is the first of the answer."""
+    live: bool = True
+    """Train a small model anew whenever the mask changes."""
+    retrain: str = ""
+    """The mask under which a small model was asked for by hand: then it may take the whole `budget`."""
     encoding: str = ""
     """The positional encoding that is drawn; empty is the model's own."""
     dimensions: str = ""

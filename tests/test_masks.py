@@ -68,6 +68,18 @@ BY_HAND = {
         xxxxx
         xxxxx
         xxxxx""",
+    "hide:2": """
+        x....
+        xx...
+        x.x..
+        x.xx.
+        x.xxx""",
+    "hide:9": """
+        x....
+        xx...
+        xxx..
+        xxxx.
+        xxxxx""",
     "padding": """
         xxxxx
         xxxxx

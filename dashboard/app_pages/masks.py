@@ -2,16 +2,13 @@
 
 import streamlit as st
 
-from dashboard import session
+from dashboard import retraining, session
 from dashboard.attention import LINK, focused, heads_of, palette
 from dashboard.components.plot import plot
-from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import patterns
 from dashboard.painting import WIDTHS, canvas, pick_mask
 from dashboard.prose import orientation, show_code
 from dashboard.spoken import said
-from dashboard.whatif import what_if
-from transformer.analysis import ceilings
 
 HEIGHT = 310  # pixels of each of the three pictures
 
@@ -66,51 +63,12 @@ said(before, after, task.chance)
 # What was asked for is on the screen; what takes longer comes after it.
 sequences = session.settings().sequences
 length = len(question) if len(question) in task.lengths else task.length
-measured_before, measured_after = model.accuracy(sequences, length=length), model.accuracy(sequences, mask, length)
-ceiling = ceilings.ceiling(model.config, length, mask).accuracy
-first, second = ((measured_before.of(name), measured_after.of(name)) for name in ("first half", "second half"))
-
-
-def headline() -> str:
-    """The largest change, in a sentence."""
-    (first_before, first_after), (second_before, second_after) = first, second
-    if abs(second_after - second_before) >= max(0.005, abs(first_after - first_before)):
-        verb = "falls" if second_after < second_before else "rises"
-        return f"Under the {mask.name} mask the second half {verb} from {second_before:.2f} to {second_after:.2f}."
-    if abs(first_after - first_before) >= 0.005:
-        verb = "falls" if first_after < first_before else "rises"
-        return f"Under the {mask.name} mask the first half {verb} from {first_before:.2f} to {first_after:.2f}."
-    return f"Under the {mask.name} mask nothing is lost: the second half keeps its {second_after:.2f}."
-
-
-title.title(headline(), anchor=False)
-
-st.header("What can be known", anchor=False)
-low, high = measured_after.interval()
-figure = accuracy_figures.accuracy_by_position_bars(
-    measured_after.mean,
-    low,
-    high,
-    ceiling,
-    measured_after.chance,
-    measured_after.names,
-    groups=measured_after.groups,
-    before=measured_before.mean,
-    sequences=measured_after.sequences,
-    palette=palette(),
+title.title(
+    retraining.headline(mask, model.accuracy(sequences, length=length), model.accuracy(sequences, mask, length)),
+    anchor=False,
 )
-lost = int((measured_after.mean < ceiling - 0.05).sum())
-sentence = (
-    f"Second half {second[0]:.2f} before, {second[1]:.2f} after. "
-    f"The mask lets {int((ceiling == 1).sum())} of {len(ceiling)} targets be known"
-    + (
-        f"; at {lost} of the {len(ceiling)} this model stays below its ceiling: it never learned to route that way."
-        if lost
-        else ", and this model is at its ceiling everywhere."
-    )
-)
-plot(figure, key="mask-accuracy", alt=sentence, height=360)
-asked = f"{measured_after.sequences:,} fresh sequences of length {length}"
-st.caption(f"{sentence} {asked}, the true tokens read (teacher forcing).")
-what_if(f"under the mask {mask.label}", model.config, mask=str(mask))
-show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.ceilings.reachable")
+
+st.header("What must happen, and what does", anchor=False)
+retraining.seeds()
+retraining.pictures(model, mask, length)
+show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.reachability.flow")

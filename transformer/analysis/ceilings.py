@@ -50,12 +50,18 @@ def _through(first: Bool[np.ndarray, "a b"], second: Bool[np.ndarray, "b c"]) ->
 
 def reach(task: Task, mask: Mask | Matrix, n_layers: int, length: int) -> Bool[np.ndarray, "target slot"]:
     """Which slots of a task can influence each target when every layer of the predicting stack has this mask."""
+    matrix, cross, source = masks_of(task, mask, length)
+    return reachable(matrix, n_layers, cross=cross, source=source)
+
+
+def masks_of(
+    task: Task, mask: Mask | Matrix, length: int
+) -> tuple[Matrix, Bool[np.ndarray, "target source"] | None, Bool[np.ndarray, "source source"] | None]:
+    """The masks written out: the predicting stack's, and where the task has a source the two that see all of it."""
     targets = len(task.target_names(length))
     matrix = mask.matrix(targets) if isinstance(mask, Mask) else mask[:targets, :targets]
-    if task.has_source:
-        everything = np.ones((length, length), dtype=bool)
-        return reachable(matrix, n_layers, cross=everything, source=everything)
-    return reachable(matrix, n_layers)
+    everything = np.ones((length, length), dtype=bool) if task.has_source else None
+    return matrix, everything, everything
 
 
 def ceiling_of_mask(task: Task, mask: Mask | Matrix, n_layers: int, length: int | None = None) -> Ceiling:

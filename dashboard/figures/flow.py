@@ -1,0 +1,200 @@
+"""The flow: how information can travel from token to token, layer by layer, to one output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.token_axis import safe
+from dashboard.theme import LIGHT, Palette, template
+
+MOST_LINES = 24
+"""More tokens than this in a column, and its lines are merged into bands."""
+MOST_NAMED = 32
+"""More tokens than this in a column, and only some are named."""
+BEND = np.linspace(0, 1, 9)
+NODE, SMALL_NODE = 15, 6
+"""Pixels across a node, and where there are many."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A column of tokens. Both arrays bool [place]."""
+
+    title: str
+    labels: Sequence[str]
+    leads: np.ndarray
+    """Does a path go on from here to the output?"""
+    carries: np.ndarray
+    """Can what the output needs have arrived here?"""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps from one column to another, numbered from 0. Both arrays bool [to, from]."""
+
+    start: int
+    end: int
+    attention: np.ndarray
+    straight: np.ndarray
+
+
+def is_merged(columns: Sequence[Nodes]) -> bool:
+    """Are there too many tokens for a line each?"""
+    return max(len(column.labels) for column in columns) > MOST_LINES
+
+
+def path_flow(
+    columns: Sequence[Nodes], steps: Sequence[Steps], target: int, *, outputs: Sequence[str], palette: Palette = LIGHT
+) -> go.Figure:
+    """All paths to output `target` of the last column, counted from 0; what it needs travels along the strong ones.
+
+    Columns stand in the data's order from left to right, the first token on top. Filled: on a path to the output.
+    Strong: what is needed can be there, and go on. `outputs` names what is to be said at each place of the last.
+    """
+    figure = go.Figure()
+    if is_merged(columns):
+        _bands(figure, columns, steps, palette)
+    else:
+        for strong in (False, True):
+            for straight in (False, True):
+                _lines(figure, columns, steps, palette, strong=strong, straight=straight)
+    for number, column in enumerate(columns):
+        _nodes(figure, number, column, target if number == len(columns) - 1 else None, outputs, palette)
+    _names(figure, columns, outputs, target, palette)
+    rows = max(len(column.labels) for column in columns)
+    figure.update_layout(
+        template=template(palette),
+        showlegend=False,
+        hovermode="closest",
+        dragmode=False,
+        margin={"l": 4, "r": 4, "t": 30, "b": 4},
+        xaxis={"visible": False, "range": [-0.35, len(columns) - 0.65], "fixedrange": True},
+        yaxis={"visible": False, "range": [rows - 0.3, -0.7], "fixedrange": True},
+    )
+    return figure
+
+
+def _lines(
+    figure: go.Figure,
+    columns: Sequence[Nodes],
+    steps: Sequence[Steps],
+    palette: Palette,
+    *,
+    strong: bool,
+    straight: bool,
+) -> None:
+    """All steps of a kind as one trace, each a soft curve."""
+    ease = BEND * BEND * (3 - 2 * BEND)
+    xs: list[np.ndarray] = []
+    ys: list[np.ndarray] = []
+    for step in steps:
+        chosen = (step.straight if straight else step.attention) & (columns[step.start].carries[None, :] == strong)
+        for to, place in np.argwhere(chosen):
+            xs += [step.start + (step.end - step.start) * BEND, np.array([np.nan])]
+            ys += [place + (to - place) * ease, np.array([np.nan])]
+    if not xs:
+        return
+    width = (2.0 if straight else 3.5) if strong else (0.7 if straight else 1.0)
+    figure.add_scatter(
+        x=np.concatenate(xs).astype(np.float32),
+        y=np.concatenate(ys).astype(np.float32),
+        mode="lines",
+        line={"color": palette.right if strong else palette.before, "width": width},
+        opacity=1.0 if strong else 0.55,
+        hoverinfo="skip",
+        name=f"{'needed' if strong else 'other'} {'straight' if straight else 'attention'}",
+    )
+
+
+def _bands(figure: go.Figure, columns: Sequence[Nodes], steps: Sequence[Steps], palette: Palette) -> None:
+    """The steps between two columns as one band from the first to the last place of either."""
+    for strong in (False, True):
+        for step in steps:
+            chosen = step.attention | step.straight
+            if strong:
+                chosen = chosen & columns[step.start].carries[None, :]
+            if not chosen.any():
+                continue
+            to, place = np.flatnonzero(chosen.any(axis=1)), np.flatnonzero(chosen.any(axis=0))
+            figure.add_scatter(
+                x=[step.start, step.end, step.end, step.start],
+                y=[place[0] - 0.4, to[0] - 0.4, to[-1] + 0.4, place[-1] + 0.4],
+                mode="none",
+                fill="toself",
+                fillcolor=palette.right if strong else palette.before,
+                opacity=0.45 if strong else 0.2,
+                hoverinfo="skip",
+                name="needed band" if strong else "other band",
+            )
+
+
+def _nodes(
+    figure: go.Figure, number: int, column: Nodes, target: int | None, outputs: Sequence[str], palette: Palette
+) -> None:
+    """One column: what carries the needed token is green and filled, what else leads to the output grey."""
+    rows = range(len(column.labels))
+    kinds = [int(leads) + int(leads and carries) for leads, carries in zip(column.leads, column.carries, strict=True)]
+    small = len(rows) > MOST_LINES
+    fill = [(palette.background, palette.before, palette.right)[kind] for kind in kinds]
+    rim = [(palette.grid, palette.muted, palette.right)[kind] for kind in kinds]
+    says = ("no path to the output", "on a path, without what is needed", "what is needed can be here")
+    words = [says[kind] for kind in kinds]
+    figure.add_scatter(
+        x=np.full(len(rows), number),
+        y=list(rows),
+        mode="markers",
+        marker={
+            "size": [(1.5 if row == target else 1) * (SMALL_NODE if small else NODE) for row in rows],
+            "symbol": ["square" if row == target else "circle" for row in rows],
+            "color": fill,
+            "line": {"color": rim, "width": 1.5},
+            "opacity": 1,
+        },
+        customdata=list(rows),
+        hovertext=[
+            f"{safe(column.title)}, position {row + 1} ({safe(column.labels[row])}): {words[row]}"
+            + (f"<br>click: what reaches {safe(outputs[row])}?" if target is not None else "")
+            for row in rows
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+        meta="output" if target is not None else "token",
+        name=column.title,
+    )
+
+
+def _names(figure: go.Figure, columns: Sequence[Nodes], outputs: Sequence[str], target: int, palette: Palette) -> None:
+    """Tokens beside the columns in which they are read, outputs beside the last, and the layers above."""
+    for number, column in enumerate(columns):
+        figure.add_annotation(
+            x=number,
+            y=1,
+            yref="paper",
+            yanchor="bottom",
+            yshift=4,
+            text=safe(column.title),
+            showarrow=False,
+            font={"size": 14, "color": palette.muted},
+        )
+        first, last = number == 0 or column.labels is not columns[number - 1].labels, number == len(columns) - 1
+        if not (first or last):
+            continue
+        texts, every = (outputs if last else column.labels), -(-len(column.labels) // MOST_NAMED)
+        for row, text in enumerate(texts):
+            chosen = last and row == target
+            if row % every and not chosen:
+                continue
+            needed = not last and bool(column.carries[row])
+            colour = palette.right if needed else palette.text if chosen or column.leads[row] else palette.muted
+            figure.add_annotation(
+                x=number,
+                y=row,
+                xanchor="left" if last else "right",
+                xshift=14 if last else -14,
+                text=f"<b>{row + 1}: {safe(text)}</b>" if chosen or needed else f"{row + 1}: {safe(text)}",
+                showarrow=False,
+                font={"size": 14, "color": colour},
+            )
