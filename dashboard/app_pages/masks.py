@@ -9,8 +9,9 @@ from dashboard.components.plot import plot
 from dashboard.controls import pick_mask
 from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import patterns
-from dashboard.figures.tokens import Token, token_strip
+from dashboard.figures.tokens import Token
 from dashboard.prose import orientation, show_code
+from dashboard.strips import tokens
 from dashboard.whatif import what_if
 from transformer.analysis import ceilings
 from transformer.analysis.findings import Attention, Sample
@@ -102,20 +103,21 @@ st.header("What is said", anchor=False)
 
 def strip(seen: Sample) -> list[Token]:
     """What is said at each token: right, wrong, or not to be known. Padding is left out."""
-    tokens = []
+    found = []
     for said, target, answer in zip(seen.predicted, seen.targets, seen.is_answer, strict=True):
         if target == "PAD":
             continue
         if not answer:
-            tokens.append(Token(said, "open"))
+            found.append(Token(said, "open"))
         else:
-            tokens.append(Token(said, "right" if said == target else "wrong", target))
-    return tokens
+            found.append(Token(said, "right" if said == target else "wrong", target))
+    return found
 
 
-st.html(token_strip({"before": strip(before), "after": strip(after)}, palette()))
 flips = int(((np.array(before.predicted) != np.array(after.predicted)) & before.is_answer).sum())
-st.caption(f"{flips} of {int(before.is_answer.sum())} tokens of the answer change.")
+change = f"{flips} of {int(before.is_answer.sum())} tokens of the answer change."
+tokens({"before": strip(before), "after": strip(after)}, palette(), key="mask-tokens", alt=change)
+st.caption(change)
 
 st.header("What can be known", anchor=False)
 low, high = measured_after.interval()
