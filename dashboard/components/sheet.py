@@ -57,8 +57,8 @@ def sheet(
     """
     with st.container(key=key, gap=None):
         st.html(markup)
-        mount = renderer("sheet", html=HTML, isolate_styles=False)  # its style places it over the HTML, outside itself
-        mount(key=f"{key}-sheet", data=pack_sheet(series, key=key, alt=alt, note=note, makers=makers))
+        mount = renderer("sheet", html=HTML, isolate_styles=False)  # for it shows when the pointer is on the HTML
+        mount(key=f"sheet-{key}", data=pack_sheet(series, key=key, alt=alt, note=note, makers=makers))
 
 
 def pack_sheet(
