@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dashboard.components.sheet import Axis, Series
 from dashboard.figures.number_table import Label
 from dashboard.figures.step_strip import Shape, Thumb
 from dashboard.narration import STAGES, number
@@ -87,6 +88,27 @@ class Anatomy:
         return [
             Thumb(signs.get(name, STAGES[name].symbol), shown[name], signed=name not in ("exp", "sum", "divide"))
             for name in self.stages
+        ]
+
+    def series(self) -> list[Series]:
+        """Every number of every step, as it was computed: all keys and dimensions, also those that are not shown."""
+        inside = self.inside
+        key = Axis("key", np.arange(1, len(inside.keys) + 1), inside.keys)
+        head, stream = (Axis(n, np.arange(len(v))) for n, v in (("d_head", inside.z), ("d_model", inside.written)))
+        mask = {"mask": inside.visible}
+        return [
+            Series("query", inside.query, (head,)),
+            Series("keys", inside.key, (key, head)),
+            Series("dots", inside.dots, (key,)),
+            Series("scaled", inside.scaled, (key,)),
+            Series("scores", inside.scores, (key,), mask),
+            Series("exponentials", inside.exponentials, (key,), mask),
+            Series("total", np.array(inside.total), ()),
+            Series("pattern", inside.pattern, (key,), mask),
+            Series("values", inside.value, (key, head)),
+            Series("z", inside.z, (head,)),
+            Series("written", inside.written, (stream,)),
+            Series("new_stream", inside.after, (stream,)),
         ]
 
     def labels(self, *, others: bool = True) -> list[Label]:

@@ -8,7 +8,8 @@ import streamlit as st
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures.probabilities import probability_dumbbells
-from dashboard.figures.tokens import Token, token_strip
+from dashboard.figures.tokens import Token
+from dashboard.strips import tokens
 from transformer.analysis.findings import Sample
 
 
@@ -18,10 +19,11 @@ def said(before: Sample, after: Sample, chance: float) -> None:
     assert after.truth is not None
     answer = before.is_answer
     flipped = np.array(before.predicted) != np.array(after.predicted)
-    st.html(token_strip({"before": strip(before), "after": strip(after, flipped)}, palette()))
     was, now = before.truth[answer], after.truth[answer]
     targets = [target for target, counts in zip(before.targets, answer, strict=True) if counts]
     words = change_sentence(was, now, targets, flipped[answer])
+    rows = {"before": strip(before), "after": strip(after, flipped)}
+    tokens(rows, palette(), key="said", alt=words)
     figure = probability_dumbbells(was, now, targets, flipped[answer], chance, palette=palette())
     plot(figure, key="probabilities", alt=words, height=240)
     st.caption(f"{words} A frame and a ≠ mark what flips. The true tokens are read (teacher forcing).")
@@ -29,16 +31,16 @@ def said(before: Sample, after: Sample, chance: float) -> None:
 
 def strip(seen: Sample, flipped: np.ndarray | None = None) -> list[Token]:
     """What is said at each token: right, wrong, or not to be known. Padding is left out."""
-    tokens = []
+    line = []
     flips = np.zeros(len(seen.predicted), dtype=bool) if flipped is None else flipped
     for said, target, answer, flip in zip(seen.predicted, seen.targets, seen.is_answer, flips, strict=True):
         if target == "PAD":
             continue
         if not answer:
-            tokens.append(Token(said, "open"))
+            line.append(Token(said, "open"))
         else:
-            tokens.append(Token(said, "right" if said == target else "wrong", target, bool(flip)))
-    return tokens
+            line.append(Token(said, "right" if said == target else "wrong", target, bool(flip)))
+    return line
 
 
 def change_sentence(before: np.ndarray, after: np.ndarray, targets: list[str], flipped: np.ndarray) -> str:

@@ -27,6 +27,9 @@ STYLE = """
     position: sticky; bottom: 0; z-index: 1; padding-bottom: 0.75rem; background: light-dark(#f7f8fb, #131822);
   }
   .stElementContainer:has(.al-origin) { display: none; }
+  .stVerticalBlock:has(> [class*="st-key-sheet-"]) { position: relative; }
+  [class*="st-key-sheet-"] { position: absolute; z-index: 1; top: -0.9rem; right: 0; width: auto; }
+  [class*="st-key-sheet-"] [data-testid="stSkeleton"] { display: none; }
   @media (max-width: 1100px) {
     .stMainBlockContainer { padding: 4rem 1.25rem 2rem; }
     .st-key-heads-row [data-testid="stColumn"] { flex: 1 1 0; }
@@ -39,6 +42,8 @@ STYLE = """
 </style>
 """
 """The few rules that Streamlit's own theme cannot say: less air around the page and in the sidebar, and contrast.
+
+The button of a sheet (components/sheet.py) stands half in the gap above it, from the first: it moves and hides nothing.
 
 Every text has one of 4.5 at least (WCAG 2.2). The primary colour is dark enough for the white letters that Streamlit
 puts on it, so on a dark ground it is no colour for letters.

@@ -6,6 +6,7 @@ import streamlit as st
 from dashboard import circuitry, closer, session
 from dashboard.anatomy import Anatomy
 from dashboard.attention import focused, heads_of, palette
+from dashboard.components.sheet import sheet
 from dashboard.controls import bound_choice
 from dashboard.figures.number_table import number_table
 from dashboard.figures.step_strip import code_excerpt, shape_line, step_strip
@@ -106,12 +107,23 @@ anatomy = Anatomy(inside)
 title.title(plain(headline(inside)), anchor=False)
 with controls:
     stage = pick_stage(anatomy.stages)
-st.html(step_strip(anatomy.thumbs(), anatomy.stages.index(stage), palette=palette()))
+sheet(
+    step_strip(anatomy.thumbs(), anatomy.stages.index(stage), palette=palette()),
+    anatomy.series(),
+    key="inside-steps",
+    alt=headline(inside),
+)
 
 left, right = st.container(key="inside-row").columns([2, 1], gap="medium")
 table, words = step_table(anatomy, stage), sentence(inside, stage)
 with left:
-    st.html(number_table(table.labels, table.blocks, axis=table.axis, spoken=words, palette=palette()))
+    sheet(
+        number_table(table.labels, table.blocks, axis=table.axis, spoken=words, palette=palette()),
+        table.series(),
+        key="inside-numbers",
+        alt=words,
+        note=table.note,
+    )
     if table.note:
         st.caption(table.note)
 with right:

@@ -4,9 +4,10 @@ import streamlit as st
 
 from dashboard import explore, session, views
 from dashboard.attention import focused, grid, heads_of, palette, share_sentence
-from dashboard.figures.tokens import Token, token_strip
+from dashboard.figures.tokens import Token
 from dashboard.models import OWN_WORDS
 from dashboard.prose import orientation
+from dashboard.strips import tokens
 from transformer.analysis import ceilings
 
 MOST_TOKENS = 36
@@ -19,10 +20,9 @@ knowable = ceilings.ceiling(model.config, len(law)).accuracy[answers] == 1
 right, count = int(((said == law) & knowable).sum()), int(knowable.sum())
 verb = {"copy": "copies", "sort": "sorts"}.get(task.name, "reverses")
 what = f"It {verb}" if count == len(law) else f"It {verb} what its mask lets it see"
-if right == count:
-    st.title(f"{what}: {right} of {count} right.", anchor=False)
-else:
-    st.title(f"{what}, but not well yet: {right} of {count} right.", anchor=False)
+well = ":" if right == count else ", but not well yet:"
+headline = f"{what}{well} {right} of {count} right."
+st.title(headline, anchor=False)
 
 names = task.vocabulary
 
@@ -35,14 +35,14 @@ def token(value: int, truth: int, known: bool) -> Token:
 
 
 begin = slice(MOST_TOKENS)
-st.html(
-    token_strip(
-        {
-            "in": [Token(names[symbol], "given", None) for symbol in question[begin]],
-            "out": [token(*each) for each in zip(said[begin], law[begin], knowable[begin], strict=True)],
-        },
-        palette(),
-    )
+tokens(
+    {
+        "in": [Token(names[symbol]) for symbol in question[begin]],
+        "out": [token(*each) for each in zip(said[begin], law[begin], knowable[begin], strict=True)],
+    },
+    palette(),
+    key="overview-tokens",
+    alt=headline,
 )
 if len(question) > MOST_TOKENS:
     helped = " Each token is said after the right ones (teacher forcing)." if len(question) > OWN_WORDS else ""

@@ -35,6 +35,10 @@ class Block:
     """What runs along the columns."""
     width: int | None = None
     """Pixels of each column; None shares what is left."""
+    name: str = ""
+    """What its numbers are called where they are saved."""
+    values: np.ndarray | None = None
+    """The numbers that `texts` round, [row, column]; None where there are none."""
 
 
 @dataclass(frozen=True)

@@ -77,5 +77,11 @@ function joined(parts) {
 /** The bytes of base64 text as an array of one of the dtypes above. */
 export function decoded(text, dtype) {
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  return new TYPED[dtype](bytes.buffer, 0, bytes.length / SIZES[dtype]);
+  return typed(bytes, dtype, 0, bytes.length / SIZES[dtype]);
+}
+
+/** `count` numbers of one of the dtypes above, which begin `offset` bytes from the first. */
+export function typed(bytes, dtype, offset, count) {
+  const part = bytes.slice(offset, offset + count * SIZES[dtype]); // a copy, for numbers of 8 bytes begin at a multiple of 8
+  return new TYPED[dtype](part.buffer);
 }
