@@ -86,6 +86,8 @@ def _model_menu() -> Model:
             query=None,
             through=None,
             mask="",
+            edits="",
+            other="",
             encoding="",
             dimensions="",
         )

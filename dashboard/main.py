@@ -15,6 +15,7 @@ page = st.navigation(
         st.Page("app_pages/layers.py", title="Through the layers", icon=":material/layers:", url_path="layers"),
         st.Page("app_pages/film.py", title="Training film", icon=":material/movie:", url_path="film"),
         st.Page("app_pages/masks.py", title="Mask effects", icon=":material/filter_alt:", url_path="masks"),
+        st.Page("app_pages/edits.py", title="Edits", icon=":material/edit:", url_path="edits"),
         st.Page("app_pages/positions.py", title="Positional encoding", icon=":material/waves:", url_path="positions"),
         st.Page(
             "app_pages/accuracy.py", title="Accuracy by position", icon=":material/bar_chart:", url_path="accuracy"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_TEXT = 200
-LONGER = {"compare": 1000, "input": 8192, "against": 8192}
+LONGER = {"compare": 1000, "input": 8192, "against": 8192, "edits": 2000, "other": 8192}
 """Letters in a text that may be longer: a list of runs, an input of thousands of symbols."""
 FAST, BY_KEY = "fast", "key"
 PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
@@ -73,6 +73,10 @@ class Settings:
     """Remove each head in turn, even where that takes long."""
     mask: str = ""
     """The mask that is tried, as the library writes it; empty is the page's first suggestion."""
+    edits: str = ""
+    """The edits that are tried, as the library writes them, joined by "~"; one that is switched off begins with "-"."""
+    other: str = ""
+    """The second input of activation patching, as typed; empty is the input with its first symbol changed."""
     encoding: str = ""
     """The positional encoding that is drawn; empty is the model's own."""
     dimensions: str = ""

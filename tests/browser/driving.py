@@ -35,6 +35,7 @@ PAGES = {
     "Through the layers": 6,
     "Training film": 2,
     "Mask effects": 7,
+    "Edits": 4,
     "Positional encoding": 3,
     "Accuracy by position": 1,
     "Runs and races": 1,
