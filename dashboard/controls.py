@@ -90,6 +90,8 @@ def _model_menu() -> Model:
             mask="",
             target=None,
             retrain="",
+            edits="",
+            other="",
             encoding="",
             dimensions="",
         )

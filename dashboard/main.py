@@ -23,6 +23,7 @@ menus = {
             icon=":material/conversion_path:",
             url_path="information",
         ),
+        st.Page("app_pages/edits.py", title="Edits", icon=":material/edit:", url_path="edits"),
     ],
     "Train it": [
         st.Page("app_pages/film.py", title="Training film", icon=":material/movie:", url_path="film"),

@@ -1,4 +1,4 @@
-"""The models that can be looked at; the only caches of the project are here and in closer.py, all bounded.
+"""The models that can be looked at; the only caches of the project are here, in closer.py and edited.py, all bounded.
 
 "Model" everywhere means a run and a step of it. PyTorch is imported when a model is first looked into, not before.
 """

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_TEXT = 200
-LONGER = {"compare": 1000, "input": 8192, "against": 8192, "mask": 1000, "train_mask": 1000, "retrain": 1000}
-"""Letters in a text that may be longer: a list of runs, an input of thousands of symbols, a painted mask."""
+LONGER = {"compare": 1000, "input": 8192, "against": 8192, "other": 8192}
+LONGER |= {"mask": 1000, "train_mask": 1000, "retrain": 1000, "edits": 2000}
+"""Letters in a text that may be longer: a list of runs, an input of thousands of symbols, a painted mask, edits."""
 FAST, BY_KEY = "fast", "key"
 PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
 """How fast a training may go: as it can, so many steps a second, or one by one."""
@@ -85,6 +86,10 @@ class Settings:
     """Train a small model anew whenever the mask changes."""
     retrain: str = ""
     """The mask under which a small model was asked for by hand: then it may take the whole `budget`."""
+    edits: str = ""
+    """The edits that are tried, as the library writes them, joined by "~"; one that is switched off begins with "-"."""
+    other: str = ""
+    """The second input of activation patching, as typed; empty is the input with its first symbol changed."""
     encoding: str = ""
     """The positional encoding that is drawn; empty is the model's own."""
     dimensions: str = ""

@@ -27,7 +27,10 @@ from transformer.training.recording import record
 from transformer.training.runs import Run
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("overview", "heads", "inside", "layers", "film", "masks", "information", "positions", "accuracy", "runs")
+PAGES = (
+    *("overview", "heads", "inside", "layers", "film", "masks", "information", "edits"),
+    *("positions", "accuracy", "runs"),
+)
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
 RUNS = (*SHIPPED, "compiled")
 SEP = 10

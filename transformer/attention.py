@@ -45,7 +45,7 @@ def scaled_dot_product_attention(
     """
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     if bias is not None:
-        scores = scores + bias
+        scores = scores + trace("position_bias", bias)
     scores = trace("scores", scores)
     if mask is not None:
         mask = trace("mask", mask)

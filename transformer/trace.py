@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
@@ -50,14 +51,19 @@ class Recorder(Trace):
         self.remember = remember
         self.sites: dict[str, Tensor] = {}
         self.met: set[int] = set()
+        self.changed: set[int] = set()
         self.path = ""
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         site = f"{self.path}{name}"
         for index, edit in enumerate(self.edits):
             if edit.meets(site):
-                value = edit.apply(value)
+                edited = edit.apply(value)
                 self.met.add(index)
+                # Compared only where it matters, and only until it changed something.
+                if edit.must_change and index not in self.changed and not torch.equal(edited, value):
+                    self.changed.add(index)
+                value = edited
         kept = value if self.remember is None else self.remember(site, value)
         if kept is not None:
             self.sites[site] = kept
@@ -65,6 +71,7 @@ class Recorder(Trace):
 
     def within(self, scope: str | int) -> Recorder:
         inner = Recorder.__new__(Recorder)
-        inner.edits, inner.remember, inner.sites, inner.met = self.edits, self.remember, self.sites, self.met
+        inner.edits, inner.remember, inner.sites = self.edits, self.remember, self.sites
+        inner.met, inner.changed = self.met, self.changed
         inner.path = f"{self.path}{scope}."
         return inner

@@ -36,6 +36,7 @@ PAGES = {
     "Training film": 2,
     "Mask effects": 4,
     "Follow the information": 3,
+    "Edits": 4,
     "Positional encoding": 3,
     "Accuracy by position": 1,
     "Runs and races": 1,

@@ -181,9 +181,17 @@ class _Likeness:
 
 
 def measure_removal(
-    model: Transformer, task: Task, *, sequences: int | None = None, length: int | None = None, seed: int = 0
+    model: Transformer,
+    task: Task,
+    edits: Sequence[Edit] = (),
+    *,
+    sequences: int | None = None,
+    length: int | None = None,
+    seed: int = 0,
 ) -> Estimate:
     """The drop of accuracy on the answer's tokens when one head is silenced, each in turn (Michel et al., 2019, 3.2).
+
+    Under `edits`, where there are any: what a head costs when others are gone already.
 
     Teacher forced, on the sequences of `measure_heads`; on the first of them alone where removing takes long. Each
     sequence is its own control: the interval is that of the paired differences.
@@ -193,8 +201,9 @@ def measure_removal(
     if sequences is None:
         affordable = int(WORK / removal_work(model, batch.tokens.shape[1]))
         batch = batch.part(slice(0, max(FEWEST_SEQUENCES, affordable)))
-    before = _right(model, batch)
-    drops = [before - _right(model, batch, (AblateHead(f"{h.site}.z", h.index),)) for h in heads_of(model)]
+    before = right_answers(model, batch, edits)
+    removals = [(*edits, AblateHead(f"{h.site}.z", h.index)) for h in heads_of(model)]
+    drops = [before - right_answers(model, batch, removal) for removal in removals]
     return Estimate.of(np.stack(drops, axis=1), METRICS["drop"])
 
 
@@ -221,7 +230,7 @@ def heads_of(model: Transformer) -> tuple[Head, ...]:
     return tuple(Head(site, head) for site in sites for head in range(config.n_heads))
 
 
-def _right(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) -> Float[np.ndarray, "sequence"]:
+def right_answers(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) -> Float[np.ndarray, "sequence"]:
     """The share of each answer's tokens that is said rightly."""
 
     def said(_: slice, seen: Observation) -> Int[np.ndarray, "part position"]:

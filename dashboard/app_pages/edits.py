@@ -1,0 +1,215 @@
+"""The same model with some of it changed: what breaks, what is made up for, and where the difference lies."""
+
+import numpy as np
+import streamlit as st
+
+from dashboard import chips, edited, session
+from dashboard.attention import palette
+from dashboard.components.plot import plot
+from dashboard.controls import sentence
+from dashboard.figures import accuracy as accuracy_figures
+from dashboard.figures import effects
+from dashboard.figures.tokens import Token, token_strip
+from dashboard.prose import show_code
+from dashboard.settings import LONGER
+from transformer.analysis import ceilings
+from transformer.analysis.effects import Said, one_token_changed
+from transformer.analysis.findings import Head
+from transformer.analysis.measuring import heads_of
+from transformer.edits import EditError
+
+model = session.chosen()
+task, question = model.task, session.question(model)
+title = st.empty()
+found = chips.chips(model, question)
+made = chips.active(found)
+heads = list(heads_of(model.network()))
+chips.row(found)
+chips.add(model, found, heads)
+
+length = len(question) if len(question) in task.lengths else task.length
+before = edited.accuracy(model, (), length)
+try:
+    after = edited.accuracy(model, made, length)
+except EditError as error:
+    st.error(sentence(str(error)), icon=":material/error:")
+    after = before
+
+
+def headline() -> str:
+    """The larger change of the two halves, in a sentence."""
+    if not made:
+        return f"Nothing is edited: the second half stands at {before.of('second half'):.2f}."
+    what = f"With {made[0].words}" if len(made) == 1 else f"With {len(made)} edits"
+    halves = {half: (before.of(half), after.of(half)) for half in ("second half", "first half")}
+    half, (was, is_now) = max(halves.items(), key=lambda item: np.nan_to_num(abs(item[1][1] - item[1][0])))
+    if f"{was:.2f}" != f"{is_now:.2f}":
+        return f"{what} the {half} {'falls' if is_now < was else 'rises'} from {was:.2f} to {is_now:.2f}."
+    return f"{what} the second half keeps its {after.of('second half'):.2f}."
+
+
+title.title(headline(), anchor=False)
+
+
+def strip(said: Said) -> list[Token]:
+    """What is said at each token: right, wrong, or not to be known."""
+    rows = zip(said.tokens, said.targets, said.right, said.is_answer, strict=True)
+    return [
+        Token(token, ("right" if right else "wrong") if answer else "open", target)
+        for token, target, right, answer in rows
+    ]
+
+
+first, last = edited.said(model, question), edited.said(model, question, made)
+st.html(token_strip({"before": strip(first), "after": strip(last)} if made else {"says": strip(first)}, palette()))
+if made:
+    flips = int(((np.array(first.tokens) != np.array(last.tokens)) & first.is_answer).sum())
+    st.caption(f"{flips} of {int(first.is_answer.sum())} tokens of the answer change; the right tokens are read.")
+
+
+def accuracy() -> None:
+    """Accuracy by position, before and after."""
+    low, high = after.interval()
+    figure = accuracy_figures.accuracy_by_position_bars(
+        after.mean,
+        low,
+        high,
+        ceilings.ceiling(model.config, length).accuracy,
+        after.chance,
+        after.names,
+        groups=after.groups,
+        before=before.mean if made else None,
+        sequences=after.sequences,
+        palette=palette(),
+    )
+    halves = f"Second half {before.of('second half'):.2f} before, {after.of('second half'):.2f} after."
+    plot(figure, key="edits-accuracy", alt=f"Accuracy by position. {halves}", height=330)
+    st.caption(f"{halves} {after.sequences:,} fresh sequences of length {length}.")
+
+
+def removals() -> None:
+    """What removing each head costs; a click removes it, or brings it back."""
+    sites = list(dict.fromkeys(head.site for head in heads))
+    many = len({head.kind for head in heads}) > 1
+    names = [f"layer {site.split('.')[1]}{f', {Head(site, 0).kind}' if many else ''}" for site in sites]
+    drops = edited.removal(model, made).mean.reshape(len(sites), -1)
+    on = {chip.text for chip in found if chip.on}
+    gone = np.array([f"zero:{head}" in on for head in heads]).reshape(drops.shape)
+    worst = heads[int(drops.argmax())]
+    words = f"Removing head {worst.short} costs most: {drops.max():.2f} of the answer’s accuracy."
+    if drops.max() < 0.005:
+        words = "No single head is needed: removing any one of them costs nothing."
+
+    def clicked() -> None:
+        click = st.session_state["edits-removal"]["click"]
+        if click and click.get("row") is not None:
+            chips.toggle(found, f"zero:{sites[click['row']]}.{click['column']}")
+
+    figure = effects.removal_heatmap(drops, names, gone, palette=palette())
+    plot(figure, key="edits-removal", alt=words, height=max(240, 60 + 42 * len(sites)), on_click=clicked)
+    st.caption(f"{words} Click a cell to remove that head, or to bring it back (✗ = removed).")
+
+
+def pairs() -> None:
+    """Which heads make up for which."""
+    extra = edited.redundancy(model, made)
+    others = np.where(np.eye(len(heads), dtype=bool), 0.0, extra)
+    one, other = np.unravel_index(int(np.abs(others).argmax()), others.shape)
+    value = others[one, other]
+    pair = f"heads {heads[min(one, other)].short} and {heads[max(one, other)].short}"
+    if abs(value) < 0.005:
+        words = "No two heads make up for each other: together they cost what each of them costs."
+    elif value > 0:
+        words = f"Removed together, {pair} cost {value:.2f} more than each by itself: one makes up for the other."
+    else:
+        words = f"Removed together, {pair} cost {-value:.2f} less than each by itself: they are links of one chain."
+    many = len({head.kind for head in heads}) > 1
+    short = {"encoder self-attention": "e", "decoder self-attention": "d", "cross-attention": "x"}
+    names = [f"{short[head.kind]}{head.short}" if many else head.short for head in heads]
+    figure = effects.redundancy_heatmap(extra, names, palette=palette())
+    plot(figure, key="edits-pairs", alt=words, height=430)
+    key = " e encoder, d decoder, x cross." if many else ""
+    st.caption(f"{words} Off the diagonal: cost of both less the sum; on it: cost of one.{key}")
+
+
+def second_input() -> np.ndarray:
+    """The input whose run is mended: typed, or this one with its first symbol changed."""
+    default = one_token_changed(task, question)
+    typed = session.settings().other
+    other = default
+    if typed:
+        try:
+            other = task.parse(typed)
+        except ValueError as error:
+            session.notice(f"The second input cannot be read: {error}.")
+            session.update(other="")
+    st.session_state["control-other"] = " ".join(task.vocabulary[symbol] for symbol in other)
+
+    def written() -> None:
+        session.update(other=" ".join(st.session_state["control-other"].lower().split()))
+
+    st.text_input("Second input", key="control-other", on_change=written, max_chars=LONGER["other"])
+    return other
+
+
+def patches() -> None:
+    """Where in the model the difference between two inputs lies."""
+    other = second_input()
+    if len(question) > edited.MOST_PLACES:
+        st.info(f"Inputs of more than {edited.MOST_PLACES} symbols are not patched place by place.")
+        return
+    try:
+        seen = edited.patching(model, question, other, made)
+    except EditError as error:
+        st.info(sentence(str(error)), icon=":material/info:")
+        return
+    site, place = np.unravel_index(int(np.nanargmax(seen.recovered[1:])), seen.recovered[1:].shape)
+    words = (
+        f"Beyond the embedding, {seen.sites[site + 1]} at position {place + 1} brings back most: "
+        f"{seen.recovered[site + 1, place]:.2f} of the logit difference."
+    )
+    shown = [name.replace("self_attention", "self").replace("cross_attention", "cross") for name in seen.sites]
+    tokens = task.encode([other]).tokens[0]
+    names = [task.vocabulary[token] for token in tokens]
+    if any(name.startswith("encoder") for name in seen.sites) and task.has_source:
+        names = [str(position + 1) for position in range(seen.recovered.shape[1])]
+    figure = effects.patching_heatmap(seen.recovered, shown, names, palette=palette())
+    plot(figure, key="edits-patching", alt=words, height=max(340, 70 + 30 * len(seen.sites)))
+    st.caption(
+        f"{words} Each cell: the second input’s run with what this input’s run had there. 0 brings back nothing, 1 "
+        f"all of logit(right) − logit(right for the second input), from {seen.corrupted:.1f} to {seen.clean:.1f}, over "
+        f"{seen.compared} {'target' if seen.compared == 1 else 'targets'}."
+    )
+
+
+left, right = st.columns(2, gap="medium")
+with left:
+    st.markdown("**Accuracy by position**")
+    accuracy()
+slow = not edited.affordable(model)
+with right:
+    st.markdown("**What removing each head costs**")
+    if slow:
+        st.info("This model is too large to remove its heads while you wait: `measure_removal` does it at leisure.")
+    else:
+        try:
+            removals()
+        except EditError as error:
+            st.info(sentence(str(error)), icon=":material/info:")
+left, right = st.columns(2, gap="medium")
+with left:
+    st.markdown("**What removing two costs beyond each**")
+    if not slow:
+        try:
+            pairs()
+        except EditError as error:
+            st.info(sentence(str(error)), icon=":material/info:")
+with right:
+    st.markdown("**Where the difference between two inputs lies**")
+    patches()
+show_code(
+    "transformer.edits.AblateHead",
+    "transformer.analysis.measuring.measure_removal",
+    "transformer.analysis.effects.redundancy",
+    "transformer.analysis.effects.patching",
+)

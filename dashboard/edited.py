@@ -1,0 +1,96 @@
+"""What edits do to a model, each found out once. PyTorch is imported when the first of it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.models import Model
+from transformer.analysis.findings import Accuracy
+from transformer.analysis.metrics import Estimate
+
+if TYPE_CHECKING:
+    from transformer.analysis.effects import Patching, Said
+    from transformer.edits import Edit
+    from transformer.tasks import Question
+
+SEQUENCES = 1024
+"""Fresh sequences behind an accuracy that answers a click."""
+FEW_CELLS = 2**20
+"""Cells of one head's patterns that may be computed meanwhile: long sequences are fewer."""
+MOST_HEADS, MOST_PLACES = 32, 64
+"""More heads are not removed by twos, and longer inputs not patched place by place, while somebody waits."""
+
+
+def said(model: Model, question: Question, edits: tuple[Edit, ...] = ()) -> Said:
+    """What is said to a question, the right answer being read. Raises EditError."""
+    return _said(model, question.tobytes(), edits)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
+    """Accuracy by position under edits; without any, on the same sequences. Raises EditError."""
+    from transformer.analysis.accuracy import accuracy_by_position
+    from transformer.edits import resolve
+
+    width = len(model.task.target_names(length))
+    return accuracy_by_position(
+        model.network(),
+        model.task,
+        sequences=max(8, min(SEQUENCES, FEW_CELLS // width**2)),
+        length=length,
+        seed=model.config.training.seed + 1,
+        edits=resolve(edits, model.task, length),
+    )
+
+
+@st.cache_resource(max_entries=32, show_spinner="Removing each head in turn …")
+def removal(model: Model, edits: tuple[Edit, ...]) -> Estimate:
+    """What removing each head costs, under the edits. Raises EditError."""
+    from transformer.analysis.measuring import measure_removal
+    from transformer.edits import resolve
+
+    return measure_removal(model.network(), model.task, resolve(edits, model.task, model.task.length))
+
+
+@st.cache_resource(max_entries=32, show_spinner="Removing the heads by twos …")
+def redundancy(model: Model, edits: tuple[Edit, ...]) -> np.ndarray:
+    """What removing two heads costs beyond what each costs, under the edits. Raises EditError."""
+    from transformer.analysis.effects import redundancy
+    from transformer.edits import resolve
+
+    return redundancy(model.network(), model.task, resolve(edits, model.task, model.task.length))
+
+
+def patching(model: Model, question: Question, other: Question, edits: tuple[Edit, ...]) -> Patching:
+    """Where the difference between two inputs lies, under the edits. Raises EditError."""
+    return _patching(model, question.tobytes(), other.tobytes(), edits)
+
+
+def affordable(model: Model) -> bool:
+    """Can heads be removed by twos, and inputs be patched place by place, while somebody waits?"""
+    from transformer.analysis.measuring import heads_of, removal_takes_long
+
+    network = model.network()
+    return len(heads_of(network)) <= MOST_HEADS and not removal_takes_long(network, model.task)
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _said(model: Model, question: bytes, edits: tuple[Edit, ...]) -> Said:
+    from transformer.analysis.effects import said_under
+    from transformer.edits import resolve
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    beside = max(1, min(63, FEW_CELLS // len(model.task.target_names(len(symbols))) ** 2))
+    return said_under(model.network(), model.task, symbols, resolve(edits, model.task, len(symbols)), beside=beside)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Patching site by site …")
+def _patching(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Patching:
+    from transformer.analysis.effects import patching
+    from transformer.edits import resolve
+
+    clean, corrupted = np.frombuffer(question, dtype=np.int64), np.frombuffer(other, dtype=np.int64)
+    return patching(model.network(), model.task, clean, corrupted, resolve(edits, model.task, len(clean)))

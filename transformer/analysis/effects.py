@@ -1,0 +1,177 @@
+"""What edits do: which removals are made up for by other heads, and where in the model the difference lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from transformer.analysis.findings import Head
+from transformer.analysis.heads import questions
+from transformer.analysis.measuring import heads_of, right_answers
+from transformer.analysis.sample import lay_out, observe_batch
+from transformer.edits import AblateHead, Edit, EditError, Patch
+from transformer.model import Transformer
+from transformer.observation import Observation
+from transformer.tasks import Batch, Question, Task
+
+REDUNDANCY_SEQUENCES = 64
+KINDS = ("resid_mid", "resid_cross", "resid_post", "z")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model says to one question, the right answer being read (teacher forcing)."""
+
+    tokens: tuple[str, ...]
+    targets: tuple[str, ...]
+    is_answer: Bool[np.ndarray, "position"]
+    confidence: Float[np.ndarray, "position"]
+
+    @property
+    def right(self) -> Bool[np.ndarray, "position"]:
+        return np.array(self.tokens) == np.array(self.targets)
+
+
+def said_under(
+    model: Transformer, task: Task, question: Question, edits: Sequence[Edit] = (), *, beside: int = 63, seed: int = 0
+) -> Said:
+    """What is said to a question in a batch with `beside` others of its length, drawn with a seed.
+
+    The others are what a mean is taken over and what is shuffled in; they do not matter to any other edit.
+    """
+    others, _ = questions(task, beside, len(question), seed)
+    batch = _together(task.encode([question]), others)
+    seen = observe_batch(model, batch, edits, lambda *_: None)
+    probabilities = seen.logits[0].softmax(dim=-1).cpu().numpy()
+    return Said(
+        tokens=tuple(task.vocabulary[token] for token in probabilities.argmax(axis=-1)),
+        targets=tuple(task.vocabulary[token] for token in batch.targets[0]),
+        is_answer=batch.is_answer[0],
+        confidence=probabilities.max(axis=-1),
+    )
+
+
+def _together(first: Batch, rest: Batch) -> Batch:
+    source = None
+    if first.source is not None and rest.source is not None:
+        source = np.concatenate([first.source, rest.source])
+    return Batch(
+        np.concatenate([first.tokens, rest.tokens]),
+        np.concatenate([first.targets, rest.targets]),
+        np.concatenate([first.is_answer, rest.is_answer]),
+        np.concatenate([first.is_target, rest.is_target]),
+        source,
+    )
+
+
+# --- what removing two costs beyond what each costs
+
+
+def redundancy(
+    model: Transformer,
+    task: Task,
+    edits: Sequence[Edit] = (),
+    *,
+    sequences: int = REDUNDANCY_SEQUENCES,
+    seed: int = 0,
+) -> Float[np.ndarray, "head other"]:
+    """Drop of accuracy when two heads are removed, less the drops of removing each: float [head, head].
+
+    Above 0 one makes up for the other while it is alone (backup heads, Wang et al., 2022, section 3.4; McGrath et al.,
+    2023); below 0 both are links of one chain, which breaks once. On the diagonal stands the drop of each head alone.
+    All drops are under `edits`.
+    """
+    batch, _ = questions(task, sequences, task.length, seed)
+    heads = heads_of(model)
+
+    def right(*removed: Head) -> float:
+        every = (*edits, *(AblateHead(f"{head.site}.z", head.index) for head in removed))
+        return float(right_answers(model, batch, every).mean())
+
+    before = right()
+    alone = np.array([before - right(head) for head in heads])
+    found = np.diag(alone)
+    for i, one in enumerate(heads):
+        for j in range(i):
+            found[i, j] = found[j, i] = before - right(one, heads[j]) - alone[i] - alone[j]
+    return found
+
+
+# --- where the difference between two inputs lies
+
+
+@dataclass(frozen=True)
+class Patching:
+    """Activation patching between two inputs, site by site and place by place."""
+
+    sites: tuple[str, ...]
+    """In the order of the data's way."""
+    recovered: Float[np.ndarray, "site position"]
+    """Share of the logit difference that is restored: 0 nothing, 1 all; below 0 and above 1 are possible."""
+    clean: float
+    """Mean logit of the clean input's right tokens less that of the other's, in the clean run."""
+    corrupted: float
+    """The same in the corrupted run."""
+    compared: int
+    """Targets at which the two inputs' right answers differ."""
+
+
+@torch.no_grad()
+def patching(
+    model: Transformer, task: Task, clean: Question, corrupted: Question, edits: Sequence[Edit] = ()
+) -> Patching:
+    """Run on `corrupted`, each time with what the clean run had at one site and one place, and see what comes back.
+
+    Wang et al. (2022), section 3.1; Meng et al. (2022), section 2.1. The measure is the mean over the targets whose
+    right token differs of logit(right for clean) − logit(right for corrupted). Each run reads its own right answer.
+    Raises EditError when the two say the same, or differ in length.
+    """
+    if len(clean) != len(corrupted):
+        raise EditError(f"both inputs must have the same length, not {len(clean)} and {len(corrupted)} symbols")
+    one, other = lay_out(task, clean), lay_out(task, corrupted)
+    compared = np.flatnonzero((one.targets[0] != other.targets[0]) & one.is_answer[0])
+    if not len(compared):
+        raise EditError("both inputs have the same answer, so there is nothing to bring back")
+    wanted, unwanted = one.targets[0, compared], other.targets[0, compared]
+
+    def difference(seen: Observation) -> float:
+        logits = seen.logits[0].double().cpu().numpy()
+        return float((logits[compared, wanted] - logits[compared, unwanted]).mean())
+
+    whole = observe_batch(model, one, edits)
+    high, low = difference(whole), difference(observe_batch(model, other, edits, lambda *_: None))
+    if high == low:
+        raise EditError("this model says the same to both inputs, so there is nothing to bring back")
+    sites = patched_sites(whole)
+    places = max(whole[site].shape[-2] for site in sites)
+    found = np.full((len(sites), places), np.nan)
+    for row, site in enumerate(sites):
+        value = whole[site]
+        for place in range(value.shape[-2]):
+            patch = Patch.of(site, value, position=place)
+            patched = observe_batch(model, other, (*edits, patch), lambda *_: None)
+            found[row, place] = (difference(patched) - low) / (high - low)
+    return Patching(sites, found, high, low, len(compared))
+
+
+def patched_sites(seen: Observation) -> tuple[str, ...]:
+    """The residual stream where it has changed, and what all heads of an attention found, in the data's way."""
+    found = []
+    for site in seen.sites:
+        block, _, kind = site.rpartition(".")
+        first = kind == "resid_pre" and block.endswith(".0")
+        idle = kind == "resid_post" and f"{block}.feed_forward.out" not in seen.sites
+        if first or (kind in KINDS and not idle):
+            found.append(site)
+    return tuple(found)
+
+
+def one_token_changed(task: Task, question: Question) -> Question:
+    """The question with its first symbol replaced by the next one of the alphabet: the default second input."""
+    changed = question.copy()
+    changed[0] = (changed[0] + 1) % task.symbols
+    return changed

@@ -1,0 +1,31 @@
+"""Edits: how one forward pass may be changed.
+
+Frozen dataclasses: hashable, so they are cache keys; printable, so they are labels. They enter through
+`observe(model, tokens, edits)` and nowhere else, never work in place, and an edit that touches nothing is an error.
+"""
+
+from transformer.edits.base import Edit, EditError, HeadEdit
+from transformer.edits.heads import AblateHead, KeepOnlyHead, Patch
+from transformer.edits.masks import OverrideMask
+from transformer.edits.patterns import ForcePattern, ScaleScores, ShiftScores
+from transformer.edits.places import RemovePositions, SwapPositions
+from transformer.edits.text import ExpectPattern, edit_text, parse_edit, resolve
+
+__all__ = [
+    "AblateHead",
+    "Edit",
+    "EditError",
+    "ExpectPattern",
+    "ForcePattern",
+    "HeadEdit",
+    "KeepOnlyHead",
+    "OverrideMask",
+    "Patch",
+    "RemovePositions",
+    "ScaleScores",
+    "ShiftScores",
+    "SwapPositions",
+    "edit_text",
+    "parse_edit",
+    "resolve",
+]

@@ -1,0 +1,107 @@
+"""Edits of what heads hand on: their output z, [batch, head, query, d_head], at `decoder.0.self_attention.z`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.edits.base import Edit, EditError, HeadEdit
+
+Mode = Literal["zero", "mean", "shuffled"]
+
+
+@dataclass(frozen=True)
+class AblateHead(HeadEdit):
+    """Remove one head: what it says no longer depends on the sequence.
+
+    - zero: its z becomes zero (Michel et al., 2019, "Are Sixteen Heads Really Better than One?", section 2.3).
+    - mean: its z becomes, place by place, the mean over the sequences of this pass (Wang et al., 2022,
+      "Interpretability in the Wild", section 2.2): zero is a place where the next layers may never have been.
+    - shuffled: each sequence gets the z of the one before it in this pass, the first that of the last. Sequences are
+      drawn independently, so this is a random other one, and the same at every call.
+
+    Mean and shuffled need several sequences in the pass; one alone raises EditError.
+    """
+
+    mode: Mode = "zero"
+
+    def apply(self, value: Tensor) -> Tensor:
+        self.check(value)
+        own = value[:, self.head]
+        if self.mode == "zero":
+            return self.replaced(value, torch.zeros_like(own))
+        if len(value) < 2:
+            raise EditError(f"{self.words} needs several sequences side by side: one has no other to take from")
+        if self.mode == "mean":
+            return self.replaced(value, own.mean(dim=0, keepdim=True).expand_as(own))
+        return self.replaced(value, own.roll(1, dims=0))
+
+    @property
+    def words(self) -> str:
+        how = {"zero": "removed", "mean": "replaced by its mean", "shuffled": "shuffled between sequences"}
+        return f"{self.name} {how[self.mode]}"
+
+
+@dataclass(frozen=True)
+class KeepOnlyHead(HeadEdit):
+    """Keep one head: the output z of all others in its attention becomes zero."""
+
+    def apply(self, value: Tensor) -> Tensor:
+        self.check(value)
+        return self.replaced(torch.zeros_like(value), value[:, self.head])
+
+    @property
+    def words(self) -> str:
+        return f"only {self.name} of its layer"
+
+
+@dataclass(frozen=True)
+class Patch(Edit):
+    """Put what another pass had at a site in place of what this one has: activation patching.
+
+    Meng et al. (2022), "Locating and Editing Factual Associations in GPT", section 2.1; Wang et al. (2022), section 3.
+    The values are those of one sequence and stand for every sequence of the batch; they are held as bytes, so that
+    equal patches are equal. `head` and `position` narrow it to one head (where there are heads), one place, or both.
+    """
+
+    shape: tuple[int, ...]
+    packed: bytes
+    head: int | None = None
+    position: int | None = None
+
+    @classmethod
+    def of(cls, site: str, value: Tensor, *, head: int | None = None, position: int | None = None) -> Patch:
+        """A patch from the value of one sequence, [1, …, position, width]: what `Observation[site]` gives."""
+        if len(value) != 1:
+            raise EditError(f"a patch is taken from one sequence, not from {len(value)}")
+        packed = value.detach().cpu().numpy().astype(np.float32).tobytes()
+        return cls(site, tuple(value.shape[1:]), packed, head, position)
+
+    def apply(self, value: Tensor) -> Tensor:
+        if tuple(value.shape[1:]) != self.shape:
+            sizes = (" × ".join(map(str, shape)) for shape in (self.shape, value.shape[1:]))
+            raise EditError(f"the patch is {next(sizes)}, but {self.site} is {next(sizes)}")
+        for what, index, size in (("head", self.head, self.shape[0]), ("position", self.position, self.shape[-2])):
+            if index is not None and not 0 <= index < size:
+                raise EditError(f"there is no {what} {index} to patch at {self.site}: there are {size}")
+        if self.head is not None and len(self.shape) < 3:
+            raise EditError(f"{self.site} has no heads to patch")
+        held = torch.frombuffer(bytearray(self.packed), dtype=torch.float32).reshape(self.shape).to(value)
+        patched = value.clone()
+        heads = slice(None) if self.head is None else slice(self.head, self.head + 1)
+        places = slice(None) if self.position is None else slice(self.position, self.position + 1)
+        if len(self.shape) == 3:
+            patched[:, heads, places] = held[heads, places]
+        else:
+            patched[:, places] = held[places]
+        return patched
+
+    @property
+    def words(self) -> str:
+        where = "" if self.position is None else f" at {self.position + 1}"
+        which = "" if self.head is None else f" of head {self.head}"
+        return f"{self.site}{which} patched{where}"
