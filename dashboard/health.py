@@ -143,9 +143,10 @@ def deviation(finding: Finding) -> str:
 def basis(model: Model, checkup: Checkup) -> str:
     """What was looked at."""
     shorter = ", shorter than its task's" if checkup.short else ""
+    drawn = "drawn" if closer.is_large(model) else "the first begins with this input, the others are drawn"
     return (
         f"Checked: {plain(model.name)} at step {model.step}, unedited and under its own mask "
         f"({model.config.model.mask}), whatever a page tries on it; on {checkup.sequences} sequences of up to "
-        f"{checkup.tokens} tokens{shorter}: the first begins with this input, the others are drawn with its seed. "
+        f"{checkup.tokens} tokens{shorter}: {drawn} with its seed. "
         "Heads from 0, positions from 1."
     )
