@@ -42,8 +42,8 @@ def strip(model: Model, alarm: Any) -> None:
             st.caption(f":material/help: Health not checked: {plain(str(error)) or type(error).__name__}.")
             return
         st.fragment(_marks)(model, checkup)
-    for check, finding in checkup.broken:
-        alarm.error(f"**{check.label}** is broken. {plain(finding.sentence)}", icon=":material/health_and_safety:")
+    if checkup.broken:
+        alarm.error(trouble(checkup), icon=":material/health_and_safety:")
 
 
 def _wait() -> None:
@@ -87,8 +87,15 @@ def summary(checkup: Checkup) -> str:
     silent = laws - checkup.kept - len(broken)
     about = f"; {silent} {'says' if silent == 1 else 'say'} nothing about this model" if silent else ""
     if broken:
-        return f"Health: {' and '.join(check.label for check, _ in broken)} of {laws} laws broken{about}."
+        return f"Health: {len(broken)} of {laws} laws {'is' if len(broken) == 1 else 'are'} broken{about}."
     return f"Health: all {checkup.kept} laws hold{about}." if silent else f"Health: all {laws} laws hold."
+
+
+def trouble(checkup: Checkup) -> str:
+    """What is wrong, the likeliest cause first, in a sentence or two."""
+    (check, finding), *others = checkup.broken
+    also = f" Broken as well: {', '.join(other.label for other, _ in others)}." if others else ""
+    return f"**{check.label}** is broken. {plain(finding.sentence)}{also}"
 
 
 def _explain(model: Model, checkup: Checkup, first: str) -> None:
@@ -130,15 +137,16 @@ def deviation(finding: Finding) -> str:
     if finding.holds is None:
         return ""
     allowed = f"at most {finding.tolerance:.2g}" if finding.tolerance else "none"
-    return f"**Worst deviation {finding.worst:.3g}**, allowed {allowed}."
+    return f"**Worst deviation {finding.deviation}**, allowed {allowed}."
 
 
 def basis(model: Model, checkup: Checkup) -> str:
     """What was looked at."""
     shorter = ", shorter than its task's" if checkup.short else ""
+    drawn = "drawn" if closer.is_large(model) else "the first begins with this input, the others are drawn"
     return (
         f"Checked: {plain(model.name)} at step {model.step}, unedited and under its own mask "
         f"({model.config.model.mask}), whatever a page tries on it; on {checkup.sequences} sequences of up to "
-        f"{checkup.tokens} tokens{shorter}: the first begins with this input, the others are drawn with its seed. "
+        f"{checkup.tokens} tokens{shorter}: {drawn} with its seed. "
         "Heads from 0, positions from 1."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -40,6 +41,11 @@ class HealthError(ValueError):
     """A model that cannot be checked here; the message is one sentence."""
 
 
+def amount(value: float) -> str:
+    """A deviation, as a sentence writes it."""
+    return "NaN" if math.isnan(value) else f"{value:,.0f}" if value >= 1000 else f"{value:.2g}"
+
+
 @dataclass(frozen=True)
 class Finding:
     """What one check came to."""
@@ -53,6 +59,11 @@ class Finding:
     tolerance: float = 0.0
     table: Mapping[str, tuple[Cell, ...]] = field(default_factory=dict)
     """The evidence, column by column."""
+
+    @property
+    def deviation(self) -> str:
+        """The greatest deviation, as it is written."""
+        return amount(self.worst)
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,7 @@ class Checkup:
 
     @property
     def broken(self) -> list[tuple[Check, Finding]]:
+        """The laws that do not hold, the likeliest cause first."""
         return [(check, finding) for check, finding in self.findings if finding.holds is False]
 
     @property

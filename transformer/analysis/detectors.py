@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer.analysis.ceilings import reach
-from transformer.analysis.checkup import Case, Cell, Finding
+from transformer.analysis.checkup import Case, Cell, Finding, amount
 from transformer.analysis.findings import Head
 from transformer.analysis.sample import labels
 from transformer.masks import parse
@@ -52,7 +52,7 @@ def forbidden(case: Case) -> Finding:
     said, row = _row(case, site, place)
     if worst == 0:
         return Finding(True, f"All {cells:,} forbidden cells are exactly 0; below, {said}.", 0.0, 0.0, row)
-    sentence = f"Of {cells:,} forbidden cells not all are 0. The worst row is {said}: {worst:.3g} is on them."
+    sentence = f"Of {cells:,} forbidden cells not all are 0. The worst row is {said}: {amount(worst)} is on them."
     return Finding(False, sentence, worst, 0.0, row)
 
 
@@ -118,10 +118,8 @@ def probe(case: Case) -> Finding:
     if worst == 0:
         return Finding(True, f"{tried}: {count} outputs out of reach stayed the same, bit for bit.", table=table)
     first, output = divmod(int(moved.nan_to_num(nan=math.inf).argmax()), moved.shape[1])
-    said = (
-        f"{tried}: changing {names[first]} moved the logits of output {output + 1}, out of its reach, by {worst:.3g}."
-    )
-    return Finding(False, said, worst, 0.0, table)
+    said = f"changing {names[first]} moved the logits of output {output + 1}, out of its reach, by {amount(worst)}"
+    return Finding(False, f"{tried}: {said}.", worst, 0.0, table)
 
 
 def padding(case: Case) -> Finding:
@@ -175,7 +173,9 @@ def batch(case: Case) -> Finding:
 def _rounded(case: Case, worst: float, said: str, table: dict[str, tuple[Cell, ...]]) -> Finding:
     """A finding about logits that only rounding may tell apart."""
     holds = worst <= case.rounding
-    verdict = "not at all" if worst == 0 else f"by {worst:.2g}, which is rounding" if holds else f"by {worst:.2g}"
+    verdict = (
+        "not at all" if worst == 0 else f"by {amount(worst)}, which is rounding" if holds else f"by {amount(worst)}"
+    )
     return Finding(holds, f"{said} differ {verdict}.", worst, case.rounding, table)
 
 
@@ -216,7 +216,7 @@ def evaluation_mode(case: Case) -> Finding:
     training = [name or "the model" for name, module in modules.items() if module.training]
     tokens, source = case.tensors(case.whole)
     apart = float((case.model(tokens, source) - case.model(tokens, source)).abs().max())
-    said = f"{len(training)} of {len(modules)} modules are in training mode, and two calls differ by {apart:.2g}"
+    said = f"{len(training)} of {len(modules)} modules are in training mode, and two calls differ by {amount(apart)}"
     table: dict[str, tuple[Cell, ...]] = {
         "what": ("modules in training mode", "dropout, were it on", "two calls differ by"),
         "value": (len(training), case.model.config.dropout, apart),

@@ -12,6 +12,20 @@ from transformer.tasks import Question, Task
 
 CHECKS = (
     Check(
+        "finite",
+        "No NaN",
+        "Every weight, and every number that the model computes on its way, is a finite number.",
+        r"|w| < \infty",
+        detectors.finite,
+    ),
+    Check(
+        "evaluation",
+        "Evaluation mode",
+        "Nothing is left to chance: dropout is off, and the same input gives the same output, bit for bit.",
+        r"f(x) = f(x)",
+        detectors.evaluation_mode,
+    ),
+    Check(
         "rows",
         "Rows sum to 1",
         "A query's attention is a share of 1: every row of every pattern sums to 1, or to 0 where it may see nothing.",
@@ -48,20 +62,6 @@ CHECKS = (
         detectors.batch,
     ),
     Check(
-        "finite",
-        "No NaN",
-        "Every weight, and every number that the model computes on its way, is a finite number.",
-        r"|w| < \infty",
-        detectors.finite,
-    ),
-    Check(
-        "evaluation",
-        "Evaluation mode",
-        "Nothing is left to chance: dropout is off, and the same input gives the same output, bit for bit.",
-        r"f(x) = f(x)",
-        detectors.evaluation_mode,
-    ),
-    Check(
         "free",
         "Free = forced",
         "Speaking by itself, token by token, it computes what one pass over the same tokens does (teacher forcing).",
@@ -69,7 +69,7 @@ CHECKS = (
         detectors.free_running,
     ),
 )
-"""Found by name in a link; the order is that of the strip."""
+"""In this order they are shown: where a law is broken, those after it may be for the same reason."""
 
 
 def examine(model: Transformer, task: Task, question: Question | None = None, seed: int = 0) -> Checkup:
