@@ -25,6 +25,8 @@ from transformer.masks.painted import LARGEST, Painted
 
 FIRST = "sliding-window:2"
 """The mask that is tried when a link names none."""
+MOST_NAMED = 8
+"""Queries that see nothing which are named; of more, their number is said."""
 WIDTHS = (1.0, 1.3, 1.0)
 """Of the three pictures and of what stands above them: the one in the middle is worked on."""
 
@@ -176,11 +178,12 @@ def canvas(mask: Mask, attention: Attention, *, height: int) -> None:
     """The mask that `attention` was made under, to be painted on; just shown where its cells are too many."""
     cells, labels = attention.mask, (attention.queries, attention.keys)
     n = len(cells)
-    said = f"Mask {mask.label}: {int(cells.sum())} of {cells.size} cells may be seen."
+    said = _in_words(mask, attention)
     if attention.factor > 1 or n > LARGEST:
         figure = patterns.mask_heatmap(cells, *labels, link=LINK, palette=palette())
         plot(figure, key="mask", alt=said, height=height)
-        st.caption(f"Painting is for up to {LARGEST} positions; this input has {(attention.whole or cells.shape)[0]}.")
+        tokens = (attention.whole or cells.shape)[0]
+        st.caption(f"{said} Painting is for up to {LARGEST} positions; this input has {tokens}.")
         return
 
     def painted(stroke: Stroke) -> None:
@@ -190,6 +193,21 @@ def canvas(mask: Mask, attention: Attention, *, height: int) -> None:
             session.update(mask=str(as_mask(stroke.mask)))
 
     painter(cells, *labels, key="painter", alt=said, palette=palette(), link=LINK, height=height, on_stroke=painted)
+
+
+def _in_words(mask: Mask, attention: Attention) -> str:
+    """What a mask lets be seen, and which queries it leaves with nothing."""
+    cells, factor = attention.mask, attention.factor
+    if factor > 1:
+        return f"Mask {mask.label}, downsampled: a cell may be seen where any of {factor} × {factor} may."
+    blind = [str(1 + query) for query in np.flatnonzero(~cells.any(axis=1))]
+    if len(blind) > MOST_NAMED:
+        blind[MOST_NAMED:] = [f"{len(blind) - MOST_NAMED} more"]
+    said = f"Mask {mask.label}: {int(cells.sum())} of {cells.size} cells may be seen."
+    if not blind:
+        return said
+    who, whose = ("The query", "its") if len(blind) == 1 else ("The queries", "their")
+    return f"{said} {who} at {', '.join(blind)} may see nothing: {whose} attention is zero."
 
 
 def as_mask(cells: np.ndarray) -> Mask:

@@ -57,7 +57,7 @@ with right:
         + (f" The input is padded to length {task.length}." if pad else "")
     )
 
-st.subheader("What is said", anchor=False)
+st.header("What is said", anchor=False)
 said(before, after, task.chance)
 
 # What was asked for is on the screen; what takes longer comes after it.

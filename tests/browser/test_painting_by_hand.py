@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import urlsafe_b64encode
+from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+import pandas as pd
 import pytest
 from driving import PAGES, title, wait_until_painted
 from playwright.sync_api import Locator, Page, expect
@@ -129,6 +131,22 @@ def test_keys_paint_and_the_sentence_says_what(page: Page, address: str):
     host.wait_for()
     wait_until_painted(page, PAGES["Mask effects"])
     np.testing.assert_array_equal(drawn(host), cells)
+
+
+def test_the_mask_can_be_taken_away_as_it_is_painted(page: Page, address: str, tmp_path: Path):
+    host = open_masks(page, address)
+    drag(page, host, (12, 3))
+    cells = np.tri(16, dtype=bool)
+    cells[12, 3] = False
+    expect(page).to_have_url(link_of(cells))
+    for kind in ("svg", "csv"):
+        page.locator(".st-key-painter .takeaway").click()
+        with page.expect_download() as download:
+            page.locator(".st-key-painter [role=menuitem]").filter(has_text=kind.upper()).click()
+        download.value.save_as(tmp_path / f"mask.{kind}")
+    assert "key: looked at" in (tmp_path / "mask.svg").read_text()
+    table = pd.read_csv(tmp_path / "mask.csv", comment="#")
+    np.testing.assert_array_equal(table["may_see"].to_numpy().reshape(16, 16), cells)
 
 
 def test_many_moves_are_drawn_once_a_frame_and_told_once(page: Page, address: str):

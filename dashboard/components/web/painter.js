@@ -4,7 +4,7 @@ import { announce, listen } from './link.js';
 import { mounting, onRatio } from './mount.js';
 import { historyOf } from './painter_history.js';
 import { BRUSHES, blindRows, blindness, pack, sentence, touched, unpackCells } from './painter_mask.js';
-import { layOut, mark, paint, paintCells, pick } from './painter_paint.js';
+import { layOut, mark, paint, pick, repaint } from './painter_paint.js';
 import { same, unpack } from './payload.js';
 import { menu } from './takeaway.js';
 import { readTheme } from './theme.js';
@@ -128,7 +128,7 @@ class Painter {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.frames++;
-      paintCells(this.base.getContext('2d'), this.data, this.cells, this.layout, this.theme, this.ratio);
+      repaint(this.base.getContext('2d'), this.data, this.cells, this.layout, this.theme, this.ratio);
       this.drawOverlay();
       this.tell();
     });

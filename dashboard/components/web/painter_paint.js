@@ -49,11 +49,17 @@ export function paint(context, data, cells, layout, theme, ratio) {
   context.fillText('query: who looks', 0, 0);
   context.restore();
   context.textAlign = 'left';
-  paintCells(context, data, cells, layout, theme, ratio);
+  cellsAndMarks(context, data, cells, layout, theme, ratio);
 }
 
-/** The cells alone, and the marks of the rows that see nothing: all that a stroke changes. */
-export function paintCells(context, data, cells, { box }, theme, ratio) {
+/** All that a stroke changes: the cells, and the marks of the rows that see nothing. */
+export function repaint(context, data, cells, layout, theme, ratio) {
+  const { box } = layout;
+  context.clearRect(box.x + box.width + 2 * ratio, 0, MARK * ratio, box.y + box.height + ratio);
+  cellsAndMarks(context, data, cells, layout, theme, ratio);
+}
+
+function cellsAndMarks(context, data, cells, { box }, theme, ratio) {
   const levels = Uint16Array.from(cells, (cell) => (cell ? 0 : FORBIDDEN));
   const image = thumbnail({ rows: box.rows, columns: box.columns }, levels, box, palette(data), hatching(data), ratio);
   context.putImageData(image, box.x, box.y);
@@ -68,7 +74,6 @@ export function paintCells(context, data, cells, { box }, theme, ratio) {
   context.lineWidth = line;
   context.strokeRect(box.x - 0.5, box.y - 0.5, box.width + 1, box.height + 1);
   const start = box.x + box.width + 2 * ratio;
-  context.clearRect(start, 0, MARK * ratio, box.y + box.height + ratio);
   context.fillStyle = data.blind;
   context.textBaseline = 'middle';
   context.textAlign = 'left';
