@@ -69,8 +69,8 @@ SEEDS = (
         "reverse",
         "hide:9",
         10,
-        "Expect the ceiling to stay: the separator carries no symbol. Whatever falls is habit, not need, and "
-        "retraining wins it back.",
+        "Expect the ceiling to stay: the separator carries no symbol. If anything falls it is habit, not "
+        "need, and retraining wins it back.",
     ),
 )
 
@@ -158,7 +158,7 @@ def joined(mask: Mask, ceiling: np.ndarray, before: Accuracy, after: Accuracy, r
     chosen = _answers(before)
     most, known = float(ceiling[chosen].mean()), int((ceiling[chosen] == 1).sum())
     words = (
-        f"Under the {mask.name} mask, {known} of {int(chosen.sum())} outputs of the answer can be known: at most {most:.2f} right. "
+        f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: at most {most:.2f} right. "
         f"The model has {before.mean[chosen].mean():.2f} as trained, {after.mean[chosen].mean():.2f} with the mask"
     )
     if retrained is None:
