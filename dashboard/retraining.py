@@ -168,7 +168,9 @@ def joined(mask: Mask, ceiling: np.ndarray, before: Accuracy, after: Accuracy, r
     if beyond(now, ceiling).any():
         return f"{words}above what can be had: something leaks."
     return words + (
-        "not yet at the ceiling." if short_of(now, ceiling).any() else "at the ceiling, and nowhere above it."
+        "the answer is not yet at its ceiling."
+        if short_of(now, ceiling).any()
+        else "the answer is at its ceiling, nothing above it."
     )
 
 
