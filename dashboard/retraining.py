@@ -57,7 +57,7 @@ SEEDS = (
         "The second half keeps what it reads; the first is at chance, and no training lifts it.",
     ),
     Seed(
-        "a window, two layers",
+        "a window, 2 layers",
         "reverse-aligned",
         "sliding-window:2",
         3,
@@ -87,7 +87,7 @@ def headline(mask: Mask, before: Accuracy, after: Accuracy) -> str:
 
 def seeds() -> None:
     """Links to begin with, and what to expect of the one that is open."""
-    view, columns = session.settings(), st.columns([1, 3, 3, 3, 3], vertical_alignment="center")
+    view, columns = session.settings(), st.columns([1, 4, 4, 4], vertical_alignment="center")
     columns[0].markdown("Try")
     for seed, column in zip(SEEDS, columns[1:], strict=False):
         column.button(
@@ -241,10 +241,10 @@ def _controls(model: Model, mask: Mask, ceiling: np.ndarray, retrained: Answer |
             width="stretch",
         )
     full.button(
-        "Train the full model under this mask",
+        "Train the full model so",
         on_click=lambda: session.update(**{**session.fields_of(model.config), "train_mask": str(mask)}),
         disabled=model.name == COMPILED,
-        help="Writes it into the panel on the left; Train starts it",
+        help="Writes the model and this mask into the panel on the left; Train starts it",
         icon=":material/tune:",
         width="stretch",
     )

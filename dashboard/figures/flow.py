@@ -164,6 +164,7 @@ def _nodes(
             for row in rows
         ],
         hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
         meta="output" if target is not None else "token",
         name=column.title,
     )
@@ -175,28 +176,36 @@ def _names(figure: go.Figure, columns: Sequence[Nodes], outputs: Sequence[str], 
     for number, column in enumerate(columns):
         _name(figure, (number, -0.5), column.title, 0, palette.muted)
         every = -(-len(column.labels) // MOST_NAMED)
+        ground = palette.background if number else None  # lines may run behind it
         if number == 0 or column.labels is not columns[number - 1].labels:
-            needed = _needed(column)
+            needed = _needed(column, first=number == 0)
             for row, text in enumerate(column.labels):
                 if row in needed:
                     colour = palette.right if column.leads[row] else palette.wrong
                     _name(figure, (number, row), f"{row + 1}: {text}", -14, colour, bold=True)
                 elif row % every == 0:
-                    _name(figure, (number, row), f"{row + 1}: {text}", -14, palette.text)
+                    _name(figure, (number, row), f"{row + 1}: {text}", -14, palette.text, ground=ground)
         if number == last:
             for row, text in enumerate(outputs):
                 if row == target or (row % every == 0 and abs(row - target) >= every):
                     _name(figure, (number, row), f"{row + 1}: {text}", 14, palette.text, bold=row == target)
 
 
-def _needed(column: Nodes) -> list[int]:
-    """Which names to mark: of what is needed all that has a way, or else the first, which has none."""
+def _needed(column: Nodes, *, first: bool) -> list[int]:
+    """Which names to mark: of what is needed all that has a way, or else, in the `first` column, one that has none."""
     on_a_way = np.flatnonzero(column.carries & column.leads)
-    return on_a_way.tolist() if len(on_a_way) else np.flatnonzero(column.carries)[:1].tolist()
+    return on_a_way.tolist() if len(on_a_way) or not first else np.flatnonzero(column.carries)[:1].tolist()
 
 
 def _name(
-    figure: go.Figure, place: tuple[float, float], text: str, shift: int, colour: str, *, bold: bool = False
+    figure: go.Figure,
+    place: tuple[float, float],
+    text: str,
+    shift: int,
+    colour: str,
+    *,
+    bold: bool = False,
+    ground: str | None = None,
 ) -> None:
     """Words at a place, `shift` pixels to its right; above it without a shift."""
     figure.add_annotation(
@@ -208,4 +217,5 @@ def _name(
         text=f"<b>{safe(text)}</b>" if bold else safe(text),
         showarrow=False,
         font={"size": 14, "color": colour},
+        bgcolor=ground,
     )

@@ -164,7 +164,7 @@ def test_a_click_looks_into_a_stage(page: Page, address: str):
 
 def test_another_mask_changes_what_is_said(page: Page, address: str):
     page.goto(f"{address}/masks")
-    wait_until_painted(page, plots=7)
+    wait_until_painted(page, plots=8)
     falls = re.compile(r"^Under the sliding-window mask the second half falls from 1\.00 to 0\.\d\d\.$")
     expect(title(page)).to_have_text(falls)
     first = title(page).inner_text()
@@ -177,12 +177,12 @@ def test_another_mask_changes_what_is_said(page: Page, address: str):
         expect(title(page)).to_have_text(re.compile(f"^{start}"))
         expect(page).to_have_url(query(run="reverse", mask=mask))
     expect(page.get_by_label("Width", exact=True)).to_have_count(0)
-    wait_until_painted(page, plots=7)
+    wait_until_painted(page, plots=8)
     assert "forbidden" in {trace["name"] for trace in traces(plot(page, "before-mask"))}
     assert "forbidden" not in {trace["name"] for trace in traces(plot(page, "after-mask"))}
     page.get_by_role("radio", name="sliding-window", exact=True).click()
     expect(title(page)).to_have_text(falls)
-    wait_until_painted(page, plots=7)
+    wait_until_painted(page, plots=8)
     assert "forbidden" in {trace["name"] for trace in traces(plot(page, "after-mask"))}
 
 
