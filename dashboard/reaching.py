@@ -42,7 +42,8 @@ def ways(model: Model, mask: Mask, length: int, target: int) -> None:
     """The flow to one output, the words that say what it shows, and the menu of outputs."""
     task, n_layers = model.task, model.config.model.n_layers
     names = task.target_names(length)
-    picture, words = st.columns([3, 2], gap="large")
+    wide = task.has_source  # two stacks need the whole width
+    picture, words = (st.container(), st.container()) if wide else st.columns([3, 2], gap="large")
     said = sentence(task, mask, n_layers, length, target)
     with words:
         key = "control-target"
@@ -82,8 +83,8 @@ def drawn(found: Flow, task: Task, length: int) -> tuple[list[Nodes], list[Steps
     layers = max(column.layer for column in found.columns)
     columns = []
     for column in found.columns:
-        stack = "encoder " if column.stack == "source" else "decoder " if source else ""
-        title = f"{stack}in" if column.layer == 0 else f"{stack}layer {column.layer - 1}"
+        stack = "encoder" if column.stack == "source" else "decoder" if source else "layer"
+        title = f"{stack} {column.layer - 1}" if column.layer else "source" if stack == "encoder" else "tokens"
         if column.stack == "tokens" and column.layer == layers:
             title += " = out"
         columns.append(Nodes(title, source if column.stack == "source" else tokens, column.leads, column.carries))

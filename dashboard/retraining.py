@@ -57,7 +57,7 @@ SEEDS = (
         "The second half keeps what it reads; the first is at chance, and no training lifts it.",
     ),
     Seed(
-        "a window, two layers",
+        "a window, 2 layers",
         "reverse-aligned",
         "sliding-window:2",
         3,
@@ -69,8 +69,8 @@ SEEDS = (
         "reverse",
         "hide:9",
         10,
-        "Expect the ceiling to stay: the separator carries no symbol. Whatever falls is habit, not need, and "
-        "retraining wins it back.",
+        "Expect the ceiling to stay: the separator carries no symbol. If anything falls it is habit, not "
+        "need, and retraining wins it back.",
     ),
 )
 
@@ -87,7 +87,7 @@ def headline(mask: Mask, before: Accuracy, after: Accuracy) -> str:
 
 def seeds() -> None:
     """Links to begin with, and what to expect of the one that is open."""
-    view, columns = session.settings(), st.columns([1, 3, 3, 3, 3], vertical_alignment="center")
+    view, columns = session.settings(), st.columns([1, 4, 4, 4], vertical_alignment="center")
     columns[0].markdown("Try")
     for seed, column in zip(SEEDS, columns[1:], strict=False):
         column.button(
@@ -158,7 +158,7 @@ def joined(mask: Mask, ceiling: np.ndarray, before: Accuracy, after: Accuracy, r
     chosen = _answers(before)
     most, known = float(ceiling[chosen].mean()), int((ceiling[chosen] == 1).sum())
     words = (
-        f"Under the {mask.name} mask, {known} of {int(chosen.sum())} outputs of the answer can be known: at most {most:.2f} right. "
+        f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: at most {most:.2f} right. "
         f"The model has {before.mean[chosen].mean():.2f} as trained, {after.mean[chosen].mean():.2f} with the mask"
     )
     if retrained is None:
@@ -168,7 +168,9 @@ def joined(mask: Mask, ceiling: np.ndarray, before: Accuracy, after: Accuracy, r
     if beyond(now, ceiling).any():
         return f"{words}above what can be had: something leaks."
     return words + (
-        "not yet at the ceiling." if short_of(now, ceiling).any() else "at the ceiling, and nowhere above it."
+        "the answer is not yet at its ceiling."
+        if short_of(now, ceiling).any()
+        else "the answer is at its ceiling, nothing above it."
     )
 
 
@@ -239,10 +241,10 @@ def _controls(model: Model, mask: Mask, ceiling: np.ndarray, retrained: Answer |
             width="stretch",
         )
     full.button(
-        "Train the full model under this mask",
+        "Train the full model so",
         on_click=lambda: session.update(**{**session.fields_of(model.config), "train_mask": str(mask)}),
         disabled=model.name == COMPILED,
-        help="Writes it into the panel on the left; Train starts it",
+        help="Writes the model and this mask into the panel on the left; Train starts it",
         icon=":material/tune:",
         width="stretch",
     )

@@ -15,7 +15,9 @@ MOST_LINES = 24
 """More tokens than this in a column, and its lines are merged into bands."""
 MOST_NAMED = 32
 """More tokens than this in a column, and only some are named."""
-BEND = np.linspace(0, 1, 9)
+MOST_STRONG = 30
+"""More strong lines than this are drawn thinner."""
+BEND = np.linspace(0, 1, 17)
 NODE, SMALL_NODE = 15, 6
 """Pixels across a node, and where there are many."""
 
@@ -71,8 +73,8 @@ def path_flow(
         showlegend=False,
         hovermode="closest",
         dragmode=False,
-        margin={"l": 4, "r": 4, "t": 30, "b": 4},
-        xaxis={"visible": False, "range": [-0.35, len(columns) - 0.65], "fixedrange": True},
+        margin={"l": 76, "r": 76, "t": 30, "b": 4},
+        xaxis={"visible": False, "range": [-0.04, len(columns) - 0.96], "fixedrange": True},
         yaxis={"visible": False, "range": [rows - 0.3, -0.7], "fixedrange": True},
     )
     return figure
@@ -98,7 +100,8 @@ def _lines(
             ys += [place + (to - place) * ease, np.array([np.nan])]
     if not xs:
         return
-    width = (2.0 if straight else 3.5) if strong else (0.7 if straight else 1.0)
+    crowded = len(xs) > 2 * MOST_STRONG
+    width = (2.0 if straight or crowded else 3.5) if strong else (0.7 if straight else 1.0)
     figure.add_scatter(
         x=np.concatenate(xs).astype(np.float32),
         y=np.concatenate(ys).astype(np.float32),
@@ -161,6 +164,7 @@ def _nodes(
             for row in rows
         ],
         hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
         meta="output" if target is not None else "token",
         name=column.title,
     )
@@ -168,33 +172,50 @@ def _nodes(
 
 def _names(figure: go.Figure, columns: Sequence[Nodes], outputs: Sequence[str], target: int, palette: Palette) -> None:
     """Tokens beside the columns in which they are read, outputs beside the last, and the layers above."""
+    last = len(columns) - 1
     for number, column in enumerate(columns):
-        figure.add_annotation(
-            x=number,
-            y=1,
-            yref="paper",
-            yanchor="bottom",
-            yshift=4,
-            text=safe(column.title),
-            showarrow=False,
-            font={"size": 14, "color": palette.muted},
-        )
-        first, last = number == 0 or column.labels is not columns[number - 1].labels, number == len(columns) - 1
-        if not (first or last):
-            continue
-        texts, every = (outputs if last else column.labels), -(-len(column.labels) // MOST_NAMED)
-        for row, text in enumerate(texts):
-            chosen = last and row == target
-            if row % every and not chosen:
-                continue
-            needed = not last and bool(column.carries[row])
-            colour = palette.right if needed else palette.text if chosen or column.leads[row] else palette.muted
-            figure.add_annotation(
-                x=number,
-                y=row,
-                xanchor="left" if last else "right",
-                xshift=14 if last else -14,
-                text=f"<b>{row + 1}: {safe(text)}</b>" if chosen or needed else f"{row + 1}: {safe(text)}",
-                showarrow=False,
-                font={"size": 14, "color": colour},
-            )
+        _name(figure, (number, -0.5), column.title, 0, palette.muted)
+        every = -(-len(column.labels) // MOST_NAMED)
+        ground = palette.background if number else None  # lines may run behind it
+        if number == 0 or column.labels is not columns[number - 1].labels:
+            needed = _needed(column, first=number == 0)
+            for row, text in enumerate(column.labels):
+                if row in needed:
+                    colour = palette.right if column.leads[row] else palette.wrong
+                    _name(figure, (number, row), f"{row + 1}: {text}", -14, colour, bold=True)
+                elif row % every == 0:
+                    _name(figure, (number, row), f"{row + 1}: {text}", -14, palette.text, ground=ground)
+        if number == last:
+            for row, text in enumerate(outputs):
+                if row == target or (row % every == 0 and abs(row - target) >= every):
+                    _name(figure, (number, row), f"{row + 1}: {text}", 14, palette.text, bold=row == target)
+
+
+def _needed(column: Nodes, *, first: bool) -> list[int]:
+    """Which names to mark: of what is needed all that has a way, or else, in the `first` column, one that has none."""
+    on_a_way = np.flatnonzero(column.carries & column.leads)
+    return on_a_way.tolist() if len(on_a_way) or not first else np.flatnonzero(column.carries)[:1].tolist()
+
+
+def _name(
+    figure: go.Figure,
+    place: tuple[float, float],
+    text: str,
+    shift: int,
+    colour: str,
+    *,
+    bold: bool = False,
+    ground: str | None = None,
+) -> None:
+    """Words at a place, `shift` pixels to its right; above it without a shift."""
+    figure.add_annotation(
+        x=place[0],
+        y=place[1],
+        xanchor="left" if shift > 0 else "right" if shift < 0 else "center",
+        yanchor="middle" if shift else "bottom",
+        xshift=shift,
+        text=f"<b>{safe(text)}</b>" if bold else safe(text),
+        showarrow=False,
+        font={"size": 14, "color": colour},
+        bgcolor=ground,
+    )
