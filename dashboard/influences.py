@@ -77,6 +77,11 @@ class Flow:
     def place(self) -> str:
         return self.axes.places[self.slot]
 
+    @property
+    def padding(self) -> bool:
+        """Is the poked token padding? An untrained model may say it, and then reads it."""
+        return int(self.pokes.read[self.slot]) == self.model.task.padding
+
     # --- numbers
 
     @cached_property
@@ -129,6 +134,8 @@ class Flow:
         column = self.moved[:, self.slot]
         count, most = int((column > 0).sum()), int(column.argmax())
         by = f"Poking {self.place}" if self.replacement is None else f"Replacing {self.place} by '{self.symbol}'"
+        if self.padding:
+            return f"{self.place} is padding, which is not poked."
         if not count:
             return f"{by} moves no output."
         due = f", to be '{self.sample.targets[most]}'" if self.sample.is_answer[most] else ""
@@ -161,6 +168,8 @@ class Flow:
 
     def flips(self) -> str:
         """What the strip shows."""
+        if self.padding:
+            return "No query sees it, so another token in its place would be another mask."
         if self.symbol == self.axes.slots[self.slot]:
             return f"{self.place} is '{self.symbol}' already: nothing can move."
         if all(output.still for output in self.outputs):
@@ -169,8 +178,8 @@ class Flow:
         flips = {0: "no output says anything", 1: "one output says something"}.get(
             count, f"{count} outputs say something"
         )
-        which = ", which moves the most," if self.replacement is None else ""
-        return f"With '{self.symbol}' in its place{which} {flips} else."
+        which = " which moves the most," if self.replacement is None else ""
+        return f"With '{self.symbol}' in its place,{which} {flips} else."
 
     def tried(self) -> str:
         """By which symbols a token was replaced."""

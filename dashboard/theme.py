@@ -36,6 +36,8 @@ STYLE = """
     .st-key-inside-controls [role="radio"] { padding-left: 5px; padding-right: 5px; }
     .st-key-inside-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
     .st-key-inside-row [data-testid="stColumn"] { flex: 1 1 100%; }
+  }
+  @media (max-width: 1350px) {
     .st-key-information-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
     .st-key-information-row [data-testid="stColumn"] { flex: 0 1 calc(50% - 1rem); }
   }

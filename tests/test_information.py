@@ -310,6 +310,21 @@ def test_a_token_in_its_own_place_moves_nothing() -> None:
     assert "'4' at 3 is '4' already: nothing can move." in words(app)
 
 
+def test_padding_that_an_untrained_model_reads_is_not_poked(runs: Path) -> None:
+    """Its first words are made to be padding: the unembedding's bias says nothing else."""
+    unpolished(runs / "padded", TaskConfig(task="reverse", length=3))
+    path = runs / "padded" / "snapshots" / "step-000000.safetensors"
+    model, config = checkpoints.load(path)
+    with torch.no_grad():
+        model.unembedding.bias[11] = 1000
+    checkpoints.save(path, model, config)
+    app = open_page("information", poked="5")
+    assert app.title[0].value == "'PAD' at 5 is padding, which is not poked."
+    assert "another token in its place would be another mask" in words(app)
+    moves = array(trace(app, "moves", "values")["z"])
+    assert not moves[4:, 4:][np.isfinite(moves[4:, 4:])].any()
+
+
 def test_the_head_in_focus_stands_over_all_slots() -> None:
     app = open_page("information", run="reverse-translate", beside="head", head="decoder.1.cross_attention.0")
     model, tokens, source = read_by("reverse-translate", PI)

@@ -88,10 +88,11 @@ def attention(flow: Flow) -> None:
     """What is compared: attention rolled out through all layers, or the head in focus."""
     heads = heads_of(sample.attentions)
     with heading():
-        st.markdown("**Attention**", width="content")
         options = {"label_visibility": "collapsed", "width": "content"}
         chosen = bound_choice(st.segmented_control, "Attention beside", "beside", [ROLLOUT, HEAD], ROLLOUT, **options)
-        if chosen == HEAD:
+        if chosen == ROLLOUT:
+            st.markdown("of attention, all layers", width="content")
+        else:
             head = focused(heads, model.survey())
             pick_head(heads, head)
     if chosen == ROLLOUT:
@@ -122,7 +123,7 @@ def pick_head(heads: list[Head], head: Head) -> None:
         label_visibility="collapsed",
         format_func=lambda each: f"{each.short} · {each.kind}" if several else f"head {each.short}",
         on_change=lambda: session.update(head=str(st.session_state["control-information-head"])),
-        width=200 if several else 120,
+        width=175 if several else 120,
     )
 
 
@@ -173,7 +174,9 @@ def follow() -> None:
         "there moves much. Rollout draws on all layers, half of each what was there."
     )
     st.header("The biggest moves", anchor=False)
-    st.dataframe(flow.biggest(), hide_index=True)
+    digits = {"probability of what it said": "%.3f", "Δ": "%+.3f", "|Δlogit|": "%.2f"}
+    columns = {name: st.column_config.NumberColumn(format=form) for name, form in digits.items()}
+    st.dataframe(flow.biggest(), hide_index=True, column_config=columns)
 
 
 model = session.chosen()

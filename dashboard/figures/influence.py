@@ -88,7 +88,9 @@ def influence_heatmap(
             hatch(figure, ~shown, palette)
     if leaking.any():
         outline(figure, leaking, palette)
-        figure.data[-1].update(name="leaks", line={"color": palette.wrong, "width": 3})
+        figure.data[-1].update(
+            name="leaks", line={"color": palette.wrong, "width": 3 if leaking.sum() <= n_slot else 1}
+        )
     if poked is not None:
         _frame(figure, (poked - 0.5, -0.5, poked + 0.5, n_output - 0.5), palette.text, 2.5)
     if axes.n_source:
