@@ -34,7 +34,7 @@ PAGES = {
     "Inside a head": 3,
     "Through the layers": 6,
     "Training film": 2,
-    "Mask effects": 4,
+    "Mask effects": 5,
     "Follow the information": 3,
     "Edits": 4,
     "Positional encoding": 3,
