@@ -161,7 +161,7 @@ def test_the_pictures_say_where_they_come_from(files: dict[tuple[str, str], Path
     wait_until_painted(page, 2)
     assert grid(page).evaluate("host => [host.dataset.focus, host.__grid.panels.length]") == ["2", 8]
     page.goto(links["after-pattern"])
-    wait_until_painted(page, 7)
+    wait_until_painted(page, PAGES["Mask effects"])
     box = plot(page, "after-pattern").bounding_box()
     assert pixels(files["after-pattern", "png"].read_bytes()).shape[1::-1] == pytest.approx(
         (2 * box["width"], 2 * box["height"]), abs=2
