@@ -15,7 +15,7 @@ from dashboard.components.plot import plot
 from dashboard.controls import bound
 from dashboard.figures.three import State, accuracy_by_state_bars
 from dashboard.models import COMPILED, Model
-from dashboard.reaching import choose_clicked, chosen_target, ways
+from dashboard.reaching import choose_clicked, chosen_target
 from transformer.analysis import ceilings
 from transformer.analysis.findings import CAUTION, Accuracy
 from transformer.analysis.intervals import wilson
@@ -114,30 +114,26 @@ def _begin(seed: Seed) -> None:
 
 
 def pictures(model: Model, mask: Mask, length: int) -> None:
-    """As trained, mask applied, retrained: three pictures, the sentence that joins them, and the ways to one output."""
+    """As trained, mask applied, retrained: three pictures, and the sentence that joins them."""
     view, task = session.settings(), model.task
     before = model.accuracy(view.sequences, length=length)
     after = model.accuracy(view.sequences, mask, length)
     own = ceilings.ceiling(model.config, length).accuracy
     possible = ceilings.ceiling(model.config, length, mask).accuracy
     retrained, why = _retrained(model, mask, length)
-    target, made = (
-        chosen_target(task, length),
-        "retrained" if retrained is None else f"retrained {retrained.seconds:.1f} s",
-    )
+    made = "retrained" if retrained is None else f"retrained {retrained.seconds:.1f} s"
     states = [
         _state("as trained", own, before),
         _state("mask applied", possible, after),
         _state(made, possible, None if retrained is None else retrained.accuracy),
     ]
     said = joined(mask, possible, before, after, retrained) + why
+    target = chosen_target(task, length)
     figure = accuracy_by_state_bars(states, task.chance, before.names, target=target, palette=palette())
     makers = [model.maker(), *([Maker(f"small model, mask {mask}", retrained.steps)] if retrained else [])]
     plot(figure, key="three", alt=said, height=330, on_click=lambda: choose_clicked("three"), makers=makers)
     st.markdown(f"**{said}**")
     _controls(model, mask, possible, retrained)
-    st.header("The ways to one output", anchor=False)
-    ways(model, mask, length, target)
 
 
 def _state(title: str, ceiling: np.ndarray, measured: Accuracy | None) -> State:

@@ -8,9 +8,10 @@ from dashboard.components.plot import plot
 from dashboard.figures import patterns
 from dashboard.painting import WIDTHS, canvas, pick_mask
 from dashboard.prose import orientation, show_code
+from dashboard.reaching import chosen_target, ways
 from dashboard.spoken import said
 
-HEIGHT = 310  # pixels of each of the three pictures
+HEIGHT = 270  # pixels of each of the three pictures
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -57,18 +58,20 @@ with right:
         + (f" The input is padded to length {task.length}." if pad else "")
     )
 
+three = st.container()
 st.header("What is said", anchor=False)
 said(before, after, task.chance)
 
-# What was asked for is on the screen; what takes longer comes after it.
+# What was asked for is on the screen; what takes longer comes after it, also where it stands above.
 sequences = session.settings().sequences
 length = len(question) if len(question) in task.lengths else task.length
 title.title(
     retraining.headline(mask, model.accuracy(sequences, length=length), model.accuracy(sequences, mask, length)),
     anchor=False,
 )
-
-st.header("What must happen, and what does", anchor=False)
-retraining.seeds()
-retraining.pictures(model, mask, length)
+with three:
+    retraining.pictures(model, mask, length)
+    retraining.seeds()
+st.header("The ways to one output", anchor=False)
+ways(model, mask, length, chosen_target(task, length))
 show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.reachability.flow")

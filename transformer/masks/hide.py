@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from transformer.masks import Mask
+from transformer.masks import Mask, number
 
 
 @dataclass(frozen=True)
@@ -11,7 +11,7 @@ class Hide(Mask):
     """Causal, and no later query sees the key at `position`, counted from 1; its own query does."""
 
     description: ClassVar[str] = "causal, and one position is hidden from all later queries"
-    position: int = 9
+    position: int = number(9, 1)
 
     def visible(self, query, key, padding):
         return (key == query) | ((key < query) & (key + 1 != self.position))
