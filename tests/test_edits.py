@@ -108,9 +108,9 @@ def test_the_hand_written_reverser_already_looks_where_it_is_expected_to():
     tokens = torch.from_numpy(task.encode([task.example]).tokens)
     edit = ExpectPattern(f"{SITE}.scores", 0).resolved(task, 8)
     assert torch.equal(observe(model, tokens, (edit,)).logits, observe(model, tokens).logits)
+    sort = RunConfig(task=TaskConfig(task="sort", length=4)).build_task()
     with pytest.raises(EditError, match="another for each question"):
-        sort = TaskConfig(task="sort", length=4)
-        ExpectPattern(f"{SITE}.scores", 0).resolved(RunConfig(task=sort).build_task(), 4)
+        ExpectPattern(f"{SITE}.scores", 0).resolved(sort, 4)
 
 
 def test_scores_are_scaled_and_moved_before_the_mask():
@@ -257,10 +257,12 @@ def test_a_hostile_text_is_refused_in_a_sentence(text):
     try:
         edit = parse_edit(text)
     except EditError as error:
-        assert "\n" not in str(error)
-        assert "<" not in str(error)
+        sentence = str(error)
     else:
-        assert parse_edit(edit_text(edit)) == edit
+        sentence = edit_text(edit)
+        assert parse_edit(sentence) == edit
+    assert "\n" not in sentence
+    assert "<" not in sentence
 
 
 # --- the page

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from transformer.analysis.findings import Head
@@ -156,7 +156,7 @@ def patching(
         n = value.shape[-2]
         patched = observe_batch(
             model,
-            replace(other, tokens=other.tokens.repeat(n, axis=0), source=_repeated(other.source, n)),
+            _repeated(other, n),
             (*edits, _PatchEach.of(site, value)),
             lambda *_: None,
         )
@@ -176,8 +176,10 @@ class _PatchEach(Patch):
         return patched
 
 
-def _repeated(source: Int[np.ndarray, "one source"] | None, n: int) -> Int[np.ndarray, "n source"] | None:
-    return None if source is None else source.repeat(n, axis=0)
+def _repeated(batch: Batch, n: int) -> Batch:
+    """Its sequences, each `n` times."""
+    fields = {name: value for name, value in vars(batch).items() if value is not None}
+    return Batch(**{name: value.repeat(n, axis=0) for name, value in fields.items()})
 
 
 def patched_sites(seen: Observation) -> tuple[str, ...]:
