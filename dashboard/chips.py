@@ -98,7 +98,7 @@ def row(found: list[Chip]) -> None:
                 st.session_state[key] = chip.on
                 st.toggle(chip.edit.words, key=key, on_change=_switch, args=(found, chip))
                 st.button(
-                    "Take this edit away",
+                    "Remove",
                     key=f"cross-{chip.text}",
                     icon=":material/close:",
                     type="tertiary",

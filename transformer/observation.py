@@ -66,7 +66,7 @@ def observe(
             model.train()
     for index, edit in enumerate(recorder.edits):
         if index not in recorder.met:
-            raise EditError(f"the edit {edit} met no site: this model has nothing that matches {edit.site!r}")
+            raise EditError(f"the edit “{edit.words}” met no site: this model has nothing that matches {edit.site!r}")
         if edit.must_change and index not in recorder.changed:
             raise EditError(f"{edit.words}: this changed no number")
     return Observation(tokens, logits, recorder.sites, source)

@@ -96,7 +96,8 @@ def removals() -> None:
     on = {chip.text for chip in found if chip.on}
     gone = np.array([f"zero:{head}" in on for head in heads]).reshape(drops.shape)
     worst = heads[int(drops.argmax())]
-    words = f"Removing head {worst.short} costs most: {drops.max():.2f} of the answer’s accuracy."
+    name = f"head {worst.short}{f' ({worst.kind})' if many else ''}"
+    words = f"Removing {name} costs most: {drops.max():.2f} of the answer’s accuracy."
     if drops.max() < 0.005:
         words = "No single head is needed: removing any one of them costs nothing."
 
@@ -116,14 +117,15 @@ def pairs() -> None:
     others = np.where(np.eye(len(heads), dtype=bool), 0.0, extra)
     one, other = np.unravel_index(int(np.abs(others).argmax()), others.shape)
     value = others[one, other]
-    pair = f"heads {heads[min(one, other)].short} and {heads[max(one, other)].short}"
+    many = len({head.kind for head in heads}) > 1
+    chosen = [heads[min(one, other)], heads[max(one, other)]]
+    pair = "heads " + " and ".join(f"{head.short}{f' ({head.kind})' if many else ''}" for head in chosen)
     if abs(value) < 0.005:
         words = "No two heads make up for each other: together they cost what each of them costs."
     elif value > 0:
         words = f"Removed together, {pair} cost {value:.2f} more than each by itself: one makes up for the other."
     else:
         words = f"Removed together, {pair} cost {-value:.2f} less than each by itself: they are links of one chain."
-    many = len({head.kind for head in heads}) > 1
     short = {"encoder self-attention": "e", "decoder self-attention": "d", "cross-attention": "x"}
     names = [f"{short[head.kind]}{head.short}" if many else head.short for head in heads]
     figure = effects.redundancy_heatmap(extra, names, palette=palette())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
+from torch import Tensor
 
 from transformer.analysis.findings import Head
 from transformer.analysis.heads import questions
@@ -56,6 +57,7 @@ def said_under(
 
 
 def _together(first: Batch, rest: Batch) -> Batch:
+    """The sequences of two batches in one."""
     source = None
     if first.source is not None and rest.source is not None:
         source = np.concatenate([first.source, rest.source])
@@ -138,12 +140,12 @@ def patching(
         raise EditError("both inputs have the same answer, so there is nothing to bring back")
     wanted, unwanted = one.targets[0, compared], other.targets[0, compared]
 
-    def difference(seen: Observation) -> float:
-        logits = seen.logits[0].double().cpu().numpy()
-        return float((logits[compared, wanted] - logits[compared, unwanted]).mean())
+    def difference(seen: Observation) -> Float[np.ndarray, "batch"]:
+        logits = seen.logits.double().cpu().numpy()
+        return (logits[:, compared, wanted] - logits[:, compared, unwanted]).mean(axis=1)
 
     whole = observe_batch(model, one, edits)
-    high, low = difference(whole), difference(observe_batch(model, other, edits, lambda *_: None))
+    high, low = (float(difference(seen)[0]) for seen in (whole, observe_batch(model, other, edits)))
     if high == low:
         raise EditError("this model says the same to both inputs, so there is nothing to bring back")
     sites = patched_sites(whole)
@@ -151,11 +153,33 @@ def patching(
     found = np.full((len(sites), places), np.nan)
     for row, site in enumerate(sites):
         value = whole[site]
-        for place in range(value.shape[-2]):
-            patch = Patch.of(site, value, position=place)
-            patched = observe_batch(model, other, (*edits, patch), lambda *_: None)
-            found[row, place] = (difference(patched) - low) / (high - low)
+        n = value.shape[-2]
+        patched = observe_batch(
+            model,
+            _repeated(other, n),
+            (*edits, _PatchEach.of(site, value)),
+            lambda *_: None,
+        )
+        found[row, :n] = (difference(patched) - low) / (high - low)
     return Patching(sites, found, high, low, len(compared))
+
+
+@dataclass(frozen=True)
+class _PatchEach(Patch):
+    """The same sequence many times over, each patched at a place of its own: sequence i at place i."""
+
+    def apply(self, value: Tensor) -> Tensor:
+        whole = super().apply(value)
+        places = torch.arange(len(value), device=value.device)
+        patched = value.clone()
+        patched[places, ..., places, :] = whole[places, ..., places, :]
+        return patched
+
+
+def _repeated(batch: Batch, n: int) -> Batch:
+    """Its sequences, each `n` times."""
+    fields = {name: value for name, value in vars(batch).items() if value is not None}
+    return Batch(**{name: value.repeat(n, axis=0) for name, value in fields.items()})
 
 
 def patched_sites(seen: Observation) -> tuple[str, ...]:

@@ -34,7 +34,8 @@ class ForcePattern(HeadEdit):
     @classmethod
     def of(cls, chosen: Bool[np.ndarray, "query key"], site: str, head: int, *, kind: str = "painted") -> ForcePattern:
         """Look where `chosen` is True: painted by hand, or what the task expects."""
-        return cls(site, head, kind, *chosen.shape, np.packbits(chosen).tobytes())
+        n_query, n_key = chosen.shape
+        return cls(site, head, kind, n_query, n_key, np.packbits(chosen).tobytes())
 
     @property
     def chosen(self) -> Bool[np.ndarray, "query key"]:
@@ -69,7 +70,7 @@ class ForcePattern(HeadEdit):
 
 @dataclass(frozen=True)
 class ScaleScores(HeadEdit):
-    """Multiply a head's scores: above 1 it looks more sharply, between 0 and 1 more evenly, below 0 where it did not."""
+    """Multiply a head's scores: above 1 it looks more sharply, from 0 to 1 more evenly, below 0 where it did not."""
 
     must_change: ClassVar[bool] = True
     factor: float
