@@ -1,1 +1,1 @@
-"""Three small web components: `plot` hosts any Plotly figure, `head_grid` draws every head, `film` plays a training."""
+"""Small web components: `plot` hosts any Plotly figure, the others draw heads, films, masks and tables themselves."""
