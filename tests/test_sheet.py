@@ -132,8 +132,11 @@ def test_a_table_names_its_rows_by_their_places_and_leaves_out_what_is_still_to_
     np.testing.assert_array_equal(rows.places, [1, 2, 3, np.nan])
     assert (rows.name, rows.tokens) == ("key", ("<i>&", "<i>&", "<i>&", "Σ"))
     dims = step_table(anatomy, "project").series()[1].axes
-    assert [axis.name for axis in dims] == ["row", "d_model"]
+    assert [axis.name for axis in dims] == ["d_head", "d_model"]
+    np.testing.assert_array_equal(dims[0].places, [0, 1, np.nan])
     assert dims[1].places.tolist() == anatomy.writing.tolist()
+    (rows, _) = step_table(anatomy, "add").series()[0].axes
+    assert (rows.name, rows.places.tolist(), rows.tokens[4]) == ("row", [1, 2, 3, 4, 5], "= new stream")
 
 
 def test_tokens_say_what_is_right() -> None:
