@@ -96,11 +96,13 @@ class Anatomy:
         key = Axis("key", np.arange(1, len(inside.keys) + 1), inside.keys)
         head, stream = (Axis(n, np.arange(len(v))) for n, v in (("d_head", inside.z), ("d_model", inside.written)))
         mask = {"mask": inside.visible}
+        bias = [] if inside.bias is None else [Series("bias", inside.bias, (key,))]
         return [
             Series("query", inside.query, (head,)),
             Series("keys", inside.key, (key, head)),
             Series("dots", inside.dots, (key,)),
             Series("scaled", inside.scaled, (key,)),
+            *bias,
             Series("scores", inside.scores, (key,), mask),
             Series("exponentials", inside.exponentials, (key,), mask),
             Series("total", np.array(inside.total), ()),

@@ -246,12 +246,15 @@ def _texts(values: np.ndarray, decimals: int) -> tuple[tuple[str, ...], ...]:
 
 
 def _rows(labels: Sequence[Label], axis: str | None) -> Axis:
-    """What runs down a table: places where a label has one, else the rows themselves, counted from 1."""
+    """What runs down a table: the places or dimensions that its labels name, else the rows themselves, from 1."""
     texts = tuple(label.text for label in labels)
-    places = [label.place for label in labels]
-    if axis is None or not any(places):
+    if axis is None:
         return Axis("row", np.arange(1, len(labels) + 1), texts)
-    return Axis(axis, np.array([np.nan if place is None else place for place in places]), texts)
+    if axis == "d_head":
+        places = [int(text) if text.isdecimal() else np.nan for text in texts]
+    else:
+        places = [np.nan if label.place is None else label.place for label in labels]
+    return Axis(axis, np.array(places), texts)
 
 
 def _series(block: Block, rows: Axis) -> Series:

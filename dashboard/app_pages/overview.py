@@ -35,6 +35,9 @@ def token(value: int, truth: int, known: bool) -> Token:
 
 
 begin = slice(MOST_TOKENS)
+note = f"The first {MOST_TOKENS} of {len(question)} tokens." if len(question) > MOST_TOKENS else ""
+if note and len(question) > OWN_WORDS:
+    note += " Each token is said after the right ones (teacher forcing)."
 tokens(
     {
         "in": [Token(names[symbol]) for symbol in question[begin]],
@@ -43,10 +46,10 @@ tokens(
     palette(),
     key="overview-tokens",
     alt=headline,
+    note=note,
 )
-if len(question) > MOST_TOKENS:
-    helped = " Each token is said after the right ones (teacher forcing)." if len(question) > OWN_WORDS else ""
-    st.caption(f"The first {MOST_TOKENS} of {len(question)} tokens.{helped}")
+if note:
+    st.caption(note)
 
 # The places first, then what fills them, the quick before the slow: on a cold start the heads are there while the
 # browser still loads Plotly and the accuracy is being measured.

@@ -86,5 +86,7 @@ function* lines(node) {
   if (line?.text.trim()) yield line;
 }
 
-/** Is all of a line to be seen? What has no room on the screen has none in the picture. */
-const inside = (rect, within) => rect.left > within.left - 1 && rect.right < within.right + 1;
+/** Is enough of a line to be seen? What has no room on the screen has none in the picture. */
+function inside({ left, right }, within) {
+  return Math.min(right, within.right) - Math.max(left, within.left) > (right - left) / 3;
+}
