@@ -118,7 +118,7 @@ def sentence(task: Task, mask: Mask, n_layers: int, length: int, target: int) ->
         if own
         else f"{output} needs {kind} {first + 1} ({(*source, *tokens)[first]})"
     )
-    least = int(least_layers(task, mask, length)[target])
+    least = least_layers(task, mask, length, target)
     if least < 0:
         return f"{needs}; it can never arrive: only {most:.2f} can be had."
     layers = f"{least} layer{'s' if least != 1 else ''}"

@@ -23,7 +23,7 @@ def said(before: Sample, after: Sample, chance: float) -> None:
     targets = [target for target, counts in zip(before.targets, answer, strict=True) if counts]
     words = change_sentence(was, now, targets, flipped[answer])
     rows = {"before": strip(before), "after": strip(after, flipped)}
-    tokens(rows, palette(), key="said", alt=words)
+    tokens(rows, palette(), key="mask-tokens", alt=words)
     figure = probability_dumbbells(was, now, targets, flipped[answer], chance, palette=palette())
     plot(figure, key="probabilities", alt=words, height=240)
     st.caption(f"{words} A frame and a ≠ mark what flips. The true tokens are read (teacher forcing).")

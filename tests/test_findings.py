@@ -32,7 +32,7 @@ def test_the_kept_example_is_what_the_model_does(shipped):
     anew = sample(model, task, task.example, said=kept.said)
     for field in fields(anew):
         old, new = getattr(kept.sample, field.name), getattr(anew, field.name)
-        if field.name == "attentions":
+        if field.name in ("attentions", "truth"):  # how likely the right tokens are is not kept
             continue
         if isinstance(new, np.ndarray):
             np.testing.assert_allclose(old, new, atol=1e-5)

@@ -29,16 +29,18 @@ KEPT, BROKEN, SILENT = (
 @pytest.fixture
 def forgetting() -> Iterator[None]:
     """Caches that hold nothing of a spoilt model, before and after."""
-    for cached in (closer._checkup, models._network):
+    caches = (closer._checkup, models._network)
+    for cached in caches:
         cached.clear()
     yield
-    for cached in (closer._checkup, models._network):
+    for cached in caches:
         cached.clear()
 
 
 def strip(app: AppTest) -> str:
     """The label of the strip's popover."""
-    (label,) = (block.proto.popover.label for block in app.get("popover"))
+    labels = [block.proto.popover.label for block in app.get("popover")]
+    (label,) = (label for label in labels if ":material/" in label)
     return label
 
 

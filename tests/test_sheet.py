@@ -182,6 +182,6 @@ def test_the_strips_under_a_mask_say_what_changes() -> None:
     found = arrays(message)
     assert found["before.answer"].tolist() == found["after.answer"].tolist() == [str(token) for token in PI[::-1]]
     change = int((found["before"] != found["after"]).sum())
-    assert unpack(message)[0]["alt"] == f"{change} of 8 tokens of the answer change."
+    assert unpack(message)[0]["alt"].startswith(f"{change} of 8 predictions flip")
     for strip in ("before", "after"):
         assert ((found[strip] == found[f"{strip}.answer"]) == (found[f"{strip}.verdict"] == "right")).all()

@@ -220,9 +220,8 @@ def test_rate_and_gradient_are_drawn_from_the_metrics(handed: list[Run]) -> None
 @pytest.mark.parametrize(
     ("page", "query", "changes"),
     [
-        ("masks", {"run": "reverse-aligned", "mask": "causal"}, {"mask": "causal"}),
-        ("masks", {"run": "reverse-aligned", "mask": "sliding-window:2"}, {"mask": "sliding-window:2"}),
         ("positions", {"run": "reverse", "encoding": "sinusoidal"}, {"positions": "sinusoidal"}),
+        ("positions", {"run": "reverse-aligned", "encoding": "learned"}, {"positions": "learned"}),
     ],
 )
 def test_a_page_trains_a_small_model_and_shows_what_it_reaches(page, query, changes) -> None:
@@ -246,7 +245,7 @@ def test_what_cannot_be_solved_in_time_can_be_given_more() -> None:
 
 
 def test_nothing_is_trained_that_was_not_asked_for() -> None:
-    app = open_page("masks")
+    app = open_page("positions")
     assert "what-if" not in figures(app)
     app.toggle(key="control-answer").set_value(True).run()
     assert not app.exception

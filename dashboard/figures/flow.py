@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,10 +66,10 @@ def path_flow(
                 _lines(figure, columns, steps, palette, strong=strong, straight=straight)
     for number, column in enumerate(columns):
         _nodes(figure, number, column, target if number == len(columns) - 1 else None, outputs, palette)
-    _names(figure, columns, outputs, target, palette)
     rows = max(len(column.labels) for column in columns)
     figure.update_layout(
         template=template(palette),
+        annotations=list(_names(columns, outputs, target, palette)),  # one by one, Plotly takes 15 ms for each
         showlegend=False,
         hovermode="closest",
         dragmode=False,
@@ -170,11 +170,13 @@ def _nodes(
     )
 
 
-def _names(figure: go.Figure, columns: Sequence[Nodes], outputs: Sequence[str], target: int, palette: Palette) -> None:
+def _names(
+    columns: Sequence[Nodes], outputs: Sequence[str], target: int, palette: Palette
+) -> Iterator[dict[str, object]]:
     """Tokens beside the columns in which they are read, outputs beside the last, and the layers above."""
     last = len(columns) - 1
     for number, column in enumerate(columns):
-        _name(figure, (number, -0.5), column.title, 0, palette.muted)
+        yield _name((number, -0.5), column.title, 0, palette.muted)
         every = -(-len(column.labels) // MOST_NAMED)
         ground = palette.background if number else None  # lines may run behind it
         if number == 0 or column.labels is not columns[number - 1].labels:
@@ -182,13 +184,13 @@ def _names(figure: go.Figure, columns: Sequence[Nodes], outputs: Sequence[str], 
             for row, text in enumerate(column.labels):
                 if row in needed:
                     colour = palette.right if column.leads[row] else palette.wrong
-                    _name(figure, (number, row), f"{row + 1}: {text}", -14, colour, bold=True)
+                    yield _name((number, row), f"{row + 1}: {text}", -14, colour, bold=True)
                 elif row % every == 0:
-                    _name(figure, (number, row), f"{row + 1}: {text}", -14, palette.text, ground=ground)
+                    yield _name((number, row), f"{row + 1}: {text}", -14, palette.text, ground=ground)
         if number == last:
             for row, text in enumerate(outputs):
                 if row == target or (row % every == 0 and abs(row - target) >= every):
-                    _name(figure, (number, row), f"{row + 1}: {text}", 14, palette.text, bold=row == target)
+                    yield _name((number, row), f"{row + 1}: {text}", 14, palette.text, bold=row == target)
 
 
 def _needed(column: Nodes, *, first: bool) -> list[int]:
@@ -198,7 +200,6 @@ def _needed(column: Nodes, *, first: bool) -> list[int]:
 
 
 def _name(
-    figure: go.Figure,
     place: tuple[float, float],
     text: str,
     shift: int,
@@ -206,16 +207,16 @@ def _name(
     *,
     bold: bool = False,
     ground: str | None = None,
-) -> None:
+) -> dict[str, object]:
     """Words at a place, `shift` pixels to its right; above it without a shift."""
-    figure.add_annotation(
-        x=place[0],
-        y=place[1],
-        xanchor="left" if shift > 0 else "right" if shift < 0 else "center",
-        yanchor="middle" if shift else "bottom",
-        xshift=shift,
-        text=f"<b>{safe(text)}</b>" if bold else safe(text),
-        showarrow=False,
-        font={"size": 14, "color": colour},
-        bgcolor=ground,
-    )
+    return {
+        "x": place[0],
+        "y": place[1],
+        "xanchor": "left" if shift > 0 else "right" if shift < 0 else "center",
+        "yanchor": "middle" if shift else "bottom",
+        "xshift": shift,
+        "text": f"<b>{safe(text)}</b>" if bold else safe(text),
+        "showarrow": False,
+        "font": {"size": 14, "color": colour},
+        "bgcolor": ground,
+    }

@@ -6,12 +6,13 @@ start in the source, and cross over from the encoder's output into any layer of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
-from transformer.analysis.ceilings import masks_of, reach
+from transformer.analysis.ceilings import masks_of
 from transformer.masks import Mask
 from transformer.tasks import Task
 
@@ -116,20 +117,42 @@ def flow_of_mask(task: Task, mask: Mask | Matrix, n_layers: int, length: int, ta
     return flow(matrix, n_layers, target, needed_by(task, length)[target], cross=cross, source=source)
 
 
-def least_layers(task: Task, mask: Mask | Matrix, length: int) -> Int[np.ndarray, "target"]:
-    """How many layers what each target needs takes at least to arrive; 0: it stands there; -1: it never does.
+def least_layers(task: Task, mask: Mask | Matrix, length: int, target: int) -> int:
+    """How many layers what a target needs takes at least to arrive; 0: it stands there; -1: it never does.
 
     Of a target that needs all of the question, the layers until the last of it arrives.
     """
-    needed = needed_by(task, length)
-    least, before = np.full(len(needed), -1), None
-    for layers in range(needed.size):
-        found = reach(task, mask, layers, length)
-        if before is not None and np.array_equal(found, before):
-            break
-        least[(least < 0) & _enough(task, needed, found, length)] = layers
-        before = found
-    return least
+    needed, slots = needed_by(task, length)[target], task.symbols_of_slots(length)
+    symbol = task.symbols_of_targets(length)[target]
+    whole = needed & (slots < length) if symbol >= length else None
+    for layers, here in enumerate(_arriving(*masks_of(task, mask, length), target)):
+        everything = whole is not None and not (whole & ~here).any()
+        if symbol < 0 or everything or (here & (slots == symbol)).any():
+            return layers
+    return -1
+
+
+def _arriving(
+    mask: Matrix,
+    cross: Bool[np.ndarray, "target source"] | None,
+    source: Bool[np.ndarray, "source source"] | None,
+    target: int,
+) -> Iterator[Bool[np.ndarray, "slot"]]:
+    """What can have reached one target after 0, 1, 2, … layers, as long as more arrives: see `ceilings.reachable`.
+
+    A row at a time, so that hundreds of layers cost no more than a few of all targets.
+    """
+    step = (mask | np.eye(len(mask), dtype=bool)).astype(np.float32)
+    tokens = np.arange(len(mask)) == target
+    cross = np.zeros((len(mask), 0), dtype=bool) if cross is None else cross
+    source = np.zeros((0, 0), dtype=bool) if source is None else source
+    encoded, heard = np.eye(len(source), dtype=bool), np.zeros(len(source), dtype=bool)
+    while True:
+        yield np.concatenate([heard @ encoded, tokens])
+        wider = tokens @ step > 0, heard | (tokens @ cross), encoded | (encoded @ source)
+        if all(np.array_equal(new, old) for new, old in zip(wider, (tokens, heard, encoded), strict=True)):
+            return
+        tokens, heard, encoded = wider
 
 
 def needed_by(task: Task, length: int) -> Bool[np.ndarray, "target slot"]:
@@ -140,13 +163,3 @@ def needed_by(task: Task, length: int) -> Bool[np.ndarray, "target slot"]:
     slots, targets = task.symbols_of_slots(length), task.symbols_of_targets(length)
     needed = (slots[None, :] == targets[:, None]) & (targets >= 0)[:, None]
     return needed | ((targets >= length)[:, None] & ((slots >= 0) & (slots < length))[None, :])
-
-
-def _enough(
-    task: Task, needed: Bool[np.ndarray, "target slot"], reach: Bool[np.ndarray, "target slot"], length: int
-) -> Bool[np.ndarray, "target"]:
-    """The targets that can be known for certain: where their ceiling is 1, without the cost of a partial one."""
-    targets, slots = task.symbols_of_targets(length), task.symbols_of_slots(length)
-    own = (reach & (slots[None, :] == targets[:, None])).any(axis=1)
-    whole = (targets >= length) & ~(needed & ~reach & (slots < length)[None, :]).any(axis=1)
-    return (targets < 0) | own | whole
