@@ -23,7 +23,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def test_a_race_of_three_seeds_is_seen_to_its_end(page: Page, address: str, runs: Path):
-    page.goto(f"{address}/runs?layers=1&heads=2&width=16&length=3&max_steps=40")
+    page.goto(f"{address}/runs?layers=1&heads=2&width=16&length=3&max_steps=150")
     wait_until_painted(page, plots=1)
     page.get_by_role("button", name="seeds 0, 1 and 2").click()
     expect(title(page)).to_have_text(re.compile(r"^Not solved yet: \d of 3 still at it\.$"))
@@ -40,7 +40,7 @@ def test_a_race_of_three_seeds_is_seen_to_its_end(page: Page, address: str, runs
         assert run.config.training.seed == seed
         assert run.state.status == "finished"
         assert trace["points"] == sum("accuracy" in line for line in metrics)
-        solved = f"solved at step {metrics[-1]['step']}" if metrics[-1].get("solved") else "not solved in 40 steps"
+        solved = f"solved at step {metrics[-1]['step']}" if metrics[-1].get("solved") else "not solved in 150 steps"
         expect(page.get_by_role("listitem").filter(has_text=f"({name})")).to_contain_text(solved)
 
 

