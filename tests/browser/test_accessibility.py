@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,6 +10,12 @@ from driving import PAGES, go_to, title, wait_until_painted
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.browser
+Scheme = Literal["light", "dark"]
+GROUND = """scheme => {
+  const ground = getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor;
+  const [red, green, blue] = ground.match(/\\d+/g).map(Number);
+  return (red + green + blue > 384) === (scheme === 'light');
+}"""
 
 
 def violations(page: Page) -> list[str]:
@@ -23,18 +28,24 @@ def violations(page: Page) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_accessible(new_page: Callable[..., Page], address: str, scheme: str):
-    page = new_page(color_scheme=scheme)
+def test_every_page_is_accessible_in_both_themes_and_fits_a_projector(page: Page, address: str):
+    """Light on a desk, dark on a projector: a walk through all pages, each of them seen both ways."""
+    looks: list[tuple[Scheme, int, int]] = [("light", 1440, 900), ("dark", 1024, 768)]
     page.goto(address)
-    ground = page.get_by_test_id("stApp").evaluate("app => getComputedStyle(app).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 384) == (scheme == "light")
     for number, (name, plots) in enumerate(PAGES.items()):
         if number:
             go_to(page, name)
-        wait_until_painted(page, plots)
-        expect(title(page)).to_be_visible()
-        assert violations(page) == [], name
+            page.mouse.move(0, 0)  # what is pointed at has colours of Streamlit's own
+        for scheme, width, height in looks:
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_function(GROUND, arg=scheme)
+            wait_until_painted(page, plots)
+            expect(title(page)).to_be_in_viewport()
+            assert violations(page) == [], (name, scheme)
+            assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0, name
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
+        looks.reverse()  # the next page is entered the way this one was left
 
 
 def test_a_training_is_accessible(page: Page, address: str):

@@ -296,16 +296,3 @@ def test_a_menu_can_be_set_back(page: Page, address: str):
     choose(page, "Positional encoding", "learned")
     expect(page).not_to_have_url(re.compile("positions="))
     expect(train(page)).to_be_enabled()
-
-
-def test_a_narrow_window_needs_no_scrolling_sideways(new_page: Callable[..., Page], address: str):
-    page = new_page(viewport={"width": 1024, "height": 768})
-    page.goto(address)
-    for number, (name, plots) in enumerate(PAGES.items()):
-        if number:
-            go_to(page, name)
-        wait_until_painted(page, plots)
-        expect(title(page)).to_be_in_viewport()
-        main = page.get_by_test_id("stMain")
-        assert main.evaluate("main => main.scrollWidth - main.clientWidth") <= 0, name
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
