@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,11 @@ from transformer.analysis.findings import Accuracy
 from transformer.analysis.metrics import Estimate
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from transformer.analysis.effects import Patching, Said
-    from transformer.edits import Edit
+    from transformer.edits import Edit, Occasion
+    from transformer.model import Transformer
     from transformer.tasks import Question
 
 SEQUENCES = 1024
@@ -42,7 +46,7 @@ def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
         sequences=max(8, min(SEQUENCES, FEW_CELLS // width**2)),
         length=length,
         seed=model.config.training.seed + 1,
-        edits=resolve(edits, model.task, length),
+        edits=resolve(edits, _occasion(model, length)),
     )
 
 
@@ -52,7 +56,7 @@ def removal(model: Model, edits: tuple[Edit, ...]) -> Estimate:
     from transformer.analysis.measuring import measure_removal
     from transformer.edits import resolve
 
-    return measure_removal(model.network(), model.task, resolve(edits, model.task, model.task.length))
+    return measure_removal(model.network(), model.task, resolve(edits, _occasion(model, model.task.length)))
 
 
 @st.cache_resource(max_entries=32, show_spinner="Removing the heads by twos …")
@@ -61,7 +65,7 @@ def redundancy(model: Model, edits: tuple[Edit, ...]) -> np.ndarray:
     from transformer.analysis.effects import redundancy
     from transformer.edits import resolve
 
-    return redundancy(model.network(), model.task, resolve(edits, model.task, model.task.length))
+    return redundancy(model.network(), model.task, resolve(edits, _occasion(model, model.task.length)))
 
 
 def patching(model: Model, question: Question, other: Question, edits: tuple[Edit, ...]) -> Patching:
@@ -84,7 +88,8 @@ def _said(model: Model, question: bytes, edits: tuple[Edit, ...]) -> Said:
 
     symbols = np.frombuffer(question, dtype=np.int64)
     beside = max(1, min(63, FEW_CELLS // len(model.task.target_names(len(symbols))) ** 2))
-    return said_under(model.network(), model.task, symbols, resolve(edits, model.task, len(symbols)), beside=beside)
+    made = resolve(edits, _occasion(model, len(symbols), symbols))
+    return said_under(model.network(), model.task, symbols, made, beside=beside)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Patching site by site …")
@@ -93,4 +98,27 @@ def _patching(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ..
     from transformer.edits import resolve
 
     clean, corrupted = np.frombuffer(question, dtype=np.int64), np.frombuffer(other, dtype=np.int64)
-    return patching(model.network(), model.task, clean, corrupted, resolve(edits, model.task, len(clean)))
+    return patching(model.network(), model.task, clean, corrupted, resolve(edits, _occasion(model, len(clean))))
+
+
+def _occasion(model: Model, length: int, question: Question | None = None) -> Occasion:
+    """What wishes are resolved for: other inputs are read by this model, other steps are those of its run."""
+    from transformer.analysis.sample import observe_batch
+    from transformer.edits import EditError, Occasion
+    from transformer.trace import only
+
+    def look(asked: Question, site: str) -> Tensor:
+        sites = observe_batch(model.network(), model.task.encode([asked]), remember=only(site)).sites
+        if site not in sites:
+            raise EditError(f"this model has nothing at {site}")
+        return sites[site]
+
+    def at_step(step: int) -> Transformer:
+        if step == model.step:
+            raise EditError(f"this is the model of step {step} already: choose another step")
+        kept = {} if model.run is None else model.run.snapshots()
+        if step not in kept:
+            raise EditError(f"no weights of step {step} were kept")
+        return replace(model, step=step, stamp=kept[step].stat().st_mtime).network()
+
+    return Occasion(model.task, length, question, look, at_step)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer.edits import Edit, EditError
 from transformer.model import Transformer
-from transformer.trace import Recorder, Remember
+from transformer.trace import Recorder, Remember, only
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,11 @@ def observe(
     positions) left every number as it was: such an edit is never silently without effect. One that says what shall be
     (a head is zero, a mask is this) may find it so already: that a removal costs nothing is a finding.
     """
-    recorder = Recorder(edits, remember)
+
+    def look(other: Transformer, site: str) -> Tensor | None:
+        return observe(other, tokens, source=source, remember=only(site)).sites.get(site)
+
+    recorder = Recorder([edit.begun(look) for edit in edits], remember)
     training = model.training
     if training:
         model.eval()

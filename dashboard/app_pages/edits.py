@@ -1,22 +1,24 @@
 """The same model with some of it changed: what breaks, what is made up for, and where the difference lies."""
 
+from collections.abc import Callable
+
 import numpy as np
 import streamlit as st
 
-from dashboard import chips, edited, session
+from dashboard import chips, edited, session, strips
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import sentence
 from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import effects
-from dashboard.figures.tokens import Token, token_strip
+from dashboard.figures.tokens import Token
 from dashboard.prose import show_code
 from dashboard.settings import LONGER
 from transformer.analysis import ceilings
 from transformer.analysis.effects import Said, one_token_changed
 from transformer.analysis.findings import Head
 from transformer.analysis.measuring import heads_of
-from transformer.edits import EditError
+from transformer.edits import EditError, PatchInput
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -25,7 +27,7 @@ found = chips.chips(model, question)
 made = chips.active(found)
 heads = list(heads_of(model.network()))
 chips.row(found)
-chips.add(model, found, heads)
+chips.add(model, question, found, heads)
 
 length = len(question) if len(question) in task.lengths else task.length
 before = edited.accuracy(model, (), length)
@@ -51,20 +53,27 @@ def headline() -> str:
 title.title(headline(), anchor=False)
 
 
-def strip(said: Said) -> list[Token]:
-    """What is said at each token: right, wrong, or not to be known."""
-    rows = zip(said.tokens, said.targets, said.right, said.is_answer, strict=True)
+def strip(said: Said, before: Said | None = None) -> list[Token]:
+    """What is said at each token: right, wrong, or not to be known; and whether it was another before."""
+    changed = said.is_answer & (np.array(said.tokens) != np.array((before or said).tokens))
+    rows = zip(said.tokens, said.targets, said.right, said.is_answer, changed, strict=True)
     return [
-        Token(token, ("right" if right else "wrong") if answer else "open", target)
-        for token, target, right, answer in rows
+        Token(token, ("right" if right else "wrong") if answer else "open", target, bool(change))
+        for token, target, right, answer, change in rows
     ]
 
 
 first, last = edited.said(model, question), edited.said(model, question, made)
-st.html(token_strip({"before": strip(first), "after": strip(last)} if made else {"says": strip(first)}, palette()))
-if made:
-    flips = int(((np.array(first.tokens) != np.array(last.tokens)) & first.is_answer).sum())
-    st.caption(f"{flips} of {int(first.is_answer.sum())} tokens of the answer change; the right tokens are read.")
+lines = {"before": strip(first), "after": strip(last, first)} if made else {"says": strip(first)}
+flips = int(((np.array(first.tokens) != np.array(last.tokens)) & first.is_answer).sum())
+of = int(first.is_answer.sum())
+changes = (
+    f"{flips} of {of} tokens of the answer change"
+    if made
+    else f"{int(first.right[first.is_answer].sum())} of {of} tokens of the answer are right"
+)
+strips.tokens(lines, palette(), key="edits-said", alt=f"{changes}.")
+st.caption(f"{changes}; the right tokens are read.")
 
 
 def accuracy() -> None:
@@ -82,9 +91,21 @@ def accuracy() -> None:
         sequences=after.sequences,
         palette=palette(),
     )
-    halves = f"Second half {before.of('second half'):.2f} before, {after.of('second half'):.2f} after."
+    halves = f"Second half {after.of('second half'):.2f}."
+    if made:
+        halves = f"Second half {before.of('second half'):.2f} before, {after.of('second half'):.2f} after."
     plot(figure, key="edits-accuracy", alt=f"Accuracy by position. {halves}", height=330)
-    st.caption(f"{halves} {after.sequences:,} fresh sequences of length {length}.")
+    same = [f" Each is handed what {edit.name} found in {edit.typed}." for edit in made if isinstance(edit, PatchInput)]
+    st.caption(f"{halves} {after.sequences:,} fresh sequences of length {length}.{''.join(same)}")
+
+
+def canvas() -> None:
+    """Where a head is told to look, painted by hand; of several such chips the one that is picked."""
+    names = {chip.name: chip for chip in reversed(painted)}
+    name = next(iter(names))
+    if len(names) > 1:
+        name = st.selectbox("Paint", list(names), key="edits-painted", format_func=lambda n: names[n].edit.words)
+    chips.canvas(model, question, found, names[name], height=360)
 
 
 def removals() -> None:
@@ -184,33 +205,38 @@ def patches() -> None:
     )
 
 
-left, right = st.columns(2, gap="medium")
-with left:
-    st.markdown("**Accuracy by position**")
-    accuracy()
-slow = not edited.affordable(model)
-with right:
-    st.markdown("**What removing each head costs**")
-    if slow:
-        st.info("This model is too large to remove its heads while you wait: `measure_removal` does it at leisure.")
-    else:
+def unless_slow(part: Callable[[], None]) -> Callable[[], None]:
+    """A part that removes heads many times over, where that can be waited for."""
+
+    def drawn() -> None:
+        if not edited.affordable(model):
+            st.info("This model is too large to remove its heads while you wait: `measure_removal` does it at leisure.")
+            return
         try:
-            removals()
+            part()
         except EditError as error:
             st.info(sentence(str(error)), icon=":material/info:")
-left, right = st.columns(2, gap="medium")
-with left:
-    st.markdown("**What removing two costs beyond each**")
-    if not slow:
-        try:
-            pairs()
-        except EditError as error:
-            st.info(sentence(str(error)), icon=":material/info:")
-with right:
-    st.markdown("**Where the difference between two inputs lies**")
-    patches()
+
+    return drawn
+
+
+painted = [chip for chip in found if chip.painted and chip.on]
+parts = {
+    **({"Where it is told to look": canvas} if painted else {}),
+    "Accuracy by position": accuracy,
+    "What removing each head costs": unless_slow(removals),
+    "What removing two costs beyond each": unless_slow(pairs),
+    "Where the difference between two inputs lies": patches,
+}
+places = [place for _ in range(len(parts) // 2) for place in st.columns(2, gap="medium")]
+places += [st.container()] * (len(parts) % 2)
+for (heading, part), place in zip(parts.items(), places, strict=True):
+    with place:
+        st.markdown(f"**{heading}**")
+        part()
 show_code(
     "transformer.edits.AblateHead",
+    "transformer.edits.PatchHead",
     "transformer.analysis.measuring.measure_removal",
     "transformer.analysis.effects.redundancy",
     "transformer.analysis.effects.patching",
