@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ SEQUENCES = 1024
 """Fresh sequences behind an accuracy that answers a click."""
 FEW_CELLS = 2**20
 """Cells of one head's patterns that may be computed meanwhile: long sequences are fewer."""
+TOLD = 8
+"""Passes after which a click may be answered before the rest is known."""
 MOST_HEADS, MOST_PLACES = 32, 64
 """More heads are not removed by twos, and longer inputs not patched place by place, while somebody waits."""
 
@@ -59,13 +62,32 @@ def removal(model: Model, edits: tuple[Edit, ...]) -> Estimate:
     return measure_removal(model.network(), model.task, resolve(edits, _occasion(model, model.task.length)))
 
 
-@st.cache_resource(max_entries=32, show_spinner="Removing the heads by twos …")
-def redundancy(model: Model, edits: tuple[Edit, ...]) -> np.ndarray:
-    """What removing two heads costs beyond what each costs, under the edits. Raises EditError."""
-    from transformer.analysis.effects import redundancy
+def redundancy(model: Model, edits: tuple[Edit, ...], told: Callable[[float], object]) -> np.ndarray:
+    """What removing two heads costs beyond what each costs, under the edits. Raises EditError.
+
+    `told` hears, every few passes, what share of them is done, and may give up: each pass is kept for the next time.
+    """
+    from transformer.analysis.effects import beyond_each, right_without
+    from transformer.analysis.measuring import heads_of
     from transformer.edits import resolve
 
-    return redundancy(model.network(), model.task, resolve(edits, _occasion(model, model.task.length)))
+    known, n = _passes(model, edits), len(heads_of(model.network()))
+    made = resolve(edits, _occasion(model, model.task.length))
+
+    def right(*removed: int) -> float:
+        if removed not in known:
+            if len(known) % TOLD == 0:
+                told(min(1.0, len(known) / (1 + n * (n + 1) / 2)))
+            known[removed] = right_without(model.network(), model.task, made, removed)
+        return known[removed]
+
+    return beyond_each(n, right)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _passes(model: Model, edits: tuple[Edit, ...]) -> dict[tuple[int, ...], float]:
+    """What was right when which heads were removed, as far as it is known."""
+    return {}
 
 
 def patching(model: Model, question: Question, other: Question, edits: tuple[Edit, ...]) -> Patching:

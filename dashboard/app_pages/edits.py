@@ -22,35 +22,12 @@ from transformer.edits import EditError, PatchInput
 
 model = session.chosen()
 task, question = model.task, session.question(model)
-title = st.empty()
+title = st.container()  # not empty(): what stood there stays until the new title does
 found = chips.chips(model, question)
 made = chips.active(found)
 heads = list(heads_of(model.network()))
 chips.row(found)
 chips.add(model, question, found, heads)
-
-length = len(question) if len(question) in task.lengths else task.length
-before = edited.accuracy(model, (), length)
-try:
-    after = edited.accuracy(model, made, length)
-except EditError as error:
-    st.error(sentence(str(error)), icon=":material/error:")
-    after = before
-
-
-def headline() -> str:
-    """The larger change of the two halves, in a sentence."""
-    if not made:
-        return f"Nothing is edited: the second half stands at {before.of('second half'):.2f}."
-    what = f"With {made[0].words}" if len(made) == 1 else f"With {len(made)} edits"
-    halves = {half: (before.of(half), after.of(half)) for half in ("second half", "first half")}
-    half, (was, is_now) = max(halves.items(), key=lambda item: np.nan_to_num(abs(item[1][1] - item[1][0])))
-    if f"{was:.2f}" != f"{is_now:.2f}":
-        return f"{what} the {half} {'falls' if is_now < was else 'rises'} from {was:.2f} to {is_now:.2f}."
-    return f"{what} the second half keeps its {after.of('second half'):.2f}."
-
-
-title.title(headline(), anchor=False)
 
 
 def strip(said: Said, before: Said | None = None) -> list[Token]:
@@ -74,6 +51,29 @@ changes = (
 )
 strips.tokens(lines, palette(), key="edits-said", alt=f"{changes}.")
 st.caption(f"{changes}; the right tokens are read.")
+
+length = len(question) if len(question) in task.lengths else task.length
+before = edited.accuracy(model, (), length)
+try:
+    after = edited.accuracy(model, made, length)
+except EditError as error:
+    st.error(sentence(str(error)), icon=":material/error:")
+    after = before
+
+
+def headline() -> str:
+    """The larger change of the two halves, in a sentence."""
+    if not made:
+        return f"Nothing is edited: the second half stands at {before.of('second half'):.2f}."
+    what = f"With {made[0].words}" if len(made) == 1 else f"With {len(made)} edits"
+    halves = {half: (before.of(half), after.of(half)) for half in ("second half", "first half")}
+    half, (was, is_now) = max(halves.items(), key=lambda item: np.nan_to_num(abs(item[1][1] - item[1][0])))
+    if f"{was:.2f}" != f"{is_now:.2f}":
+        return f"{what} the {half} {'falls' if is_now < was else 'rises'} from {was:.2f} to {is_now:.2f}."
+    return f"{what} the second half keeps its {after.of('second half'):.2f}."
+
+
+title.title(headline(), anchor=False)
 
 
 def accuracy() -> None:
@@ -134,7 +134,9 @@ def removals() -> None:
 
 def pairs() -> None:
     """Which heads make up for which."""
-    extra = edited.redundancy(model, made)
+    chart, bar = st.container(), st.empty()
+    extra = edited.redundancy(model, made, lambda share: bar.progress(share, "Removing the heads by twos …"))
+    bar.empty()
     others = np.where(np.eye(len(heads), dtype=bool), 0.0, extra)
     one, other = np.unravel_index(int(np.abs(others).argmax()), others.shape)
     value = others[one, other]
@@ -150,7 +152,8 @@ def pairs() -> None:
     short = {"encoder self-attention": "e", "decoder self-attention": "d", "cross-attention": "x"}
     names = [f"{short[head.kind]}{head.short}" if many else head.short for head in heads]
     figure = effects.redundancy_heatmap(extra, names, palette=palette())
-    plot(figure, key="edits-pairs", alt=words, height=430)
+    with chart:
+        plot(figure, key="edits-pairs", alt=words, height=430)
     key = " e encoder, d decoder, x cross." if many else ""
     st.caption(f"{words} Off the diagonal: cost of both less the sum; on it: cost of one.{key}")
 
