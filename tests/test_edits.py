@@ -463,3 +463,12 @@ def test_a_painted_pattern_begins_where_the_head_looks():
     (header, body) = next(message for message in messages if "words" in message[0])
     assert header["words"]["on"] == "looks at"
     np.testing.assert_array_equal(np.frombuffer(body, np.uint8).reshape(16, 16), cells)
+
+
+def test_what_fits_this_length_only_is_not_said_to_keep_the_accuracy():
+    app = open_page("edits", run="reverse", input="3 1 4", edits=f"patch-input:{SITE}.0:2_7_1")
+    assert app.title[0].value == (
+        "With head 0.0 as in input 2 7 1 only inputs of 3 symbols can be asked, and it was trained on others."
+    )
+    assert "after" not in {trace.get("name") for trace in figures(app)["edits-accuracy"]["data"]}
+    assert any("that input has 3 symbols, and here are 8" in info.value for info in app.info)

@@ -54,11 +54,11 @@ st.caption(f"{changes}; the right tokens are read.")
 
 length = len(question) if len(question) in task.lengths else task.length
 before = edited.accuracy(model, (), length)
+after, unmeasured = before, ""
 try:
     after = edited.accuracy(model, made, length)
 except EditError as error:
-    st.error(sentence(str(error)), icon=":material/error:")
-    after = before
+    unmeasured = sentence(str(error))
 
 
 def headline() -> str:
@@ -66,6 +66,8 @@ def headline() -> str:
     if not made:
         return f"Nothing is edited: the second half stands at {before.of('second half'):.2f}."
     what = f"With {made[0].words}" if len(made) == 1 else f"With {len(made)} edits"
+    if unmeasured:
+        return f"{what} only inputs of {len(question)} symbols can be asked, and it was trained on others."
     halves = {half: (before.of(half), after.of(half)) for half in ("second half", "first half")}
     half, (was, is_now) = max(halves.items(), key=lambda item: np.nan_to_num(abs(item[1][1] - item[1][0])))
     if f"{was:.2f}" != f"{is_now:.2f}":
@@ -78,6 +80,8 @@ title.title(headline(), anchor=False)
 
 def accuracy() -> None:
     """Accuracy by position, before and after."""
+    if unmeasured:
+        st.info(f"This is the accuracy without the edits. {unmeasured}", icon=":material/info:")
     low, high = after.interval()
     figure = accuracy_figures.accuracy_by_position_bars(
         after.mean,
@@ -87,12 +91,12 @@ def accuracy() -> None:
         after.chance,
         after.names,
         groups=after.groups,
-        before=before.mean if made else None,
+        before=before.mean if made and not unmeasured else None,
         sequences=after.sequences,
         palette=palette(),
     )
     halves = f"Second half {after.of('second half'):.2f}."
-    if made:
+    if made and not unmeasured:
         halves = f"Second half {before.of('second half'):.2f} before, {after.of('second half'):.2f} after."
     plot(figure, key="edits-accuracy", alt=f"Accuracy by position. {halves}", height=330)
     same = [f" Each is handed what {edit.name} found in {edit.typed}." for edit in made if isinstance(edit, PatchInput)]
