@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,14 +14,19 @@ from transformer.analysis.findings import Accuracy
 from transformer.analysis.metrics import Estimate
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from transformer.analysis.effects import Patching, Said
-    from transformer.edits import Edit
+    from transformer.edits import Edit, Occasion
+    from transformer.model import Transformer
     from transformer.tasks import Question
 
 SEQUENCES = 1024
 """Fresh sequences behind an accuracy that answers a click."""
 FEW_CELLS = 2**20
 """Cells of one head's patterns that may be computed meanwhile: long sequences are fewer."""
+TOLD = 8
+"""Passes after which a click may be answered before the rest is known."""
 MOST_HEADS, MOST_PLACES = 32, 64
 """More heads are not removed by twos, and longer inputs not patched place by place, while somebody waits."""
 
@@ -42,7 +49,7 @@ def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
         sequences=max(8, min(SEQUENCES, FEW_CELLS // width**2)),
         length=length,
         seed=model.config.training.seed + 1,
-        edits=resolve(edits, model.task, length),
+        edits=resolve(edits, _occasion(model, length)),
     )
 
 
@@ -52,16 +59,35 @@ def removal(model: Model, edits: tuple[Edit, ...]) -> Estimate:
     from transformer.analysis.measuring import measure_removal
     from transformer.edits import resolve
 
-    return measure_removal(model.network(), model.task, resolve(edits, model.task, model.task.length))
+    return measure_removal(model.network(), model.task, resolve(edits, _occasion(model, model.task.length)))
 
 
-@st.cache_resource(max_entries=32, show_spinner="Removing the heads by twos …")
-def redundancy(model: Model, edits: tuple[Edit, ...]) -> np.ndarray:
-    """What removing two heads costs beyond what each costs, under the edits. Raises EditError."""
-    from transformer.analysis.effects import redundancy
+def redundancy(model: Model, edits: tuple[Edit, ...], told: Callable[[float], object]) -> np.ndarray:
+    """What removing two heads costs beyond what each costs, under the edits. Raises EditError.
+
+    `told` hears, every few passes, what share of them is done, and may give up: each pass is kept for the next time.
+    """
+    from transformer.analysis.effects import beyond_each, right_without
+    from transformer.analysis.measuring import heads_of
     from transformer.edits import resolve
 
-    return redundancy(model.network(), model.task, resolve(edits, model.task, model.task.length))
+    known, n = _passes(model, edits), len(heads_of(model.network()))
+    made = resolve(edits, _occasion(model, model.task.length))
+
+    def right(*removed: int) -> float:
+        if removed not in known:
+            if len(known) % TOLD == 0:
+                told(min(1.0, len(known) / (1 + n * (n + 1) / 2)))
+            known[removed] = right_without(model.network(), model.task, made, removed)
+        return known[removed]
+
+    return beyond_each(n, right)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _passes(model: Model, edits: tuple[Edit, ...]) -> dict[tuple[int, ...], float]:
+    """What was right when which heads were removed, as far as it is known."""
+    return {}
 
 
 def patching(model: Model, question: Question, other: Question, edits: tuple[Edit, ...]) -> Patching:
@@ -84,7 +110,8 @@ def _said(model: Model, question: bytes, edits: tuple[Edit, ...]) -> Said:
 
     symbols = np.frombuffer(question, dtype=np.int64)
     beside = max(1, min(63, FEW_CELLS // len(model.task.target_names(len(symbols))) ** 2))
-    return said_under(model.network(), model.task, symbols, resolve(edits, model.task, len(symbols)), beside=beside)
+    made = resolve(edits, _occasion(model, len(symbols), symbols))
+    return said_under(model.network(), model.task, symbols, made, beside=beside)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Patching site by site …")
@@ -93,4 +120,27 @@ def _patching(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ..
     from transformer.edits import resolve
 
     clean, corrupted = np.frombuffer(question, dtype=np.int64), np.frombuffer(other, dtype=np.int64)
-    return patching(model.network(), model.task, clean, corrupted, resolve(edits, model.task, len(clean)))
+    return patching(model.network(), model.task, clean, corrupted, resolve(edits, _occasion(model, len(clean))))
+
+
+def _occasion(model: Model, length: int, question: Question | None = None) -> Occasion:
+    """What wishes are resolved for: other inputs are read by this model, other steps are those of its run."""
+    from transformer.analysis.sample import observe_batch
+    from transformer.edits import EditError, Occasion
+    from transformer.trace import only
+
+    def look(asked: Question, site: str) -> Tensor:
+        sites = observe_batch(model.network(), model.task.encode([asked]), remember=only(site)).sites
+        if site not in sites:
+            raise EditError(f"this model has nothing at {site}")
+        return sites[site]
+
+    def at_step(step: int) -> Transformer:
+        if step == model.step:
+            raise EditError(f"this is the model of step {step} already: choose another step")
+        kept = {} if model.run is None else model.run.snapshots()
+        if step not in kept:
+            raise EditError(f"no weights of step {step} were kept")
+        return replace(model, step=step, stamp=kept[step].stat().st_mtime).network()
+
+    return Occasion(model.task, length, question, look, at_step)

@@ -30,6 +30,8 @@ STYLE = """
   .stVerticalBlock:has(> [class*="st-key-sheet-"]) { position: relative; }
   [class*="st-key-sheet-"] { position: absolute; z-index: 1; top: -0.9rem; right: 0; width: auto; }
   [class*="st-key-sheet-"] [data-testid="stSkeleton"] { display: none; }
+  [class*="st-key-pill-"] { border-radius: 1.5rem; padding: 0.15rem 0.4rem 0.15rem 0.9rem; max-width: 26rem; }
+  [class*="st-key-cross-"] p { position: absolute; clip-path: inset(50%); }
   @media (max-width: 1100px) {
     .stMainBlockContainer { padding: 4rem 1.25rem 2rem; }
     .st-key-heads-row [data-testid="stColumn"] { flex: 1 1 0; }

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer.edits import Edit, EditError
 from transformer.model import Transformer
-from transformer.trace import Recorder, Remember
+from transformer.trace import Recorder, Remember, only
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,16 @@ def observe(
     The model is run in evaluation mode and left in the mode it was in. Without edits the logits are, bit for bit,
     those of a plain call. `remember(site, value)` says what to keep of each site, for inputs so long that all patterns
     together would not fit into memory; without it, everything is kept.
-    Raises EditError when an edit met no site, and when one that says what shall change (scale, shift, swap, remove
-    positions) left every number as it was: such an edit is never silently without effect. One that says what shall be
-    (a head is zero, a mask is this) may find it so already: that a removal costs nothing is a finding.
+    Raises EditError when an edit met no site, and when one that says what shall change (scale, shift, swap, patch from
+    another model, remove positions) left every number as it was: such an edit is never silently without effect. One
+    that says what shall be (a head is zero, a mask is this) may find it so already: that a removal costs nothing is a
+    finding.
     """
-    recorder = Recorder(edits, remember)
+
+    def look(other: Transformer, site: str) -> Tensor | None:
+        return observe(other, tokens, source=source, remember=only(site)).sites.get(site)
+
+    recorder = Recorder([edit.begun(look) for edit in edits], remember)
     training = model.training
     if training:
         model.eval()

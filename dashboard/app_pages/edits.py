@@ -1,39 +1,64 @@
 """The same model with some of it changed: what breaks, what is made up for, and where the difference lies."""
 
+from collections.abc import Callable
+
 import numpy as np
 import streamlit as st
 
-from dashboard import chips, edited, session
+from dashboard import chips, edited, session, strips
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import sentence
 from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import effects
-from dashboard.figures.tokens import Token, token_strip
+from dashboard.figures.tokens import Token
 from dashboard.prose import show_code
 from dashboard.settings import LONGER
 from transformer.analysis import ceilings
 from transformer.analysis.effects import Said, one_token_changed
 from transformer.analysis.findings import Head
 from transformer.analysis.measuring import heads_of
-from transformer.edits import EditError
+from transformer.edits import EditError, PatchInput
 
 model = session.chosen()
 task, question = model.task, session.question(model)
-title = st.empty()
+title = st.container()  # not empty(): what stood there stays until the new title does
 found = chips.chips(model, question)
 made = chips.active(found)
 heads = list(heads_of(model.network()))
 chips.row(found)
-chips.add(model, found, heads)
+chips.add(model, question, found, heads)
+
+
+def strip(said: Said, before: Said | None = None) -> list[Token]:
+    """What is said at each token: right, wrong, or not to be known; and whether it was another before."""
+    changed = said.is_answer & (np.array(said.tokens) != np.array((before or said).tokens))
+    rows = zip(said.tokens, said.targets, said.right, said.is_answer, changed, strict=True)
+    return [
+        Token(token, ("right" if right else "wrong") if answer else "open", target, bool(change))
+        for token, target, right, answer, change in rows
+    ]
+
+
+first, last = edited.said(model, question), edited.said(model, question, made)
+lines = {"before": strip(first), "after": strip(last, first)} if made else {"says": strip(first)}
+flips = int(((np.array(first.tokens) != np.array(last.tokens)) & first.is_answer).sum())
+of = int(first.is_answer.sum())
+changes = (
+    f"{flips} of {of} tokens of the answer change"
+    if made
+    else f"{int(first.right[first.is_answer].sum())} of {of} tokens of the answer are right"
+)
+strips.tokens(lines, palette(), key="edits-said", alt=f"{changes}.")
+st.caption(f"{changes}; the right tokens are read.")
 
 length = len(question) if len(question) in task.lengths else task.length
 before = edited.accuracy(model, (), length)
+after, unmeasured = before, ""
 try:
     after = edited.accuracy(model, made, length)
 except EditError as error:
-    st.error(sentence(str(error)), icon=":material/error:")
-    after = before
+    unmeasured = sentence(str(error))
 
 
 def headline() -> str:
@@ -41,6 +66,8 @@ def headline() -> str:
     if not made:
         return f"Nothing is edited: the second half stands at {before.of('second half'):.2f}."
     what = f"With {made[0].words}" if len(made) == 1 else f"With {len(made)} edits"
+    if unmeasured:
+        return f"{what} only inputs of {len(question)} symbols can be asked, and it was trained on others."
     halves = {half: (before.of(half), after.of(half)) for half in ("second half", "first half")}
     half, (was, is_now) = max(halves.items(), key=lambda item: np.nan_to_num(abs(item[1][1] - item[1][0])))
     if f"{was:.2f}" != f"{is_now:.2f}":
@@ -51,24 +78,10 @@ def headline() -> str:
 title.title(headline(), anchor=False)
 
 
-def strip(said: Said) -> list[Token]:
-    """What is said at each token: right, wrong, or not to be known."""
-    rows = zip(said.tokens, said.targets, said.right, said.is_answer, strict=True)
-    return [
-        Token(token, ("right" if right else "wrong") if answer else "open", target)
-        for token, target, right, answer in rows
-    ]
-
-
-first, last = edited.said(model, question), edited.said(model, question, made)
-st.html(token_strip({"before": strip(first), "after": strip(last)} if made else {"says": strip(first)}, palette()))
-if made:
-    flips = int(((np.array(first.tokens) != np.array(last.tokens)) & first.is_answer).sum())
-    st.caption(f"{flips} of {int(first.is_answer.sum())} tokens of the answer change; the right tokens are read.")
-
-
 def accuracy() -> None:
     """Accuracy by position, before and after."""
+    if unmeasured:
+        st.info(f"This is the accuracy without the edits. {unmeasured}", icon=":material/info:")
     low, high = after.interval()
     figure = accuracy_figures.accuracy_by_position_bars(
         after.mean,
@@ -78,13 +91,25 @@ def accuracy() -> None:
         after.chance,
         after.names,
         groups=after.groups,
-        before=before.mean if made else None,
+        before=before.mean if made and not unmeasured else None,
         sequences=after.sequences,
         palette=palette(),
     )
-    halves = f"Second half {before.of('second half'):.2f} before, {after.of('second half'):.2f} after."
+    halves = f"Second half {after.of('second half'):.2f}."
+    if made and not unmeasured:
+        halves = f"Second half {before.of('second half'):.2f} before, {after.of('second half'):.2f} after."
     plot(figure, key="edits-accuracy", alt=f"Accuracy by position. {halves}", height=330)
-    st.caption(f"{halves} {after.sequences:,} fresh sequences of length {length}.")
+    same = [f" Each is handed what {edit.name} found in {edit.typed}." for edit in made if isinstance(edit, PatchInput)]
+    st.caption(f"{halves} {after.sequences:,} fresh sequences of length {length}.{''.join(same)}")
+
+
+def canvas() -> None:
+    """Where a head is told to look, painted by hand; of several such chips the one that is picked."""
+    names = {chip.name: chip for chip in reversed(painted)}
+    name = next(iter(names))
+    if len(names) > 1:
+        name = st.selectbox("Paint", list(names), key="edits-painted", format_func=lambda n: names[n].edit.words)
+    chips.canvas(model, question, found, names[name], height=360)
 
 
 def removals() -> None:
@@ -113,7 +138,9 @@ def removals() -> None:
 
 def pairs() -> None:
     """Which heads make up for which."""
-    extra = edited.redundancy(model, made)
+    chart, bar = st.container(), st.empty()
+    extra = edited.redundancy(model, made, lambda share: bar.progress(share, "Removing the heads by twos …"))
+    bar.empty()
     others = np.where(np.eye(len(heads), dtype=bool), 0.0, extra)
     one, other = np.unravel_index(int(np.abs(others).argmax()), others.shape)
     value = others[one, other]
@@ -129,7 +156,8 @@ def pairs() -> None:
     short = {"encoder self-attention": "e", "decoder self-attention": "d", "cross-attention": "x"}
     names = [f"{short[head.kind]}{head.short}" if many else head.short for head in heads]
     figure = effects.redundancy_heatmap(extra, names, palette=palette())
-    plot(figure, key="edits-pairs", alt=words, height=430)
+    with chart:
+        plot(figure, key="edits-pairs", alt=words, height=430)
     key = " e encoder, d decoder, x cross." if many else ""
     st.caption(f"{words} Off the diagonal: cost of both less the sum; on it: cost of one.{key}")
 
@@ -184,33 +212,38 @@ def patches() -> None:
     )
 
 
-left, right = st.columns(2, gap="medium")
-with left:
-    st.markdown("**Accuracy by position**")
-    accuracy()
-slow = not edited.affordable(model)
-with right:
-    st.markdown("**What removing each head costs**")
-    if slow:
-        st.info("This model is too large to remove its heads while you wait: `measure_removal` does it at leisure.")
-    else:
+def unless_slow(part: Callable[[], None]) -> Callable[[], None]:
+    """A part that removes heads many times over, where that can be waited for."""
+
+    def drawn() -> None:
+        if not edited.affordable(model):
+            st.info("This model is too large to remove its heads while you wait: `measure_removal` does it at leisure.")
+            return
         try:
-            removals()
+            part()
         except EditError as error:
             st.info(sentence(str(error)), icon=":material/info:")
-left, right = st.columns(2, gap="medium")
-with left:
-    st.markdown("**What removing two costs beyond each**")
-    if not slow:
-        try:
-            pairs()
-        except EditError as error:
-            st.info(sentence(str(error)), icon=":material/info:")
-with right:
-    st.markdown("**Where the difference between two inputs lies**")
-    patches()
+
+    return drawn
+
+
+painted = [chip for chip in found if chip.painted and chip.on]
+parts = {
+    **({"Where it is told to look": canvas} if painted else {}),
+    "Accuracy by position": accuracy,
+    "What removing each head costs": unless_slow(removals),
+    "What removing two costs beyond each": unless_slow(pairs),
+    "Where the difference between two inputs lies": patches,
+}
+places = [place for _ in range(len(parts) // 2) for place in st.columns(2, gap="medium")]
+places += [st.container()] * (len(parts) % 2)
+for (heading, part), place in zip(parts.items(), places, strict=True):
+    with place:
+        st.markdown(f"**{heading}**")
+        part()
 show_code(
     "transformer.edits.AblateHead",
+    "transformer.edits.PatchHead",
     "transformer.analysis.measuring.measure_removal",
     "transformer.analysis.effects.redundancy",
     "transformer.analysis.effects.patching",

@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,25 @@ stroke back.</p>
 """
 
 
+@dataclass(frozen=True)
+class Words:
+    """What the cells mean: of a painted one, of a bare one, of a row that has none painted, and of several such rows.
+
+    `name` and `value` are what the matrix and its numbers are called when they are saved.
+    """
+
+    on: str = "may see"
+    off: str = "may not see"
+    empty: str = "may see nothing: its attention is zero"
+    empties: str = "may see nothing: their attention is zero"
+    hint: str = "Drag to forbid or to allow."
+    name: str = "mask"
+    value: str = "may_see"
+
+
+MASK = Words()
+
+
 @dataclass(frozen=True, eq=False)
 class Stroke:
     """What was painted: the mask as it stands now, and when, in milliseconds of the browser's clock."""
@@ -103,12 +122,13 @@ def painter(
     palette: Palette,
     link: str | None = None,
     height: int = 310,
+    words: Words = MASK,
     on_stroke: Callable[[Stroke], None],
 ) -> None:
     """Paint `mask`, bool [query, key] and square, True = may see, at most `height` pixels high.
 
     `on_stroke` is called, before the rerun, when a stroke, an undo or the like has ended. Plots and grids of one `link`
-    share their hovered cell.
+    share their hovered cell. `words` say what its cells mean, where they are not a mask's.
     """
 
     def painted() -> None:
@@ -118,7 +138,9 @@ def painter(
     mount = renderer("painter", html=HTML, isolate_styles=True)
     mount(
         key=key,
-        data=pack_painter(mask, queries, keys, key=key, alt=alt, palette=palette, link=link, height=height),
+        data=pack_painter(
+            mask, queries, keys, key=key, alt=alt, palette=palette, link=link, height=height, words=words
+        ),
         on_stroke_change=painted,
     )
 
@@ -133,6 +155,7 @@ def pack_painter(
     palette: Palette,
     link: str | None = None,
     height: int = 310,
+    words: Words = MASK,
 ) -> bytes:
     """The message for the browser: the cells as bytes, 1 = may see."""
     n = len(queries)
@@ -148,6 +171,7 @@ def pack_painter(
         "keys": list(keys),
         "link": link,
         "height": height,
+        "words": asdict(words),
         "dark": palette.dark,
         "muted": palette.muted,
         "blind": palette.wrong,

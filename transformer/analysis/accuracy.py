@@ -13,6 +13,7 @@ from transformer.edits import Edit
 from transformer.model import Transformer
 from transformer.observation import observe
 from transformer.tasks import Batch, Task
+from transformer.trace import only
 
 EVALUATION_STREAM = 1
 """Sequences for measuring come from another stream of a seed than those for training (0)."""
@@ -32,7 +33,7 @@ def predictions(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) ->
         tokens = torch.from_numpy(batch.tokens[part]).to(device)
         source = None if batch.source is None else torch.from_numpy(batch.source[part]).to(device)
         if edits:
-            logits = observe(model, tokens, edits, source=source).logits
+            logits = observe(model, tokens, edits, source=source, remember=only()).logits
         else:
             with torch.no_grad():
                 logits = model(tokens, source)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from transformer.analysis.findings import Head
 from transformer.analysis.heads import questions
 from transformer.analysis.measuring import heads_of, right_answers
 from transformer.analysis.sample import lay_out, observe_batch
@@ -87,19 +86,37 @@ def redundancy(
     2023); below 0 both are links of one chain, which breaks once. On the diagonal stands the drop of each head alone.
     All drops are under `edits`.
     """
+
+    def right(*removed: int) -> float:
+        return right_without(model, task, edits, removed, sequences=sequences, seed=seed)
+
+    return beyond_each(len(heads_of(model)), right)
+
+
+def right_without(
+    model: Transformer,
+    task: Task,
+    edits: Sequence[Edit],
+    removed: Sequence[int],
+    *,
+    sequences: int = REDUNDANCY_SEQUENCES,
+    seed: int = 0,
+) -> float:
+    """The share of the answers' tokens said rightly under edits and without some heads, numbered as in `heads_of`."""
     batch, _ = questions(task, sequences, task.length, seed)
-    heads = heads_of(model)
+    gone = [heads_of(model)[i] for i in removed]
+    every = (*edits, *(AblateHead(f"{head.site}.z", head.index) for head in gone))
+    return float(right_answers(model, batch, every).mean())
 
-    def right(*removed: Head) -> float:
-        every = (*edits, *(AblateHead(f"{head.site}.z", head.index) for head in removed))
-        return float(right_answers(model, batch, every).mean())
 
+def beyond_each(n: int, right: Callable[..., float]) -> Float[np.ndarray, "head other"]:
+    """The map of `redundancy` for n heads, from what is `right` without none, without one, and without two of them."""
     before = right()
-    alone = np.array([before - right(head) for head in heads])
+    alone = np.array([before - right(i) for i in range(n)])
     found = np.diag(alone)
-    for i, one in enumerate(heads):
+    for i in range(n):
         for j in range(i):
-            found[i, j] = found[j, i] = before - right(one, heads[j]) - alone[i] - alone[j]
+            found[i, j] = found[j, i] = before - right(i, j) - alone[i] - alone[j]
     return found
 
 

@@ -5,11 +5,12 @@ Frozen dataclasses: hashable, so they are cache keys; printable, so they are lab
 """
 
 from transformer.edits.base import Edit, EditError, HeadEdit
-from transformer.edits.heads import AblateHead, KeepOnlyHead, Patch
+from transformer.edits.heads import AblateHead, KeepOnlyHead, Patch, PatchHead
 from transformer.edits.masks import OverrideMask
 from transformer.edits.patterns import ForcePattern, ScaleScores, ShiftScores
 from transformer.edits.places import RemovePositions, SwapPositions
-from transformer.edits.text import ExpectPattern, edit_text, parse_edit, resolve
+from transformer.edits.text import edit_text, parse_edit
+from transformer.edits.wishes import ExpectPattern, Occasion, PatchInput, PatchStep, Wish, resolve
 
 __all__ = [
     "AblateHead",
@@ -19,12 +20,17 @@ __all__ = [
     "ForcePattern",
     "HeadEdit",
     "KeepOnlyHead",
+    "Occasion",
     "OverrideMask",
     "Patch",
+    "PatchHead",
+    "PatchInput",
+    "PatchStep",
     "RemovePositions",
     "ScaleScores",
     "ShiftScores",
     "SwapPositions",
+    "Wish",
     "edit_text",
     "parse_edit",
     "resolve",

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import ClassVar
 
 from torch import Tensor
+
+from transformer.model import Transformer
+
+Look = Callable[[Transformer, str], Tensor | None]
+"""What another model has at a site when it reads the tokens of this pass; None where it has no such site."""
 
 
 class EditError(ValueError):
@@ -26,6 +32,10 @@ class Edit(ABC):
 
     def meets(self, site: str) -> bool:
         return fnmatchcase(site, self.site)
+
+    def begun(self, look: Look) -> Edit:
+        """The edit for one pass: itself, unless it takes something from another model that reads the same tokens."""
+        return self
 
     @abstractmethod
     def apply(self, value: Tensor) -> Tensor:

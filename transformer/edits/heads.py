@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.edits.base import Edit, EditError, HeadEdit
+from transformer.edits.base import Edit, EditError, HeadEdit, Look
+from transformer.model import Transformer
 
 Mode = Literal["zero", "mean", "shuffled"]
+SEED = 0
+"""Of the order in which sequences are shuffled."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,8 @@ class AblateHead(HeadEdit):
     - zero: its z becomes zero (Michel et al., 2019, "Are Sixteen Heads Really Better than One?", section 2.3).
     - mean: its z becomes, place by place, the mean over the sequences of this pass (Wang et al., 2022,
       "Interpretability in the Wild", section 2.2): zero is a place where the next layers may never have been.
-    - shuffled: each sequence gets the z of the one before it in this pass, the first that of the last. Sequences are
-      drawn independently, so this is a random other one, and the same at every call.
+    - shuffled: the z of the sequences of this pass change owners, each getting that of another (resampling; Chan et
+      al., 2022, "Causal Scrubbing"): drawn with a fixed seed, so it is the same at every call.
 
     Mean and shuffled need several sequences in the pass; one alone raises EditError.
     """
@@ -38,7 +41,11 @@ class AblateHead(HeadEdit):
             raise EditError(f"{self.words} needs several sequences side by side: one has no other to take from")
         if self.mode == "mean":
             return self.replaced(value, own.mean(dim=0, keepdim=True).expand_as(own))
-        return self.replaced(value, own.roll(1, dims=0))
+        # A random cycle through all sequences (Sattolo, 1986): a permutation that leaves none in its place.
+        cycle = torch.randperm(len(own), generator=torch.Generator().manual_seed(SEED)).to(own.device)
+        shuffled = torch.empty_like(own)
+        shuffled[cycle] = own[cycle.roll(1)]
+        return self.replaced(value, shuffled)
 
     @property
     def words(self) -> str:
@@ -105,3 +112,28 @@ class Patch(Edit):
         where = "" if self.position is None else f" at {self.position + 1}"
         which = "" if self.head is None else f" of head {self.head}"
         return f"{self.site}{which} patched{where}"
+
+
+@dataclass(frozen=True)
+class PatchHead(HeadEdit):
+    """Put what a head of another model finds in the same tokens in place of what this one's finds.
+
+    Each sequence gets its own: the other model, unedited, reads the tokens of the very pass that is edited.
+    """
+
+    must_change: ClassVar[bool] = True
+    donor: Transformer
+    found: Tensor | None = field(default=None, compare=False, repr=False)
+
+    def begun(self, look: Look) -> PatchHead:
+        return replace(self, found=look(self.donor, self.site))
+
+    def apply(self, value: Tensor) -> Tensor:
+        self.check(value)
+        if self.found is None or self.found.shape != value.shape:
+            raise EditError(f"{self.words}: the other model has no such head at {self.site}")
+        return self.replaced(value, self.found[:, self.head])
+
+    @property
+    def words(self) -> str:
+        return f"{self.name} patched from another model"

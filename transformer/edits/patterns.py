@@ -57,6 +57,8 @@ class ForcePattern(HeadEdit):
                     f"{self.words}: it was made for {self.n_query} × {self.n_key} tokens, and here are "
                     f"{n_query} × {n_key}"
                 )
+            if not self.chosen.any():
+                raise EditError(f"{self.words}: nothing is painted yet")
             chosen = torch.from_numpy(self.chosen)
         chosen = chosen.to(value.device)
         forced = torch.zeros(n_query, n_key).to(value).masked_fill(~chosen, -math.inf)

@@ -4,49 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
 
 from transformer.edits.base import Edit, EditError, HeadEdit
 from transformer.edits.heads import AblateHead, KeepOnlyHead
 from transformer.edits.patterns import ForcePattern, ScaleScores, ShiftScores
 from transformer.edits.places import RemovePositions, SwapPositions
-from transformer.tasks import Task
+from transformer.edits.wishes import ExpectPattern, PatchInput, PatchStep
 
 HEAD = re.compile(r"((?:encoder|decoder)\.\d{1,3}\.(?:self|cross)_attention)\.(\d{1,3})", re.ASCII)
 
 
-@dataclass(frozen=True)
-class ExpectPattern(HeadEdit):
-    """Let a head look at the key that holds the token to be said: a wish until `resolved` knows the task and length."""
-
-    kind: ClassVar[str] = "expected"
-
-    def resolved(self, task: Task, length: int) -> ForcePattern:
-        """The pattern itself. Raises EditError where the right key depends on the question, as in sorting."""
-        up, down = np.arange(length) % task.symbols, np.arange(length)[::-1] % task.symbols
-        expected = task.expected_keys(up)
-        if not np.array_equal(expected, task.expected_keys(down)):
-            raise EditError(f"in the task {task.name} the expected key is another for each question: paint one")
-        return ForcePattern.of(expected, self.site, self.head, kind=self.kind)
-
-    def apply(self, value):
-        raise EditError(f"{self.words}: it must be resolved for a task first")
-
-    @property
-    def words(self) -> str:
-        return f"{self.name} looking at the expected key"
-
-
-def resolve(edits: tuple[Edit, ...], task: Task, length: int) -> tuple[Edit, ...]:
-    """The edits as they are for questions of one length."""
-    return tuple(edit.resolved(task, length) if isinstance(edit, ExpectPattern) else edit for edit in edits)
-
-
 def edit_text(edit: Edit) -> str:
-    """The short text that `parse_edit` reads. Raises EditError for edits that have none: patches and masks."""
+    """The short text that `parse_edit` reads. Raises EditError where there is none: masks, patches of tensors."""
     if isinstance(edit, RemovePositions):
         return "unplaced"
     if isinstance(edit, SwapPositions):
@@ -65,6 +34,10 @@ def edit_text(edit: Edit) -> str:
             return f"shift:{head}:{edit.keys}"
         case ExpectPattern() | ForcePattern(kind="uniform" | "diagonal" | "expected"):
             return f"{edit.kind}:{head}"
+        case PatchInput():
+            return f"{edit.kind}:{head}:{edit.typed.replace(' ', '_')}"
+        case PatchStep():
+            return f"{edit.kind}:{head}:{edit.step}"
         case ForcePattern():
             return f"painted:{head}:{edit.n_query}x{edit.n_key}x{edit.packed.hex()}"
     raise EditError(f"{edit.words}: this edit does not fit into a link")
@@ -86,8 +59,9 @@ def parse_edit(text: str) -> Edit:
     found = HEAD.fullmatch(named)
     if not found:
         raise EditError(f"{kind} names a head, as in {kind}:decoder.1.self_attention.3, not “{_tame(named)}”")
-    if bool(number) != (kind in ("scale", "shift", "painted")):
-        raise EditError(f"{kind} needs a number after the head" if not number else f"{kind} takes no number")
+    if bool(number) != (kind in MORE):
+        more = MORE.get(kind)
+        raise EditError(f"{kind} needs {more} after the head" if more else f"{kind} takes nothing after the head")
     return HEAD_KINDS[kind](found[1], int(found[2]), number)
 
 
@@ -110,6 +84,18 @@ def _painted(site: str, head: int, number: str) -> Edit:
     return ForcePattern(f"{site}.scores", head, "painted", int(found[1]), int(found[2]), bytes.fromhex(found[3]))
 
 
+def _from_input(site: str, head: int, typed: str) -> Edit:
+    if not re.fullmatch(r"[0-9a-z](_[0-9a-z]){0,499}", typed, re.ASCII):
+        raise EditError(f"patch-input needs an input such as 3_1_4, not “{_tame(typed)}”")
+    return PatchInput(f"{site}.z", head, typed.replace("_", " "))
+
+
+def _from_step(site: str, head: int, step: str) -> Edit:
+    if not re.fullmatch(r"0|[1-9]\d{0,7}", step, re.ASCII):
+        raise EditError(f"patch-step needs a step such as 20, not “{_tame(step)}”")
+    return PatchStep(f"{site}.z", head, int(step))
+
+
 HEAD_KINDS: dict[str, Callable[[str, int, str], Edit]] = {
     "zero": lambda site, head, _: AblateHead(f"{site}.z", head),
     "mean": lambda site, head, _: AblateHead(f"{site}.z", head, "mean"),
@@ -121,8 +107,18 @@ HEAD_KINDS: dict[str, Callable[[str, int, str], Edit]] = {
     "painted": _painted,
     "scale": _scaled,
     "shift": _shifted,
+    "patch-input": _from_input,
+    "patch-step": _from_step,
 }
 """The edits of a head, by the word that begins their text."""
+MORE = {
+    "scale": "a number",
+    "shift": "a number",
+    "painted": "a size and cells",
+    "patch-input": "an input",
+    "patch-step": "a step",
+}
+"""What stands behind the head, for the edits that need more."""
 
 
 def _tame(text: str) -> str:

@@ -57,6 +57,7 @@ class Painter {
     const { header, body } = unpack(this.message);
     this.data = header;
     this.host.setAttribute('aria-label', header.alt);
+    this.said.dataset.hint = header.words.hint;
     if (!before || before.n !== header.n) this.start();
     this.take(body.slice(0, header.n ** 2));
     this.arrange();

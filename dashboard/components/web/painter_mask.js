@@ -61,18 +61,18 @@ export function blindRows(cells, n) {
 }
 
 /** What a cell says, in one sentence. Positions count from 1. */
-export function sentence({ queries, keys, n }, cells, { row, column }) {
-  const may = cells[row * n + column] ? 'may see' : 'may not see';
+export function sentence({ queries, keys, n, words }, cells, { row, column }) {
+  const may = cells[row * n + column] ? words.on : words.off;
   return `Query '${queries[row]}' at ${row + 1} ${may} key '${keys[column]}' at ${column + 1}`;
 }
 
-/** Which queries are left with nothing, in words; '' where none is. */
-export function blindness({ queries }, rows) {
+/** Which queries have no cell, in words; '' where none is. */
+export function blindness({ queries, words }, rows) {
   if (!rows.length) return '';
   const name = (row) => `'${queries[row]}' at ${row + 1}`;
   const named = rows.slice(0, 4).map(name);
   const more = rows.length - named.length;
   const last = more ? `${more} more` : named.pop();
   const who = named.length ? `Queries ${named.join(', ')} and ${last}` : `Query ${last}`;
-  return `⊘ ${who} may see nothing: ${rows.length > 1 ? 'their' : 'its'} attention is zero.`;
+  return `⊘ ${who} ${rows.length > 1 ? words.empties : words.empty}.`;
 }

@@ -15,11 +15,11 @@ export const picture = (data, cells, theme) => (over) => {
   return { sheets, ...layout };
 };
 
-/** One matrix [query, key]: whether the query may see the key. */
-export function series({ n, queries, keys }, cells) {
+/** One matrix [query, key]: of a mask, whether the query may see the key. */
+export function series({ n, queries, keys, words }, cells) {
   const dims = [
     { name: 'query', at: places(n, 1), tokens: queries },
     { name: 'key', at: places(n, 1), tokens: keys },
   ];
-  return [{ name: 'mask', dims, values: { name: 'may_see', dtype: '|b1', data: cells }, extra: [] }];
+  return [{ name: words.name, dims, values: { name: words.value, dtype: '|b1', data: cells }, extra: [] }];
 }
