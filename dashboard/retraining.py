@@ -22,7 +22,7 @@ from transformer.analysis.intervals import wilson
 from transformer.config import ConfigError, RunConfig
 from transformer.masks import Mask
 
-LIVE_SECONDS = 0.35
+LIVE_SECONDS = 0.25
 """Of training after a stroke: with the rest of the page the new accuracy is there within a second."""
 LIVE_TARGETS, LIVE_SEQUENCES = 32, 1024
 """Targets of the largest task that is trained unasked, and sequences that its accuracy is measured on."""
