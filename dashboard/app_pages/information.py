@@ -149,7 +149,7 @@ def controls() -> tuple[int, int | None]:
 
 def follow() -> None:
     """The poked token, what it moves, and the three matrices."""
-    title = st.empty()
+    title = st.container()
     flow = Flow.of(model, question, *controls())
     title.title(plain(flow.headline()), anchor=False)
     st.markdown(f"**{plain(flow.verdict())}** {plain(flow.flips())}")

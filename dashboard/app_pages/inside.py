@@ -96,7 +96,7 @@ task, question = model.task, session.question(model)
 sample, survey = model.sample(question), model.survey()
 heads = heads_of(sample.attentions)
 head = focused(heads, survey)
-title = st.empty()
+title = st.container()
 controls = st.container(key="inside-controls")
 with controls.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     pick_head(heads, head)

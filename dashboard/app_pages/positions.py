@@ -16,7 +16,7 @@ from transformer.positions import ENCODINGS
 
 model = session.chosen()
 own = model.config.model.positions
-title = st.empty()
+title = st.container()
 menu = [own, *(name for name in POSITIONS if name != own)]
 name = bound_choice(
     st.segmented_control,
