@@ -27,7 +27,8 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
     """All runs, the newest first; those that are ticked are compared."""
     frame = frame_of(runs)
     names = list(frame["name"])
-    key = f"runs-table-{st.session_state.setdefault('refused', 0)}"
+    # A table of its own for these rows: what is reported late of an older one would tick whoever stands there now.
+    key = f"runs-table-{st.session_state.setdefault('refused', 0)}-{hash(tuple(names))}"
     st.session_state[key] = {"selection": {"rows": [names.index(n) for n in compared if n in names], "columns": []}}
 
     def ticked() -> None:

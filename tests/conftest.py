@@ -1,6 +1,8 @@
 """What every test shares: shapes checked by a machine, one torch thread, how `hypothesis` looks for examples."""
 
+import pkgutil
 from functools import cache
+from importlib import import_module
 
 from jaxtyping import install_import_hook
 
@@ -11,6 +13,13 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 from streamlit.components.v2 import manifest_scanner  # noqa: E402
+
+import transformer  # noqa: E402
+
+# All of it at once: the hook parses what it checks, and Python 3.11 may fail to parse in two threads at a time.
+for module in pkgutil.walk_packages(transformer.__path__, "transformer."):
+    if not module.name.endswith("__main__"):
+        import_module(module.name)
 
 torch.set_num_threads(1)
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)

@@ -4,8 +4,11 @@ import asyncio
 import gzip
 import json
 import tomllib
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import plotly
@@ -192,6 +195,12 @@ def test_the_manifest_names_this_distribution_and_files_that_are_there() -> None
 # Server
 
 
+def run(answer: Coroutine[Any, Any, None]) -> None:
+    """To its end, in a thread of its own: where a browser is driven, this one has an event loop already."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, answer).result()
+
+
 def get(path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     """The answer of the routes and middleware to a GET, without a server."""
     app = Starlette(routes=assets.routes(), middleware=assets.middleware())
@@ -211,7 +220,7 @@ def get(path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     async def send(message: dict) -> None:
         messages.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    run(app(scope, receive, send))
     start, *rest = messages
     answer = {name.decode(): value.decode() for name, value in start["headers"]}
     return start["status"], answer, b"".join(message["body"] for message in rest)
@@ -275,5 +284,5 @@ def test_websockets_pass_through_untouched() -> None:
         seen.extend([receive, send])
 
     receive, send = object(), object()
-    asyncio.run(assets.SecurityHeaders(inner)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
+    run(assets.SecurityHeaders(inner)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
     assert seen == [receive, send]

@@ -234,6 +234,16 @@ def test_the_table_says_what_the_folders_say(runs: Path):
     assert one_head.state.status == "queued"
 
 
+def test_other_rows_are_another_table(runs: Path):
+    """What a browser reports late of the rows it had is then no word on those that stand there now."""
+    app = open_page("runs")
+    table = app.dataframe[0].proto.id
+    assert table
+    assert app.run().dataframe[0].proto.id == table
+    shutil.copytree(runs / "reverse", runs / "newest")
+    assert app.run().dataframe[0].proto.id != table
+
+
 def test_a_run_like_the_one_before_changed_nothing(runs: Path):
     for name in ("first", "second"):
         Run.create(runs / name, RunConfig(), device="x")
