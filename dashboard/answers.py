@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
+from dashboard.keeping import kept
 from transformer.analysis.findings import Accuracy
 from transformer.config import RunConfig
 
@@ -39,7 +38,7 @@ def answer(config: RunConfig, seconds: float, length: int | None = None, sequenc
     return _measured(config, seconds, length, sequences)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Training …")
+@kept(64, "Training …")
 def _measured(config: RunConfig, seconds: float, length: int | None, sequences: int) -> Answer:
     from transformer.analysis.accuracy import accuracy_by_position
 
@@ -48,7 +47,7 @@ def _measured(config: RunConfig, seconds: float, length: int | None, sequences: 
     return Answer(config, found.solved, len(found.steps), found.steps[-1].seconds, accuracy)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@kept(16)
 def _trained(config: RunConfig, seconds: float) -> Trained:
     from transformer.training.answers import answer
 

@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import streamlit as st
 
+from dashboard.keeping import kept
 from dashboard.models import Model, words_of
 from transformer.analysis.findings import Detail, Head
 from transformer.analysis.metrics import Estimate, HeadMetrics
@@ -68,7 +68,7 @@ def is_large(model: Model) -> bool:
     return model.config.model.n_layers * model.config.model.d_model**2 > LARGE
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept(64)
 def circuits(model: Model, head: Head) -> Circuits:
     """What a head does to embeddings and positions, whatever is read."""
     from transformer.analysis.circuits import circuits
@@ -76,7 +76,7 @@ def circuits(model: Model, head: Head) -> Circuits:
     return circuits(model.network(), head)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@kept(16)
 def head_metrics(model: Model) -> Future[HeadMetrics]:
     """What every head is like over many sequences, without removing any; measured behind the page's back."""
     from transformer.analysis.measuring import measure_heads
@@ -84,7 +84,7 @@ def head_metrics(model: Model) -> Future[HeadMetrics]:
     return _behind.submit(measure_heads, model.network(), model.task)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@kept(16)
 def removal(model: Model) -> Future[Estimate]:
     """What removing each head costs; measured behind the page's back."""
     from transformer.analysis.measuring import measure_removal
@@ -104,7 +104,7 @@ def removal_takes_long(model: Model) -> bool:
     return removal_takes_long(model.network(), model.task)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Looking closer …")
+@kept(4, "Looking closer …")
 def _detail(model: Model, question: bytes, site: str) -> Detail:
     from transformer.analysis.detail import detail
 
@@ -112,7 +112,7 @@ def _detail(model: Model, question: bytes, site: str) -> Detail:
     return detail(model.network(), model.task, symbols, site, said=words_of(model, symbols))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept(64)
 def _inside(model: Model, question: bytes, head: Head, query: int) -> Inside:
     from transformer.analysis.inside import look_inside
 
@@ -120,7 +120,7 @@ def _inside(model: Model, question: bytes, head: Head, query: int) -> Inside:
     return look_inside(model.network(), model.task, symbols, head, query, said=words_of(model, symbols))
 
 
-@st.cache_resource(max_entries=64, show_spinner="Looking into the model …")
+@kept(64, "Looking into the model …")
 def _lens(model: Model, question: bytes) -> Lens:
     from transformer.analysis.lens import lens
 
@@ -128,7 +128,7 @@ def _lens(model: Model, question: bytes) -> Lens:
     return lens(model.network(), model.task, symbols, said=words_of(model, symbols))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept(64)
 def _writes(model: Model, question: bytes) -> dict[str, np.ndarray]:
     from transformer.analysis.attribution import writes
 
@@ -136,7 +136,7 @@ def _writes(model: Model, question: bytes) -> dict[str, np.ndarray]:
     return writes(model.network(), model.task, symbols, said=words_of(model, symbols))
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept(32)
 def _rolled(model: Model, question: bytes, through: int) -> tuple[np.ndarray, np.ndarray]:
     attentions = model.sample(np.frombuffer(question, dtype=np.int64)).attentions
     return rollout(attentions, through), rollout(evenly(attentions), through)
@@ -152,14 +152,14 @@ def gradients(model: Model, question: Question) -> np.ndarray:
     return _gradients(model, question.tobytes())
 
 
-@st.cache_resource(max_entries=16, show_spinner="Poking every token …")
+@kept(16, "Poking every token …")
 def _pokes(model: Model, question: bytes, candidates: tuple[int, ...]) -> Pokes:
     from transformer.analysis.influence import poke
 
     return poke(model.network(), _read(model, question), candidates)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept(32)
 def _gradients(model: Model, question: bytes) -> np.ndarray:
     from transformer.analysis.influence import gradients
 
@@ -174,7 +174,7 @@ def _read(model: Model, question: bytes) -> Batch:
     return lay_out(model.task, symbols, said=words_of(model, symbols))
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@kept(256)
 def _checkup(model: Model, question: bytes) -> Checkup:
     from transformer.analysis.health import examine
 

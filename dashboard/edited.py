@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import streamlit as st
 
+from dashboard.keeping import kept
 from dashboard.models import Model
 from transformer.analysis.findings import Accuracy
 from transformer.analysis.metrics import Estimate
@@ -36,7 +36,7 @@ def said(model: Model, question: Question, edits: tuple[Edit, ...] = ()) -> Said
     return _said(model, question.tobytes(), edits)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@kept(128)
 def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
     """Accuracy by position under edits; without any, on the same sequences. Raises EditError."""
     from transformer.analysis.accuracy import accuracy_by_position
@@ -53,7 +53,7 @@ def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
     )
 
 
-@st.cache_resource(max_entries=32, show_spinner="Removing each head in turn …")
+@kept(32, "Removing each head in turn …")
 def removal(model: Model, edits: tuple[Edit, ...]) -> Estimate:
     """What removing each head costs, under the edits. Raises EditError."""
     from transformer.analysis.measuring import measure_removal
@@ -84,7 +84,7 @@ def redundancy(model: Model, edits: tuple[Edit, ...], told: Callable[[float], ob
     return beyond_each(n, right)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept(32)
 def _passes(model: Model, edits: tuple[Edit, ...]) -> dict[tuple[int, ...], float]:
     """What was right when which heads were removed, as far as it is known."""
     return {}
@@ -103,7 +103,7 @@ def affordable(model: Model) -> bool:
     return len(heads_of(network)) <= MOST_HEADS and not removal_takes_long(network, model.task)
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@kept(256)
 def _said(model: Model, question: bytes, edits: tuple[Edit, ...]) -> Said:
     from transformer.analysis.effects import said_under
     from transformer.edits import resolve
@@ -114,7 +114,7 @@ def _said(model: Model, question: bytes, edits: tuple[Edit, ...]) -> Said:
     return said_under(model.network(), model.task, symbols, made, beside=beside)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Patching site by site …")
+@kept(32, "Patching site by site …")
 def _patching(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Patching:
     from transformer.analysis.effects import patching
     from transformer.edits import resolve

@@ -1,4 +1,4 @@
-"""The models that can be looked at; the only caches of the project are here, in closer.py and edited.py, all bounded.
+"""The models that can be looked at; what is found out about them is kept, bounded (keeping.py).
 
 "Model" everywhere means a run and a step of it. PyTorch is imported when a model is first looked into, not before.
 """
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import streamlit as st
 
 from dashboard.components.origin import Maker
+from dashboard.keeping import kept
 from transformer.analysis.film import Film
 from transformer.analysis.findings import Accuracy, Example, Sample, Survey
 from transformer.compiled import compiled_config, compiled_reverser
@@ -163,7 +163,7 @@ def _example(model: Model, question: Question | None = None) -> Example | None:
     return kept if kept is None or question is None or np.array_equal(kept.question, question) else None
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@kept(16)
 def _kept_example(model: Model) -> Example | None:
     run = Run(ROOT / model.name)
     try:
@@ -178,14 +178,14 @@ def _evaluation(model: Model) -> Accuracy | None:
     return None if model.run is None else _kept_evaluation(model)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@kept(16)
 def _kept_evaluation(model: Model) -> Accuracy | None:
     run = Run(ROOT / model.name)
     kept = run.evaluation or {}
     return Accuracy.from_evaluation(kept, model.task) if kept.get("snapshot") == run.digest(model.step) else None
 
 
-@st.cache_resource(max_entries=4, show_spinner="Taking the film …")
+@kept(4, "Taking the film …")
 def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | None) -> Film:
     run = Run(ROOT / name)
     try:
@@ -203,7 +203,7 @@ def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | Non
     return film(frames, task, sequences=sequences, snapshot=run.digest())
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept(64)
 def _weights(model: Model) -> str:
     if model.run is not None:
         return model.run.sha256(model.step)
@@ -214,12 +214,12 @@ def _weights(model: Model) -> str:
     return digest.hexdigest()
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept(64)
 def _file_digest(path: Path, stamp: float) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@kept(16)
 def _network(model: Model) -> Transformer:
     if model.name == COMPILED:
         return compiled_reverser()
@@ -229,7 +229,7 @@ def _network(model: Model) -> Transformer:
     return network
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept(32)
 def _survey(model: Model) -> Survey:
     from transformer.analysis.heads import survey
 
@@ -242,7 +242,7 @@ def _affordable(sequences: int, task: Task, length: int, cells: int) -> int:
     return max(8, min(sequences, cells // len(task.target_names(length)) ** 2))
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@kept(256)
 def _said(model: Model, question: bytes) -> np.ndarray:
     from transformer.analysis.sample import say
 
@@ -259,7 +259,7 @@ def words_of(model: Model, question: Question) -> np.ndarray | None:
     return model.said(question) if len(question) <= OWN_WORDS else None
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@kept(16)
 def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, pad: bool) -> Sample:
     from transformer.analysis.sample import sample
 
@@ -274,7 +274,7 @@ def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, p
     )
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept(64)
 def _accuracy(model: Model, sequences: int, mask: Mask | None, length: int) -> Accuracy:
     from transformer.analysis.accuracy import accuracy_by_position
 

@@ -19,6 +19,7 @@ class Registry(Generic[T]):
 
     def __init__(self, base: type[T], package: str, folder: str) -> None:
         self.base, self.package, self.folder = base, package, folder
+        self._found: dict[str, type[T]] = {}
 
     def names(self) -> tuple[str, ...]:
         """The menu, alphabetical. Nothing is imported for it."""
@@ -26,6 +27,11 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> type[T]:
         """The class behind a name. Raises KeyError with the menu when there is none."""
+        if name not in self._found:
+            self._found[name] = self._load(name)
+        return self._found[name]
+
+    def _load(self, name: str) -> type[T]:
         if name not in self.names():
             raise KeyError(f"no {self.base.__name__.lower()} named {name!r}: choose one of {', '.join(self.names())}")
         module = importlib.import_module(f"{self.package}.{name.replace('-', '_')}")

@@ -12,6 +12,7 @@ from dashboard.components.film_file import film_file
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.figures import learning
+from dashboard.keeping import kept
 from dashboard.models import Model, maker_of
 from dashboard.prose import show_code
 from transformer.analysis.film import Film, learned_at, sharpening
@@ -88,7 +89,7 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
     )
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@kept(4)
 def packed(digest: str, points: int, model: Model, _film: Film, headline: str) -> bytes:
     """The film as a file."""
     assert model.run is not None

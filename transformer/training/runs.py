@@ -21,6 +21,7 @@ import socket
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,12 @@ class Control:
     """At most so many steps a second."""
 
 
+@lru_cache(maxsize=1024)
+def _config_of(text: str) -> RunConfig:
+    """A config from its JSON. Pages ask for it many times a second, and to check one takes 1 ms."""
+    return RunConfig.from_dict(json.loads(text))
+
+
 @dataclass(frozen=True)
 class Run:
     """A run folder, and what can be read from it. Every property reads the disk anew: it shows the truth of now."""
@@ -112,7 +119,7 @@ class Run:
     @property
     def config(self) -> RunConfig:
         try:
-            return RunConfig.from_dict(self.card["config"])
+            return _config_of(json.dumps(self.card["config"]))
         except (KeyError, ConfigError) as error:
             raise RunError(f"the config of the run {self.name} cannot be used: {error}") from None
 
