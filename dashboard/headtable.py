@@ -6,8 +6,9 @@ All three speak of the head in focus, and each can change it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -35,16 +36,18 @@ AGAIN = 0.5
 def find_the_one(model: Model, focus: Head) -> None:
     """The section of a page: what each head does over many sequences, and which one does the work."""
     st.header("Find the one", anchor=False)
-    metrics = closer.at_hand(closer.head_metrics(model))
-    if metrics is None:
-        _wait_for(closer.head_metrics(model), "Measuring every head over many sequences …")
+    new = st.session_state.get("measured") != model
+    st.session_state.measured = model
+    metrics = None if new else closer.at_hand(closer.head_metrics(model))
+    if metrics is None:  # of a new model the heads come first: the table's program alone is a megabyte to read
+        _wait_for(closer.head_metrics(model), "Measuring every head over many sequences …", count())
         return
     if _removed(model):
         drop = closer.at_hand(closer.removal(model))
         if drop is not None:
             metrics = metrics.with_drop(drop)
         else:
-            _wait_for(closer.removal(model), "Removing each head in turn …")
+            _wait_for(closer.removal(model), "Removing each head in turn …", count())
             if _drop_is_asked_for():
                 return
     labels = labels_of(metrics.heads)
@@ -60,9 +63,9 @@ def find_the_one(model: Model, focus: Head) -> None:
 
 
 @st.fragment(run_every=AGAIN)
-def _wait_for(measured: Future[Any], words: str) -> None:
-    """Say what is going on, and draw the page anew when it is over."""
-    if measured.done():
+def _wait_for(measured: Future[Any], words: str, looks: Iterator[int]) -> None:
+    """Say what is going on, and draw the page anew when it is over; not before what stands there is painted."""
+    if next(looks) and measured.done():
         st.rerun()
     st.caption(f":material/hourglass_top: {words}")
 

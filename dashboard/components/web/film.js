@@ -1,7 +1,7 @@
 // The film as a Streamlit component; what it does is in film_player.js.
 
-import { Player } from './film_player.js';
-import { mounting } from './mount.js';
+import { Player } from '../attention-lab.shared/film_player.js';
+import { mounting } from '../attention-lab.shared/mount.js';
 
 export default mounting((root) => {
   const player = new Player(root);

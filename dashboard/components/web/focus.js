@@ -1,13 +1,13 @@
 // One head, large: its matrices and its arcs on one canvas, and a second one above it for what follows the pointer.
 
-import { asked, asker, decode, sentence, strongest } from './focus_data.js';
-import { layOut, pick } from './focus_layout.js';
-import { mark, paint } from './focus_paint.js';
-import { announce, choose, listen } from './link.js';
-import { mounting, onRatio } from './mount.js';
-import { same } from './payload.js';
-import { menu } from './takeaway.js';
-import { readTheme } from './theme.js';
+import { asked, asker, decode, sentence, strongest } from '../attention-lab.shared/focus_data.js';
+import { layOut, pick } from '../attention-lab.shared/focus_layout.js';
+import { mark, paint } from '../attention-lab.shared/focus_paint.js';
+import { announce, choose, listen } from '../attention-lab.shared/link.js';
+import { mounting, onRatio } from '../attention-lab.shared/mount.js';
+import { same } from '../attention-lab.shared/payload.js';
+import { menu } from '../attention-lab.shared/takeaway.js';
+import { readTheme } from '../attention-lab.shared/theme.js';
 
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const TRUST = 1500; // ms for which a lock made here stands against an older one still coming from Python
@@ -59,7 +59,7 @@ class Focus {
 
   /** What can be saved of it (see menu in takeaway.js). */
   given() {
-    const made = () => import('./focus_takeaway.js');
+    const made = () => import('../attention-lab.shared/focus_takeaway.js');
     const drawn = (how) => made().then((files) => files[how](files.picture(this.data, this.theme, this.locked), this.theme));
     return {
       name: this.data.key,

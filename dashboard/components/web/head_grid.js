@@ -1,13 +1,13 @@
 // All heads on one canvas, and a second one above it for what follows the pointer.
 
-import { cellAt, decode, neighbour, placeOf, sentence } from './grid_data.js';
-import { layOut, pick } from './grid_layout.js';
-import { mark, paint } from './grid_paint.js';
-import { announce, chosen, heed, listen } from './link.js';
-import { mounting, onRatio } from './mount.js';
-import { same } from './payload.js';
-import { menu } from './takeaway.js';
-import { readTheme } from './theme.js';
+import { cellAt, decode, neighbour, placeOf, sentence } from '../attention-lab.shared/grid_data.js';
+import { layOut, pick } from '../attention-lab.shared/grid_layout.js';
+import { mark, paint } from '../attention-lab.shared/grid_paint.js';
+import { announce, chosen, heed, listen } from '../attention-lab.shared/link.js';
+import { mounting, onRatio } from '../attention-lab.shared/mount.js';
+import { same } from '../attention-lab.shared/payload.js';
+import { menu } from '../attention-lab.shared/takeaway.js';
+import { readTheme } from '../attention-lab.shared/theme.js';
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const SETTLE = 120; // ms between the last arrow key and the message to Python
@@ -69,7 +69,7 @@ class Grid {
 
   /** What can be saved of it (see menu in takeaway.js). */
   given() {
-    const made = () => import('./grid_takeaway.js');
+    const made = () => import('../attention-lab.shared/grid_takeaway.js');
     const drawn = (how) => made().then((files) => files[how](files.picture(this.data, this.theme, this.focus), this.theme));
     return {
       name: this.data.key,

@@ -1,13 +1,13 @@
 // A mask to paint on: drag to forbid or to allow, undo and redo; Python is told once a stroke, when it has ended.
 
-import { announce, listen } from './link.js';
-import { mounting, onRatio } from './mount.js';
-import { historyOf } from './painter_history.js';
-import { BRUSHES, blindRows, blindness, pack, sentence, touched, unpackCells } from './painter_mask.js';
-import { layOut, mark, paint, pick, repaint } from './painter_paint.js';
-import { same, unpack } from './payload.js';
-import { menu } from './takeaway.js';
-import { readTheme } from './theme.js';
+import { announce, listen } from '../attention-lab.shared/link.js';
+import { mounting, onRatio } from '../attention-lab.shared/mount.js';
+import { historyOf } from '../attention-lab.shared/painter_history.js';
+import { BRUSHES, blindRows, blindness, pack, sentence, touched, unpackCells } from '../attention-lab.shared/painter_mask.js';
+import { layOut, mark, paint, pick, repaint } from '../attention-lab.shared/painter_paint.js';
+import { same, unpack } from '../attention-lab.shared/payload.js';
+import { menu } from '../attention-lab.shared/takeaway.js';
+import { readTheme } from '../attention-lab.shared/theme.js';
 
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const TRUST = 3000; // ms for which a mask that was sent stands against older ones still coming from Python
@@ -87,7 +87,7 @@ class Painter {
 
   /** What can be saved of it (see menu in takeaway.js). */
   given() {
-    const made = () => import('./painter_takeaway.js');
+    const made = () => import('../attention-lab.shared/painter_takeaway.js');
     const drawn = (how) => made().then((files) => files[how](files.picture(this.data, this.cells, this.theme), this.theme));
     return {
       name: this.data.key,

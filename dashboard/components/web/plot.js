@@ -1,12 +1,12 @@
 // Hosts Plotly.react: a figure is updated in place, so its node and zoom survive new data.
 
-import { Crosshair } from './crosshair.js';
-import { announce, listen } from './link.js';
-import { askedRanges, config, resetZoom } from './modebar.js';
-import { mounting } from './mount.js';
-import { same, unpack } from './payload.js';
-import { loadPlotly } from './plotly_loader.js';
-import { menu } from './takeaway.js';
+import { Crosshair } from '../attention-lab.shared/crosshair.js';
+import { announce, listen } from '../attention-lab.shared/link.js';
+import { askedRanges, config, resetZoom } from '../attention-lab.shared/modebar.js';
+import { mounting } from '../attention-lab.shared/mount.js';
+import { same, unpack } from '../attention-lab.shared/payload.js';
+import { loadPlotly } from '../attention-lab.shared/plotly_loader.js';
+import { menu } from '../attention-lab.shared/takeaway.js';
 
 export default mounting((root) => new Plot(root.querySelector('.al-plot')));
 
@@ -122,7 +122,7 @@ class Plot {
       const { header, body } = unpack(this.message);
       return { header, figure: JSON.parse(new TextDecoder().decode(body)) };
     };
-    const made = () => import('./plot_takeaway.js');
+    const made = () => import('../attention-lab.shared/plot_takeaway.js');
     return {
       name: this.shown.header.revision,
       alt: () => this.shown.header.alt,

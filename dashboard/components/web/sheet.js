@@ -1,9 +1,9 @@
 // The button that saves a table or a strip: what it saves stands beside it in the page, as st.html drew it.
 
-import { mounting } from './mount.js';
-import { unpack } from './payload.js';
-import { menu } from './takeaway.js';
-import { readTheme } from './theme.js';
+import { mounting } from '../attention-lab.shared/mount.js';
+import { unpack } from '../attention-lab.shared/payload.js';
+import { menu } from '../attention-lab.shared/takeaway.js';
+import { readTheme } from '../attention-lab.shared/theme.js';
 
 export default mounting((root) => new Sheet(root));
 
@@ -24,7 +24,7 @@ class Sheet {
 
   /** What can be saved of it (see menu in takeaway.js). */
   given() {
-    const made = () => import('./sheet_takeaway.js');
+    const made = () => import('../attention-lab.shared/sheet_takeaway.js');
     const drawn = (how) => made().then((files) => files[how](files.picture(this.markup()), readTheme(this.host)));
     return {
       name: this.data.header.key,
