@@ -15,11 +15,13 @@ import streamlit as st
 
 from dashboard import warm
 from dashboard.assets import middleware, routes
+from dashboard.sockets import answer_at_once
 
 
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     """Pay for PyTorch while nobody waits: import it here, and keep a warm training process at hand."""
+    answer_at_once()
     warm.start()
     yield {}
     warm.stop()

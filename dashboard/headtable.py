@@ -36,10 +36,11 @@ AGAIN = 0.5
 def find_the_one(model: Model, focus: Head) -> None:
     """The section of a page: what each head does over many sequences, and which one does the work."""
     st.header("Find the one", anchor=False)
-    new = st.session_state.get("measured") != model
-    st.session_state.measured = model
-    metrics = None if new else closer.at_hand(closer.head_metrics(model))
-    if metrics is None:  # of a new model the heads come first: the table's program alone is a megabyte to read
+    if session.first_look():  # the heads come first: the table's program alone is a megabyte for the browser
+        st.caption(":material/hourglass_top: Every head is about to be measured …")
+        return
+    metrics = closer.at_hand(closer.head_metrics(model))
+    if metrics is None:
         _wait_for(closer.head_metrics(model), "Measuring every head over many sequences …", count())
         return
     if _removed(model):

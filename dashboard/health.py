@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import closer, session, warm
+from dashboard import closer, session
 from dashboard.controls import bound_choice
 from dashboard.models import Model
 from dashboard.prose import plain
@@ -15,8 +15,6 @@ from dashboard.prose import plain
 if TYPE_CHECKING:
     from transformer.analysis.checkup import Checkup, Finding
 
-PENDING = 1.0
-"""Seconds between two looks whether PyTorch is there: the first page is drawn without it."""
 MARKS = {
     True: ":green[:material/check_circle:]",
     False: ":red[:material/cancel:]",
@@ -30,11 +28,11 @@ ROW, HEAD, MOST_ROWS = 35, 36, 5
 def strip(model: Model, alarm: Any) -> None:
     """Check the model that the view names, and draw the marks; to be called last, when the page stands.
 
-    What is wrong is also said in the container `alarm`. Before PyTorch is there, nothing is checked.
+    What is wrong is also said in the container `alarm`. A model is checked when the page has been painted with it.
     """
     with st.sidebar.container(key="health"):
-        if warm.torch() is None:
-            st.fragment(_wait, run_every=PENDING)()
+        if session.first_look():
+            st.caption(":material/hourglass_empty: Health: to be checked …")
             return
         try:
             checkup = closer.checkup(model, session.question(model))
@@ -44,13 +42,6 @@ def strip(model: Model, alarm: Any) -> None:
         st.fragment(_marks)(model, checkup)
     if checkup.broken:
         alarm.error(trouble(checkup), icon=":material/health_and_safety:")
-
-
-def _wait() -> None:
-    """Before PyTorch is there; then the page is drawn once more."""
-    st.caption(":material/hourglass_empty: Health: to be checked …")
-    if warm.torch() is not None:
-        st.rerun()
 
 
 def _marks(model: Model, checkup: Checkup) -> None:

@@ -47,6 +47,7 @@ try:
     session.end()
     st.html(session.origin())
     health.strip(session.chosen(), notices)
+    session.finish()
 except ValueError as error:
     if not type(error).__module__.startswith("transformer"):
         raise

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
+from itertools import count
 from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 ECHO = 0.1
 """Seconds within which a click can be reported a second time."""
+BEHIND = 0.5
+"""Seconds after its first look at a model for which a page keeps back what nobody needs at once."""
 FIRST_STEP = 0.3
 """Seconds for which a click on Train waits for the first step."""
 
@@ -54,6 +57,23 @@ def end() -> None:
     if (state.pop("write", False) or state.pop("touched", False)) and st.query_params.to_dict() != query:
         st.query_params.from_dict(query)
         state.written = query
+
+
+def first_look() -> bool:
+    """Does this session see this model for the first time? Then what takes a while to measure or to fetch follows."""
+    return bool(BEHIND) and st.session_state.get("seen") != chosen()
+
+
+def finish() -> None:
+    """Draw the page once more, when it has been painted for the first time and PyTorch is there."""
+    if first_look():
+        st.fragment(_look_again, run_every=BEHIND)(chosen(), count())
+
+
+def _look_again(model: Model, looks: Iterator[int]) -> None:
+    if next(looks) and warm.torch() is not None:
+        st.session_state.seen = model
+        st.rerun()
 
 
 def origin() -> str:

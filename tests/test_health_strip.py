@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 from test_pages import PI, RUNS, answer, laid_out, link, network, open_page
 
-from dashboard import closer, models, warm
+from dashboard import models, session
 from transformer import attention, observe
 from transformer.analysis import checkup
 from transformer.analysis.health import CHECKS
@@ -152,12 +154,31 @@ def test_a_broken_law_is_loud_on_every_page_and_says_by_how_much(forgetting: Non
     assert "Health: 4 of 8 laws are broken." in said(app)
 
 
-def test_before_pytorch_is_there_nothing_is_checked(forgetting: None, monkeypatch) -> None:
-    monkeypatch.setattr(warm, "torch", lambda: None)
-    monkeypatch.setattr(closer, "_checkup", None)
-    app = open_page(run="reverse")
+def test_before_the_page_is_painted_nothing_is_checked(forgetting: None, monkeypatch) -> None:
+    monkeypatch.setattr(session, "BEHIND", 0.5)
+    app = open_page("heads", run="reverse")
     assert not app.get("popover")
+    assert not app.dataframe
     assert any("Health: to be checked" in caption.value for caption in app.sidebar.caption)
+    assert any("about to be measured" in caption.value for caption in app.caption)
+    choice = models.menu()["reverse"]
+    app.session_state.seen = models.Model.of(choice, choice.snapshots[-1])
+    assert strip(app.run()) == f"Health {KEPT * 8}"
+    assert app.dataframe
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_the_second_look_waits_for_pytorch(there: bool, monkeypatch) -> None:
+    monkeypatch.setattr(session, "BEHIND", 0.5)
+    monkeypatch.setattr(session.warm, "torch", lambda: object() if there else None)
+    seen: dict[str, object] = {}
+    monkeypatch.setattr(session.st, "session_state", SimpleNamespace())
+    monkeypatch.setattr(session.st, "rerun", lambda: seen.update(asked=True))
+    looks = count()
+    for _ in range(2):
+        session._look_again("this model", looks)
+    assert seen == ({"asked": True} if there else {})
+    assert hasattr(session.st.session_state, "seen") == there
 
 
 def test_what_cannot_be_checked_says_why_and_the_page_stands(forgetting: None, monkeypatch) -> None:
