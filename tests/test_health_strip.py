@@ -13,7 +13,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 from test_pages import PI, RUNS, answer, laid_out, link, network, open_page
 
-from dashboard import models, session
+from dashboard import closer, models, session
 from transformer import attention, observe
 from transformer.analysis import checkup
 from transformer.analysis.health import CHECKS
