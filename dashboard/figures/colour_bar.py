@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
-
 from dashboard.theme import Palette
 
 LENGTH = 110
@@ -31,22 +29,24 @@ def slim_bar() -> dict[str, object]:
     }
 
 
-def name_ends(figure: go.Figure, low: float, high: float, palette: Palette) -> None:
-    """The numbers at the two ends of the bar."""
-    for value, side, shift in ((low, "right", -1), (high, "left", 1)):
-        figure.add_annotation(
-            x=0.5,
-            xref="paper",
-            xanchor=side,
-            xshift=shift * (LENGTH / 2 + 5),
-            y=1.0,
-            yref="paper",
-            yanchor="middle",
-            yshift=11,
-            text=_short(value),
-            showarrow=False,
-            font={"size": 13, "color": palette.muted},
-        )
+def bar_ends(low: float, high: float, palette: Palette) -> list[dict[str, object]]:
+    """Annotations: the numbers at the two ends of the bar."""
+    return [
+        {
+            "x": 0.5,
+            "xref": "paper",
+            "xanchor": side,
+            "xshift": shift * (LENGTH / 2 + 5),
+            "y": 1.0,
+            "yref": "paper",
+            "yanchor": "middle",
+            "yshift": 11,
+            "text": _short(value),
+            "showarrow": False,
+            "font": {"size": 13, "color": palette.muted},
+        }
+        for value, side, shift in ((low, "right", -1), (high, "left", 1))
+    ]
 
 
 def _short(value: float) -> str:
