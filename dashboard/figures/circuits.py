@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, slim_bar
+from dashboard.figures.colour_bar import bar_layout, scaled
 from dashboard.figures.token_axis import matrix_axes
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 
 def circuit_heatmap(
@@ -30,12 +30,9 @@ def circuit_heatmap(
     cells = {
         "type": "heatmap",
         "z": values.astype(np.float32),
-        "zmin": -limit,
-        "zmax": limit,
+        **scaled(-limit, limit, palette.signed),
         "xgap": 1,
         "ygap": 1,
-        "colorscale": colour_scale(palette.signed),
-        "colorbar": slim_bar(),
         "text": [[sentence(row, column) for column in range(n_columns)] for row in range(n_rows)],
         "hovertemplate": "%{text}<extra></extra>",
         "name": "values",
@@ -43,8 +40,6 @@ def circuit_heatmap(
     layout = {
         "template": template(palette),
         **matrix_axes((titles[0], rows), (titles[1], columns)),
-        "showlegend": False,
-        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
-        "annotations": bar_ends(-limit, limit, palette),
+        **bar_layout(-limit, limit, palette),
     }
     return go.Figure([cells], layout)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, slim_bar
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.figures.colour_bar import bar_layout, flat, scaled
+from dashboard.theme import LIGHT, Palette, template
 
 MOST = 96
 """Cells on a side that are drawn at most."""
@@ -36,10 +36,7 @@ def coarse_heatmap(
         "type": "heatmap",
         "z": np.where(seen, values, np.nan).astype(np.float32),
         **places,
-        "zmin": 0.0,
-        "zmax": 1.0,
-        "colorscale": colour_scale(palette.scale),
-        "colorbar": slim_bar(),
+        **scaled(0.0, 1.0, palette.scale),
         "hoverongaps": False,
         "hovertemplate": "queries around %{y}, keys around %{x}: at most %{z:.2f}<extra></extra>",
         "name": "values",
@@ -48,8 +45,7 @@ def coarse_heatmap(
         "type": "heatmap",
         "z": np.where(seen, np.nan, 0).astype(np.float32),
         **places,
-        "colorscale": [[0, palette.forbidden], [1, palette.forbidden]],
-        "showscale": False,
+        **flat(palette.forbidden),
         "hoverongaps": False,
         "hovertemplate": "queries around %{y} may not see keys around %{x}<extra></extra>",
         "name": "forbidden",
@@ -70,10 +66,8 @@ def coarse_heatmap(
             "constraintoward": "top",
             "showgrid": False,
         },
-        "showlegend": False,
-        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
+        **bar_layout(0.0, 1.0, palette),
         "meta": {"link": link} if link else None,
-        "annotations": bar_ends(0.0, 1.0, palette),
     }
     return go.Figure([cells] if seen.all() else [cells, forbidden], layout)
 

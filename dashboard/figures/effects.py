@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, slim_bar
+from dashboard.figures.colour_bar import bar_layout, scaled
 from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
 from dashboard.figures.token_axis import safe, token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 NUMBER_ROOM = 40
 """Pixels that a cell with a number needs."""
@@ -88,10 +88,7 @@ def _map(
     cells = {
         "type": "heatmap",
         "z": values.astype(np.float32),
-        "zmin": -limit,
-        "zmax": limit,
-        "colorscale": colour_scale(palette.signed),
-        "colorbar": slim_bar(),
+        **scaled(-limit, limit, palette.signed),
         "xgap": 2,
         "ygap": 2,
         "text": sentences,
@@ -103,9 +100,7 @@ def _map(
         "template": template(palette),
         "xaxis": axes[0],
         "yaxis": axes[1],
-        "showlegend": False,
-        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
-        "annotations": bar_ends(-limit, limit, palette),
+        **bar_layout(-limit, limit, palette),
     }
     return go.Figure([cells, *numbers], layout)
 
@@ -115,14 +110,14 @@ def _numbers(
 ) -> dict[str, object]:
     """The numbers in their cells, or the marks in place of some, in ink that can be read there."""
     rows, columns = np.indices(values.shape).reshape(2, -1).tolist()
-    flat = values.astype(np.float64).ravel()
-    shares = (np.clip(np.nan_to_num(flat), -limit, limit) / limit + 1) / 2
+    numbers = values.astype(np.float64).ravel()
+    shares = (np.clip(np.nan_to_num(numbers), -limit, limit) / limit + 1) / 2
     return {
         "type": "scatter",
         "x": columns,
         "y": rows,
         "mode": "text",
-        "text": [mark or _number(value) for value, mark in zip(flat, marks or [None] * len(flat), strict=True)],
+        "text": [mark or _number(value) for value, mark in zip(numbers, marks or [None] * numbers.size, strict=True)],
         "textfont": {"size": 14, "color": [ink(float(share), palette.signed, palette) for share in shares]},
         "hoverinfo": "skip",
         "meta": {"least_width": LABEL_ROOM + NUMBER_ROOM * values.shape[1]},

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, slim_bar
+from dashboard.figures.colour_bar import ROOM, bar_ends, scaled
 from dashboard.figures.token_axis import safe
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
 MOST_MARKERS = 24
@@ -105,10 +105,7 @@ def _table(
         "dx": 1,
         "y0": int(rows[0]),
         "dy": 1,
-        "zmin": low,
-        "zmax": high,
-        "colorscale": colour_scale(palette.signed if signed else palette.scale),
-        "colorbar": slim_bar(),
+        **scaled(low, high, palette.signed if signed else palette.scale),
         "hovertemplate": f"{sentence}<extra></extra>",
         "name": "values",
     }

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, slim_bar
+from dashboard.figures.colour_bar import ROOM, bar_ends, flat, scaled
 from dashboard.figures.lines import frame
 from dashboard.figures.point_labels import label_sides
 from dashboard.figures.token_axis import safe, token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, share_colours, template
+from dashboard.theme import LIGHT, Palette, share_colours, template
 
 MOST_LABELS = 24
 """More heads than this, and only the one in focus has its name beside it."""
@@ -137,10 +137,7 @@ def likeness_heatmap(
         {
             "type": "heatmap",
             "z": alike.astype(np.float32),
-            "zmin": 0,
-            "zmax": 1,
-            "colorscale": colour_scale(palette.scale),
-            "colorbar": slim_bar(),
+            **scaled(0, 1, palette.scale),
             "hoverongaps": False,
             "xgap": 1 if n <= MOST_LABELS else 0,
             "ygap": 1 if n <= MOST_LABELS else 0,
@@ -153,8 +150,7 @@ def likeness_heatmap(
         incomparable = {
             "type": "heatmap",
             "z": np.where(known, np.nan, 0).astype(np.float32),
-            "colorscale": [[0, palette.forbidden], [1, palette.forbidden]],
-            "showscale": False,
+            **flat(palette.forbidden),
             "hoverongaps": False,
             "hovertemplate": "not of one kind: their rows speak of different tokens<extra></extra>",
             "name": "incomparable",

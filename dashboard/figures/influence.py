@@ -9,11 +9,11 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, slim_bar
+from dashboard.figures.colour_bar import bar_layout, scaled
 from dashboard.figures.lines import frame
 from dashboard.figures.patterns import forbidden, outline
 from dashboard.figures.token_axis import matrix_axes, safe
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_SENTENCES = 64 * 64
 """Beyond this many cells a figure says two positions and a number in place of a sentence."""
@@ -65,10 +65,7 @@ def influence_heatmap(
     cells = {
         "type": "heatmap",
         "z": np.where(shown, values, np.nan).astype(np.float32),
-        "zmin": 0.0,
-        "zmax": top,
-        "colorscale": colour_scale(palette.scale),
-        "colorbar": slim_bar(),
+        **scaled(0.0, top, palette.scale),
         "hoverongaps": False,
         "xgap": gap,
         "ygap": gap,
@@ -88,11 +85,9 @@ def influence_heatmap(
     layout = {
         "template": template(palette),
         **matrix_axes(("output: what it says", axes.outputs), (slots, axes.slots)),
-        "showlegend": False,
-        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
+        **bar_layout(0.0, top, palette),
         "meta": {"link": link, "tokens": {"x": list(axes.slots), "y": list(axes.outputs)}},
         "shapes": frames,
-        "annotations": bar_ends(0.0, top, palette),
     }
     return go.Figure(traces, layout)
 

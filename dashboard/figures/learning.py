@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, slim_bar
+from dashboard.figures.colour_bar import ROOM, bar_ends, scaled
 from dashboard.figures.lines import level, upright
 from dashboard.figures.token_axis import safe
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_STEPS = 16
 """More numbers than this under an axis, and they would touch."""
@@ -42,10 +42,7 @@ def accuracy_by_step_heatmap(
         "x": columns,
         "y": rows,
         "z": accuracy.T.astype(np.float32),
-        "zmin": 0.0,
-        "zmax": 1.0,
-        "colorscale": colour_scale(palette.scale),
-        "colorbar": slim_bar(),
+        **scaled(0.0, 1.0, palette.scale),
         "xgap": 1,
         "ygap": 1,
         "hovertext": [

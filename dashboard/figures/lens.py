@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, slim_bar
+from dashboard.figures.colour_bar import bar_layout, scaled
 from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
 from dashboard.figures.lines import frame
 from dashboard.figures.token_axis import safe, token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_LETTERED = 24
 """More positions or stages than this, and letters in the cells would touch."""
@@ -49,10 +49,7 @@ def lens_heatmap(
     cells = {
         "type": "heatmap",
         "z": values.astype(np.float32),
-        "zmin": 0.0,
-        "zmax": 1.0,
-        "colorscale": colour_scale(palette.scale),
-        "colorbar": slim_bar(),
+        **scaled(0.0, 1.0, palette.scale),
         "xgap": 2 if few else 0,
         "ygap": 2 if few else 0,
         "name": "values",
@@ -72,9 +69,7 @@ def lens_heatmap(
         },
         # Where there is room for two frames around the chosen cell, one of them is seen on any ground.
         "shapes": [*_known_frames(known, n_stages, palette), *_cell_frames(chosen, palette)[: 2 if few else 1]],
-        "annotations": bar_ends(0.0, 1.0, palette),
-        "showlegend": False,
-        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
+        **bar_layout(0.0, 1.0, palette),
     }
     return go.Figure([cells, *over, _target_letters(targets, known, n_stages, axis, palette)], layout)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, slim_bar
+from dashboard.figures.colour_bar import ROOM, bar_ends, flat, scaled
 from dashboard.figures.token_axis import matrix_axes, safe
-from dashboard.theme import LIGHT, ColourScale, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_HATCHED = 128
 """Beyond this length a scattered mask would need too many lines; the grey alone stays."""
@@ -41,8 +41,8 @@ def pattern_heatmap(
         queries,
         keys,
         sentence,
-        limits=(0.0, 1.0),
-        colours=colour_scale(palette.scale),
+        scale=scaled(0.0, 1.0, palette.scale),
+        ends=(0.0, 1.0),
         frames=[outline(marks, palette.chance, 2, "expected")] if marks is not None and marks.any() else [],
         link=link,
         palette=palette,
@@ -76,8 +76,8 @@ def scores_heatmap(
         queries,
         keys,
         sentence,
-        limits=(-limit, limit),
-        colours=colour_scale(palette.signed),
+        scale=scaled(-limit, limit, palette.signed),
+        ends=(-limit, limit),
         link=link,
         palette=palette,
     )
@@ -92,16 +92,14 @@ def mask_heatmap(
     def sentence(row: int, column: int) -> str:
         return f"query '{asking[row]}' at {row + 1} may see '{asked[column]}' at {column + 1}"
 
-    colour = palette.scale[1]
     return _matrix(
         mask.astype(np.float32),
         mask,
         queries,
         keys,
         sentence,
-        limits=(0.0, 1.0),
-        colours=((0.0, colour), (1.0, colour)),
-        bar=False,
+        scale={"zmin": 0.0, "zmax": 1.0, **flat(palette.scale[1])},
+        ends=None,
         link=link,
         palette=palette,
     )
@@ -114,9 +112,8 @@ def _matrix(
     keys: Sequence[str],
     sentence: Callable[[int, int], str],
     *,
-    limits: tuple[float, float],
-    colours: ColourScale,
-    bar: bool = True,
+    scale: dict[str, object],
+    ends: tuple[float, float] | None,
     frames: Sequence[dict[str, object]] = (),
     link: str | None,
     palette: Palette,
@@ -128,16 +125,12 @@ def _matrix(
     cells = {
         "type": "heatmap",
         "z": np.where(seen, values, np.nan).astype(np.float32),
-        "zmin": limits[0],
-        "zmax": limits[1],
-        "colorscale": colours,
+        **scale,
         "hoverongaps": False,
         "xgap": gap,
         "ygap": gap,
-        "showscale": bar,
-        "colorbar": slim_bar() if bar else None,
         "name": "values",
-        **hover(" reads %{customdata[1]}: %{z:.2f}" if bar else " may see %{customdata[1]}"),
+        **hover(" reads %{customdata[1]}: %{z:.2f}" if ends else " may see %{customdata[1]}"),
     }
     layout = {
         "template": template(palette),
@@ -145,7 +138,7 @@ def _matrix(
         "showlegend": False,
         "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
         "meta": {"link": link, "tokens": {"x": list(keys), "y": list(queries)}},
-        "annotations": bar_ends(*limits, palette) if bar else [],
+        "annotations": bar_ends(*ends, palette) if ends else [],
     }
     return go.Figure([cells, *forbidden(seen, hover(" may not see %{customdata[1]}"), palette), *frames], layout)
 
@@ -181,8 +174,7 @@ def forbidden(seen: np.ndarray, hover: dict[str, object], palette: Palette) -> l
         "type": "heatmap",
         "z": np.where(seen, np.nan, 0).astype(np.float32),
         "hoverongaps": False,
-        "colorscale": [[0, palette.forbidden], [1, palette.forbidden]],
-        "showscale": False,
+        **flat(palette.forbidden),
         "name": "forbidden",
         "meta": {"forbidden": True},
         **hover,

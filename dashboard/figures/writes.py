@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, slim_bar
+from dashboard.figures.colour_bar import bar_layout, scaled
 from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
 from dashboard.figures.token_axis import safe
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_NUMBERED = 14
 """More parts than this, and the numbers in the cells would touch."""
@@ -32,10 +32,7 @@ def writes_heatmap(
     cells = {
         "type": "heatmap",
         "z": writes.astype(np.float32),
-        "zmin": -limit,
-        "zmax": limit,
-        "colorscale": colour_scale(palette.signed),
-        "colorbar": slim_bar(),
+        **scaled(-limit, limit, palette.signed),
         "hoverongaps": False,
         "xgap": 2,
         "ygap": 2,
@@ -56,9 +53,7 @@ def writes_heatmap(
             "range": [-0.5, len(parts) - 0.5],
         },
         "yaxis": {**name_axis([f"layer {layer}" for layer in layers]), "range": [-0.5, len(layers) - 0.5]},
-        "showlegend": False,
-        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
-        "annotations": bar_ends(-limit, limit, palette),
+        **bar_layout(-limit, limit, palette),
     }
     return go.Figure([cells, *numbers], layout)
 
