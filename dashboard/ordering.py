@@ -104,7 +104,7 @@ def unordered(model: Model) -> None:
     )
     label = model.config.model.mask_label
     st.caption(
-        f"Under its own mask, {label}, they move by up to {told:.2g}. "
+        f"Under its own mask, {label}, they move by up to {told:.2f}. "
         + (
             "A mask is all that is left to tell an order by: how many tokens are in sight."
             if told > 1e-6

@@ -146,7 +146,7 @@ def distance_profile(mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, pal
         "xaxis": {
             "title": {"text": "distance of two positions"},
             "range": [-0.5, len(mean) - 0.5],
-            **_ticks(len(mean)),
+            **few_ticks(len(mean)),
         },
         "yaxis": {"title": {"text": "inner product"}, "nticks": 6, "zeroline": True, "zerolinecolor": palette.muted},
     }
