@@ -35,9 +35,19 @@ def bound(
 
 
 def bound_choice(
-    widget: Callable[..., Any], label: str, field: str, menu: list[str], default: str, **options: Any
+    widget: Callable[..., Any],
+    label: str,
+    field: str,
+    menu: list[str],
+    default: str,
+    *,
+    also: dict[str, object] | None = None,
+    **options: Any,
 ) -> str:
-    """A menu that is a text field of the view, whose own default, mostly empty, stands for `default`."""
+    """A menu that is a text field of the view, whose own default, mostly empty, stands for `default`.
+
+    `also` are fields that change with it.
+    """
     key = f"control-{field}"
     value, unset = getattr(session.settings(), field), getattr(Settings(), field)
     if value == unset:
@@ -50,7 +60,7 @@ def bound_choice(
 
     def written() -> None:
         picked = st.session_state[key] or default
-        session.update(**{field: unset if picked == default else picked})
+        session.update(**{field: unset if picked == default else picked}, **(also or {}))
 
     widget(label, menu, key=key, on_change=written, **options)
     return value

@@ -82,8 +82,8 @@ def _bars(slopes: np.ndarray, head: int) -> None:
 # --- none
 
 
-def unordered(model: Model) -> None:
-    """What reading an input backwards changes, when no position is told: nothing but the order."""
+def unordered(model: Model) -> str:
+    """What reading an input backwards changes, when no position is told: nothing. Returns the page's headline."""
     question = session.question(model)
     blind = encoded.reversal(model, question, everything_seen=True)
     masked = encoded.reversal(model, question, everything_seen=False)
@@ -97,20 +97,17 @@ def unordered(model: Model) -> None:
         rows = {"→ in": [words[i] for i in tokens], "→ out": there, "← in": [words[i] for i in tokens[::-1]]}
         rows["← out"] = back
         st.html(token_strip({name: [Token(text) for text in row] for name, row in rows.items()}, palette()))
-    same, told = blind.moved, masked.moved
     st.markdown(
-        f"Every token says what it said before: its logits move by {tiny(same)} at most, which is rounding. Attention "
-        "sums over a set of keys, and a set has no order."
+        f"Every token says what it said before: its logits move by {tiny(blind.moved)} at most, which is rounding. "
+        "Attention sums over a set of keys, and a set has no order."
     )
-    label = model.config.model.mask_label
-    st.caption(
-        f"Under its own mask, {label}, they move by up to {told:.2f}. "
-        + (
-            "A mask is all that is left to tell an order by: how many tokens are in sight."
-            if told > 1e-6
-            else "That mask tells no order either."
-        )
+    told = (
+        "A mask is all that is left to tell an order by: how many tokens are in sight."
+        if masked.moved > 1e-6
+        else "That mask tells no order either."
     )
+    st.caption(f"Under its own mask, {model.config.model.mask_label}, they move by up to {masked.moved:.2f}. {told}")
+    return f"Without positions the tokens are a bag: read backwards, no logit moves by more than {tiny(blind.moved)}."
 
 
 # --- what is added to what
@@ -141,7 +138,9 @@ def norms_side_by_side(model: Model, name: str) -> None:
     whose = "its own" if name == model.config.model.positions else f"{name}, at its sizes, not its own"
     st.caption(
         f"Euclidean lengths, at this model's width whatever the sliders say. This model {does} its token embeddings by "
-        f"√{width} = {factor:.3g}; the positions are {whose}. Hollow: tokens the other way. Padding is left out."
+        f"√{width} = {factor:.3g}; the positions are {whose}. Hollow: tokens the other way. Padding is left out. "
+        "Why one scales: drawn from N(0, 1/d), embeddings start about 1 long, where a sinusoidal position is √(d/2) = "
+        f"{math.sqrt(width / 2):.3g} long and a learned one starts at about √d."
     )
 
 

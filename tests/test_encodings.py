@@ -336,6 +336,14 @@ def test_the_compiled_models_vectors_are_one_long_and_not_scaled():
     assert not found.scaled
 
 
+@pytest.mark.parametrize("d_model", [64, 256])
+def test_why_embeddings_are_scaled(d_model):
+    """As they are drawn they are about 1 long, where learned positions start about sqrt(d) long."""
+    found = lengths_of(model_with("learned", d_model=d_model), "learned")
+    assert found.tokens.mean() == pytest.approx(1, abs=0.1)
+    assert found.positions.mean() == pytest.approx(math.sqrt(d_model), rel=0.1)
+
+
 # --- without positions
 
 

@@ -146,7 +146,9 @@ def test_alibis_prices_are_the_papers(query: dict[str, str]) -> None:
 @pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate", "compiled"])
 def test_without_positions_reading_backwards_changes_nothing(run: str) -> None:
     app = page(run=run, encoding="none")
-    assert number(said(app, r"its logits move by (\S+ × \S+|0) at most")[1]) < 1e-9
+    rounding = said(app, r"its logits move by (\S+ × \S+|0) at most")[1]
+    assert number(rounding) < 1e-9
+    assert app.title[0].value.endswith(f"read backwards, no logit moves by more than {rounding}.")
     moved = float(said(app, r"they move by up to (\S+)\. ")[1])
     assert (moved > 0.1) == (run != "reverse-aligned")
     assert not figures(app)
@@ -209,6 +211,9 @@ def test_a_link_is_a_view_and_the_sliders_write_it() -> None:
     assert link(app) == {"run": "reverse", "encoding": "sinusoidal", "pe_width": "8", "pe_length": "2", "base": "100"}
     app.select_slider(key="control-base").set_value(1_000_000).run()
     assert link(app)["base"] == "1000000"
+    app.segmented_control(key="control-encoding").set_value("alibi").run()  # the sizes were the other's
+    assert not app.warning
+    assert link(app) == {"run": "reverse", "encoding": "alibi", "base": "1000000"}
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,17 @@ def encoding() -> None:
         "encoding",
         [own, *(name for name in POSITIONS if name != own)],
         own,
+        also={"pe_width": None, "pe_length": None, "cursor": None, "shift": 1, "dimensions": ""},
         format_func=lambda n: f"{n} (this model's)" if n == own else n,
     )
     kind = ENCODINGS[name]
     st.markdown(f"{kind.description[0].upper()}{kind.description[1:]}. $\\quad {kind.formula}$")
+    if name in ("alibi", "rotary") and model.task.has_source:
+        st.caption("Only where a stack looks at itself: where the decoder looks at the source, no position is told.")
     if name == "alibi":
         headline = ordering.penalised(model)
     elif name == "none":
-        headline = "Without an encoding the tokens are a bag: no position differs from another."
-        ordering.unordered(model)
+        headline = ordering.unordered(model)
     else:
         shown, cursor = waves.pick_table(model, name)
         headline = waves.headline(shown)
