@@ -103,7 +103,9 @@ def _fitted(shown: Shown, steps: int, left: DeltaGenerator, right: DeltaGenerato
         )
         return
     found = encoded.fitted(shown.model, shown.name, len(shown.values), steps)
-    said = f"The linear map nearest to PE(p+{steps}), fitted to {found.fitted} steps, misses {found.missed:.2f} of it."
+    said = (
+        f"The linear map nearest to PE(p+{steps}), fitted to {counted(found.fitted)}, misses {found.missed:.2f} of it."
+    )
     with left:
         st.markdown("**No formula: the nearest linear map** · least squares")
         _matrix(found.matrix, said)
@@ -118,10 +120,14 @@ def _fitted(shown: Shown, steps: int, left: DeltaGenerator, right: DeltaGenerato
         st.markdown(_judged(found, width))
 
 
+def counted(steps: int) -> str:
+    return "1 step" if steps == 1 else f"{steps} steps"
+
+
 def _judged(found: FittedShift, width: int) -> str:
     """What the two shares mean together."""
     free = (
-        f"It was fitted to {found.fitted} steps in {width} dimensions. So few independent vectors are always hit, "
+        f"It was fitted to {counted(found.fitted)} in {width} dimensions. So few independent vectors are always hit, "
         "whatever they are: the first number proves nothing. "
         if found.fitted <= width
         else ""

@@ -143,8 +143,7 @@ def headline(shown: Shown) -> str:
     if not norms.all():
         return f"{shown.name.capitalize()} positions: {len(shown.values)} rows, some of them all zero."
     near = float(np.mean(np.sum(shown.values[1:] * shown.values[:-1], axis=1) / (norms[1:] * norms[:-1])))
-    near = round(near, 2) + 0.0  # not "-0.00"
-    return f"Neighbouring positions have a cosine of {near:.2f} in the {shown.name} encoding."
+    return f"Neighbouring positions have a cosine of {signed(near)} in the {shown.name} encoding."
 
 
 def pictures(shown: Shown, cursor: int) -> list[int]:

@@ -9,10 +9,13 @@ from dashboard.whatif import what_if
 from transformer.config import POSITIONS
 from transformer.positions import ENCODINGS
 
+SHIFT = "transformer.analysis.encodings.shift"
 CODE = {
-    "sinusoidal": ("transformer.positions.sinusoidal.sinusoids", "transformer.positions.angles"),
-    "rotary": ("transformer.positions.rotary.Rotary", "transformer.positions.angles"),
+    "sinusoidal": ("transformer.positions.sinusoidal.sinusoids", "transformer.positions.angles", SHIFT),
+    "rotary": ("transformer.positions.rotary.Rotary", "transformer.positions.angles", SHIFT),
     "alibi": ("transformer.positions.alibi.slopes", "transformer.positions.alibi.penalties"),
+    "learned": ("transformer.positions.learned.Learned", "transformer.analysis.encodings.fit_shift"),
+    "none": ("transformer.positions.none.NoPositions", "transformer.analysis.encodings.read_backwards"),
 }
 
 
