@@ -23,7 +23,9 @@ STYLE = """
   [data-testid="stSidebarHeader"] { height: 2rem; margin-bottom: 0; }
   .stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
   .stApp [data-testid="stSliderThumbValue"], .stApp [data-testid="stSliderThumbValue"] p { color: inherit; }
-  .stApp [role="radio"][aria-checked="true"], .stApp [role="radio"][aria-checked="true"] p { color: inherit !important; }
+  .stApp [role="radio"][aria-checked="true"], .stApp [role="radio"][aria-checked="true"] p {
+    color: inherit !important;
+  }
   [data-testid="stLayoutWrapper"]:has(> .st-key-health) {
     position: sticky; bottom: 0; z-index: 1; padding-bottom: 0.75rem; background: light-dark(#f7f8fb, #131822);
   }
