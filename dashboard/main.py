@@ -1,5 +1,9 @@
 """The router: one page a file, the sidebar and the training panel around all of them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+
 import streamlit as st
 from PIL import Image
 
@@ -37,21 +41,41 @@ page = st.navigation(menus, position="top")
 st.html(theme.STYLE + theme.marked(next(place for place, pages in enumerate(menus.values(), 1) if page in pages)))
 session.begin(page.title)
 notices = st.container()
-try:
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Say what went wrong where it is one sentence, made to be read: CheckpointError, RunError, ConfigError …"""
+    try:
+        yield
+    except ValueError as error:
+        if not type(error).__module__.startswith("transformer"):
+            raise
+        st.error(controls.sentence(str(error)), icon=":material/error:")
+
+
+@st.fragment
+def body() -> None:
+    """The page itself: a click in it draws nothing else anew, unless that shows what was changed."""
+    said = st.container()
+    if session.is_shown_around_otherwise():
+        st.rerun()
+    with told():
+        copy(page).run()  # a page runs once; its copies, whenever they are asked for
+        session.end()
+        st.html(session.origin())
+    for text in session.notices():
+        said.warning(text, icon=":material/link_off:")
+
+
+with told():
     controls.sidebar()
-    with st.sidebar:
-        recipe.panel()
     if page.url_path != "runs":  # that page shows several trainings at once
         live.panel()
-    page.run()
-    session.end()
-    st.html(session.origin())
+    body()
+    with st.sidebar:
+        recipe.panel()
     health.strip(session.chosen(), notices)
     session.finish()
-except ValueError as error:
-    if not type(error).__module__.startswith("transformer"):
-        raise
-    # CheckpointError, RunError, ConfigError …: one sentence each, made to be read.
-    st.error(controls.sentence(str(error)), icon=":material/error:")
 for text in session.notices():
     notices.warning(text, icon=":material/link_off:")

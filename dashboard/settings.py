@@ -143,6 +143,11 @@ class Settings:
         return query
 
 
+_NAMES = [field.name for field in dataclasses.fields(Settings)]
+AROUND = ("run", "step", "input", *_NAMES[_NAMES.index("task") :])
+"""What stands around the page, in the sidebar: the model, the input, and what would be trained next."""
+
+
 def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:
     """Read a URL's parameters. What cannot be used is left at its default and named in the notices."""
     values: dict[str, object] = {}
