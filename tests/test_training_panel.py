@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from test_pages import array, figures, link, open_page, trace
 
-from dashboard import live, session
+from dashboard import clicks, live, session
 from dashboard.machine import costs
 from dashboard.recipe import OWN
 from dashboard.settings import PACES
