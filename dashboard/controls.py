@@ -94,6 +94,13 @@ def _model_menu() -> Model:
             other="",
             encoding="",
             dimensions="",
+            pe_width=None,
+            pe_length=None,
+            pe_heads=None,
+            slope=0,
+            cursor=None,
+            shift=1,
+            scaled=None,
         )
 
     st.selectbox("Model", list(menu), key=key, on_change=written, format_func=lambda name: menu[name].label())
@@ -184,3 +191,30 @@ def pick_dimensions(width: int) -> list[int]:
         "Dimensions", list(range(width)), key="control-dimensions", on_change=written, max_selections=MOST_WAVES
     )
     return kept
+
+
+def bound_number(
+    label: str, field: str, own: int, low: int, high: int, *, also: dict[str, object] | None = None, **options: Any
+) -> int:
+    """A slider that is a whole number of the view, whose default stands for `own`; where there is no choice, none.
+
+    `also` are fields that change with it. What a link names beyond the ends, or between the steps, falls back.
+    """
+    key, unset, step = f"control-{field}", getattr(Settings(), field), options.get("step", 1)
+    value = getattr(session.settings(), field)
+    if value == unset:
+        value = own
+    elif not low <= value <= high or (value - low) % step:
+        session.notice(f"{label} must be {low} to {high} here, in steps of {step}, not {value}; this is {own}.")
+        session.update(**{field: unset})
+        value = own
+    if low == high:
+        return low
+    st.session_state[key] = value
+
+    def written() -> None:
+        picked = st.session_state[key]
+        session.update(**{field: unset if picked == own else picked}, **(also or {}))
+
+    st.slider(label, low, high, key=key, on_change=written, **options)
+    return int(value)

@@ -37,7 +37,7 @@ PAGES = {
     "Mask effects": 5,
     "Follow the information": 3,
     "Edits": 4,
-    "Positional encoding": 3,
+    "Positional encoding": 6,
     "Accuracy by position": 1,
     "Runs and races": 1,
 }

@@ -192,10 +192,18 @@ def test_another_encoding_is_drawn(page: Page, address: str):
     page.get_by_role("radio", name="sinusoidal", exact=True).click()
     expect(title(page)).to_have_text(re.compile(r"^Neighbouring positions .* in the sinusoidal encoding\.$"))
     expect(page).to_have_url(query(run="reverse", encoding="sinusoidal"))
-    wait_until_painted(page, plots=3)
+    wait_until_painted(page, plots=7)
     # cos 0 = 1: the last column of the first row
     corner = plot(page, "encoding").evaluate("host => host.querySelector('.js-plotly-plot').calcdata[0][0].z[0].at(-1)")
     assert corner == pytest.approx(1)
+    point_at_cell(page, plot(page, "encoding"), row=12, column=5)  # its rows count from 1
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(query(cursor="12"))
+    # sin 11, dimension 0 at position 12
+    expect(
+        page.get_by_test_id("stMain").get_by_text(re.compile("^At position 12, by dimension: 0: −1.00, "))
+    ).to_be_visible()
 
 
 def test_more_sequences_give_narrower_intervals(page: Page, address: str):

@@ -9,10 +9,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer.registry import Registry
+
+BASE = 10_000.0
+"""The slowest pair of dimensions turns about this many times slower than the first one."""
+
+
+def angles(length: int, width: int, base: float = BASE) -> Float[Tensor, "position pair"]:
+    """How far each pair of dimensions has turned at each position, in radians: p / base^(2i / width), float64.
+
+    The one formula behind sinusoidal ("Attention Is All You Need", section 3.5) and rotary positions ("RoFormer",
+    section 3.4.2); p and i count from 0.
+    """
+    position = torch.arange(length, dtype=torch.float64)[:, None]
+    pair = torch.arange(width // 2, dtype=torch.float64)[None, :]
+    return position / base ** (2 * pair / width)
 
 
 class PositionalEncoding(nn.Module):

@@ -5,24 +5,20 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from transformer.positions import PositionalEncoding
+from transformer.positions import BASE, PositionalEncoding, angles
 
 
 class Rotary(PositionalEncoding):
     """Each pair of a head's dimensions is turned by position × frequency: scores depend on the distance only."""
 
     description: ClassVar[str] = "queries and keys turned by their position; scores see only distances"
-    formula: ClassVar[str] = (
-        r"q_p' = R(p\,\theta)\,q_p,\ \ k_p' = R(p\,\theta)\,k_p,\quad \theta_i = 10000^{-2i/d_{head}}"
-    )
+    formula: ClassVar[str] = r"q_p' = R(p\,\theta)\,q_p,\ \ k_p' = R(p\,\theta)\,k_p,\quad \theta_i = b^{-2i/d_{head}}"
     cos: Tensor
     sin: Tensor
 
-    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = 10_000.0) -> None:
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = BASE) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
-        position = torch.arange(n_ctx, dtype=torch.float64)[:, None]
-        pair = torch.arange(self.d_head // 2, dtype=torch.float64)[None, :]
-        angle = position / base ** (2 * pair / self.d_head)
+        angle = angles(n_ctx, self.d_head, base)
         self.register_buffer("cos", angle.cos().float(), persistent=False)
         self.register_buffer("sin", angle.sin().float(), persistent=False)
 
