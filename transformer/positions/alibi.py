@@ -17,13 +17,19 @@ class ALiBi(PositionalEncoding):
 
     def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
-        slopes = 2.0 ** (-8.0 * torch.arange(1, n_heads + 1, dtype=torch.float64) / n_heads)
-        place = torch.arange(n_ctx, dtype=torch.float64)
-        distance = (place[:, None] - place[None, :]).abs()
-        self.register_buffer("table", (-slopes[:, None, None] * distance).float(), persistent=False)
+        self.register_buffer("table", self._penalties(torch.arange(n_ctx)).float(), persistent=False)
 
     def bias(self, n_query: int, n_key: int):
         return self.table[:, :n_query, :n_key]
+
+    def at(self, places):
+        return self.laid_out(places, table=self._penalties(places).to(self.table))
+
+    def _penalties(self, places):
+        """−slope × distance, [head, query, key]."""
+        head = torch.arange(1, self.n_heads + 1, dtype=torch.float64, device=places.device)
+        place = places.double()
+        return -(2.0 ** (-8.0 * head / self.n_heads))[:, None, None] * (place[:, None] - place[None, :]).abs()
 
     def picture(self, length: int):
         """What each head subtracts at each distance."""

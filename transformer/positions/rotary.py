@@ -7,6 +7,9 @@ from torch import Tensor
 
 from transformer.positions import PositionalEncoding
 
+BASE = 10_000.0
+"""What the wavelengths grow by, from the first pair of dimensions to beyond the last."""
+
 
 class Rotary(PositionalEncoding):
     """Each pair of a head's dimensions is turned by position × frequency: scores depend on the distance only."""
@@ -18,11 +21,9 @@ class Rotary(PositionalEncoding):
     cos: Tensor
     sin: Tensor
 
-    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = 10_000.0) -> None:
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
-        position = torch.arange(n_ctx, dtype=torch.float64)[:, None]
-        pair = torch.arange(self.d_head // 2, dtype=torch.float64)[None, :]
-        angle = position / base ** (2 * pair / self.d_head)
+        angle = self._angles(torch.arange(n_ctx))
         self.register_buffer("cos", angle.cos().float(), persistent=False)
         self.register_buffer("sin", angle.sin().float(), persistent=False)
 
@@ -31,6 +32,14 @@ class Rotary(PositionalEncoding):
         cos, sin = self.cos[:length], self.sin[:length]
         even, odd = x[..., 0::2], x[..., 1::2]
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+    def at(self, places):
+        angle = self._angles(places)
+        return self.laid_out(places, cos=angle.cos().to(self.cos), sin=angle.sin().to(self.sin))
+
+    def _angles(self, places):
+        pair = torch.arange(self.d_head // 2, dtype=torch.float64, device=places.device)[None, :]
+        return places.double()[:, None] / BASE ** (2 * pair / self.d_head)
 
     def picture(self, length: int):
         """The unit vectors (cos, sin) of each pair: what a pair (1, 0) is turned into."""
