@@ -321,7 +321,10 @@ def test_a_text_is_its_edit(text):
     assert edit.words.isprintable()
 
 
-@given(st.text() | st.from_regex(r"(zero|scale|shift|swap|painted|places-[a-z]+|patch-(input|step)):[a-z0-9.:x,_-]*", fullmatch=True))
+@given(
+    st.text()
+    | st.from_regex(r"(zero|scale|shift|swap|painted|places-[a-z]+|patch-(input|step)):[a-z0-9.:x,_-]*", fullmatch=True)
+)
 def test_a_hostile_text_is_refused_in_a_sentence(text):
     try:
         edit = parse_edit(text)

@@ -74,7 +74,9 @@ def parse_edit(text: str) -> Edit:
             raise EditError(f"{kind} needs a whole number, not “{_tame(rest)}”")
         return PLACE_KINDS[kind](int(rest))
     if kind not in HEAD_KINDS:
-        raise EditError(f"there is no edit “{_tame(kind)}”: choose {', '.join((*HEAD_KINDS, *PLACE_KINDS))}, swap or unplaced")
+        raise EditError(
+            f"there is no edit “{_tame(kind)}”: choose {', '.join((*HEAD_KINDS, *PLACE_KINDS))}, swap or unplaced"
+        )
     named, _, number = rest.partition(":")
     found = HEAD.fullmatch(named)
     if not found:
