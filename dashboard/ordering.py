@@ -126,8 +126,10 @@ def lesson(kind: str, before: Accuracy, after: Accuracy, known: np.ndarray) -> s
         return "What it still gets right it knows from the mask and from which tokens there are."
     if kept:
         return "It does not go by what was changed."
-    if not lost or len(lost) == len(after.names):
+    if not lost:
         return "Every place is still told, but of another token."
+    if set(lost) >= {name for name, each in zip(after.names, known, strict=True) if each}:
+        return "All that can be known is lost, though every place is still told: it is told of another token."
     return f"Lost: {', '.join(lost)}. Every place is still told, but of another token."
 
 
@@ -149,7 +151,7 @@ def interventions(model: Model, length: int) -> None:
     controls(text, places)
     known = knowable(model, length)
     before = edited.accuracy(model, (), length)
-    left, right = st.columns([1.25, 1], gap="medium")
+    left, right = st.container(key="order-row-moved").columns([1.25, 1], gap="medium")
     with left:
         try:
             after = accuracy_after(model, text, length)

@@ -438,6 +438,7 @@ def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link():
         "patch-input": f"patch-input:{SITE}.0:4_1_4_1_5_9_2_6",
         "patch-step": f"patch-step:{SITE}.0:30",
         "swap": "swap:1,2",
+        "places-turn": "places-turn:1",
         "unplaced": "unplaced",
     }
     app = open_page("edits", run="reverse")

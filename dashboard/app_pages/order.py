@@ -11,6 +11,7 @@ from dashboard.components.plot import plot
 from dashboard.figures.terms import pattern_pair, share_bars, term_heatmaps
 from dashboard.prose import show_code
 from transformer.analysis.findings import Head
+from transformer.analysis.measuring import heads_of
 from transformer.analysis.terms import TERMS, Shares, splittable
 
 MOST_TOKENS = 64  # more, and four maps of them are a blur that weighs megabytes
@@ -44,10 +45,11 @@ def pick(shares: Shares) -> int:
             on_change=lambda: session.update(head=str(st.session_state["control-order-head"])),
             width=330 if several else 130,
         )
-        if found is None and named:
+        works = Head.parse(named) if named in map(str, heads_of(model.network())) else worker
+        if works not in heads:
             st.caption(
-                f"Not {named}: it reads what attention before it has written, so its scores do not part into position "
-                "and content without rest. Those of the first layer's self-attention do."
+                f"Not head {works.short} ({works.kind}): it reads what attention has written, so its scores do not "
+                "part into position and content without rest."
             )
     return index
 
@@ -88,9 +90,8 @@ def maps(head: Head) -> None:
     plot(figure, key="order-terms", alt=f"{words}.", height=600)
     norm = " LayerNorm divides by the spread of this very pass." if model.config.model.norm == "pre" else ""
     st.caption(
-        f"{words}. Query’s part first, key’s second; the four sum to the scores.{norm} Each row is less its mean over "
-        "the keys it may see: softmax ignores what is the same for all. Biases are there whatever is read and count "
-        "with position."
+        f"{words}; query’s part first. Each row is less its mean over the keys it may see, for softmax ignores what is "
+        f"the same for all; so taken, the four sum to the scores. Biases count with position.{norm}"
     )
 
 
@@ -103,7 +104,7 @@ def pair(head: Head, distance: float, sequences: int) -> None:
         names = ("everything", "positions alone")
         figure = pattern_pair(both, names, split.mask, split.queries, split.keys, palette=palette())
         words = f"The two patterns of {called(head)}: {distance:.2f} of the attention lies elsewhere."
-        plot(figure, key="order-patterns", alt=words, height=300)
+        plot(figure, key="order-patterns", alt=words, height=310)
     st.caption(
         f"Over {sequences} sequences, {distance:.2f} of the attention lies elsewhere when only position–position "
         "counts (total variation distance, 0 to 1)."
@@ -129,7 +130,7 @@ def bars(shares: Shares, index: int) -> None:
     key = " e encoder, d decoder." if several else ""
     st.caption(
         f"Of the variance of a row’s scores, each term’s covariance with them, over {shares.sequences} sequences; "
-        f"shares of a head sum to 1.{key} Other heads read what attention has written already."
+        f"shares of a head sum to 1.{key}"
     )
 
 

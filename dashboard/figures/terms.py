@@ -81,9 +81,11 @@ def _panels(
     """Maps of the same cells in a grid: one scale, one bar; tokens along the left and the lower edge only."""
     queries, keys = labels
     rows = -(-len(maps) // columns)
-    drawn, layout, annotations = [], {}, []
+    drawn: list[dict[str, object]] = []
+    layout: dict[str, object] = {}
+    annotations = []
     colours = scaled(*scale)
-    bar = {**colours["colorbar"], "ypad": 7 + TITLE}  # type: ignore[dict-item]
+    bar = {**colours["colorbar"], "y": 1.0, "yref": "container", "yanchor": "top", "ypad": 7}  # type: ignore[dict-item]
     for i, (name, values) in enumerate(zip(names, maps, strict=True)):
         row, column, n = i // columns, i % columns, "" if i == 0 else str(i + 1)
         here = {"xaxis": f"x{n}", "yaxis": f"y{n}"}
@@ -188,7 +190,13 @@ def share_bars(
             "marker": {
                 "color": colours[i],
                 "line": {"color": palette.background, "width": 1.5},
-                "pattern": {"shape": PATTERNS[i], "size": 6, "fgcolor": palette.background, "solidity": 0.25},
+                "pattern": {
+                    "shape": PATTERNS[i],
+                    "fillmode": "overlay",
+                    "size": 6,
+                    "fgcolor": palette.background,
+                    "solidity": 0.2,
+                },
             },
             "text": [f"{value:.2f}" if i == len(names) - 1 and value >= LEAST_NUMBER else "" for value in share[:, i]],
             "textposition": "inside",
@@ -242,7 +250,7 @@ def intervention_bars(
     A line stands at what it was `before`. A bar's customdata is its place; the `chosen` one has the full colour.
     """
     places = np.arange(len(labels))
-    missing = np.flatnonzero(np.isnan(accuracy))
+    missing = np.flatnonzero(np.isnan(accuracy)).tolist()
     bars = {
         "type": "bar",
         "x": places,

@@ -95,6 +95,7 @@ def splittable(model: Transformer) -> tuple[Head, ...]:
     return tuple(head for head in heads_of(model) if head.site.endswith(".0.self_attention"))
 
 
+@torch.no_grad()
 def split_scores(model: Transformer, seen: Observation, site: str) -> Float[Tensor, "4 batch head query key"]:
     """The four terms of a pass, for the first self-attention of a stack. Raises ValueError for any other."""
     if all(head.site != site for head in splittable(model)):
@@ -172,8 +173,7 @@ def measure_shares(
     def look(_: slice, seen: Observation) -> Float[np.ndarray, "head 7"]:
         return np.concatenate([_sums(model, seen, site) for site in sites])
 
-    parts = in_parts(model, batch, look, keep=KEPT)
-    sums = np.sum(parts, axis=0) if sites else np.zeros((0, 7))
+    sums = np.sum(in_parts(model, batch, look, keep=KEPT), axis=0) if heads else np.zeros((0, 7))
     with np.errstate(invalid="ignore", divide="ignore"):
         # Below the rounding of single precision a variance is none: all keys of each query are alike.
         share = np.where(sums[:, 4:5] > 1e-9 * sums[:, 6:], sums[:, :4] / sums[:, 4:5], np.nan)
