@@ -221,6 +221,7 @@ def _summary(model: Model, text: str, length: int, before: Accuracy, known: np.n
         np.array(values),
         list(menu.values()),
         sentences,
+        title=f"positions {how} by",
         before=was,
         chance=before.chance,
         chosen=keys.index(text) if text in keys else None,

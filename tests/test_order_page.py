@@ -199,7 +199,7 @@ def test_figures_draw_what_they_are_given_on_one_scale(palette: theme.Palette) -
     bars = share_bars(share, TERMS, ["0.0", "0.1"], focus=0, palette=palette)
     assert bars.layout.yaxis.range[0] < -0.1
     after = intervention_bars(
-        np.array([0.5, np.nan]), ["+1", "+2"], ["half", "no place"], before=1.0, chance=0.1, palette=palette
+        np.array([0.5, np.nan]), ["+1", "+2"], ["half", "no place"], title="by", before=1.0, chance=0.1, palette=palette
     )
     crosses = next(each for each in after.data if each.name == "cannot be made")
     assert list(crosses.x) == [1]

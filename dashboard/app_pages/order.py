@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import closer, edited, ordering, session
 from dashboard.attention import palette
@@ -134,9 +135,18 @@ def bars(shares: Shares, index: int) -> None:
     )
 
 
+def ended(notices: DeltaGenerator) -> None:
+    """The end of a section that is redrawn by itself: what a page says and writes at its own end."""
+    for text in session.notices():
+        notices.warning(text, icon=":material/link_off:")
+    session.end()
+    st.html(session.origin())
+
+
+@st.fragment
 def terms() -> None:
     """The four terms, the patterns, the shares; and the title."""
-    title = st.container()
+    title, notices = st.container(), st.container()
     shares = closer.shares(model)
     index = pick(shares)
     head = heads[index]
@@ -147,6 +157,7 @@ def terms() -> None:
     with right:
         pair(head, float(shares.distance[index]), shares.sequences)
         bars(shares, index)
+    ended(notices)
 
 
 def without_terms() -> None:
@@ -172,10 +183,7 @@ def moving() -> None:
     """What it does when it is told other positions; a click redraws this section only."""
     notices = st.container()
     ordering.interventions(model, length)
-    for text in session.notices():
-        notices.warning(text, icon=":material/link_off:")
-    session.end()
-    st.html(session.origin())
+    ended(notices)
 
 
 if heads:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -38,7 +38,7 @@ def term_heatmaps(
         names,
         mask,
         (queries, keys),
-        lambda name, value: f"{safe(name)}: {value:+.2f}".replace("-", "−"),
+        "%+.2f",
         scale=(-limit, limit, palette.signed),
         columns=2,
         palette=palette,
@@ -60,7 +60,7 @@ def pattern_pair(
         names,
         mask,
         (queries, keys),
-        lambda name, value: f"{safe(name)}: {value:.2f}",
+        "%.2f",
         scale=(0.0, 1.0, palette.scale),
         columns=2,
         palette=palette,
@@ -72,7 +72,7 @@ def _panels(
     names: Sequence[str],
     mask: np.ndarray,
     labels: tuple[Sequence[str], Sequence[str]],
-    said: Callable[[str, float], str],
+    digits: str,
     *,
     scale: tuple[float, float, tuple[str, ...]],
     columns: int,
@@ -84,12 +84,12 @@ def _panels(
     drawn: list[dict[str, object]] = []
     layout: dict[str, object] = {}
     annotations = []
+    grey = forbidden(mask, _hover(_not_seen(mask, queries, keys)), palette)
     colours = scaled(*scale)
     bar = {**colours["colorbar"], "y": 1.0, "yref": "container", "yanchor": "top", "ypad": 7}  # type: ignore[dict-item]
     for i, (name, values) in enumerate(zip(names, maps, strict=True)):
         row, column, n = i // columns, i % columns, "" if i == 0 else str(i + 1)
         here = {"xaxis": f"x{n}", "yaxis": f"y{n}"}
-        hover = _sentences(name, values, mask, queries, keys, said)
         cells = {
             "type": "heatmap",
             "z": np.where(mask, values, np.nan).astype(np.float32),
@@ -100,9 +100,9 @@ def _panels(
             "xgap": 1 if max(mask.shape) <= 24 else 0,
             "ygap": 1 if max(mask.shape) <= 24 else 0,
             "name": name,
-            **hover,
+            **_hover(_seen(f"{safe(name).replace('%', '%%')}: {digits}", values, mask, labels)),
         }
-        drawn += [{**trace, **here} for trace in (cells, *forbidden(mask, hover, palette))]
+        drawn += [{**trace, **here} for trace in (cells, *grey)]
         axes = matrix_axes(("query: who looks", queries), ("key: looked at", keys))
         across, down = axes["xaxis"], axes["yaxis"]
         across |= {"domain": _span(column, columns), "anchor": f"y{n}"}
@@ -146,25 +146,36 @@ def _panel_name(name: str, n: str, palette: Palette) -> dict[str, object]:
     }
 
 
-def _sentences(
-    name: str,
-    values: np.ndarray,
-    mask: np.ndarray,
-    queries: Sequence[str],
-    keys: Sequence[str],
-    said: Callable[[str, float], str],
-) -> dict[str, object]:
+def _hover(sentences: list[list[str]]) -> dict[str, object]:
     """A sentence for each cell."""
+    return {"text": sentences, "hovertemplate": "%{text}<extra></extra>"}
 
-    def sentence(row: int, column: int) -> str:
-        who, what = f"query '{safe(queries[row])}' at {row + 1}", f"'{safe(keys[column])}' at {column + 1}"
-        if not mask[row, column]:
-            return f"{who} may not see {what}"
-        return f"{who}, key {what}<br>{said(name, float(values[row, column]))}"
 
-    rows, columns = mask.shape
-    text = [[sentence(row, column) for column in range(columns)] for row in range(rows)]
-    return {"text": text, "hovertemplate": "%{text}<extra></extra>"}
+def _seen(
+    words: str, values: np.ndarray, mask: np.ndarray, labels: tuple[Sequence[str], Sequence[str]]
+) -> list[list[str]]:
+    """What is said of the cells that may be seen; `words` has a place for the value."""
+    asking, asked = _places("query", labels[0]), _places("key", labels[1])
+    return [
+        [
+            f"{asking[q]}, {asked[k]}<br>{words % value}".replace(": -", ": −") if mask[q, k] else ""
+            for k, value in enumerate(row)
+        ]
+        for q, row in enumerate(values.tolist())
+    ]
+
+
+def _not_seen(mask: np.ndarray, queries: Sequence[str], keys: Sequence[str]) -> list[list[str]]:
+    """What is said of the others."""
+    asking, asked = _places("query", queries), _places("key", keys)
+    return [
+        ["" if mask[q, k] else f"{asking[q]} may not see {asked[k]}" for k in range(len(keys))]
+        for q in range(len(queries))
+    ]
+
+
+def _places(who: str, tokens: Sequence[str]) -> list[str]:
+    return [f"{who} '{safe(token)}' at {place}" for place, token in enumerate(tokens, 1)]
 
 
 def share_bars(
@@ -242,6 +253,7 @@ def intervention_bars(
     *,
     before: float,
     chance: float,
+    title: str,
     chosen: int | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
@@ -288,6 +300,7 @@ def intervention_bars(
             "tickangle": 0,
             "showgrid": False,
             "range": [-0.6, len(labels) - 0.4],
+            "title": {"text": safe(title)},
         },
         "yaxis": {"range": [0, 1.14], "tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "accuracy"}},
         "shapes": [
