@@ -13,7 +13,7 @@ from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import sentence
 from dashboard.figures.accuracy import accuracy_by_position_bars
-from dashboard.figures.terms import intervention_bars
+from dashboard.figures.interventions import intervention_bars
 from dashboard.models import Model
 from transformer.analysis import ceilings
 from transformer.analysis.findings import Accuracy

@@ -12,7 +12,8 @@ from test_pages import PI, array, figures, laid_out, link, network, open_page, t
 from test_terms import by_hand, shares_by_hand
 
 from dashboard import theme
-from dashboard.figures.terms import intervention_bars, pattern_pair, share_bars, term_heatmaps
+from dashboard.figures.interventions import intervention_bars
+from dashboard.figures.terms import pattern_pair, share_bars, term_heatmaps
 from transformer.analysis.heads import questions
 from transformer.analysis.terms import TERMS, measure_shares
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
