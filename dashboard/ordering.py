@@ -66,8 +66,8 @@ def asked(default: str) -> str:
         return default
     try:
         text = edit_text(parse_edit(text))
-    except EditError as error:
-        session.notice(f"The link's intervention cannot be read: {error}.")
+    except EditError:
+        session.notice("The link's intervention cannot be read; this is the page's own.")
     else:
         if text.partition(":")[0] in NAMES:
             return text

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import closer, edited, ordering, session
-from dashboard.attention import palette
+from dashboard.attention import focused, palette
 from dashboard.components.plot import plot
 from dashboard.figures.terms import pattern_pair, share_bars, term_heatmaps
 from dashboard.prose import show_code
@@ -31,11 +31,10 @@ def called(head: Head) -> str:
 
 
 def pick(shares: Shares) -> int:
-    """Which head: that of the view, or the one that works, or the one that goes by positions most."""
-    named, worker = session.settings().head, model.survey().worker
+    """Which head: the one in focus, or where its scores cannot be split the one that goes by positions most."""
+    focus = focused(list(heads_of(model.network())), model.survey())
     goes_by = int(np.nan_to_num(shares.share[:, -1], nan=-math.inf).argmax())
-    found = next((i for i, head in enumerate(heads) if str(head) == named), None)
-    index = heads.index(worker) if found is None and worker in heads else goes_by if found is None else found
+    index = heads.index(focus) if focus in heads else goes_by
     st.session_state["control-order-head"] = heads[index]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox(
@@ -46,10 +45,9 @@ def pick(shares: Shares) -> int:
             on_change=lambda: session.update(head=str(st.session_state["control-order-head"])),
             width=330 if several else 130,
         )
-        works = Head.parse(named) if named in map(str, heads_of(model.network())) else worker
-        if works not in heads:
+        if focus not in heads:
             st.caption(
-                f"Not head {works.short} ({works.kind}): it reads what attention has written, so its scores do not "
+                f"Not head {focus.short} ({focus.kind}): it reads what attention has written, so its scores do not "
                 "part into position and content without rest."
             )
     return index
