@@ -39,6 +39,9 @@ KINDS = {
     "patch-input": "patch from another input",
     "patch-step": "patch from another step",
     "swap": "swap two positions",
+    "places-shift": "shift all positions",
+    "places-turn": "turn the positions round",
+    "places-shuffle": "shuffle the positions",
     "unplaced": "remove the positions",
 }
 PATTERN = Words(
@@ -190,6 +193,9 @@ def add(model: Model, question: Question, found: list[Chip], heads: list[Head]) 
         first = middle.number_input("Position", 1, places, value=1, key="edit-first")
         second = right.number_input("and position", 1, places, value=min(2, places), key="edit-second")
         parts.append(f"{first},{second}")
+    elif kind.startswith("places-"):
+        low = 0 if kind == "places-shuffle" else -99
+        parts.append(str(middle.number_input("by" if low else "Draw", low, 99, value=1, key=f"edit-{kind}")))
     elif kind != "unplaced":
         head = _head(middle, heads)
         parts += [str(head), *_more(kind, head, model, question, right)]

@@ -18,6 +18,7 @@ menus = {
         st.Page("app_pages/inside.py", title="Inside a head", icon=":material/biotech:", url_path="inside"),
         st.Page("app_pages/layers.py", title="Through the layers", icon=":material/layers:", url_path="layers"),
         st.Page("app_pages/positions.py", title="Positional encoding", icon=":material/waves:", url_path="positions"),
+        st.Page("app_pages/order.py", title="Positions at work", icon=":material/swap_vert:", url_path="order"),
     ],
     "Change it": [
         st.Page("app_pages/masks.py", title="Mask effects", icon=":material/filter_alt:", url_path="masks"),

@@ -102,6 +102,9 @@ class Settings:
     """The second input of activation patching, as typed; empty is the input with its first symbol changed."""
     encoding: str = ""
     """The positional encoding that is drawn; empty is the model's own."""
+    order: str = ""
+    """What a model is told about its positions, as the library writes an edit: "places-shift:3"; empty is the page's
+    choice."""
     dimensions: str = ""
     """The dimensions drawn as waves, "0,1,8"; empty is the page's choice."""
     pe_width: int | None = None

@@ -38,6 +38,7 @@ PAGES = {
     "Follow the information": 3,
     "Edits": 4,
     "Positional encoding": 6,
+    "Positions at work": 5,
     "Accuracy by position": 1,
     "Runs and races": 1,
 }
