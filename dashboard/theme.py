@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 
 FONT = '"Source Sans", "Source Sans Pro", "Helvetica Neue", Arial, sans-serif'
 Rgb = tuple[int, int, int]
+ColourScale = tuple[tuple[float, str], ...]
 STYLE = """
 <style>
   .stMainBlockContainer { padding: 4rem 2.5rem 2rem; max-width: 1600px; }
@@ -166,15 +167,15 @@ def signed_colours(dark: bool) -> np.ndarray:
 
 def share_colours(share: float, colours: Palette) -> tuple[str, str]:
     """Ground and letters for a share from 0 to 1: its place on the scale of patterns, and what reads best on it."""
-    r, g, b = (int(channel) for channel in pattern_colours(colours.dark)[round(255 * share)])
+    r, g, b = _ramp(colours.scale, 256)[round(255 * share)]
     ground = f"#{r:02x}{g:02x}{b:02x}"
     return ground, max((colours.text, colours.background), key=lambda letters: contrast(letters, ground))
 
 
-def colour_scale(anchors: tuple[str, ...]) -> list[list[float | str]]:
+@cache
+def colour_scale(anchors: tuple[str, ...]) -> ColourScale:
     """Anchors as a Plotly colour scale, even in lightness between them."""
-    steps = _ramp(anchors, 33)
-    return [[i / 32, f"rgb({r},{g},{b})"] for i, (r, g, b) in enumerate(steps)]
+    return tuple((i / 32, f"rgb({r},{g},{b})") for i, (r, g, b) in enumerate(_ramp(anchors, 33)))
 
 
 def hex_ramp(anchors: tuple[str, ...]) -> tuple[str, ...]:
@@ -182,8 +183,9 @@ def hex_ramp(anchors: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in _ramp(anchors, 65))
 
 
+@cache
 def template(colours: Palette) -> go.layout.Template:
-    """The Plotly template: quiet axes, no box, letters that are legible from the back row."""
+    """The Plotly template: quiet axes, no box, letters that are legible from the back row. A figure takes a copy."""
     axis = {
         "gridcolor": colours.grid,
         "linecolor": colours.grid,
@@ -224,6 +226,7 @@ def rgb(colour: str) -> Rgb:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
+@cache
 def contrast(one: str, other: str) -> float:
     """The contrast ratio of two colours, 1 to 21 (WCAG 2.2, "contrast ratio")."""
     lighter, darker = sorted((float(_linear(rgb(c)) @ [0.2126, 0.7152, 0.0722]) for c in (one, other)), reverse=True)

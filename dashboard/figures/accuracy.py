@@ -8,6 +8,7 @@ from itertools import groupby
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.lines import end_name, level, upright
 from dashboard.figures.token_axis import safe
 from dashboard.theme import LIGHT, Palette, template
 
@@ -42,24 +43,17 @@ def accuracy_by_position_bars(
     places = np.arange(len(labels))
     leaks = np.zeros(len(labels), dtype=bool) if leaks is None else leaks
     names = [safe(label) for label in labels]
-    figure = go.Figure()
-    _ceiling(figure, places, ceiling, palette)
+    spans = _spans(groups or ())
     offset, width = (0.19, 0.34) if before is not None else (0.0, 0.62)
+    traces = _ceiling(places, ceiling, palette)
     if before is not None:
-        figure.add_bar(
-            x=places - offset,
-            y=before.astype(np.float32),
-            width=width,
-            marker={"color": palette.surface, "line": {"color": palette.muted, "width": 1.5}},
-            hovertext=[f"position {i + 1} ({names[i]}): {before[i]:.3f} right before" for i in range(len(names))],
-            hovertemplate="%{hovertext}<extra></extra>",
-            name="before",
-        )
-    figure.add_bar(
-        x=places + offset,
-        y=accuracy.astype(np.float32),
-        width=width,
-        marker={
+        traces += [_before(places - offset, width, before, names, palette)]
+    measured = {
+        "type": "bar",
+        "x": places + offset,
+        "y": accuracy.astype(np.float32),
+        "width": width,
+        "marker": {
             "color": [palette.wrong if leak else palette.measured for leak in leaks],
             "pattern": {
                 "shape": ["x" if leak else "" for leak in leaks],
@@ -69,7 +63,7 @@ def accuracy_by_position_bars(
                 "size": 7,
             },
         },
-        error_y={
+        "error_y": {
             "array": np.maximum(high - accuracy, 0).astype(np.float32),
             "arrayminus": np.maximum(accuracy - low, 0).astype(np.float32),
             "color": palette.text,
@@ -77,81 +71,100 @@ def accuracy_by_position_bars(
             "width": 3,
             "visible": sequences is not None,
         },
-        hovertext=[_sentence(i, names, accuracy, low, high, ceiling, chance, sequences) for i in range(len(names))],
-        hovertemplate="%{hovertext}<extra></extra>",
-        name="after" if before is not None else "measured",
-    )
+        "hovertext": [_sentence(i, names, accuracy, low, high, ceiling, chance, sequences) for i in range(len(names))],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": "after" if before is not None else "measured",
+    }
+    traces += [measured]
     if len(labels) <= MOST_VALUES and before is None:
-        _values(figure, places, accuracy, high, ceiling, chance, leaks, palette)
-    figure.add_hline(y=chance, line={"color": palette.chance, "width": 2, "dash": "dot"})
-    _name_levels(figure, float(ceiling[-1]), chance, palette)
-    if groups is not None:
-        _name_groups(figure, groups, palette)
-    _lay_out(figure, names, palette)
-    figure.update_layout(
-        showlegend=before is not None,
-        legend={"y": 1.0, "yanchor": "bottom", "entrywidth": 0, "x": 0.5, "xanchor": "center", "font": {"size": 14}},
-        margin={"t": 22 if groups is not None else 6, "r": 58},
-        meta={"tokens": {"x": list(labels)}},
-    )
-    if before is not None and groups is not None:
-        figure.update_layout(legend={"y": 1.0, "yref": "container", "yanchor": "top"}, margin={"t": 48})
-    return figure
+        traces += [_values(places, accuracy, high, ceiling, chance, leaks, palette)]
+    both = before is not None and groups is not None
+    layout = {
+        "template": template(palette),
+        "barmode": "overlay",
+        "bargap": 0,
+        "xaxis": _positions(names),
+        "yaxis": {"range": [0, 1.1], "tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "accuracy"}},
+        "shapes": [level(chance, {"color": palette.chance, "width": 2, "dash": "dot"}), *_partings(spans, palette)],
+        "annotations": [*_level_names(float(ceiling[-1]), chance, palette), *_span_names(spans, palette)],
+        "showlegend": before is not None,
+        "legend": {
+            "y": 1.0,
+            "yref": "container" if both else None,
+            "yanchor": "top" if both else "bottom",
+            "entrywidth": 0,
+            "x": 0.5,
+            "xanchor": "center",
+            "font": {"size": 14},
+        },
+        "margin": {"t": 48 if both else 22 if groups is not None else 6, "r": 58},
+        "meta": {"tokens": {"x": list(labels)}},
+    }
+    return go.Figure(traces, layout)
 
 
-def _lay_out(figure: go.Figure, names: Sequence[str], palette: Palette) -> None:
-    """The axes: one tick a position while there is room, and a fixed height from 0 to a little over 1."""
+def _positions(names: Sequence[str]) -> dict[str, object]:
+    """The axis of positions: one tick each while there is room."""
     step = -(-len(names) // 20)
     shown = list(range(0, len(names), step))
-    figure.update_layout(
-        template=template(palette),
-        barmode="overlay",
-        bargap=0,
-        xaxis={
-            "tickmode": "array",
-            "tickvals": shown,
-            "ticktext": [names[i] for i in shown],
-            "tickangle": None,
-            "tickfont": {"size": 14 if len(names) <= 10 else 13 if step == 1 else 12},
-            "showgrid": False,
-            "range": [-0.55, len(names) - 0.45],
-            "title": {"text": "target"},
-        },
-        yaxis={"range": [0, 1.1], "tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "accuracy"}},
-    )
+    return {
+        "tickmode": "array",
+        "tickvals": shown,
+        "ticktext": [names[i] for i in shown],
+        "tickangle": None,
+        "tickfont": {"size": 14 if len(names) <= 10 else 13 if step == 1 else 12},
+        "showgrid": False,
+        "range": [-0.55, len(names) - 0.45],
+        "title": {"text": "target"},
+    }
 
 
-def _ceiling(figure: go.Figure, places: np.ndarray, ceiling: np.ndarray, palette: Palette) -> None:
+def _ceiling(places: np.ndarray, ceiling: np.ndarray, palette: Palette) -> list[dict[str, object]]:
     """What is possible at each position: a pale column up to a thick rim."""
-    figure.add_bar(
-        x=places,
-        y=ceiling.astype(np.float32),
-        width=0.9 if len(places) <= MOST_VALUES else 1.0,
-        marker={
-            "color": palette.surface,
-            "line": {"color": palette.grid, "width": 1 if len(places) <= MOST_VALUES else 0},
-        },
-        hoverinfo="skip",
-        showlegend=False,
-        meta={"numbers": True},
-        name="ceiling",
-    )
-    half = 0.45 if len(places) <= MOST_VALUES else 0.5
-    none = np.full(len(places), np.nan)
-    figure.add_scatter(
-        x=np.stack([places - half, places + half, none], axis=1).ravel().astype(np.float32),
-        y=np.stack([ceiling, ceiling, none], axis=1).ravel().astype(np.float32),
-        mode="lines",
-        line={"color": palette.ceiling, "width": 2.5},
-        hoverinfo="skip",
-        showlegend=False,
-        cliponaxis=False,
-        name="rim",
-    )
+    few = len(places) <= MOST_VALUES
+    half, none = 0.45 if few else 0.5, np.full(len(places), np.nan)
+    column = {
+        "type": "bar",
+        "x": places,
+        "y": ceiling.astype(np.float32),
+        "width": 2 * half,
+        "marker": {"color": palette.surface, "line": {"color": palette.grid, "width": 1 if few else 0}},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "meta": {"numbers": True},
+        "name": "ceiling",
+    }
+    rim = {
+        "type": "scatter",
+        "x": np.stack([places - half, places + half, none], axis=1).ravel().astype(np.float32),
+        "y": np.stack([ceiling, ceiling, none], axis=1).ravel().astype(np.float32),
+        "mode": "lines",
+        "line": {"color": palette.ceiling, "width": 2.5},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "cliponaxis": False,
+        "name": "rim",
+    }
+    return [column, rim]
+
+
+def _before(
+    places: np.ndarray, width: float, accuracy: np.ndarray, names: Sequence[str], palette: Palette
+) -> dict[str, object]:
+    """Open bars: what was right before a change."""
+    return {
+        "type": "bar",
+        "x": places,
+        "y": accuracy.astype(np.float32),
+        "width": width,
+        "marker": {"color": palette.surface, "line": {"color": palette.muted, "width": 1.5}},
+        "hovertext": [f"position {i + 1} ({name}): {accuracy[i]:.3f} right before" for i, name in enumerate(names)],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": "before",
+    }
 
 
 def _values(
-    figure: go.Figure,
     places: np.ndarray,
     accuracy: np.ndarray,
     high: np.ndarray,
@@ -159,32 +172,33 @@ def _values(
     chance: float,
     leaks: np.ndarray,
     palette: Palette,
-) -> None:
+) -> dict[str, object]:
     """The numbers, above the bars and their intervals, and above a line that would run through them."""
     shown = np.isfinite(accuracy)
     top = np.fmax(high, accuracy)
-    for level in (np.full(len(places), chance), ceiling):
-        top = np.where((top < level) & (top > level - LINE_OF_TEXT), level, top)
+    for line in (np.full(len(places), chance), ceiling):
+        top = np.where((top < line) & (top > line - LINE_OF_TEXT), line, top)
     full = len(places) <= MOST_FULL_VALUES
-    figure.add_scatter(
-        x=places[shown],
-        y=(top[shown] + 0.01).astype(np.float32),
-        mode="text",
-        text=[
+    return {
+        "type": "scatter",
+        "x": places[shown],
+        "y": (top[shown] + 0.01).astype(np.float32),
+        "mode": "text",
+        "text": [
             f"<b>✗ {_short(value, full)}</b>" if leak else _short(value, full)
             for value, leak in zip(accuracy[shown], leaks[shown], strict=True)
         ],
-        textposition="top center",
-        textfont={
+        "textposition": "top center",
+        "textfont": {
             "size": 14 if full else 13,
             "color": [palette.wrong if leak else palette.text for leak in leaks[shown]],
         },
-        hoverinfo="skip",
-        showlegend=False,
-        cliponaxis=False,
-        meta={"least_width": 110 + (26 if full else 20) * len(places)},
-        name="values",
-    )
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "cliponaxis": False,
+        "meta": {"least_width": 110 + (26 if full else 20) * len(places)},
+        "name": "values",
+    }
 
 
 def _short(value: float, full: bool) -> str:
@@ -192,44 +206,41 @@ def _short(value: float, full: bool) -> str:
     return text if full else "1.0" if text == "1.00" else text[1:]
 
 
-def _name_levels(figure: go.Figure, ceiling: float, chance: float, palette: Palette) -> None:
-    """Chance and the ceiling, named at the right end of their lines, outside the plot: nothing else is there."""
-    texts = [(chance, f"chance<br>{chance:.2f}", palette.chance)]
+def _level_names(ceiling: float, chance: float, palette: Palette) -> list[dict[str, object]]:
+    """Chance and the ceiling, named at the right end of their lines while the names do not touch."""
+    names = [end_name(chance, f"chance<br>{chance:.2f}", palette.chance)]
     if abs(ceiling - chance) >= 3 * LINE_OF_TEXT:
-        texts.append((ceiling, "ceiling", palette.ceiling))
-    for y, text, colour in texts:
-        figure.add_annotation(
-            x=1.0,
-            xref="paper",
-            xanchor="left",
-            xshift=3,
-            y=y,
-            yanchor="middle",
-            text=text,
-            align="left",
-            showarrow=False,
-            font={"size": 14, "color": colour},
-        )
+        names.append(end_name(ceiling, "ceiling", palette.ceiling))
+    return names
 
 
-def _name_groups(figure: go.Figure, groups: Sequence[str], palette: Palette) -> None:
-    """The parts of the sequence, named above their bars and parted by thin lines."""
-    start = 0
-    for name, members in groupby(groups):
-        count = len(list(members))
-        if start:
-            figure.add_vline(x=start - 0.5, line={"color": palette.muted, "width": 1, "dash": "dash"}, layer="below")
-        if count > 1 or len(groups) == 1:
-            figure.add_annotation(
-                x=start + (count - 1) / 2,
-                y=1.0,
-                yref="paper",
-                yanchor="bottom",
-                text=safe(name),
-                showarrow=False,
-                font={"size": 14, "color": palette.muted},
-            )
-        start += count
+def _spans(groups: Sequence[str]) -> list[tuple[str, int, int]]:
+    """The parts of the sequence: the name, the first place and the last of each."""
+    members = [list(run) for _, run in groupby(enumerate(groups), key=lambda member: member[1])]
+    return [(run[0][1], run[0][0], run[-1][0]) for run in members]
+
+
+def _partings(spans: Sequence[tuple[str, int, int]], palette: Palette) -> list[dict[str, object]]:
+    """Thin lines between the parts."""
+    line: dict[str, object] = {"color": palette.muted, "width": 1, "dash": "dash"}
+    return [{**upright(first - 0.5, line), "layer": "below"} for _, first, _ in spans[1:]]
+
+
+def _span_names(spans: Sequence[tuple[str, int, int]], palette: Palette) -> list[dict[str, object]]:
+    """The parts named above their bars; a lone bar among others has no room for a name."""
+    return [
+        {
+            "x": (first + last) / 2,
+            "y": 1.0,
+            "yref": "paper",
+            "yanchor": "bottom",
+            "text": safe(name),
+            "showarrow": False,
+            "font": {"size": 14, "color": palette.muted},
+        }
+        for name, first, last in spans
+        if last > first or len(spans) == 1
+    ]
 
 
 def _sentence(

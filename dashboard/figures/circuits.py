@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
-from dashboard.figures.token_axis import token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.figures.colour_bar import bar_layout, scaled
+from dashboard.figures.token_axis import matrix_axes
+from dashboard.theme import LIGHT, Palette, template
 
 
 def circuit_heatmap(
@@ -27,36 +27,19 @@ def circuit_heatmap(
     """
     limit = float(np.abs(values).max(initial=0.0)) or 1.0
     n_rows, n_columns = values.shape
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=values.astype(np.float32),
-        zmin=-limit,
-        zmax=limit,
-        xgap=1,
-        ygap=1,
-        colorscale=colour_scale(palette.signed),
-        colorbar=slim_bar(),
-        text=[[sentence(row, column) for column in range(n_columns)] for row in range(n_rows)],
-        hovertemplate="%{text}<extra></extra>",
-        name="values",
-    )
-    figure.update_layout(
-        template=template(palette),
-        xaxis={
-            **token_axis(titles[1], columns, upright=False),
-            "range": [-0.5, n_columns - 0.5],
-            "constrain": "domain",
-        },
-        yaxis={
-            **token_axis(titles[0], rows),
-            "autorange": False,
-            "range": [n_rows - 0.5, -0.5],
-            "scaleanchor": "x",
-            "constrain": "domain",
-            "constraintoward": "top",
-        },
-        showlegend=False,
-        margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
-    )
-    name_ends(figure, -limit, limit, palette)
-    return figure
+    cells = {
+        "type": "heatmap",
+        "z": values.astype(np.float32),
+        **scaled(-limit, limit, palette.signed),
+        "xgap": 1,
+        "ygap": 1,
+        "text": [[sentence(row, column) for column in range(n_columns)] for row in range(n_rows)],
+        "hovertemplate": "%{text}<extra></extra>",
+        "name": "values",
+    }
+    layout = {
+        "template": template(palette),
+        **matrix_axes((titles[0], rows), (titles[1], columns)),
+        **bar_layout(-limit, limit, palette),
+    }
+    return go.Figure([cells], layout)

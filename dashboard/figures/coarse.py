@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.figures.colour_bar import bar_layout, flat, scaled
+from dashboard.theme import LIGHT, Palette, template
 
 MOST = 96
 """Cells on a side that are drawn at most."""
@@ -32,37 +32,33 @@ def coarse_heatmap(
     values, seen = _largest(np.where(mask, pattern, 0.0), block), _largest(mask, block)
     queries, keys = pattern.shape
     places = {"x0": (1 + block) / 2, "dx": block, "y0": (1 + block) / 2, "dy": block}
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=np.where(seen, values, np.nan).astype(np.float32),
+    cells = {
+        "type": "heatmap",
+        "z": np.where(seen, values, np.nan).astype(np.float32),
         **places,
-        zmin=0.0,
-        zmax=1.0,
-        colorscale=colour_scale(palette.scale),
-        colorbar=slim_bar(),
-        hoverongaps=False,
-        hovertemplate="queries around %{y}, keys around %{x}: at most %{z:.2f}<extra></extra>",
-        name="values",
-    )
-    if not seen.all():
-        figure.add_heatmap(
-            z=np.where(seen, np.nan, 0).astype(np.float32),
-            **places,
-            colorscale=[[0, palette.forbidden], [1, palette.forbidden]],
-            showscale=False,
-            hoverongaps=False,
-            hovertemplate="queries around %{y} may not see keys around %{x}<extra></extra>",
-            name="forbidden",
-        )
-    figure.update_layout(
-        template=template(palette),
-        xaxis={
+        **scaled(0.0, 1.0, palette.scale),
+        "hoverongaps": False,
+        "hovertemplate": "queries around %{y}, keys around %{x}: at most %{z:.2f}<extra></extra>",
+        "name": "values",
+    }
+    forbidden = {
+        "type": "heatmap",
+        "z": np.where(seen, np.nan, 0).astype(np.float32),
+        **places,
+        **flat(palette.forbidden),
+        "hoverongaps": False,
+        "hovertemplate": "queries around %{y} may not see keys around %{x}<extra></extra>",
+        "name": "forbidden",
+    }
+    layout = {
+        "template": template(palette),
+        "xaxis": {
             "title": {"text": "key: looked at"},
             "range": [0.5, keys + 0.5],
             "constrain": "domain",
             "showgrid": False,
         },
-        yaxis={
+        "yaxis": {
             "title": {"text": "query: who looks"},
             "range": [queries + 0.5, 0.5],
             "scaleanchor": "x",
@@ -70,12 +66,10 @@ def coarse_heatmap(
             "constraintoward": "top",
             "showgrid": False,
         },
-        showlegend=False,
-        margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
-        meta={"link": link} if link else None,
-    )
-    name_ends(figure, 0.0, 1.0, palette)
-    return figure
+        **bar_layout(0.0, 1.0, palette),
+        "meta": {"link": link} if link else None,
+    }
+    return go.Figure([cells] if seen.all() else [cells, forbidden], layout)
 
 
 def _largest(cells: np.ndarray, block: int) -> np.ndarray:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
-
-from dashboard.theme import Palette
+from dashboard.theme import Palette, colour_scale
 
 LENGTH = 110
 """Pixels from end to end."""
@@ -12,7 +10,51 @@ ROOM = 22
 """Pixels that the bar takes from the height of a figure: its top margin."""
 
 
-def slim_bar() -> dict[str, object]:
+def scaled(low: float, high: float, anchors: tuple[str, ...]) -> dict[str, object]:
+    """The colours of a heatmap from `low` to `high`, and the bar that shows them."""
+    return {"zmin": low, "zmax": high, "colorscale": colour_scale(anchors), "colorbar": _slim_bar()}
+
+
+def flat(colour: str) -> dict[str, object]:
+    """One colour for a heatmap, and no bar."""
+    return {"colorscale": [[0, colour], [1, colour]], "showscale": False}
+
+
+def bar_layout(low: float, high: float, palette: Palette) -> dict[str, object]:
+    """The layout around a matrix and its bar: room for it, the numbers at its ends, and no legend."""
+    return {
+        "showlegend": False,
+        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
+        "annotations": bar_ends(low, high, palette),
+    }
+
+
+def bar_ends(low: float, high: float, palette: Palette) -> list[dict[str, object]]:
+    """Annotations: the numbers at the two ends of the bar."""
+    return [
+        {
+            "x": 0.5,
+            "xref": "paper",
+            "xanchor": side,
+            "xshift": shift * (LENGTH / 2 + 5),
+            "y": 1.0,
+            "yref": "paper",
+            "yanchor": "middle",
+            "yshift": 11,
+            "text": _short(value),
+            "showarrow": False,
+            "font": {"size": 13, "color": palette.muted},
+        }
+        for value, side, shift in ((low, "right", -1), (high, "left", 1))
+    ]
+
+
+def _short(value: float) -> str:
+    """Three digits, and a minus sign as long as a plus."""
+    return f"{value:.3g}".replace("-", "−")
+
+
+def _slim_bar() -> dict[str, object]:
     """The `colorbar` of a heatmap: horizontal, above the middle of the plot, without ticks."""
     return {
         "orientation": "h",
@@ -29,26 +71,3 @@ def slim_bar() -> dict[str, object]:
         "showticklabels": False,
         "ticks": "",
     }
-
-
-def name_ends(figure: go.Figure, low: float, high: float, palette: Palette) -> None:
-    """The numbers at the two ends of the bar."""
-    for value, side, shift in ((low, "right", -1), (high, "left", 1)):
-        figure.add_annotation(
-            x=0.5,
-            xref="paper",
-            xanchor=side,
-            xshift=shift * (LENGTH / 2 + 5),
-            y=1.0,
-            yref="paper",
-            yanchor="middle",
-            yshift=11,
-            text=_short(value),
-            showarrow=False,
-            font={"size": 13, "color": palette.muted},
-        )
-
-
-def _short(value: float) -> str:
-    """Three digits, and a minus sign as long as a plus."""
-    return f"{value:.3g}".replace("-", "−")

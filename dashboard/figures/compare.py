@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.lines import level, level_name, veil, waiting
 from dashboard.figures.token_axis import safe
-from dashboard.theme import LIGHT, Palette, rgb, template
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_RUNS = 4
 MOST_POINTS = 800
@@ -65,38 +66,39 @@ def learning_curves(
     if len(curves) > MOST_RUNS:
         raise ValueError(f"at most {MOST_RUNS} runs can be told apart, not {len(curves)}")
     shown = [curve for curve in curves if len(curve.steps)]
-    figure = go.Figure()
-    for curve in shown:
-        _line(figure, curve, measure, clock, palette)
     last = max((float(_times(curve, clock)[-1]) for curve in shown), default=10.0)
     low, high = _range(shown, measure, chance)
-    if not shown:
-        _say(figure, "waiting for the first measurement", palette)
-    if measure == "accuracy":
-        _levels(figure, chance, "chance", "dot", palette.chance, palette)
-    else:  # where losses begin high and end low, there is room for a name above on the right
-        _levels(figure, chance, "guessing", "dot", palette.chance, palette, above=True)
-        _levels(figure, floors, "loss floor", "dash", palette.ceiling, palette)
-    _name(figure, shown, measure, clock, low, high, height, palette)
     widest = max((len(_label(curve, clock)) for curve in shown), default=0)
-    figure.update_layout(
-        template=template(palette),
-        showlegend=False,
-        hovermode="closest",
-        xaxis={
+    # Where losses begin high and end low, there is room for a name above on the right.
+    losses = measure == "loss"
+    guess = "guessing" if losses else "chance"
+    lines, names = _levels(chance, guess, "dot", palette.chance, palette, above=losses)
+    least, least_names = _levels(floors if losses else (), "loss floor", "dash", palette.ceiling, palette)
+    layout = {
+        "template": template(palette),
+        "showlegend": False,
+        "hovermode": "closest",
+        "xaxis": {
             "title": {"text": "step" if clock == "steps" else "seconds since its start"},
             "range": [0, round_up(last)],
             "nticks": 7,
         },
-        yaxis={
-            "title": {"text": "second half right" if measure == "accuracy" else "loss (nats)"},
+        "yaxis": {
+            "title": {"text": "loss (nats)" if losses else "second half right"},
             "range": [low, high],
             "nticks": 6,
-            **({"tickvals": [0, 0.25, 0.5, 0.75, 1]} if measure == "accuracy" else {}),
+            "tickvals": None if losses else [0, 0.25, 0.5, 0.75, 1],
         },
-        margin={"t": TOP, "b": BOTTOM, "r": 36 + 7 * widest},
-    )
-    return figure
+        "shapes": [*lines, *least],
+        "annotations": [
+            *([] if shown else [waiting("waiting for the first measurement", palette)]),
+            *names,
+            *least_names,
+            *_names(shown, measure, clock, (low, high), height, palette),
+        ],
+        "margin": {"t": TOP, "b": BOTTOM, "r": 36 + 7 * widest},
+    }
+    return go.Figure([trace for curve in shown for trace in _line(curve, measure, clock, palette)], layout)
 
 
 def round_up(value: float) -> float:
@@ -130,7 +132,7 @@ def stagger(heights: Sequence[float], apart: float, low: float, high: float) -> 
     return places
 
 
-def _line(figure: go.Figure, curve: Curve, measure: Measure, clock: Clock, palette: Palette) -> None:
+def _line(curve: Curve, measure: Measure, clock: Clock, palette: Palette) -> list[dict[str, object]]:
     """The curve, and a mark at its newest point."""
     colour = colours(palette)[curve.place]
     every = -(-len(curve.steps) // MOST_POINTS)
@@ -141,71 +143,80 @@ def _line(figure: go.Figure, curve: Curve, measure: Measure, clock: Clock, palet
         f"{safe(curve.name)}, step {curve.steps[i]}, {curve.seconds[i]:.2f} s: {words} {curve.values[i]:.3f}{unit}"
         for i in kept
     ]
-    figure.add_scatter(
-        x=times[kept],
-        y=curve.values[kept].astype(np.float32),
-        mode="lines",
-        line={"color": colour, "width": 3, "dash": DASHES[curve.place]},
-        hovertext=hover,
-        hovertemplate="%{hovertext}<extra></extra>",
-        name=curve.name,
-    )
-    figure.add_scatter(
-        x=times[-1:],
-        y=curve.values[-1:].astype(np.float32),
-        mode="markers",
-        marker={
+    line = {
+        "type": "scatter",
+        "x": times[kept],
+        "y": curve.values[kept].astype(np.float32),
+        "mode": "lines",
+        "line": {"color": colour, "width": 3, "dash": DASHES[curve.place]},
+        "hovertext": hover,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": curve.name,
+    }
+    newest = {
+        "type": "scatter",
+        "x": times[-1:],
+        "y": curve.values[-1:].astype(np.float32),
+        "mode": "markers",
+        "marker": {
             "color": colour,
             "size": 14 if curve.solved else 10,
             "symbol": SYMBOLS[curve.place],
             "line": {"color": palette.background, "width": 1.5},
         },
-        hovertext=[f"{hover[-1]}{': solved' if curve.solved else ''}"],
-        hovertemplate="%{hovertext}<extra></extra>",
-        cliponaxis=False,
-        meta={"numbers": False},  # the curve's own last point
-        name=f"{curve.name}: {'solved' if curve.solved else 'now'}",
-    )
+        "hovertext": [f"{hover[-1]}{': solved' if curve.solved else ''}"],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "cliponaxis": False,
+        "meta": {"numbers": False},  # the curve's own last point
+        "name": f"{curve.name}: {'solved' if curve.solved else 'now'}",
+    }
+    return [line, newest]
 
 
-def _name(
-    figure: go.Figure,
+def _names(
     curves: Sequence[Curve],
     measure: Measure,
     clock: Clock,
-    low: float,
-    high: float,
+    span: tuple[float, float],
     height: int,
     palette: Palette,
-) -> None:
+) -> list[dict[str, object]]:
     """Each curve's name at its end, led there by a short line where the place itself is taken."""
+    low, high = span
     unit = (high - low) / _room(height)  # nats, or shares, a pixel
     apart, down = LINE * unit, 1 if measure == "accuracy" else -1  # into the room that learning leaves free
     ends = [float(np.clip(np.nan_to_num(curve.values[-1], nan=high), low, high)) for curve in curves]
-    order = _order([down * end for end in ends], [float(_times(curve, clock)[-1]) for curve in curves], apart)
+    times = [float(_times(curve, clock)[-1]) for curve in curves]
+    order = _order([down * end for end in ends], times, apart)
     bounds = sorted((down * (low + apart / 2), down * high))
     places = [down * place for place in stagger([down * ends[i] for i in order], apart, *bounds)]
-    curves, ends = [curves[i] for i in order], [ends[i] for i in order]
-    for curve, end, place in zip(curves, ends, places, strict=True):
-        colour = colours(palette)[curve.place]
-        figure.add_annotation(
-            x=float(_times(curve, clock)[-1]),
-            y=end,
-            ax=16,
-            ay=-round((place - end) / unit),
-            xanchor="left",
-            yanchor="middle",
-            showarrow=True,
-            arrowhead=0,
-            arrowwidth=1.5,
-            arrowcolor=colour,
-            standoff=6,
-            text=f'<span style="color:{colour}">{MARKS[curve.place]}</span> {safe(_label(curve, clock))}',
-            align="left",
-            bgcolor=_veil(palette),
-            borderpad=1,
-            font={"color": palette.text, "size": 14},
-        )
+    return [
+        {
+            "x": times[i],
+            "y": ends[i],
+            "ax": 16,
+            "ay": -round((place - ends[i]) / unit),
+            "xanchor": "left",
+            "yanchor": "middle",
+            "showarrow": True,
+            "arrowhead": 0,
+            "arrowwidth": 1.5,
+            "arrowcolor": colours(palette)[curves[i].place],
+            "standoff": 6,
+            "text": _marked(curves[i], clock, palette),
+            "align": "left",
+            "bgcolor": veil(palette),
+            "borderpad": 1,
+            "font": {"color": palette.text, "size": 14},
+        }
+        for i, place in zip(order, places, strict=True)
+    ]
+
+
+def _marked(curve: Curve, clock: Clock, palette: Palette) -> str:
+    """A curve's label after its mark, in its colour."""
+    mark = f'<span style="color:{colours(palette)[curve.place]}">{MARKS[curve.place]}</span>'
+    return f"{mark} {safe(_label(curve, clock))}"
 
 
 def _order(heights: Sequence[float], times: Sequence[float], apart: float) -> list[int]:
@@ -246,46 +257,11 @@ def _room(height: int) -> int:
 
 
 def _levels(
-    figure: go.Figure,
-    levels: Sequence[float],
-    name: str,
-    dash: str,
-    colour: str,
-    palette: Palette,
-    above: bool = False,
-) -> None:
+    levels: Sequence[float], name: str, dash: str, colour: str, palette: Palette, *, above: bool = False
+) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """What the curves are to be read against; one name for all, under the lowest on the left, or over the highest."""
     found = sorted(set(levels))
-    for level in found:
-        figure.add_hline(y=level, line={"color": colour, "width": 2, "dash": dash})
-    if found:
-        figure.add_annotation(
-            x=0.995 if above else 0.005,
-            xref="paper",
-            xanchor="right" if above else "left",
-            y=found[-1] if above else found[0],
-            yanchor="bottom" if above else "top",
-            text=f"{name}: {' and '.join(dict.fromkeys(f'{level:.2f}' for level in found))}",
-            showarrow=False,
-            borderpad=1,
-            bgcolor=_veil(palette),
-            font={"color": colour, "size": 14},
-        )
-
-
-def _say(figure: go.Figure, text: str, palette: Palette) -> None:
-    figure.add_annotation(
-        x=0.5,
-        y=0.5,
-        xref="paper",
-        yref="paper",
-        text=text,
-        showarrow=False,
-        font={"size": 15, "color": palette.muted},
-    )
-
-
-def _veil(palette: Palette) -> str:
-    """The background, a little transparent: what a name stands on where lines may pass."""
-    r, g, b = rgb(palette.background)
-    return f"rgba({r},{g},{b},0.8)"
+    lines = [level(height, {"color": colour, "width": 2, "dash": dash}) for height in found]
+    text = f"{name}: {' and '.join(dict.fromkeys(f'{height:.2f}' for height in found))}"
+    ends = found[-1:] if above else found[:1]
+    return lines, [level_name(height, text, colour, palette, above=above) for height in ends]

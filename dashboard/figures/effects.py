@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.colour_bar import bar_layout, scaled
 from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
 from dashboard.figures.token_axis import safe, token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 NUMBER_ROOM = 40
 """Pixels that a cell with a number needs."""
@@ -33,12 +33,11 @@ def removal_heatmap(
         ]
         for layer, row in zip(layers, drops, strict=True)
     ]
-    figure = _map(drops, sentences, 1.0, ["✗" if gone else None for gone in removed.ravel()], palette)
-    figure.update_layout(
-        xaxis={**token_axis("head", heads), "range": [-0.5, len(heads) - 0.5]},
-        yaxis={**name_axis(layers), "range": [-0.5, len(layers) - 0.5]},
+    axes = (
+        {**token_axis("head", heads), "range": [-0.5, len(heads) - 0.5]},
+        {**name_axis(layers), "range": [-0.5, len(layers) - 0.5]},
     )
-    return figure
+    return _map(drops, sentences, axes, palette=palette, marks=["✗" if gone else None for gone in removed.ravel()])
 
 
 def redundancy_heatmap(extra: np.ndarray, heads: Sequence[str], *, palette: Palette = LIGHT) -> go.Figure:
@@ -52,13 +51,11 @@ def redundancy_heatmap(extra: np.ndarray, heads: Sequence[str], *, palette: Pale
         ]
         for i, one in enumerate(heads)
     ]
-    figure = _map(extra, sentences, 1.0, None, palette)
-    axis = {"range": [-0.5, len(heads) - 0.5]}
-    figure.update_layout(
-        xaxis={**token_axis("head", heads, upright=False), **axis},
-        yaxis={**token_axis("head", heads), "range": [len(heads) - 0.5, -0.5]},
+    axes = (
+        {**token_axis("head", heads, upright=False), "range": [-0.5, len(heads) - 0.5]},
+        {**token_axis("head", heads), "range": [len(heads) - 0.5, -0.5]},
     )
-    return figure
+    return _map(extra, sentences, axes, palette=palette)
 
 
 def patching_heatmap(
@@ -70,62 +67,62 @@ def patching_heatmap(
         [f"{safe(site)} at {place + 1}: brings back {share:.3f}" for place, share in enumerate(row)]
         for site, row in zip(sites, recovered, strict=True)
     ]
-    figure = _map(recovered, sentences, limit, None, palette)
-    axis = token_axis("position: the token read there", tokens, upright=False)
-    figure.update_layout(
-        xaxis={**axis, "range": [-0.5, recovered.shape[1] - 0.5]},
-        yaxis={**name_axis(sites), "range": [-0.5, len(sites) - 0.5]},
+    positions = token_axis("position: the token read there", tokens, upright=False)
+    axes = (
+        {**positions, "range": [-0.5, recovered.shape[1] - 0.5]},
+        {**name_axis(sites), "range": [-0.5, len(sites) - 0.5]},
     )
-    return figure
+    return _map(recovered, sentences, axes, limit=limit, palette=palette)
 
 
 def _map(
     values: np.ndarray,
     sentences: list[list[str]],
-    limit: float,
-    marks: Sequence[str | None] | None,
+    axes: tuple[dict[str, object], dict[str, object]],
+    *,
+    limit: float = 1.0,
+    marks: Sequence[str | None] | None = None,
     palette: Palette,
 ) -> go.Figure:
     """Cells from −limit to limit, a sentence for each, and their numbers (or marks) where there is room."""
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=values.astype(np.float32),
-        zmin=-limit,
-        zmax=limit,
-        colorscale=colour_scale(palette.signed),
-        colorbar=slim_bar(),
-        xgap=2,
-        ygap=2,
-        text=sentences,
-        hovertemplate="%{text}<extra></extra>",
-        name="values",
-    )
-    if values.shape[1] <= MOST_NUMBERED:
-        cells = list(np.ndindex(*values.shape))
-        written = marks or [None] * len(cells)
-        figure.add_scatter(
-            x=[column for _, column in cells],
-            y=[row for row, _ in cells],
-            mode="text",
-            text=[mark or _number(float(values[cell])) for cell, mark in zip(cells, written, strict=True)],
-            textfont={
-                "size": 14,
-                "color": [
-                    ink(
-                        (float(np.clip(np.nan_to_num(values[c]), -limit, limit)) / limit + 1) / 2,
-                        palette.signed,
-                        palette,
-                    )
-                    for c in cells
-                ],
-            },
-            hoverinfo="skip",
-            meta={"least_width": LABEL_ROOM + NUMBER_ROOM * values.shape[1]},
-            name="numbers",
-        )
-    figure.update_layout(template=template(palette), showlegend=False, margin={"l": 4, "r": 4, "t": ROOM, "b": 4})
-    name_ends(figure, -limit, limit, palette)
-    return figure
+    cells = {
+        "type": "heatmap",
+        "z": values.astype(np.float32),
+        **scaled(-limit, limit, palette.signed),
+        "xgap": 2,
+        "ygap": 2,
+        "text": sentences,
+        "hovertemplate": "%{text}<extra></extra>",
+        "name": "values",
+    }
+    numbers = [_numbers(values, limit, marks, palette)] if values.shape[1] <= MOST_NUMBERED else []
+    layout = {
+        "template": template(palette),
+        "xaxis": axes[0],
+        "yaxis": axes[1],
+        **bar_layout(-limit, limit, palette),
+    }
+    return go.Figure([cells, *numbers], layout)
+
+
+def _numbers(
+    values: np.ndarray, limit: float, marks: Sequence[str | None] | None, palette: Palette
+) -> dict[str, object]:
+    """The numbers in their cells, or the marks in place of some, in ink that can be read there."""
+    rows, columns = np.indices(values.shape).reshape(2, -1).tolist()
+    numbers = values.astype(np.float64).ravel()
+    shares = (np.clip(np.nan_to_num(numbers), -limit, limit) / limit + 1) / 2
+    return {
+        "type": "scatter",
+        "x": columns,
+        "y": rows,
+        "mode": "text",
+        "text": [mark or _number(value) for value, mark in zip(numbers, marks or [None] * numbers.size, strict=True)],
+        "textfont": {"size": 14, "color": [ink(float(share), palette.signed, palette) for share in shares]},
+        "hoverinfo": "skip",
+        "meta": {"least_width": LABEL_ROOM + NUMBER_ROOM * values.shape[1]},
+        "name": "numbers",
+    }
 
 
 def _number(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import plotly.graph_objects as go
@@ -57,39 +58,34 @@ def path_flow(
     Columns stand in the data's order from left to right, the first token on top. Filled: on a path to the output.
     Strong: what is needed can be there, and go on. `outputs` names what is to be said at each place of the last.
     """
-    figure = go.Figure()
     if is_merged(columns):
-        _bands(figure, columns, steps, palette)
+        ways = _bands(columns, steps, palette)
     else:
-        for strong in (False, True):
-            for straight in (False, True):
-                _lines(figure, columns, steps, palette, strong=strong, straight=straight)
-    for number, column in enumerate(columns):
-        _nodes(figure, number, column, target if number == len(columns) - 1 else None, outputs, palette)
+        kinds = product((False, True), (False, True))
+        ways = [line for strong, straight in kinds for line in _lines(columns, steps, palette, strong, straight)]
+    last = len(columns) - 1
+    nodes = [
+        _nodes(number, column, target if number == last else None, outputs, palette)
+        for number, column in enumerate(columns)
+    ]
     rows = max(len(column.labels) for column in columns)
-    figure.update_layout(
-        template=template(palette),
-        annotations=list(_names(columns, outputs, target, palette)),  # one by one, Plotly takes 15 ms for each
-        showlegend=False,
-        hovermode="closest",
-        dragmode=False,
-        margin={"l": 76, "r": 76, "t": 30, "b": 4},
-        xaxis={"visible": False, "range": [-0.04, len(columns) - 0.96], "fixedrange": True},
-        yaxis={"visible": False, "range": [rows - 0.3, -0.7], "fixedrange": True},
-    )
-    return figure
+    layout = {
+        "template": template(palette),
+        "annotations": list(_names(columns, outputs, target, palette)),
+        "showlegend": False,
+        "hovermode": "closest",
+        "dragmode": False,
+        "margin": {"l": 76, "r": 76, "t": 30, "b": 4},
+        "xaxis": {"visible": False, "range": [-0.04, len(columns) - 0.96], "fixedrange": True},
+        "yaxis": {"visible": False, "range": [rows - 0.3, -0.7], "fixedrange": True},
+    }
+    return go.Figure([*ways, *nodes], layout)
 
 
 def _lines(
-    figure: go.Figure,
-    columns: Sequence[Nodes],
-    steps: Sequence[Steps],
-    palette: Palette,
-    *,
-    strong: bool,
-    straight: bool,
-) -> None:
-    """All steps of a kind as one trace, each a soft curve."""
+    columns: Sequence[Nodes], steps: Sequence[Steps], palette: Palette, strong: bool, straight: bool
+) -> list[dict[str, object]]:
+    """All steps of a kind as one trace, each a soft curve; no trace where there are none."""
     ease = BEND * BEND * (3 - 2 * BEND)
     xs: list[np.ndarray] = []
     ys: list[np.ndarray] = []
@@ -99,45 +95,50 @@ def _lines(
             xs += [step.start + (step.end - step.start) * BEND, np.array([np.nan])]
             ys += [place + (to - place) * ease, np.array([np.nan])]
     if not xs:
-        return
+        return []
     crowded = len(xs) > 2 * MOST_STRONG
     width = (2.0 if straight or crowded else 3.5) if strong else (0.7 if straight else 1.0)
-    figure.add_scatter(
-        x=np.concatenate(xs).astype(np.float32),
-        y=np.concatenate(ys).astype(np.float32),
-        mode="lines",
-        line={"color": palette.right if strong else palette.before, "width": width},
-        opacity=1.0 if strong else 0.55,
-        hoverinfo="skip",
-        name=f"{'needed' if strong else 'other'} {'straight' if straight else 'attention'}",
-    )
+    lines = {
+        "type": "scatter",
+        "x": np.concatenate(xs).astype(np.float32),
+        "y": np.concatenate(ys).astype(np.float32),
+        "mode": "lines",
+        "line": {"color": palette.right if strong else palette.before, "width": width},
+        "opacity": 1.0 if strong else 0.55,
+        "hoverinfo": "skip",
+        "name": f"{'needed' if strong else 'other'} {'straight' if straight else 'attention'}",
+    }
+    return [lines]
 
 
-def _bands(figure: go.Figure, columns: Sequence[Nodes], steps: Sequence[Steps], palette: Palette) -> None:
+def _bands(columns: Sequence[Nodes], steps: Sequence[Steps], palette: Palette) -> list[dict[str, object]]:
     """The steps between two columns as one band from the first to the last place of either."""
-    for strong in (False, True):
-        for step in steps:
-            chosen = step.attention | step.straight
-            if strong:
-                chosen = chosen & columns[step.start].carries[None, :]
-            if not chosen.any():
-                continue
-            to, place = np.flatnonzero(chosen.any(axis=1)), np.flatnonzero(chosen.any(axis=0))
-            figure.add_scatter(
-                x=[step.start, step.end, step.end, step.start],
-                y=[place[0] - 0.4, to[0] - 0.4, to[-1] + 0.4, place[-1] + 0.4],
-                mode="none",
-                fill="toself",
-                fillcolor=palette.right if strong else palette.before,
-                opacity=0.45 if strong else 0.2,
-                hoverinfo="skip",
-                name="needed band" if strong else "other band",
-            )
+    bands = []
+    for strong, step in product((False, True), steps):
+        chosen = step.attention | step.straight
+        if strong:
+            chosen = chosen & columns[step.start].carries[None, :]
+        if not chosen.any():
+            continue
+        to, place = np.flatnonzero(chosen.any(axis=1)), np.flatnonzero(chosen.any(axis=0))
+        band = {
+            "type": "scatter",
+            "x": [step.start, step.end, step.end, step.start],
+            "y": [place[0] - 0.4, to[0] - 0.4, to[-1] + 0.4, place[-1] + 0.4],
+            "mode": "none",
+            "fill": "toself",
+            "fillcolor": palette.right if strong else palette.before,
+            "opacity": 0.45 if strong else 0.2,
+            "hoverinfo": "skip",
+            "name": "needed band" if strong else "other band",
+        }
+        bands.append(band)
+    return bands
 
 
 def _nodes(
-    figure: go.Figure, number: int, column: Nodes, target: int | None, outputs: Sequence[str], palette: Palette
-) -> None:
+    number: int, column: Nodes, target: int | None, outputs: Sequence[str], palette: Palette
+) -> dict[str, object]:
     """One column: what carries the needed token is green and filled, what else leads to the output grey."""
     rows = range(len(column.labels))
     kinds = [int(leads) + int(leads and carries) for leads, carries in zip(column.leads, column.carries, strict=True)]
@@ -146,28 +147,29 @@ def _nodes(
     rim = [(palette.grid, palette.muted, palette.right)[kind] for kind in kinds]
     says = ("no path to the output", "on a path, without what is needed", "what is needed can be here")
     words = [says[kind] for kind in kinds]
-    figure.add_scatter(
-        x=np.full(len(rows), number),
-        y=list(rows),
-        mode="markers",
-        marker={
+    return {
+        "type": "scatter",
+        "x": np.full(len(rows), number),
+        "y": list(rows),
+        "mode": "markers",
+        "marker": {
             "size": [(1.5 if row == target else 1) * (SMALL_NODE if small else NODE) for row in rows],
             "symbol": ["square" if row == target else "circle" for row in rows],
             "color": fill,
             "line": {"color": rim, "width": 1.5},
             "opacity": 1,
         },
-        customdata=list(rows),
-        hovertext=[
+        "customdata": list(rows),
+        "hovertext": [
             f"{safe(column.title)}, position {row + 1} ({safe(column.labels[row])}): {words[row]}"
             + (f"<br>click: what reaches {safe(outputs[row])}?" if target is not None else "")
             for row in rows
         ],
-        hovertemplate="%{hovertext}<extra></extra>",
-        cliponaxis=False,
-        meta="output" if target is not None else "token",
-        name=column.title,
-    )
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "cliponaxis": False,
+        "meta": "output" if target is not None else "token",
+        "name": column.title,
+    }
 
 
 def _names(

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.colour_bar import ROOM, bar_ends, flat, scaled
+from dashboard.figures.lines import frame
 from dashboard.figures.point_labels import label_sides
 from dashboard.figures.token_axis import safe, token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, share_colours, template
+from dashboard.theme import LIGHT, Palette, share_colours, template
 
 MOST_LABELS = 24
 """More heads than this, and only the one in focus has its name beside it."""
@@ -66,58 +67,61 @@ def metrics_scatter(
     The last of `order` is the quiet one. Dotted: what a head would get that looks evenly at all it may see. A
     point's customdata is the head's place in `labels`.
     """
-    figure = go.Figure()
     known = np.isfinite(x.mean) & np.isfinite(y.mean)
     crowd = len(labels) > MOST_LABELS
     shown = [label if known[i] and (not crowd or i == focus) else "" for i, label in enumerate(labels)]
     sides = label_sides(x.places, y.places, shown, first=focus)
-    _reference(figure, x, y, palette)
+    traces = _evenly(x, y, palette)
     for place, name in enumerate(order):
         chosen = [i for i in range(len(labels)) if known[i] and names[i] == name]
         if not chosen:
             continue
         quiet = place == len(order) - 1
         colour = palette.muted if quiet else palette.categorical[place]
-        figure.add_scatter(
-            x=x.mean[chosen].astype(np.float32),
-            y=y.mean[chosen].astype(np.float32),
-            error_x=_bars(x, chosen, colour),
-            error_y=_bars(y, chosen, colour),
-            mode="markers+text",
-            text=[safe(labels[i]) if sides[i] else "" for i in chosen],
-            textposition=[sides[i] or "top center" for i in chosen],
-            textfont={"size": 14, "color": palette.text},
-            marker={
+        points = {
+            "type": "scatter",
+            "x": x.mean[chosen].astype(np.float32),
+            "y": y.mean[chosen].astype(np.float32),
+            "error_x": _bars(x, chosen, colour),
+            "error_y": _bars(y, chosen, colour),
+            "mode": "markers+text",
+            "text": [safe(labels[i]) if sides[i] else "" for i in chosen],
+            "textposition": [sides[i] or "top center" for i in chosen],
+            "textfont": {"size": 14, "color": palette.text},
+            "marker": {
                 "size": 11,
                 "symbol": SYMBOLS[place % len(SYMBOLS)],
                 "color": colour,
                 "line": {"color": colour, "width": 2},
             },
-            cliponaxis=False,
-            name=safe(name),
-            customdata=chosen,  # a list: of a numpy array the browser makes a dictionary
-            hovertext=[f"head {labels[i]}, {name}<br>{_said(x, i)}<br>{_said(y, i)}" for i in chosen],
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+            "cliponaxis": False,
+            "name": safe(name),
+            "customdata": chosen,  # a list: of a numpy array the browser makes a dictionary
+            "hovertext": [f"head {labels[i]}, {name}<br>{_said(x, i)}<br>{_said(y, i)}" for i in chosen],
+            "hovertemplate": "%{hovertext}<extra></extra>",
+        }
+        traces.append(points)
     if focus is not None and known[focus]:
-        figure.add_scatter(
-            x=[float(x.mean[focus])],
-            y=[float(y.mean[focus])],
-            mode="markers",
-            marker={"size": 20, "symbol": "circle-open", "color": palette.accent, "line": {"width": 2.5}},
-            name="focus",
-            showlegend=False,
-            hoverinfo="skip",
-        )
-    figure.update_layout(
-        template=template(palette),
-        showlegend=True,
-        legend={"entrywidth": 0, "font": {"size": 14}, "itemclick": False, "itemdoubleclick": False},
-        hovermode="closest",
-        xaxis={"title": {"text": _axis_title(x)}, "range": x.range, "nticks": 6},
-        yaxis={"title": {"text": _axis_title(y)}, "range": y.range, "nticks": 6},
-    )
-    return figure
+        ring = {
+            "type": "scatter",
+            "x": [float(x.mean[focus])],
+            "y": [float(y.mean[focus])],
+            "mode": "markers",
+            "marker": {"size": 20, "symbol": "circle-open", "color": palette.accent, "line": {"width": 2.5}},
+            "name": "focus",
+            "showlegend": False,
+            "hoverinfo": "skip",
+        }
+        traces.append(ring)
+    layout = {
+        "template": template(palette),
+        "showlegend": True,
+        "legend": {"entrywidth": 0, "font": {"size": 14}, "itemclick": False, "itemdoubleclick": False},
+        "hovermode": "closest",
+        "xaxis": {"title": {"text": _axis_title(x)}, "range": x.range, "nticks": 6},
+        "yaxis": {"title": {"text": _axis_title(y)}, "range": y.range, "nticks": 6},
+    }
+    return go.Figure(traces, layout)
 
 
 def likeness_heatmap(
@@ -129,60 +133,54 @@ def likeness_heatmap(
     """
     n, names = len(labels), [safe(label) for label in labels]
     known = np.isfinite(alike)
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=alike.astype(np.float32),
-        zmin=0,
-        zmax=1,
-        colorscale=colour_scale(palette.scale),
-        colorbar=slim_bar(),
-        hoverongaps=False,
-        xgap=1 if n <= MOST_LABELS else 0,
-        ygap=1 if n <= MOST_LABELS else 0,
-        text=[[f"{one}, {other}" for other in names] for one in names],  # short: of 144 heads there are 20,736
-        hovertemplate="heads %{text}: %{z:.2f}<extra></extra>",
-        name="alike",
-    )
+    traces: list[dict[str, object]] = [
+        {
+            "type": "heatmap",
+            "z": alike.astype(np.float32),
+            **scaled(0, 1, palette.scale),
+            "hoverongaps": False,
+            "xgap": 1 if n <= MOST_LABELS else 0,
+            "ygap": 1 if n <= MOST_LABELS else 0,
+            "text": [[f"{one}, {other}" for other in names] for one in names],  # short: of 144 heads there are 20,736
+            "hovertemplate": "heads %{text}: %{z:.2f}<extra></extra>",
+            "name": "alike",
+        }
+    ]
     if not known.all():
-        figure.add_heatmap(
-            z=np.where(known, np.nan, 0).astype(np.float32),
-            colorscale=[[0, palette.forbidden], [1, palette.forbidden]],
-            showscale=False,
-            hoverongaps=False,
-            hovertemplate="not of one kind: their rows speak of different tokens<extra></extra>",
-            name="incomparable",
-        )
+        incomparable = {
+            "type": "heatmap",
+            "z": np.where(known, np.nan, 0).astype(np.float32),
+            **flat(palette.forbidden),
+            "hoverongaps": False,
+            "hovertemplate": "not of one kind: their rows speak of different tokens<extra></extra>",
+            "name": "incomparable",
+        }
+        traces.append(incomparable)
     if n <= MOST_NUMBERS:
         cells = [(int(i), int(j)) for i, j in np.argwhere(known)]
-        figure.add_scatter(
-            x=[j for _, j in cells],
-            y=[i for i, _ in cells],
-            mode="text",
-            text=[f"{alike[cell]:.2f}" for cell in cells],
-            textfont={"size": 14, "color": [share_colours(float(alike[cell]), palette)[1] for cell in cells]},
-            hoverinfo="skip",
-            showlegend=False,
-            meta={"least_width": LEAST_FOR_NUMBERS},
-            name="numbers",
-        )
-    if focus is not None:
-        figure.add_shape(
-            type="rect",
-            x0=-0.5,
-            x1=n - 0.5,
-            y0=focus - 0.5,
-            y1=focus + 0.5,
-            line={"width": 2.5, "color": palette.chance},
-        )
-    figure.update_layout(
-        template=template(palette),
-        xaxis={
+        numbers = {
+            "type": "scatter",
+            "x": [j for _, j in cells],
+            "y": [i for i, _ in cells],
+            "mode": "text",
+            "text": [f"{alike[cell]:.2f}" for cell in cells],
+            "textfont": {"size": 14, "color": [share_colours(float(alike[cell]), palette)[1] for cell in cells]},
+            "hoverinfo": "skip",
+            "showlegend": False,
+            "meta": {"least_width": LEAST_FOR_NUMBERS},
+            "name": "numbers",
+        }
+        traces.append(numbers)
+    rim: dict[str, object] = {"width": 2.5, "color": palette.chance}
+    layout = {
+        "template": template(palette),
+        "xaxis": {
             **token_axis("head", labels, upright=False),
             **({"tickangle": 0} if n <= MOST_NUMBERS and max(map(len, labels)) <= 4 else {}),
             "range": [-0.5, n - 0.5],
             "constrain": "domain",
         },
-        yaxis={
+        "yaxis": {
             **token_axis("head", labels),
             "ticklabelstandoff": 4,
             "range": [n - 0.5, -0.5],
@@ -190,27 +188,31 @@ def likeness_heatmap(
             "constrain": "domain",
             "constraintoward": "top",
         },
-        margin={"t": ROOM},
-    )
-    name_ends(figure, 0.0, 1.0, palette)
-    return figure
+        "shapes": [] if focus is None else [frame(-0.5, focus - 0.5, n - 0.5, focus + 0.5, rim)],
+        "annotations": bar_ends(0.0, 1.0, palette),
+        "margin": {"t": ROOM},
+    }
+    return go.Figure(traces, layout)
 
 
-def _reference(figure: go.Figure, x: Axis, y: Axis, palette: Palette) -> None:
-    """Dotted lines at what looking evenly would give."""
-    ends = [([x.even, x.even], y.range) if x.even is not None else None, (x.range, [y.even, y.even])]
-    for line in (ends[0], ends[1] if y.even is not None else None):
-        if line is not None:
-            figure.add_scatter(
-                x=list(line[0]),
-                y=list(line[1]),
-                mode="lines",
-                line={"width": 1.5, "dash": "dot", "color": palette.chance},
-                name="looking evenly",
-                legendgroup="even",
-                showlegend=not any(trace.name == "looking evenly" for trace in figure.data),
-                hoverinfo="skip",
-            )
+def _evenly(x: Axis, y: Axis, palette: Palette) -> list[dict[str, object]]:
+    """Dotted lines at what looking evenly would give, named once."""
+    upright = [((x.even, x.even), y.range)] if x.even is not None else []
+    level = [(x.range, (y.even, y.even))] if y.even is not None else []
+    return [
+        {
+            "type": "scatter",
+            "x": list(across),
+            "y": list(up),
+            "mode": "lines",
+            "line": {"width": 1.5, "dash": "dot", "color": palette.chance},
+            "name": "looking evenly",
+            "legendgroup": "even",
+            "showlegend": i == 0,
+            "hoverinfo": "skip",
+        }
+        for i, (across, up) in enumerate([*upright, *level])
+    ]
 
 
 def _bars(axis: Axis, chosen: Sequence[int], colour: str) -> dict[str, object]:

@@ -9,10 +9,11 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
-from dashboard.figures.patterns import MOST_HATCHED, hatch, outline
-from dashboard.figures.token_axis import safe, token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.figures.colour_bar import bar_layout, scaled
+from dashboard.figures.lines import frame
+from dashboard.figures.patterns import forbidden, outline
+from dashboard.figures.token_axis import matrix_axes, safe
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_SENTENCES = 64 * 64
 """Beyond this many cells a figure says two positions and a number in place of a sentence."""
@@ -61,62 +62,34 @@ def influence_heatmap(
     top = (float(values[shown].max(initial=0.0)) or 1.0) if most is None else most
     gap = 1 if max(values.shape) <= 24 else 0
     hover = _hover(values, shown, axes, words)
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=np.where(shown, values, np.nan).astype(np.float32),
-        zmin=0.0,
-        zmax=top,
-        colorscale=colour_scale(palette.scale),
-        colorbar=slim_bar(),
-        hoverongaps=False,
-        xgap=gap,
-        ygap=gap,
-        name="values",
+    cells = {
+        "type": "heatmap",
+        "z": np.where(shown, values, np.nan).astype(np.float32),
+        **scaled(0.0, top, palette.scale),
+        "hoverongaps": False,
+        "xgap": gap,
+        "ygap": gap,
+        "name": "values",
         **hover,
-    )
-    if not shown.all():
-        figure.add_heatmap(
-            z=np.where(shown, np.nan, 0).astype(np.float32),
-            hoverongaps=False,
-            colorscale=[[0, palette.forbidden], [1, palette.forbidden]],
-            showscale=False,
-            name="forbidden",
-            meta={"forbidden": True},
-            **hover,
-        )
-        if max(values.shape) <= MOST_HATCHED:
-            hatch(figure, ~shown, palette)
+    }
+    traces = [cells, *forbidden(shown, hover, palette)]
     if leaking.any():
-        outline(figure, leaking, palette)
-        figure.data[-1].update(
-            name="leaks", line={"color": palette.wrong, "width": 3 if leaking.sum() <= n_slot else 1}
-        )
+        traces.append(outline(leaking, palette.wrong, 3 if leaking.sum() <= n_slot else 1, "leaks"))
+    frames, bottom = [], n_output - 0.5
     if poked is not None:
-        _frame(figure, (poked - 0.5, -0.5, poked + 0.5, n_output - 0.5), palette.text, 2.5)
+        frames.append(frame(poked - 0.5, -0.5, poked + 0.5, bottom, {"color": palette.text, "width": 2.5}))
     if axes.n_source:
-        _frame(figure, (axes.n_source - 0.5, -0.5, axes.n_source - 0.5, n_output - 0.5), palette.muted, 2)
+        parting = axes.n_source - 0.5
+        frames.append(frame(parting, -0.5, parting, bottom, {"color": palette.muted, "width": 2}))
     slots = "source | what the decoder reads" if axes.n_source else "the token read there"
-    figure.update_layout(
-        template=template(palette),
-        xaxis={
-            **token_axis(slots, axes.slots, upright=False),
-            "range": [-0.5, n_slot - 0.5],
-            "constrain": "domain",
-        },
-        yaxis={
-            **token_axis("output: what it says", axes.outputs),
-            "autorange": False,
-            "range": [n_output - 0.5, -0.5],
-            "scaleanchor": "x",
-            "constrain": "domain",
-            "constraintoward": "top",
-        },
-        showlegend=False,
-        margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
-        meta={"link": link, "tokens": {"x": list(axes.slots), "y": list(axes.outputs)}},
-    )
-    name_ends(figure, 0.0, top, palette)
-    return figure
+    layout = {
+        "template": template(palette),
+        **matrix_axes(("output: what it says", axes.outputs), (slots, axes.slots)),
+        **bar_layout(0.0, top, palette),
+        "meta": {"link": link, "tokens": {"x": list(axes.slots), "y": list(axes.outputs)}},
+        "shapes": frames,
+    }
+    return go.Figure(traces, layout)
 
 
 def _hover(values: np.ndarray, shown: np.ndarray, axes: Axes, words: Words) -> dict[str, object]:
@@ -136,11 +109,6 @@ def _hover(values: np.ndarray, shown: np.ndarray, axes: Axes, words: Words) -> d
         for row, output in enumerate(outputs)
     ]
     return {"text": text, "hovertemplate": "%{text}<extra></extra>"}
-
-
-def _frame(figure: go.Figure, corners: tuple[float, float, float, float], colour: str, width: float) -> None:
-    x0, y0, x1, y1 = corners
-    figure.add_shape(type="rect", x0=x0, y0=y0, x1=x1, y1=y1, line={"color": colour, "width": width})
 
 
 # --- the outputs in a row

@@ -8,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.colour_bar import ROOM, bar_ends, scaled
+from dashboard.figures.lines import level, upright
 from dashboard.figures.token_axis import safe
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_STEPS = 16
 """More numbers than this under an axis, and they would touch."""
@@ -36,42 +37,36 @@ def accuracy_by_step_heatmap(
     `moment` is the step at which the heads sharpen. Look for the order in which the rows turn.
     """
     columns, rows = list(range(len(steps))), list(range(len(names)))
-    figure = go.Figure(
-        go.Heatmap(
-            x=columns,
-            y=rows,
-            z=accuracy.T.astype(np.float32),
-            zmin=0.0,
-            zmax=1.0,
-            colorscale=colour_scale(palette.scale),
-            colorbar=slim_bar(),
-            xgap=1,
-            ygap=1,
-            hovertext=[
-                [
-                    f"position {i + 1} ({safe(names[i])}) at step {step}: {row[i]:.3f} right"
-                    for step, row in zip(steps, accuracy, strict=True)
-                ]
-                for i in rows
-            ],
-            hovertemplate="%{hovertext}<extra></extra>",
-            name="accuracy",
-        )
-    )
-    name_ends(figure, 0.0, 1.0, palette)
-    if learned is not None:
-        _dots(figure, steps, accuracy, learned, palette)
-    for place, (one, other) in enumerate(pairwise(groups)):
-        if one != other:
-            figure.add_hline(y=place + 0.5, line={"color": palette.text, "width": 2})
-    if moment is not None and moment in steps:
-        _moment(figure, float(np.flatnonzero(steps == moment)[0]) - 0.5, palette, above=ROOM)
+    cells = {
+        "type": "heatmap",
+        "x": columns,
+        "y": rows,
+        "z": accuracy.T.astype(np.float32),
+        **scaled(0.0, 1.0, palette.scale),
+        "xgap": 1,
+        "ygap": 1,
+        "hovertext": [
+            [
+                f"position {i + 1} ({safe(names[i])}) at step {step}: {row[i]:.3f} right"
+                for step, row in zip(steps, accuracy, strict=True)
+            ]
+            for i in rows
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": "accuracy",
+    }
+    partings = [
+        level(place + 0.5, {"color": palette.text, "width": 2})
+        for place, (one, other) in enumerate(pairwise(groups))
+        if one != other
+    ]
+    sharpen = [float(place) - 0.5 for place in np.flatnonzero(steps == moment)]
     every = -(-len(names) // MOST_NAMES)
-    figure.update_layout(
-        meta={"places": {"x": [int(step) for step in steps]}, "tokens": {"y": list(names)}},
-        template=template(palette),
-        xaxis=_steps(steps),
-        yaxis={
+    layout = {
+        "meta": {"places": {"x": [int(step) for step in steps]}, "tokens": {"y": list(names)}},
+        "template": template(palette),
+        "xaxis": _steps(steps),
+        "yaxis": {
             "autorange": "reversed",
             "tickvals": rows[::every],
             "ticktext": [safe(name) for name in names[::every]],
@@ -79,10 +74,12 @@ def accuracy_by_step_heatmap(
             "showgrid": False,
             "tickfont": {"size": 13},
         },
-        margin={"t": ROOM + 20, "r": 16},
-        showlegend=False,
-    )
-    return figure
+        "shapes": [*partings, *(_moment(x, palette) for x in sharpen)],
+        "annotations": [*bar_ends(0.0, 1.0, palette), *(_moment_name(x, palette, above=ROOM) for x in sharpen)],
+        "margin": {"t": ROOM + 20, "r": 16},
+        "showlegend": False,
+    }
+    return go.Figure([cells] if learned is None else [cells, _dots(steps, learned, palette)], layout)
 
 
 def share_curves(
@@ -99,47 +96,48 @@ def share_curves(
     `focus` is drawn thick; `even` is the share that an even look over everything visible would have; `moment` the step
     at which the heads sharpen.
     """
-    figure = go.Figure()
-    places = np.arange(len(steps))
-    for name in sorted(shares, key=lambda name: name == focus):  # the focused one last, on top
-        chosen = name == focus
-        figure.add_scatter(
-            x=places,
-            y=shares[name].astype(np.float32),
-            mode="lines+markers" if chosen or len(steps) == 1 else "lines",
-            line={"color": palette.measured if chosen else palette.before, "width": 3.5 if chosen else 1.75},
-            marker={"size": 6},
-            hovertext=[
+    curves = [
+        {
+            "type": "scatter",
+            "x": np.arange(len(steps)),
+            "y": shares[name].astype(np.float32),
+            "mode": "lines+markers" if name == focus or len(steps) == 1 else "lines",
+            "line": {
+                "color": palette.measured if name == focus else palette.before,
+                "width": 3.5 if name == focus else 1.75,
+            },
+            "marker": {"size": 6},
+            "hovertext": [
                 f"head {safe(name)} at step {step}: {share:.2f}"
                 for step, share in zip(steps, shares[name], strict=True)
             ],
-            hovertemplate="%{hovertext}<extra></extra>",
-            name=name,
-        )
-    _name_curves(figure, shares, focus, len(steps), palette)
+            "hovertemplate": "%{hovertext}<extra></extra>",
+            "name": name,
+        }
+        for name in sorted(shares, key=lambda name: name == focus)  # the focused one last, on top
+    ]
+    shapes, names = [], _curve_names(shares, focus, len(steps), palette)
     if even is not None:
-        figure.add_hline(y=even, line={"color": palette.chance, "width": 2, "dash": "dot"})
-        figure.add_annotation(
-            x=0.005,
-            xref="paper",
-            xanchor="left",
-            y=even,
-            yanchor="top",
-            text=f"an even look: {even:.2f}",
-            showarrow=False,
-            font={"color": palette.chance, "size": 14},
-        )
-    if moment is not None and moment in steps:
-        _moment(figure, float(np.flatnonzero(steps == moment)[0]), palette)
-    figure.update_layout(
-        meta={"places": {"x": [int(step) for step in steps]}},
-        template=template(palette),
-        xaxis={**_steps(steps), "range": [-0.3, max(len(steps) - 0.7, 0.7)]},
-        yaxis={"range": [-0.02, 1.04], "tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "share on the answer"}},
-        margin={"t": 22, "r": 52},
-        showlegend=False,
-    )
-    return figure
+        shapes.append(level(even, {"color": palette.chance, "width": 2, "dash": "dot"}))
+        names.append(_even_name(even, palette))
+    for place in np.flatnonzero(steps == moment):
+        shapes.append(_moment(float(place), palette))
+        names.append(_moment_name(float(place), palette))
+    layout = {
+        "meta": {"places": {"x": [int(step) for step in steps]}},
+        "template": template(palette),
+        "xaxis": {**_steps(steps), "range": [-0.3, max(len(steps) - 0.7, 0.7)]},
+        "yaxis": {
+            "range": [-0.02, 1.04],
+            "tickvals": [0, 0.25, 0.5, 0.75, 1],
+            "title": {"text": "share on the answer"},
+        },
+        "shapes": shapes,
+        "annotations": names,
+        "margin": {"t": 22, "r": 52},
+        "showlegend": False,
+    }
+    return go.Figure(curves, layout)
 
 
 def _steps(steps: np.ndarray) -> dict[str, object]:
@@ -159,54 +157,75 @@ def _steps(steps: np.ndarray) -> dict[str, object]:
     }
 
 
-def _dots(figure: go.Figure, steps: np.ndarray, accuracy: np.ndarray, learned: np.ndarray, palette: Palette) -> None:
+def _dots(steps: np.ndarray, learned: np.ndarray, palette: Palette) -> dict[str, object]:
     """A dot in the cell from which on a position is right."""
     rows = np.flatnonzero(np.isfinite(learned))
-    columns = [int(np.flatnonzero(steps == learned[row])[0]) for row in rows]
-    figure.add_scatter(
-        x=columns,
-        y=rows,
-        mode="markers",
-        marker={"size": 9, "color": palette.background, "line": {"color": palette.text, "width": 2}},
-        meta={"numbers": False},  # said of the cells
-        hovertext=[f"from step {int(learned[row])} on, right nine times in ten" for row in rows],
-        hovertemplate="%{hovertext}<extra></extra>",
-        name="learned",
-    )
+    return {
+        "type": "scatter",
+        "x": [int(np.flatnonzero(steps == learned[row])[0]) for row in rows],
+        "y": rows,
+        "mode": "markers",
+        "marker": {"size": 9, "color": palette.background, "line": {"color": palette.text, "width": 2}},
+        "meta": {"numbers": False},  # said of the cells
+        "hovertext": [f"from step {int(learned[row])} on, right nine times in ten" for row in rows],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": "learned",
+    }
 
 
-def _moment(figure: go.Figure, x: float, palette: Palette, above: int = 0) -> None:
-    """The step at which the heads sharpen, named so many pixels above the plot."""
-    figure.add_vline(x=x, line={"color": palette.right, "width": 2, "dash": "dash"})
-    figure.add_annotation(
-        x=x,
-        y=1.0,
-        yref="paper",
-        yanchor="bottom",
-        yshift=above,
-        text="heads sharpen",
-        showarrow=False,
-        font={"color": palette.right, "size": 14},
-    )
+def _moment(x: float, palette: Palette) -> dict[str, object]:
+    """The step at which the heads sharpen."""
+    return upright(x, {"color": palette.right, "width": 2, "dash": "dash"})
 
 
-def _name_curves(
-    figure: go.Figure, shares: dict[str, np.ndarray], focus: str | None, count: int, palette: Palette
-) -> None:
+def _moment_name(x: float, palette: Palette, above: int = 0) -> dict[str, object]:
+    """Its name, so many pixels above the plot."""
+    return {
+        "x": x,
+        "y": 1.0,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "yshift": above,
+        "text": "heads sharpen",
+        "showarrow": False,
+        "font": {"color": palette.right, "size": 14},
+    }
+
+
+def _even_name(even: float, palette: Palette) -> dict[str, object]:
+    return {
+        "x": 0.005,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": even,
+        "yanchor": "top",
+        "text": f"an even look: {even:.2f}",
+        "showarrow": False,
+        "font": {"color": palette.chance, "size": 14},
+    }
+
+
+def _curve_names(
+    shares: dict[str, np.ndarray], focus: str | None, count: int, palette: Palette
+) -> list[dict[str, object]]:
     """The heads' names at the ends of their curves, the focused one's first, then from the top, where none touch."""
-    taken: list[float] = []
     ends = {name: float(share[-1]) for name, share in shares.items() if len(share) and np.isfinite(share[-1])}
+    shown: list[str] = []
     for name in sorted(ends, key=lambda name: (name != focus, -ends[name])):
-        if any(abs(ends[name] - other) < APART for other in taken):
-            continue
-        taken.append(ends[name])
-        chosen = name == focus
-        figure.add_annotation(
-            x=count - 1,
-            y=ends[name],
-            xanchor="left",
-            xshift=8,
-            text=f"<b>{safe(name)}</b>" if chosen else safe(name),
-            showarrow=False,
-            font={"color": palette.text if chosen else palette.muted, "size": 14 if chosen else 13},
-        )
+        if all(abs(ends[name] - ends[other]) >= APART for other in shown):
+            shown.append(name)
+    return [
+        {
+            "x": count - 1,
+            "y": ends[name],
+            "xanchor": "left",
+            "xshift": 8,
+            "text": f"<b>{safe(name)}</b>" if name == focus else safe(name),
+            "showarrow": False,
+            "font": {
+                "color": palette.text if name == focus else palette.muted,
+                "size": 14 if name == focus else 13,
+            },
+        }
+        for name in shown
+    ]

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.colour_bar import bar_layout, scaled
 from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
+from dashboard.figures.lines import frame
 from dashboard.figures.token_axis import safe, token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_LETTERED = 24
 """More positions or stages than this, and letters in the cells would touch."""
@@ -45,45 +46,32 @@ def lens_heatmap(
     """
     n_stages, n = values.shape
     few = max(n, n_stages) <= MOST_LETTERED
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=values.astype(np.float32),
-        zmin=0.0,
-        zmax=1.0,
-        colorscale=colour_scale(palette.scale),
-        colorbar=slim_bar(),
-        xgap=2 if few else 0,
-        ygap=2 if few else 0,
-        name="values",
+    cells = {
+        "type": "heatmap",
+        "z": values.astype(np.float32),
+        **scaled(0.0, 1.0, palette.scale),
+        "xgap": 2 if few else 0,
+        "ygap": 2 if few else 0,
+        "name": "values",
         **_hover(values, said, stages, targets),
-    )
+    }
     if few:
-        _letter(figure, values, said, right, known, palette)
-    elif n <= MOST_MARKED:
-        _mark(figure, right & known, palette)
-    for known_here, run in groupby(range(n), key=lambda i: bool(known[i])):
-        places = list(run)
-        if known_here:
-            _frame(figure, (places[0] - 0.5, -0.5, places[-1] + 0.5, n_stages - 0.5), palette.chance, 2.5)
-    if chosen is not None:
-        stage, place = chosen
-        # Where there is room for two frames, one of them is seen on any ground.
-        for inset, colour in ((0.5, palette.text), (0.45, palette.background))[: 2 if few else 1]:
-            _frame(figure, (place - inset, stage - inset, place + inset, stage + inset), colour, 3)
+        over = [_letters(values, said, right, known, palette)]
+    else:
+        over = [_dots(right & known, palette)] if n <= MOST_MARKED else []
     axis = token_axis("position: the token read there", read, upright=False)
-    _say_targets(figure, targets, known, n_stages, axis, palette)
-    figure.update_layout(
-        template=template(palette),
-        xaxis={**axis, "range": [-0.5, n - 0.5]},
-        yaxis={
+    layout = {
+        "template": template(palette),
+        "xaxis": {**axis, "range": [-0.5, n - 0.5]},
+        "yaxis": {
             **name_axis([*stages, "right token"]),
             "range": [-0.5, n_stages + max(0.4, n_stages / 30)],
         },
-        showlegend=False,
-        margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
-    )
-    name_ends(figure, 0.0, 1.0, palette)
-    return figure
+        # Where there is room for two frames around the chosen cell, one of them is seen on any ground.
+        "shapes": [*_known_frames(known, n_stages, palette), *_cell_frames(chosen, palette)[: 2 if few else 1]],
+        **bar_layout(0.0, 1.0, palette),
+    }
+    return go.Figure([cells, *over, _target_letters(targets, known, n_stages, axis, palette)], layout)
 
 
 def tokens_bars(
@@ -97,32 +85,32 @@ def tokens_bars(
     if right not in order:
         order[-1] = right
     shares = probabilities[order]
-    figure = go.Figure()
-    figure.add_bar(
-        x=shares.astype(np.float32),
-        y=list(range(len(order))),
-        orientation="h",
-        marker={"color": [palette.right if token == right else palette.before for token in order]},
-        text=[f"{share:.2f}{' ✓' if token == right else ''}" for token, share in zip(order, shares, strict=True)],
-        textposition="outside",
-        textfont={"size": 15, "color": palette.text},
-        cliponaxis=False,
-        customdata=[safe(names[token]) for token in order],
-        hovertemplate="'%{customdata}': %{x:.3f}<extra></extra>",
-        name="tokens",
-    )
-    figure.update_layout(
-        template=template(palette),
-        xaxis={"title": {"text": "probability"}, "range": [0, 1.12], "tickvals": [0, 0.5, 1]},
-        yaxis={
+    bars = {
+        "type": "bar",
+        "x": shares.astype(np.float32),
+        "y": list(range(len(order))),
+        "orientation": "h",
+        "marker": {"color": [palette.right if token == right else palette.before for token in order]},
+        "text": [f"{share:.2f}{' ✓' if token == right else ''}" for token, share in zip(order, shares, strict=True)],
+        "textposition": "outside",
+        "textfont": {"size": 15, "color": palette.text},
+        "cliponaxis": False,
+        "customdata": [safe(names[token]) for token in order],
+        "hovertemplate": "'%{customdata}': %{x:.3f}<extra></extra>",
+        "name": "tokens",
+    }
+    layout = {
+        "template": template(palette),
+        "xaxis": {"title": {"text": "probability"}, "range": [0, 1.12], "tickvals": [0, 0.5, 1]},
+        "yaxis": {
             **name_axis([names[token] for token in order]),
             "tickfont": {"size": 16},
             "range": [len(order) - 0.5, -0.5],
         },
-        showlegend=False,
-        bargap=0.25,
-    )
-    return figure
+        "showlegend": False,
+        "bargap": 0.25,
+    }
+    return go.Figure([bars], layout)
 
 
 def stage_line(
@@ -130,105 +118,110 @@ def stage_line(
 ) -> go.Figure:
     """The right token's probability at each stage, float [stage], the first below; `chosen` is ringed."""
     places = np.arange(len(stages))
-    figure = go.Figure()
-    figure.add_scatter(
-        x=[chance, chance],
-        y=[-0.4, len(stages) - 0.6],
-        mode="lines",
-        line={"color": palette.chance, "width": 2, "dash": "dash"},
-        hovertemplate=f"chance {chance:.2f}<extra></extra>",
-        name="chance",
-    )
-    figure.add_scatter(
-        x=probabilities.astype(np.float32),
-        y=places,
-        mode="lines+markers",
-        line={"color": palette.measured, "width": 2.5},
-        marker={
+    guessing = {
+        "type": "scatter",
+        "x": [chance, chance],
+        "y": [-0.4, len(stages) - 0.6],
+        "mode": "lines",
+        "line": {"color": palette.chance, "width": 2, "dash": "dash"},
+        "hovertemplate": f"chance {chance:.2f}<extra></extra>",
+        "name": "chance",
+    }
+    stairs = {
+        "type": "scatter",
+        "x": probabilities.astype(np.float32),
+        "y": places,
+        "mode": "lines+markers",
+        "line": {"color": palette.measured, "width": 2.5},
+        "marker": {
             "size": [14 if place == chosen else 8 if len(stages) <= MOST_LETTERED else 4 for place in places],
             "line": {"width": [3 if place == chosen else 0 for place in places], "color": palette.text},
         },
-        customdata=[safe(stage) for stage in stages],
-        hovertemplate="%{customdata}: %{x:.3f}<extra></extra>",
-        name="right token",
-    )
-    figure.update_layout(
-        template=template(palette),
-        xaxis={"title": {"text": "probability of the right token"}, "range": [-0.03, 1.05], "tickvals": [0, 0.5, 1]},
-        yaxis={**name_axis(stages, MOST_NAMES), "range": [-0.5, len(stages) - 0.5]},
-        showlegend=False,
-    )
-    return figure
+        "customdata": [safe(stage) for stage in stages],
+        "hovertemplate": "%{customdata}: %{x:.3f}<extra></extra>",
+        "name": "right token",
+    }
+    layout = {
+        "template": template(palette),
+        "xaxis": {"title": {"text": "probability of the right token"}, "range": [-0.03, 1.05], "tickvals": [0, 0.5, 1]},
+        "yaxis": {**name_axis(stages, MOST_NAMES), "range": [-0.5, len(stages) - 0.5]},
+        "showlegend": False,
+    }
+    return go.Figure([guessing, stairs], layout)
 
 
-def _letter(
-    figure: go.Figure,
-    values: np.ndarray,
-    said: Sequence[Sequence[str]],
-    right: np.ndarray,
-    known: np.ndarray,
-    palette: Palette,
-) -> None:
+def _letters(
+    values: np.ndarray, said: Sequence[Sequence[str]], right: np.ndarray, known: np.ndarray, palette: Palette
+) -> dict[str, object]:
     """The likeliest token in its cell, in ink that can be read on the cell's colour."""
     cells = list(np.ndindex(*values.shape))
     single, longer = (15, 13) if values.shape[1] <= 16 else (13, 10)
-    figure.add_scatter(
-        x=[column for _, column in cells],
-        y=[row for row, _ in cells],
-        mode="text",
-        text=[f"<b>{safe(said[r][c])}✓</b>" if right[r, c] and known[c] else safe(said[r][c]) for r, c in cells],
-        textfont={
+    return {
+        "type": "scatter",
+        "x": [column for _, column in cells],
+        "y": [row for row, _ in cells],
+        "mode": "text",
+        "text": [f"<b>{safe(said[r][c])}✓</b>" if right[r, c] and known[c] else safe(said[r][c]) for r, c in cells],
+        "textfont": {
             "size": [single if len(said[r][c]) == 1 else longer for r, c in cells],
             "color": [ink(float(values[cell]), palette.scale, palette) for cell in cells],
         },
-        hoverinfo="skip",
-        meta={"least_width": LABEL_ROOM + LETTER_ROOM * values.shape[1]},
-        name="letters",
-    )
+        "hoverinfo": "skip",
+        "meta": {"least_width": LABEL_ROOM + LETTER_ROOM * values.shape[1]},
+        "name": "letters",
+    }
 
 
-def _say_targets(
-    figure: go.Figure,
-    targets: Sequence[str],
-    known: np.ndarray,
-    row: int,
-    axis: dict[str, Any],
-    palette: Palette,
-) -> None:
+def _target_letters(
+    targets: Sequence[str], known: np.ndarray, row: int, axis: dict[str, Any], palette: Palette
+) -> dict[str, object]:
     """A row of letters above the stages: the right tokens, those that can be known in bold."""
     places = axis["tickvals"]
-    figure.add_scatter(
-        x=places,
-        y=[row] * len(places),
-        mode="text",
-        text=[f"<b>{safe(targets[place])}</b>" if known[place] else safe(targets[place]) for place in places],
-        textfont={
+    return {
+        "type": "scatter",
+        "x": places,
+        "y": [row] * len(places),
+        "mode": "text",
+        "text": [f"<b>{safe(targets[place])}</b>" if known[place] else safe(targets[place]) for place in places],
+        "textfont": {
             "size": max(axis["tickfont"]["size"], 12) + 1,
             "color": [palette.text if known[place] else palette.muted for place in places],
         },
-        hoverinfo="skip",
-        name="right token",
-    )
+        "hoverinfo": "skip",
+        "name": "right token",
+    }
 
 
-def _mark(figure: go.Figure, right: np.ndarray, palette: Palette) -> None:
+def _dots(right: np.ndarray, palette: Palette) -> dict[str, object]:
     """A dot in each cell that is right, where there is no room for letters."""
     rows, columns = np.nonzero(right)
-    figure.add_scatter(
-        x=columns,
-        y=rows,
-        mode="markers",
-        marker={"size": 5, "color": palette.background, "line": {"width": 1, "color": palette.text}},
-        hoverinfo="skip",
-        name="right",
-    )
+    return {
+        "type": "scatter",
+        "x": columns,
+        "y": rows,
+        "mode": "markers",
+        "marker": {"size": 5, "color": palette.background, "line": {"width": 1, "color": palette.text}},
+        "hoverinfo": "skip",
+        "name": "right",
+    }
 
 
-def _frame(figure: go.Figure, corners: tuple[float, float, float, float], colour: str, width: float) -> None:
-    x0, y0, x1, y1 = corners
-    figure.add_shape(
-        type="rect", x0=x0, y0=y0, x1=x1, y1=y1, line={"color": colour, "width": width}, fillcolor="rgba(0,0,0,0)"
-    )
+def _known_frames(known: np.ndarray, n_stages: int, palette: Palette) -> list[dict[str, object]]:
+    """A frame around each run of positions whose answer can be known."""
+    runs = [list(run) for here, run in groupby(range(len(known)), key=lambda place: bool(known[place])) if here]
+    line: dict[str, object] = {"color": palette.chance, "width": 2.5}
+    return [frame(run[0] - 0.5, -0.5, run[-1] + 0.5, n_stages - 0.5, line) for run in runs]
+
+
+def _cell_frames(cell: tuple[int, int] | None, palette: Palette) -> list[dict[str, object]]:
+    """Two frames around a cell, (stage, position), one in the other."""
+    if cell is None:
+        return []
+    stage, place = cell
+    return [
+        frame(place - inset, stage - inset, place + inset, stage + inset, {"color": colour, "width": 3})
+        for inset, colour in ((0.5, palette.text), (0.45, palette.background))
+    ]
 
 
 def _hover(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from dashboard.figures.token_axis import safe
@@ -30,7 +31,12 @@ def name_axis(names: Sequence[str], most: int = MOST_NAMES) -> dict[str, Any]:
 
 def ink(share: float, anchors: tuple[str, ...], palette: Palette) -> str:
     """The colour of letters that can be read on the colour that stands for a share, 0 to 1, of a scale."""
-    scale = colour_scale(anchors)
-    red, green, blue = str(scale[round(share * (len(scale) - 1))][1])[len("rgb(") : -1].split(",")
-    ground = f"#{int(red):02x}{int(green):02x}{int(blue):02x}"
-    return max((palette.text, palette.background), key=lambda letters: contrast(letters, ground))
+    inks = _inks(anchors, palette)
+    return inks[round(share * (len(inks) - 1))]
+
+
+@cache
+def _inks(anchors: tuple[str, ...], palette: Palette) -> tuple[str, ...]:
+    """The colour of letters on each step of a scale."""
+    grounds = ("#" + bytes(map(int, colour[4:-1].split(","))).hex() for _, colour in colour_scale(anchors))
+    return tuple(max((palette.text, palette.background), key=lambda ink: contrast(ink, ground)) for ground in grounds)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
-from dashboard.figures.token_axis import safe, token_axis
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.figures.colour_bar import ROOM, bar_ends, flat, scaled
+from dashboard.figures.token_axis import matrix_axes, safe
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_HATCHED = 128
 """Beyond this length a scattered mask would need too many lines; the grey alone stays."""
@@ -35,20 +35,18 @@ def pattern_heatmap(
     def sentence(row: int, column: int) -> str:
         return f"{who} '{names[row]}' at {row + 1} reads '{read[column]}' at {column + 1}: {pattern[row, column]:.2f}"
 
-    figure = _matrix(
+    return _matrix(
         pattern,
         mask,
         queries,
         keys,
         sentence,
-        scale={"zmin": 0.0, "zmax": 1.0, "colorscale": colour_scale(palette.scale)},
-        bar=True,
+        scale=scaled(0.0, 1.0, palette.scale),
+        ends=(0.0, 1.0),
+        frames=[outline(marks, palette.chance, 2, "expected")] if marks is not None and marks.any() else [],
         link=link,
         palette=palette,
     )
-    if marks is not None and marks.any():
-        outline(figure, marks, palette)
-    return figure
 
 
 def scores_heatmap(
@@ -78,8 +76,8 @@ def scores_heatmap(
         queries,
         keys,
         sentence,
-        scale={"zmin": -limit, "zmax": limit, "colorscale": colour_scale(palette.signed)},
-        bar=True,
+        scale=scaled(-limit, limit, palette.signed),
+        ends=(-limit, limit),
         link=link,
         palette=palette,
     )
@@ -94,15 +92,14 @@ def mask_heatmap(
     def sentence(row: int, column: int) -> str:
         return f"query '{asking[row]}' at {row + 1} may see '{asked[column]}' at {column + 1}"
 
-    colour = palette.scale[1]
     return _matrix(
         mask.astype(np.float32),
         mask,
         queries,
         keys,
         sentence,
-        scale={"zmin": 0.0, "zmax": 1.0, "colorscale": [[0, colour], [1, colour]]},
-        bar=False,
+        scale={"zmin": 0.0, "zmax": 1.0, **flat(palette.scale[1])},
+        ends=None,
         link=link,
         palette=palette,
     )
@@ -116,7 +113,8 @@ def _matrix(
     sentence: Callable[[int, int], str],
     *,
     scale: dict[str, object],
-    bar: bool,
+    ends: tuple[float, float] | None,
+    frames: Sequence[dict[str, object]] = (),
     link: str | None,
     palette: Palette,
 ) -> go.Figure:
@@ -124,52 +122,25 @@ def _matrix(
     seen = np.ones((n_query, n_key), dtype=bool) if mask is None else mask
     hover = _hover(seen, sentence, _safe(queries), _safe(keys))
     gap = 1 if max(n_query, n_key) <= 24 else 0
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=np.where(seen, values, np.nan).astype(np.float32),
-        hoverongaps=False,
-        xgap=gap,
-        ygap=gap,
-        showscale=bar,
-        colorbar=slim_bar() if bar else None,
-        name="values",
-        **hover(" reads %{customdata[1]}: %{z:.2f}" if bar else " may see %{customdata[1]}"),
+    cells = {
+        "type": "heatmap",
+        "z": np.where(seen, values, np.nan).astype(np.float32),
         **scale,
-    )
-    if not seen.all():
-        figure.add_heatmap(
-            z=np.where(seen, np.nan, 0).astype(np.float32),
-            hoverongaps=False,
-            colorscale=[[0, palette.forbidden], [1, palette.forbidden]],
-            showscale=False,
-            name="forbidden",
-            meta={"forbidden": True},
-            **hover(" may not see %{customdata[1]}"),
-        )
-        if max(seen.shape) <= MOST_HATCHED:
-            hatch(figure, ~seen, palette)
-    figure.update_layout(
-        template=template(palette),
-        xaxis={
-            **token_axis("key: looked at", keys, upright=False),
-            "range": [-0.5, n_key - 0.5],
-            "constrain": "domain",
-        },
-        yaxis={
-            **token_axis("query: who looks", queries),
-            "autorange": False,
-            "range": [n_query - 0.5, -0.5],
-            "scaleanchor": "x",
-            "constrain": "domain",
-            "constraintoward": "top",
-        },
-        showlegend=False,
-        margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
-        meta={"link": link, "tokens": {"x": list(keys), "y": list(queries)}},
-    )
-    if bar:
-        name_ends(figure, float(scale["zmin"]), float(scale["zmax"]), palette)  # type: ignore[arg-type]
-    return figure
+        "hoverongaps": False,
+        "xgap": gap,
+        "ygap": gap,
+        "name": "values",
+        **hover(" reads %{customdata[1]}: %{z:.2f}" if ends else " may see %{customdata[1]}"),
+    }
+    layout = {
+        "template": template(palette),
+        **matrix_axes(("query: who looks", queries), ("key: looked at", keys)),
+        "showlegend": False,
+        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
+        "meta": {"link": link, "tokens": {"x": list(keys), "y": list(queries)}},
+        "annotations": bar_ends(*ends, palette) if ends else [],
+    }
+    return go.Figure([cells, *forbidden(seen, hover(" may not see %{customdata[1]}"), palette), *frames], layout)
 
 
 def _hover(
@@ -195,45 +166,63 @@ def _hover(
     return lambda words: {"text": text, "hovertemplate": "%{text}<extra></extra>"}
 
 
-def hatch(figure: go.Figure, forbidden: np.ndarray, palette: Palette) -> None:
-    """Lines through the forbidden cells, falling to the right: along the diagonal, across the mirror image.
+def forbidden(seen: np.ndarray, hover: dict[str, object], palette: Palette) -> list[dict[str, object]]:
+    """The cells that may not be seen, grey and hatched; nothing where all may be."""
+    if seen.all():
+        return []
+    grey = {
+        "type": "heatmap",
+        "z": np.where(seen, np.nan, 0).astype(np.float32),
+        "hoverongaps": False,
+        **flat(palette.forbidden),
+        "name": "forbidden",
+        "meta": {"forbidden": True},
+        **hover,
+    }
+    return [grey, _hatching(~seen, palette)] if max(seen.shape) <= MOST_HATCHED else [grey]
+
+
+def _hatching(cells: np.ndarray, palette: Palette) -> dict[str, object]:
+    """Lines through the cells, falling to the right: along the diagonal, across the mirror image.
 
     Neighbours on a diagonal share one line, and long sequences get every second or third line only: a line a pixel
     would be a grey of another kind.
     """
-    rows, columns = np.indices(forbidden.shape)
-    drawn = forbidden & ((columns - rows) % -(-max(forbidden.shape) // 24) == 0)
+    rows, columns = np.indices(cells.shape)
+    drawn = cells & ((columns - rows) % -(-max(cells.shape) // 24) == 0)
     padded = np.pad(drawn, 1)
     first = np.argwhere(padded & ~np.roll(padded, 1, axis=(0, 1))) - 1
     last = np.argwhere(padded & ~np.roll(padded, -1, axis=(0, 1))) - 1
     # Sorted by diagonal, the starts and the ends of the lines come in the same order.
-    first, last = (cells[np.lexsort((cells[:, 0], cells[:, 1] - cells[:, 0]))] for cells in (first, last))
+    first, last = (ends[np.lexsort((ends[:, 0], ends[:, 1] - ends[:, 0]))] for ends in (first, last))
     none = np.full(len(first), np.nan)
-    figure.add_scatter(
-        x=np.stack([first[:, 1] - 0.5, last[:, 1] + 0.5, none], axis=1).ravel().astype(np.float32),
-        y=np.stack([first[:, 0] - 0.5, last[:, 0] + 0.5, none], axis=1).ravel().astype(np.float32),
-        mode="lines",
-        line={"width": 1.2, "color": palette.hatch},
-        hoverinfo="skip",
-        name="hatching",
-    )
+    return {
+        "type": "scatter",
+        "x": np.stack([first[:, 1] - 0.5, last[:, 1] + 0.5, none], axis=1).ravel().astype(np.float32),
+        "y": np.stack([first[:, 0] - 0.5, last[:, 0] + 0.5, none], axis=1).ravel().astype(np.float32),
+        "mode": "lines",
+        "line": {"width": 1.2, "color": palette.hatch},
+        "hoverinfo": "skip",
+        "name": "hatching",
+    }
 
 
-def outline(figure: go.Figure, marks: np.ndarray, palette: Palette) -> None:
+def outline(marks: np.ndarray, colour: str, width: float, name: str) -> dict[str, object]:
     """A thin frame around each marked cell."""
     rows, columns = np.nonzero(marks)
     none = np.full(len(rows), np.nan)
     half = 0.45
     across = [columns - half, columns + half, columns + half, columns - half, columns - half, none]
     down = [rows - half, rows - half, rows + half, rows + half, rows - half, none]
-    figure.add_scatter(
-        x=np.stack(across, axis=1).ravel().astype(np.float32),
-        y=np.stack(down, axis=1).ravel().astype(np.float32),
-        mode="lines",
-        line={"width": 2, "color": palette.chance},
-        hoverinfo="skip",
-        name="expected",
-    )
+    return {
+        "type": "scatter",
+        "x": np.stack(across, axis=1).ravel().astype(np.float32),
+        "y": np.stack(down, axis=1).ravel().astype(np.float32),
+        "mode": "lines",
+        "line": {"width": width, "color": colour},
+        "hoverinfo": "skip",
+        "name": name,
+    }
 
 
 def _safe(tokens: Sequence[str]) -> list[str]:

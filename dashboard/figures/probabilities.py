@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.lines import end_name, level
 from dashboard.figures.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
 
@@ -34,52 +35,59 @@ def probability_dumbbells(
         + (", the prediction flips" if flipped[i] else "")
         for i in range(len(names))
     ]
-    figure = go.Figure()
-    figure.add_scatter(
-        x=np.stack([places, places, none], axis=1).ravel().astype(np.float32),
-        y=np.stack([before, after, none], axis=1).ravel().astype(np.float32),
-        mode="lines",
-        line={"width": 3, "color": palette.before},
-        hoverinfo="skip",
-        showlegend=False,
-        name="change",
-    )
-    for name, values, marker in (
-        ("before", before, {"color": palette.background, "line": {"color": palette.muted, "width": 2}, "size": 13}),
-        ("after", after, {"color": palette.measured, "line": {"color": palette.background, "width": 1}, "size": 13}),
-    ):
-        figure.add_scatter(
-            x=places,
-            y=values.astype(np.float32),
-            mode="markers",
-            marker=marker,
-            hovertext=words,
-            hovertemplate="%{hovertext}<extra></extra>",
-            name=name,
+    change = {
+        "type": "scatter",
+        "x": np.stack([places, places, none], axis=1).ravel().astype(np.float32),
+        "y": np.stack([before, after, none], axis=1).ravel().astype(np.float32),
+        "mode": "lines",
+        "line": {"width": 3, "color": palette.before},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "name": "change",
+    }
+    circles = [
+        {
+            "type": "scatter",
+            "x": places,
+            "y": values.astype(np.float32),
+            "mode": "markers",
+            "marker": {"color": fill, "line": {"color": rim, "width": width}, "size": 13},
+            "hovertext": words,
+            "hovertemplate": "%{hovertext}<extra></extra>",
+            "name": name,
+        }
+        for name, values, fill, rim, width in (
+            ("before", before, palette.background, palette.muted, 2),
+            ("after", after, palette.measured, palette.background, 1),
         )
+    ]
     marked = np.flatnonzero(flipped)
-    if 0 < len(labels) <= MOST_MARKS and len(marked):
-        figure.add_scatter(
-            x=marked,
-            y=np.full(len(marked), 1.16, dtype=np.float32),
-            mode="text",
-            text=["≠"] * len(marked),
-            textfont={"size": 20, "color": palette.wrong},
-            hoverinfo="skip",
-            name="the prediction flips",
-            showlegend=False,
-        )
-    figure.add_hline(y=chance, line={"color": palette.chance, "width": 2, "dash": "dot"})
-    figure.add_annotation(
-        x=1.0, xref="paper", xanchor="left", xshift=3, y=chance, yanchor="middle", showarrow=False, align="left",
-        text=f"chance<br>{chance:.2f}", font={"size": 14, "color": palette.chance},
-    )  # fmt: skip
-    figure.update_layout(
-        template=template(palette),
-        xaxis={**token_axis("the right token", labels), "range": [-0.6, len(labels) - 0.4]},
-        yaxis={"range": [-0.06, 1.26], "tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "its probability"}},
-        legend={"y": 1.0, "yref": "container", "yanchor": "top", "x": 0.5, "xanchor": "center", "font": {"size": 14}},
-        margin={"t": 28, "r": 52},
-        meta={"tokens": {"x": list(labels)}},
-    )
-    return figure
+    flips = {
+        "type": "scatter",
+        "x": marked,
+        "y": np.full(len(marked), 1.16, dtype=np.float32),
+        "mode": "text",
+        "text": ["≠"] * len(marked),
+        "textfont": {"size": 20, "color": palette.wrong},
+        "hoverinfo": "skip",
+        "name": "the prediction flips",
+        "showlegend": False,
+    }
+    layout = {
+        "template": template(palette),
+        "xaxis": {**token_axis("the right token", labels), "range": [-0.6, len(labels) - 0.4]},
+        "yaxis": {"range": [-0.06, 1.26], "tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "its probability"}},
+        "shapes": [level(chance, {"color": palette.chance, "width": 2, "dash": "dot"})],
+        "annotations": [end_name(chance, f"chance<br>{chance:.2f}", palette.chance)],
+        "legend": {
+            "y": 1.0,
+            "yref": "container",
+            "yanchor": "top",
+            "x": 0.5,
+            "xanchor": "center",
+            "font": {"size": 14},
+        },
+        "margin": {"t": 28, "r": 52},
+        "meta": {"tokens": {"x": list(labels)}},
+    }
+    return go.Figure([change, *circles, *([flips] if len(marked) > 0 and len(labels) <= MOST_MARKS else [])], layout)

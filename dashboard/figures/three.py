@@ -36,132 +36,154 @@ def accuracy_by_state_bars(
 
     A click on a bar says its position, from 0, as customdata; that of `target` is outlined in every picture.
     """
-    figure = go.Figure()
     places, width = np.arange(len(labels)), (1 - GAP * (len(states) - 1)) / len(states)
+    traces: list[dict[str, object]] = []
+    titles: list[dict[str, object]] = []
+    axes: dict[str, dict[str, object]] = {}
     for number, state in enumerate(states):
         suffix = "" if number == 0 else str(number + 1)
-        axes = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+        on = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
         start = number * (width + GAP)
-        _ceiling(figure, places, state, labels, axes, palette)
+        traces += _ceiling(places, state, labels, on, palette)
         if state.accuracy is not None:
-            _bars(figure, places, state, labels, axes, target, palette, last=number == len(states) - 1)
-        figure.add_scatter(
-            x=[-0.5, len(places) - 0.5],
-            y=[chance, chance],
-            mode="lines",
-            **axes,
-            line={"color": palette.chance, "width": 2, "dash": "dot"},
-            hoverinfo="skip",
-            name=f"chance {number + 1}",
-        )
-        figure.add_annotation(
-            x=start + width / 2,
-            xref="paper",
-            xanchor="center",
-            y=1.0,
-            yref="paper",
-            yanchor="bottom",
-            yshift=6,
-            showarrow=False,
-            text=f"<b>{safe(state.title)}</b>",
-            font={"size": 15, "color": palette.text},
-        )
-        figure.update_layout({f"xaxis{suffix}": _positions(labels, target, [start, start + width], f"y{suffix}")})
-        figure.update_layout({f"yaxis{suffix}": _level(number == 0, f"x{suffix}")})
-    figure.add_annotation(
-        x=0,
-        xref="x domain",
-        y=chance,
-        yref="y",
-        xanchor="left",
-        yanchor="bottom",
-        showarrow=False,
-        text=f"chance {chance:.2f}",
-        font={"size": 14, "color": palette.chance},
-        bgcolor=palette.background,
-        opacity=0.9,
-    )
-    figure.update_layout(
-        template=template(palette),
-        showlegend=False,
-        barmode="overlay",
-        bargap=0,
-        dragmode=False,
-        margin={"t": 34, "r": 8, "l": 8, "b": 8},
-        meta={"tokens": {"x": list(labels)}},
-    )
-    return figure
+            traces += [_bars(places, state, labels, on, target, palette, last=number == len(states) - 1)]
+        traces += [_guessing(len(places), chance, number, on, palette)]
+        titles += [_title(state, start + width / 2, palette)]
+        axes[f"xaxis{suffix}"] = _positions(labels, target, [start, start + width], f"y{suffix}")
+        axes[f"yaxis{suffix}"] = _level(number == 0, f"x{suffix}")
+    layout = {
+        "template": template(palette),
+        **axes,
+        "annotations": [*titles, _chance_name(chance, palette)],
+        "showlegend": False,
+        "barmode": "overlay",
+        "bargap": 0,
+        "dragmode": False,
+        "margin": {"t": 34, "r": 8, "l": 8, "b": 8},
+        "meta": {"tokens": {"x": list(labels)}},
+    }
+    return go.Figure(traces, layout)
+
+
+def _guessing(n: int, chance: float, number: int, on: dict[str, str], palette: Palette) -> dict[str, object]:
+    """The line of chance, across one picture."""
+    return {
+        "type": "scatter",
+        "x": [-0.5, n - 0.5],
+        "y": [chance, chance],
+        "mode": "lines",
+        **on,
+        "line": {"color": palette.chance, "width": 2, "dash": "dot"},
+        "hoverinfo": "skip",
+        "name": f"chance {number + 1}",
+    }
+
+
+def _title(state: State, middle: float, palette: Palette) -> dict[str, object]:
+    return {
+        "x": middle,
+        "xref": "paper",
+        "xanchor": "center",
+        "y": 1.0,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "yshift": 6,
+        "showarrow": False,
+        "text": f"<b>{safe(state.title)}</b>",
+        "font": {"size": 15, "color": palette.text},
+    }
+
+
+def _chance_name(chance: float, palette: Palette) -> dict[str, object]:
+    return {
+        "x": 0,
+        "xref": "x domain",
+        "y": chance,
+        "yref": "y",
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "text": f"chance {chance:.2f}",
+        "font": {"size": 14, "color": palette.chance},
+        "bgcolor": palette.background,
+        "opacity": 0.9,
+    }
 
 
 def _ceiling(
-    figure: go.Figure, places: np.ndarray, state: State, labels: Sequence[str], axes: dict[str, str], palette: Palette
-) -> None:
+    places: np.ndarray, state: State, labels: Sequence[str], on: dict[str, str], palette: Palette
+) -> list[dict[str, object]]:
     """The step area of what can be had, with its rim."""
-    figure.add_bar(
-        x=places,
-        y=state.ceiling.astype(np.float32),
-        width=1.0,
-        **axes,
-        marker={"color": palette.scale[1], "opacity": 0.35, "line": {"width": 0}},
-        customdata=[int(place) for place in places],
-        hovertext=[f"position {i + 1} ({safe(labels[i])}): at most {state.ceiling[i]:.2f} can be had" for i in places],
-        hovertemplate="%{hovertext}<extra></extra>",
-        name=f"ceiling: {state.title}",
-    )
+    area = {
+        "type": "bar",
+        "x": places,
+        "y": state.ceiling.astype(np.float32),
+        "width": 1.0,
+        **on,
+        "marker": {"color": palette.scale[1], "opacity": 0.35, "line": {"width": 0}},
+        "customdata": [int(place) for place in places],
+        "hovertext": [
+            f"position {i + 1} ({safe(labels[i])}): at most {state.ceiling[i]:.2f} can be had" for i in places
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": f"ceiling: {state.title}",
+    }
     edges = np.repeat(np.arange(len(places) + 1) - 0.5, 2)[1:-1]
-    figure.add_scatter(
-        x=edges.astype(np.float32),
-        y=np.repeat(state.ceiling, 2).astype(np.float32),
-        mode="lines",
-        **axes,
-        line={"color": palette.ceiling, "width": 2},
-        hoverinfo="skip",
-        cliponaxis=False,
-        name=f"rim: {state.title}",
-    )
+    rim = {
+        "type": "scatter",
+        "x": edges.astype(np.float32),
+        "y": np.repeat(state.ceiling, 2).astype(np.float32),
+        "mode": "lines",
+        **on,
+        "line": {"color": palette.ceiling, "width": 2},
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+        "name": f"rim: {state.title}",
+    }
+    return [area, rim]
 
 
 def _bars(
-    figure: go.Figure,
     places: np.ndarray,
     state: State,
     labels: Sequence[str],
-    axes: dict[str, str],
+    on: dict[str, str],
     target: int,
     palette: Palette,
     *,
     last: bool,
-) -> None:
+) -> dict[str, object]:
     accuracy, low, high = state.accuracy, state.low, state.high
     assert accuracy is not None
     assert low is not None
     assert high is not None
-    figure.add_bar(
-        x=places,
-        y=accuracy.astype(np.float32),
-        width=0.66,
-        **axes,
-        marker={
+    return {
+        "type": "bar",
+        "x": places,
+        "y": accuracy.astype(np.float32),
+        "width": 0.66,
+        **on,
+        "marker": {
             "color": palette.right if last else palette.measured,
             "line": {"color": palette.text, "width": [3 if place == target else 0 for place in places]},
         },
-        error_y={
+        "error_y": {
             "array": np.maximum(high - accuracy, 0).astype(np.float32),
             "arrayminus": np.maximum(accuracy - low, 0).astype(np.float32),
             "color": palette.text,
             "thickness": 1.2,
             "width": 2,
         },
-        customdata=[int(place) for place in places],
-        hovertext=[
+        "customdata": [int(place) for place in places],
+        "hovertext": [
             f"{safe(state.title)}<br>position {i + 1} ({safe(labels[i])}): {accuracy[i]:.3f} right in "
             f"{state.sequences:,} sequences, 95 % interval {low[i]:.3f} to {high[i]:.3f}<br>"
             f"ceiling {state.ceiling[i]:.2f} · click: what reaches it?"
             for i in places
         ],
-        hovertemplate="%{hovertext}<extra></extra>",
-        name=state.title,
-    )
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": state.title,
+    }
 
 
 def _positions(labels: Sequence[str], target: int, domain: list[float], anchor: str) -> dict[str, object]:

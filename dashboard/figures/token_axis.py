@@ -44,6 +44,22 @@ def token_axis(title: str, labels: Sequence[str], *, upright: bool = True) -> di
     }
 
 
+def matrix_axes(down: tuple[str, Sequence[str]], across: tuple[str, Sequence[str]]) -> dict[str, dict[str, object]]:
+    """Both axes of a matrix with square cells, each a title and its tokens; the first row stands on top."""
+    rows, columns = len(down[1]), len(across[1])
+    return {
+        "xaxis": {**token_axis(*across, upright=False), "range": [-0.5, columns - 0.5], "constrain": "domain"},
+        "yaxis": {
+            **token_axis(*down),
+            "autorange": False,
+            "range": [rows - 0.5, -0.5],
+            "scaleanchor": "x",
+            "constrain": "domain",
+            "constraintoward": "top",
+        },
+    }
+
+
 def safe(text: str) -> str:
     """Plotly reads tags in labels and hover texts; a token is not one."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

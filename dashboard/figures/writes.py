@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, name_ends, slim_bar
+from dashboard.figures.colour_bar import bar_layout, scaled
 from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
 from dashboard.figures.token_axis import safe
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, template
 
 MOST_NUMBERED = 14
 """More parts than this, and the numbers in the cells would touch."""
@@ -29,38 +29,21 @@ def writes_heatmap(
     """
     limit = float(np.nanmax(np.abs(writes), initial=0.0)) or 1.0
     level = len(parts) <= MOST_LEVEL
-    figure = go.Figure()
-    figure.add_heatmap(
-        z=writes.astype(np.float32),
-        zmin=-limit,
-        zmax=limit,
-        colorscale=colour_scale(palette.signed),
-        colorbar=slim_bar(),
-        hoverongaps=False,
-        xgap=2,
-        ygap=2,
-        customdata=[[f"{safe(part)} of layer {safe(layer)}" for part in parts] for layer in layers],
-        hovertemplate="%{customdata}: %{z:.2f}<extra></extra>",
-        name="writes",
-    )
-    if len(parts) <= MOST_NUMBERED:
-        written = [cell for cell in np.ndindex(*writes.shape) if np.isfinite(writes[cell])]
-        figure.add_scatter(
-            x=[column for _, column in written],
-            y=[row for row, _ in written],
-            mode="text",
-            text=[f"{round(float(writes[cell]), 1) + 0.0:.1f}".replace("-", "−") for cell in written],
-            textfont={
-                "size": 15,
-                "color": [ink((float(writes[cell]) / limit + 1) / 2, palette.signed, palette) for cell in written],
-            },
-            hoverinfo="skip",
-            meta={"least_width": LABEL_ROOM + NUMBER_ROOM * len(parts)},
-            name="numbers",
-        )
-    figure.update_layout(
-        template=template(palette),
-        xaxis={
+    cells = {
+        "type": "heatmap",
+        "z": writes.astype(np.float32),
+        **scaled(-limit, limit, palette.signed),
+        "hoverongaps": False,
+        "xgap": 2,
+        "ygap": 2,
+        "customdata": [[f"{safe(part)} of layer {safe(layer)}" for part in parts] for layer in layers],
+        "hovertemplate": "%{customdata}: %{z:.2f}<extra></extra>",
+        "name": "writes",
+    }
+    numbers = [_numbers(writes, limit, palette)] if len(parts) <= MOST_NUMBERED else []
+    layout = {
+        "template": template(palette),
+        "xaxis": {
             "tickmode": "array",
             "tickvals": list(range(len(parts))),
             "ticktext": [safe(part).replace("-", "-<br>" if level else "-") for part in parts],
@@ -69,9 +52,24 @@ def writes_heatmap(
             "ticks": "",
             "range": [-0.5, len(parts) - 0.5],
         },
-        yaxis={**name_axis([f"layer {layer}" for layer in layers]), "range": [-0.5, len(layers) - 0.5]},
-        showlegend=False,
-        margin={"l": 4, "r": 4, "t": ROOM, "b": 4},
-    )
-    name_ends(figure, -limit, limit, palette)
-    return figure
+        "yaxis": {**name_axis([f"layer {layer}" for layer in layers]), "range": [-0.5, len(layers) - 0.5]},
+        **bar_layout(-limit, limit, palette),
+    }
+    return go.Figure([cells, *numbers], layout)
+
+
+def _numbers(writes: np.ndarray, limit: float, palette: Palette) -> dict[str, object]:
+    """The numbers in their cells, where there is such a part."""
+    rows, columns = np.nonzero(np.isfinite(writes))
+    values = writes[rows, columns].astype(np.float64).tolist()
+    return {
+        "type": "scatter",
+        "x": columns.tolist(),
+        "y": rows.tolist(),
+        "mode": "text",
+        "text": [f"{round(value, 1) + 0.0:.1f}".replace("-", "−") for value in values],
+        "textfont": {"size": 15, "color": [ink((value / limit + 1) / 2, palette.signed, palette) for value in values]},
+        "hoverinfo": "skip",
+        "meta": {"least_width": LABEL_ROOM + NUMBER_ROOM * writes.shape[1]},
+        "name": "numbers",
+    }
