@@ -32,6 +32,7 @@ LIMITS = {
     "budget": (0.1, 30.0),
     "gain": (0.0, 10.0),
     "through": (0, 10_000),
+    "confused": (0, 65_536),
 }
 
 
@@ -98,6 +99,10 @@ class Settings:
     """How many fresh sequences an accuracy is measured on."""
     measured_length: int | None = None
     """The length of these sequences; empty is the task's greatest."""
+    depth: str = ""
+    """By what the accuracy is taken apart: "training", "head", "symbol" …; empty is the page's choice."""
+    confused: int = 0
+    """The target whose confusions are counted, its position counted from 1; 0 is the whole answer."""
     answer: bool = False
     """Train a small model the way the page suggests, on the spot."""
     budget: float = 0.5
