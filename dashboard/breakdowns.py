@@ -79,14 +79,11 @@ def _over_training(model: Model, _: int) -> None:
     kept = list(model.run.snapshots())
 
     def clicked() -> None:
-        column = (st.session_state[key]["click"] or {}).get("column")
-        if column is None or column >= len(film.steps):
+        column = (st.session_state[key]["click"] or {}).get("x")  # of a dot too, which has no column
+        if not isinstance(column, int) or not 0 <= column < len(film.steps):
             return
-        step = int(film.steps[column])
-        if step in kept:
-            _everywhere(step=None if step == kept[-1] else step)
-        else:
-            session.notice(f"No weights of step {step} were kept.")
+        step = min(kept, key=lambda step: abs(step - int(film.steps[column])))
+        _everywhere(step=None if step == kept[-1] else step)
 
     moment = sharpening(film)
     figure = learning.accuracy_by_step_heatmap(
@@ -104,8 +101,9 @@ def _over_training(model: Model, _: int) -> None:
     alt = f"Accuracy by position and step. {said}"
     plot(figure, key=key, alt=alt, height=_height(len(film.names)), on_click=clicked, makers=[last])
     st.caption(
-        f"{film.sequences} fresh sequences of length {model.task.length} at each step. The dot: from there on right "
-        f"nine times in ten. Click a column to put every page at that step; now they show step {model.step}."
+        f"{asked(model, film.sequences, model.task.length)} The dot: from there on right nine times in ten. Every "
+        f"page shows step {model.step} now; click a column to go to the nearest step whose weights are kept: "
+        f"{', '.join(map(str, kept))}."
     )
 
 
@@ -155,7 +153,7 @@ def _by_head(model: Model, length: int) -> None:
     )
     removal = f"zero:{heads[focus]}"
     edits = [part for part in session.settings().edits.split(chips.JOINT) if part and part != removal]
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.page_link("app_pages/heads.py", label=f"See head {labels[focus]}", icon=":material/grid_view:")
         if st.button(f"Go on without head {labels[focus]}", icon=":material/edit:", help="Opens the page Edits"):
             session.update(edits=chips.JOINT.join([*edits, removal]))

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import session, tallies
 from dashboard.models import Model
-from dashboard.tallywords import asked, hardest_sentence
+from dashboard.tallywords import asked, forced, hardest_sentence
 from transformer.analysis import breakdown
 
 MOST_HARD = 20
@@ -53,7 +53,7 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
         column_config={
             "input": st.column_config.TextColumn("Input"),
             "right": st.column_config.TextColumn("Right answer"),
-            "says": st.column_config.TextColumn("It says", help="After the right tokens (teacher forcing)"),
+            "says": st.column_config.TextColumn("It says", help="Wrong tokens in brackets"),
             "alone": st.column_config.TextColumn("By itself", help="After its own words, nobody helping"),
             "wrong": st.column_config.NumberColumn("Wrong", help="Wrong tokens, the right ones being read"),
             "log p": st.column_config.NumberColumn(
@@ -66,15 +66,13 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
         alt=f"Table of the {len(frame)} hardest sequences. {said}",
     )
     hidden = " · cannot be known under its mask and is not counted." if "·" in frame["says"][0] else ""
-    others = int((frame["says"] != frame["alone"]).sum())
-    alone = (
-        f"By itself it says something else in {others} of these {len(frame)}."
-        if others
-        else "By itself it says the same."
-    )
+    alone = ""
+    if "alone" in frame:
+        others = int((frame["says"] != frame["alone"]).sum())
+        alone = f" By itself it says something else in {others} of these {len(frame)}."
     st.caption(
         f"Hardest of {asked(model, len(answers), length)} Most wrong tokens first, then the smallest probability "
-        f"of the right answer. [ ] is wrong.{hidden} {alone}"
+        f"of the right answer. [ ] is wrong.{hidden}{alone}"
     )
     ticked_now = shown in typed
     st.markdown(f"Every page reads **{shown}** now:" if ticked_now else "Tick a row, and open it on any page:")
@@ -100,12 +98,13 @@ def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: 
             for token, wanted, counted in zip(tokens, right, known[answer], strict=True)
         )
 
+    own = {"alone": [marked(*pair) for pair in zip(alone, targets, strict=True)]} if forced(model) else {}
     return pd.DataFrame(
         {
             "input": [words(question) for question in questions],
             "right": [words(row) for row in targets],
             "says": [marked(*pair) for pair in zip(said, targets, strict=True)],
-            "alone": [marked(*pair) for pair in zip(alone, targets, strict=True)],
+            **own,
             "wrong": ((said != targets) & known[answer]).sum(axis=1),
             "log p": log_p.mean(axis=1),
             "p": np.exp(log_p.sum(axis=1)),

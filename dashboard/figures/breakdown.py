@@ -9,17 +9,19 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.colour_bar import ROOM, bar_layout, flat, scaled
-from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
+from dashboard.figures.letters import ink, name_axis
 from dashboard.figures.lines import frame, upright
 from dashboard.figures.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
 
-NUMBER_ROOM = 44
-"""Pixels that a cell with a number needs."""
+LABEL_ROOM, NUMBER_ROOM = 90, 34
+"""Pixels that the names of the rows take from the width, and that a cell with a number needs."""
 MOST_NUMBERED = 20
 """More columns than this, and numbers in the cells would touch."""
 MOST_TARGETS = 20
 """More columns than this, and only some targets are named."""
+LEAST = 0.005
+"""Rarer confusions get no number: nearly all cells would say so."""
 BESIDE = 0.4
 """How far the column of whole answers stands beside those of their tokens, in columns."""
 
@@ -153,7 +155,7 @@ def confusion_heatmap(
         "yaxis": {**token_axis("right", true), "range": [len(true) - 0.5, -0.5], "ticklabelstandoff": 4},
         "meta": {"tokens": {"x": list(said), "y": list(true)}},
     }
-    return _figure(_cells(shares, sentences, palette), np.where(shares == 0, np.nan, shares), layout, palette)
+    return _figure(_cells(shares, sentences, palette), np.where(shares < LEAST, np.nan, shares), layout, palette)
 
 
 def _figure(
@@ -162,7 +164,7 @@ def _figure(
     """The cells and their numbers, in one go."""
     columns = shares.shape[1]
     numbers = [_numbers(shares, palette, columns)] if columns <= MOST_NUMBERED else []
-    around = {"template": template(palette), **bar_layout(0.0, 1.0, palette), "margin": {"t": ROOM, "r": 8}}
+    around = {"template": template(palette), **bar_layout(0.0, 1.0, palette), "margin": {"t": ROOM, "r": 8, "b": 50}}
     return go.Figure([*traces, *numbers], {**around, **layout})
 
 
@@ -203,7 +205,7 @@ def _short(share: float) -> str:
     """Two digits without the zero before them; only what is nothing says 0, and only what is all says 1."""
     if share in (0.0, 1.0):
         return f"{share:.0f}"
-    if share < 0.005:
+    if share < LEAST:
         return "<.01"
     if share <= 0.995:
         return f"{share:.2f}".removeprefix("0")
@@ -225,6 +227,7 @@ def _targets(names: Sequence[str], whole: float | None = None) -> dict[str, obje
         "ticktext": [*(safe(names[i]) for i in shown), *("whole" for _ in more)],
         "tickfont": {"size": 14 if len(shown) <= 16 else 12},
         "showgrid": False,
+        "ticks": "",
         "range": [-0.5, (len(names) - 1 if whole is None else whole) + 0.5],
     }
 

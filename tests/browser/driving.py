@@ -38,7 +38,7 @@ PAGES = {
     "Follow the information": 3,
     "Edits": 4,
     "Positional encoding": 3,
-    "Accuracy by position": 1,
+    "Accuracy by position": 2,
     "Runs and races": 1,
 }
 """The pages, and how many plots stand on each."""
