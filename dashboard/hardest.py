@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import session, tallies
-from dashboard.models import Model
+from dashboard.models import OWN_WORDS, Model
 from dashboard.tallywords import asked, forced, hardest_sentence
 from transformer.analysis import breakdown
 
@@ -85,7 +85,6 @@ def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: 
     """What the table shows of some sequences: wrong tokens in brackets, a dot for what is not counted."""
     names, questions = model.task.vocabulary, answers.questions[rows]
     answer = tallies.answer(model, questions.shape[1])
-    alone = tallies.by_itself(model, questions.astype(np.int64).tobytes(), questions.shape[1])
     log_p = answers.log_probability[rows][:, known].astype(np.float64)
     targets, said = answers.targets[rows][:, answer], answers.predicted[rows][:, answer]
 
@@ -98,7 +97,10 @@ def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: 
             for token, wanted, counted in zip(tokens, right, known[answer], strict=True)
         )
 
-    own = {"alone": [marked(*pair) for pair in zip(alone, targets, strict=True)]} if forced(model) else {}
+    own = {}
+    if forced(model) and questions.shape[1] <= OWN_WORDS:
+        alone = tallies.by_itself(model, questions.astype(np.int64).tobytes(), questions.shape[1])
+        own["alone"] = [marked(*pair) for pair in zip(alone, targets, strict=True)]
     return pd.DataFrame(
         {
             "input": [words(question) for question in questions],

@@ -37,6 +37,7 @@ def answer(model: Model, length: int) -> np.ndarray:
     return np.array([name.startswith("y") for name in model.task.target_names(length)])
 
 
+@kept(64)
 def known(model: Model, length: int) -> np.ndarray:
     """Those of them that can be known under the model's mask; where none can, all of them: bool [target]."""
     whole = answer(model, length)

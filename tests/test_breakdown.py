@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +17,11 @@ from transformer.analysis.accuracy import accuracy_by_position
 from transformer.analysis.asking import ask, without_each_head
 from transformer.analysis.breakdown import Answers
 from transformer.analysis.intervals import wilson
-from transformer.config import RunConfig
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.edits import AblateHead, EditError
 from transformer.model import Transformer
+from transformer.training.recording import record
+from transformer.training.runs import Run
 
 EARLY = [("reverse", 20), ("reverse-translate", 199), ("reverse-aligned", 20), ("reverse-aligned-causal", 20)]
 """Models that are still often wrong."""
@@ -351,6 +354,40 @@ def test_a_head_is_removed_on_the_page_of_edits():
     next(button for button in app.button if button.label == "Go on without head 1.2").click().run()
     assert not app.exception
     assert app.session_state["settings"].edits == "zero:decoder.1.self_attention.2"
+
+
+KINDS = {
+    "sort": (TaskConfig(task="sort", length=5, min_length=2, symbols=4), {"positions": "alibi", "d_ff": 0}),
+    "leaks": (TaskConfig(length=4, symbols=3), {"architecture": "encoder", "positions": "rotary", "norm": "post"}),
+    "blind": (TaskConfig(task="reverse-aligned", length=4), {"mask": "sliding-window:0", "positions": "none"}),
+    "long": (TaskConfig(task="reverse-translate", length=24, symbols=36), {"norm": "none"}),
+    "one": (TaskConfig(length=1, symbols=2), {}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_look_opens_on_every_kind_of_model(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Of each the whole model's row, where heads are removed, is the bars; and the rows of confusions sum to one."""
+    monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.session.ROOT", tmp_path)
+    task, model = KINDS[kind]
+    small = {"n_layers": 1, "n_heads": 2, "d_model": 8, "d_ff": 16, "mask": "auto", "architecture": "auto"}
+    config = RunConfig(task=task, model=ModelConfig(**{**small, **model}), training=TrainingConfig(max_steps=3, seed=1))
+    for _ in record(Run.create(tmp_path / kind, config)):
+        pass
+    for depth in ("training", "head", "symbol", "length", "confusion", "hardest"):
+        app = open_page("accuracy", run=kind, depth=depth, sequences="64")
+        assert not app.warning
+        assert not app.error
+        if depth == "head":
+            bars = array(trace(app, "accuracy", "measured")["y"])
+            np.testing.assert_allclose(cells(app, "depth-head")[0], bars, atol=1e-6)
+        if depth == "confusion":
+            np.testing.assert_allclose(np.nansum(cells(app, "depth-confusion"), axis=1), 1, atol=1e-6)
+        if depth == "length":
+            bars = array(trace(app, "accuracy", "measured")["y"])
+            np.testing.assert_allclose(cells(app, "depth-length")[-1], bars, atol=1e-6)
+            assert len(cells(app, "depth-length")) == min(task.length, 16)
 
 
 # --- words and figures
