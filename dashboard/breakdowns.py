@@ -73,7 +73,11 @@ def _everywhere(**changes: object) -> None:
 
 def _over_training(model: Model, _: int) -> None:
     if model.run is None:
-        st.info("Nobody trained this model: its weights were written by hand, all at once.", icon=":material/movie:")
+        st.info(
+            "Nobody trained this model: its weights were written by hand, all at once. Choose a trained one in the "
+            "sidebar to see which position is learned when.",
+            icon=":material/movie:",
+        )
         return
     film, key = model.film(), "depth-training"
     kept = list(model.run.snapshots())
@@ -244,8 +248,8 @@ def _confusion(model: Model, length: int) -> None:
             f"{asked(model, len(answers), length)} Counted: {these}. Each row is what is said where that "
             "symbol is right, as shares of the row: 1 on the diagonal is always right."
         )
-    symbols = np.arange(len(tokens)) < model.task.symbols
-    true, other = (np.flatnonzero(symbols | (counts.sum(axis=axis) > 0)) for axis in (1, 0))
+    true = np.flatnonzero(counts.any(axis=1))
+    other = np.flatnonzero(counts.any(axis=0) | (np.arange(len(tokens)) < model.task.symbols))
     figure = figures.confusion_heatmap(
         counts[np.ix_(true, other)], [tokens[i] for i in true], [tokens[i] for i in other], palette=palette()
     )

@@ -65,14 +65,14 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
         },
         alt=f"Table of the {len(frame)} hardest sequences. {said}",
     )
-    hidden = " · cannot be known under its mask and is not counted." if "·" in frame["says"][0] else ""
+    hidden = " A dot cannot be known under its mask and is not counted." if "·" in frame["says"][0] else ""
     alone = ""
     if "alone" in frame:
         others = int((frame["says"] != frame["alone"]).sum())
         alone = f" By itself it says something else in {others} of these {len(frame)}."
     st.caption(
         f"Hardest of {asked(model, len(answers), length)} Most wrong tokens first, then the smallest probability "
-        f"of the right answer. [ ] is wrong.{hidden}{alone}"
+        f"of the right answer. In brackets: wrong.{hidden}{alone}"
     )
     ticked_now = shown in typed
     st.markdown(f"Every page reads **{shown}** now:" if ticked_now else "Tick a row, and open it on any page:")

@@ -20,6 +20,8 @@ MOST_NUMBERED = 20
 """More columns than this, and numbers in the cells would touch."""
 MOST_TARGETS = 20
 """More columns than this, and only some targets are named."""
+MOST_ROWS = 36
+"""More rows than this, and only some of them are named."""
 LEAST = 0.005
 """Rarer confusions get no number: nearly all cells would say so."""
 BESIDE = 0.4
@@ -234,7 +236,7 @@ def _targets(names: Sequence[str], whole: float | None = None) -> dict[str, obje
 
 def _rows(names: Sequence[str], title: str) -> dict[str, object]:
     """A vertical axis with a row a name, the first on top."""
-    return {**name_axis(names), "title": {"text": title}, "range": [len(names) - 0.5, -0.5]}
+    return {**name_axis(names, MOST_ROWS), "title": {"text": title}, "range": [len(names) - 0.5, -0.5]}
 
 
 def _partings(groups: Sequence[str], palette: Palette) -> list[dict[str, object]]:
