@@ -42,6 +42,7 @@ LIMITS = {
     "cursor": (1, MOST_LONG),
     "shift": (1, MOST_LONG - 1),
     "scaled": (0, 1),
+    "confused": (0, 65_536),
 }
 
 
@@ -127,6 +128,10 @@ class Settings:
     """How many fresh sequences an accuracy is measured on."""
     measured_length: int | None = None
     """The length of these sequences; empty is the task's greatest."""
+    depth: str = ""
+    """By what the accuracy is taken apart: "training", "head", "symbol" …; empty is the page's choice."""
+    confused: int = 0
+    """The target whose confusions are counted, its position counted from 1; 0 is the whole answer."""
     answer: bool = False
     """Train a small model the way the page suggests, on the spot."""
     budget: float = 0.5

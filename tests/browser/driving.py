@@ -39,7 +39,7 @@ PAGES = {
     "Edits": 4,
     "Positional encoding": 6,
     "Positions at work": 5,
-    "Accuracy by position": 1,
+    "Accuracy by position": 2,
     "Runs and races": 1,
 }
 """The pages, and how many plots stand on each."""
