@@ -32,6 +32,7 @@ LIMITS = {
     "budget": (0.1, 30.0),
     "gain": (0.0, 10.0),
     "through": (0, 10_000),
+    "longer": (1, 192),
 }
 
 
@@ -108,6 +109,12 @@ class Settings:
     """What is compared: accuracy, or loss."""
     clock: str = ""
     """By what: steps, or seconds."""
+    measurement: str = ""
+    """Whose measurement over lengths is shown: "shipped" or "own"; empty is the shipped one."""
+    longer: int | None = None
+    """The length whose places are shown one by one; empty is the page's choice."""
+    raced: bool = False
+    """Race the positional encodings against each other, here and now."""
     health: str = ""
     """Which law of the health strip is explained, as "probe"; empty is none."""
     # what would be trained next

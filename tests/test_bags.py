@@ -27,7 +27,9 @@ def enumerated(length: int, symbols: int) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize(("length", "symbols"), [(1, 2), (2, 2), (2, 5), (3, 2), (3, 3), (4, 3), (5, 2), (6, 3), (4, 5)])
+@pytest.mark.parametrize(
+    ("length", "symbols"), [(1, 2), (2, 2), (2, 5), (3, 2), (3, 3), (4, 3), (5, 2), (6, 3), (4, 5)]
+)
 def test_no_guess_from_a_bag_is_better(length, symbols):
     assert bag_ceiling(length, symbols) == pytest.approx(enumerated(length, symbols), abs=1e-12)
 

@@ -40,6 +40,7 @@ PAGES = {
     "Positional encoding": 3,
     "Accuracy by position": 1,
     "Runs and races": 1,
+    "What positions buy": 3,
 }
 """The pages, and how many plots stand on each."""
 PATIENCE = 60_000

@@ -69,7 +69,7 @@ def _factor(times: int, last: bool, then: bool) -> Float[np.ndarray, "said"]:
 
 
 def _bags(total: int, symbols: int, most: int | None = None) -> Iterator[tuple[int, ...]]:
-    """The ways to share `total` tokens among symbols, the most frequent first: which symbol is which does not matter."""
+    """The ways to share `total` tokens among symbols, the most frequent first: which symbol is which is left open."""
     if symbols == 0:
         if total == 0:
             yield ()
