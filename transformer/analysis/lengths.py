@@ -123,14 +123,14 @@ class Lengths:
     @classmethod
     def _read(cls, values: dict[str, Any]) -> Lengths:
         """From the file's values, each checked. Raises KeyError, TypeError or ValueError."""
-        whole = {name: int(values[name]) for name in ("longest", "sequences")}
         found = cls(
             config=RunConfig.from_dict(values["config"]),
             encodings=tuple(_known(name) for name in values["encodings"]),
             seeds=tuple(int(seed) for seed in values["seeds"]),
             device=str(values["device"]),
             versions={str(name): str(version) for name, version in values["versions"].items()},
-            **whole,
+            longest=int(values["longest"]),
+            sequences=int(values["sequences"]),
         )
         if not (found.encodings and found.seeds and found.longest >= 1 and found.sequences >= 1):
             raise ValueError("it says nothing")
