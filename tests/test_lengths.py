@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
+from test_pages import array, open_page
+from test_pages import figures as drawn
 
 from dashboard import longer
 from dashboard.figures import lengths as figures
@@ -241,21 +242,9 @@ class TestShipped:
         assert json.loads(SHIPPED.read_text())["versions"].keys() >= {"torch", "python"}
 
 
-def open_page(**query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.switch_page("app_pages/lengths.py").run()
-    assert not app.exception
-    return app
-
-
 class TestPage:
     def test_its_numbers_are_the_file_s(self) -> None:
-        from test_pages import array
-        from test_pages import figures as drawn
-
-        app, values = open_page(longer="11"), json.loads(SHIPPED.read_text())
+        app, values = open_page("lengths", longer="11"), json.loads(SHIPPED.read_text())
         charts = drawn(app)
         for name, said in (("rotary", "rotary"), ("alibi", "ALiBi"), ("none", "no positions")):
             trials = [trial for trial in values["trials"] if trial["positions"] == name]
@@ -273,7 +262,7 @@ class TestPage:
         if content is not None:
             path.write_text(content)
         monkeypatch.setitem(longer.FILES, "shipped", path)
-        app = open_page()
+        app = open_page("lengths")
         assert any("cannot be shown" in error.value for error in app.error)
         assert any(button.label == "Measure anew" for button in app.button)
 
@@ -281,25 +270,22 @@ class TestPage:
         self, measured: tuple[Lengths, Path], monkeypatch
     ) -> None:
         monkeypatch.setitem(longer.FILES, "own", measured[1])
-        app = open_page(measurement="own")
+        app = open_page("lengths", measurement="own")
         assert "Trained up to length 2" in app.title[0].value
 
     def test_a_link_to_one_that_is_not_there_falls_back(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setitem(longer.FILES, "own", tmp_path / "away.json")
-        app = open_page(measurement="own", longer="190")
+        app = open_page("lengths", measurement="own", longer="190")
         assert any("own" in warning.value for warning in app.warning)
         assert "length 8" in app.title[0].value
 
     def test_the_bag_is_what_it_is_said_to_be(self) -> None:
         """The permutation test by hand, and the accuracy below the ceiling."""
-        from test_pages import array
-        from test_pages import figures as drawn
-
         from dashboard import answers, bags
         from transformer.analysis.bags import bag_ceiling
         from transformer.analysis.intervals import wilson
 
-        charts = drawn(open_page())
+        charts = drawn(open_page("lengths"))
         bars = next(t for t in charts["bag"]["data"] if t["name"] == "measured")
         low, _ = wilson(np.rint(array(bars["y"]) * bags.SEQUENCES).astype(int), bags.SEQUENCES, 4.0)
         assert (low <= bag_ceiling(8, 10)).all()
@@ -314,15 +300,12 @@ class TestPage:
         assert bags.turned("learned", (3, 1, 4, 1, 5, 9, 2, 6), (6, 2, 9, 5, 1, 4, 1, 3)).moved > 1
 
     def test_the_race_is_each_training_s_own_course(self, monkeypatch) -> None:
-        from test_pages import array
-        from test_pages import figures as drawn
-
         from dashboard import bags
         from transformer.training.loop import train
 
         monkeypatch.setattr(bags, "RACE_STEPS", 20)
         monkeypatch.setattr(longer, "ORDER", ("learned", "none"))
-        app = open_page(raced="1")
+        app = open_page("lengths", raced="1")
         lines = drawn(app)["race"]["data"]
         for positions, line in zip(("learned", "none"), lines, strict=True):
             config = bags.racing(positions)

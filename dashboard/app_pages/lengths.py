@@ -122,54 +122,7 @@ def begin() -> None:
     session.update(measurement="own")
 
 
-# --- the race and the bag
-
-
-def race() -> None:
-    """The same model from the same seed, once with each encoding."""
-    st.markdown("**The race**: the same model, the same seed, one length, five encodings")
-    if not bound(
-        st.toggle,
-        "Race them",
-        "raced",
-        help=f"Trains 2 layers of 4 heads on 8 digits, at most {bags.RACE_STEPS} steps each, here and now",
-    ):
-        st.caption("Some ten seconds of training: who learns to reverse 8 digits first, and who does not?")
-        return
-    bar, racers = st.progress(0.0, text="Training …"), []
-    for racer in bags.race(longer.ORDER):
-        racers.append(racer)
-        bar.progress(len(racers) / len(longer.ORDER), text=f"{longer.called(racer.positions)}: done")
-    bar.empty()
-    lines = [
-        figures.Line(raced_name(each), np.array(each.steps), np.array([each.shares]), longer.place_of(each.positions))
-        for each in racers
-    ]
-    last = max(each.steps[-1] for each in racers)
-    figure = figures.race_curves(lines, chance=0.1, last=last, palette=palette())
-    said = race_sentence(racers)
-    makers = [Maker("five trainings, one with each encoding", last)]
-    plot(figure, key="race", alt=said, height=340, makers=makers)
-    st.caption(
-        f"{said} At most 512 fresh sequences a point. Two causal layers can do without: what a place sees grows "
-        "with its position, and the second layer can read that off the first (Haviv et al., 2022)."
-    )
-
-
-def raced_name(racer: bags.Racer) -> str:
-    """An encoding, and what became of it."""
-    end = f"✓ step {racer.steps[-1]}" if racer.solved else f"{racer.shares[-1]:.2f}"
-    return f"{longer.called(racer.positions)} {end}"
-
-
-def race_sentence(racers: list[bags.Racer]) -> str:
-    """Who solved it, and how far the others came."""
-    solved = sorted((each for each in racers if each.solved), key=lambda each: each.steps[-1])
-    others = [each for each in racers if not each.solved]
-    first = ", ".join(f"{longer.called(each.positions)} at step {each.steps[-1]}" for each in solved)
-    rest = ", ".join(f"{longer.called(each.positions)} {each.shares[-1]:.2f} after {each.steps[-1]}" for each in others)
-    words = [f"Solved: {first}." if solved else "None solves it."]
-    return " ".join([*words, f"Not solved: {rest}."] if others else words)
+# --- the bag and the race
 
 
 def bag() -> None:
@@ -210,12 +163,8 @@ def bag() -> None:
 def permuted() -> None:
     """One question in two orders: what each model says first."""
     found = [bags.turned(positions, QUESTION, QUESTION[::-1]) for positions in ("none", "learned")]
-    rows = [
-        "| trained with | "
-        + " | ".join(" ".join(map(str, q)) for q in (QUESTION, QUESTION[::-1]))
-        + " | logits move by |"
-    ]
-    rows.append("|---|---|---|---|")
+    first, second = ("".join(map(str, question)) for question in (QUESTION, QUESTION[::-1]))
+    rows = [f"| trained with | after {first} | after {second} | logits move by |", "|---|---|---|---|"]
     for each in found:
         name = "no positions" if each.positions == "none" else f"{each.positions} positions"
         rows.append(f"| {name} | says {each.said} | says {each.said_other} | {each.moved:.5f} |")
@@ -228,6 +177,56 @@ def permuted() -> None:
     )
 
 
+def race() -> None:
+    """The same model from the same seed, once with each encoding."""
+    st.markdown("**The race**: the same model, the same seed, one length, five encodings")
+    if not bound(
+        st.toggle,
+        "Race them",
+        "raced",
+        help=f"Trains 2 layers of 4 heads on 8 digits, at most {bags.RACE_STEPS} steps each, here and now",
+    ):
+        st.caption("Some ten seconds of training: who learns to reverse 8 digits first, and who does not?")
+        return
+    if session.first_look():
+        st.caption(":material/hourglass_top: The race is about to begin …")
+        return
+    bar, racers = st.progress(0.0, text="Training …"), []
+    for racer in bags.race(longer.ORDER):
+        racers.append(racer)
+        bar.progress(len(racers) / len(longer.ORDER), text=f"{longer.called(racer.positions)}: done")
+    bar.empty()
+    lines = [
+        figures.Line(raced_name(each), np.array(each.steps), np.array([each.shares]), longer.place_of(each.positions))
+        for each in racers
+    ]
+    last = max(each.steps[-1] for each in racers)
+    figure = figures.race_curves(lines, chance=0.1, last=last, palette=palette())
+    said = race_sentence(racers)
+    makers = [Maker("five trainings, one with each encoding", last)]
+    plot(figure, key="race", alt=said, height=340, makers=makers)
+    st.caption(
+        f"{said} At most 512 fresh sequences a point. Two causal layers can do without: what a place sees grows "
+        "with its position, and the second layer can read that off the first (Haviv et al., 2022)."
+    )
+
+
+def raced_name(racer: bags.Racer) -> str:
+    """An encoding, and what became of it."""
+    end = f"✓ step {racer.steps[-1]}" if racer.solved else f"{racer.shares[-1]:.2f}"
+    return f"{longer.called(racer.positions)} {end}"
+
+
+def race_sentence(racers: list[bags.Racer]) -> str:
+    """Who solved it, and how far the others came."""
+    solved = sorted((each for each in racers if each.solved), key=lambda each: each.steps[-1])
+    others = [each for each in racers if not each.solved]
+    first = ", ".join(f"{longer.called(each.positions)} at step {each.steps[-1]}" for each in solved)
+    rest = ", ".join(f"{longer.called(each.positions)} {each.shares[-1]:.2f} after {each.steps[-1]}" for each in others)
+    words = [f"Solved: {first}." if solved else "None solves it."]
+    return " ".join([*words, f"Not solved: {rest}."] if others else words)
+
+
 title = st.container()
 shown = measurement()
 title.title("What positions buy." if shown is None else longer.headline(shown), anchor=False)
@@ -236,8 +235,8 @@ if shown is not None:
 anew()
 if shown is not None:
     places(shown)
-race()
 bag()
+race()
 show_code(
     "transformer.training.lengths.measure", "transformer.model.stretched", "transformer.analysis.bags.bag_ceiling"
 )

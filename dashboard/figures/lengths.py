@@ -119,7 +119,9 @@ def places_panels(
         above = {"xref": f"x{index} domain", "yref": f"y{index} domain"}
         words.append(_said(0.5, 1.0, f"<b>{safe(line.name)}</b>", palette.text, "center", "bottom") | above)
         if line.ends:
-            words.append(_said(0.5, 0.5, safe(line.ends), palette.muted, "center", "middle") | above)
+            words.append(
+                _said(0.5, 0.5, safe(line.ends).replace(" for ", "<br>for "), palette.muted, "center", "middle") | above
+            )
     layout = _layout(palette) | axes | {"shapes": shapes, "annotations": words, "showlegend": False}
     return go.Figure(traces, layout | {"margin": {"t": 28, "b": 48, "r": 8}})
 
