@@ -312,3 +312,42 @@ class TestPage:
             steps = [s for s in train(build(config), config) if s.accuracy is not None]
             assert array(line["x"]).tolist() == [s.step for s in steps]
             np.testing.assert_allclose(array(line["y"]), [s.accuracy[8:].mean() for s in steps], atol=1e-6)
+
+
+class TestMeasuringAnew:
+    """The button, with a process that is none: the real one is the command line's, tested above."""
+
+    def test_it_begins_once_and_the_shipped_one_stays_until_there_is_another(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun: list[Path] = []
+        monkeypatch.setitem(longer.FILES, "own", tmp_path / "own.json")
+        monkeypatch.setattr(longer.Measuring, "running", property(lambda self: bool(begun)))
+        monkeypatch.setattr(longer.Measuring, "start", lambda self, path: begun.append(path))
+        app = open_page("lengths")
+        next(button for button in app.button if button.label == "Measure anew").click().run()
+        assert begun == [tmp_path / "own.json"]
+        assert [button.label for button in app.button if "easur" in button.label] == ["Stop measuring"]
+        assert "length 8" in app.title[0].value
+        assert not app.exception
+
+    def test_what_cannot_begin_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(self: longer.Measuring, path: Path) -> None:
+            raise OSError("no room")
+
+        monkeypatch.setattr(longer.Measuring, "start", refuse)
+        app = open_page("lengths")
+        next(button for button in app.button if button.label == "Measure anew").click().run()
+        assert any("did not start: no room" in warning.value for warning in app.warning)
+
+    def test_a_process_can_be_ended_and_says_that_it_was(self, tmp_path: Path) -> None:
+        path, measuring = tmp_path / "own.json", longer.Measuring()
+        path.write_text("old")
+        measuring.start(path)
+        try:
+            assert measuring.running
+            assert not path.exists()
+        finally:
+            measuring.stop()
+        assert not measuring.running
+        assert measuring.failed

@@ -1,5 +1,6 @@
 """What each positional encoding buys: beyond the trained length, in a race, and against having none at all."""
 
+from collections.abc import Iterator
 from itertools import count
 
 import numpy as np
@@ -34,9 +35,8 @@ def measurement() -> Lengths | None:
     try:
         return longer.load(FILES[which])
     except LengthsError as error:
-        if not (which == "own" and measuring.running):
-            text = f"This measurement cannot be shown: {plain(str(error))}. “Measure anew” makes another."
-            st.error(text, icon=":material/error:")
+        text = f"This measurement cannot be shown: {plain(str(error))}. “Measure anew” makes another."
+        st.error(text, icon=":material/error:")
         return None
 
 
@@ -99,9 +99,11 @@ def anew() -> None:
     right.caption(f"{text}`python -m transformer lengths`")
 
 
-def _progress(looks: object) -> None:
-    """How many trainings are done; the page is drawn anew when they all are."""
-    if next(looks) and not measuring.running:  # type: ignore[call-overload]
+def _progress(looks: Iterator[int]) -> None:
+    """How many trainings are done; when all are, the page shows what they found."""
+    if next(looks) and not measuring.running:
+        if not measuring.failed:
+            session.update(measurement="own")
         st.rerun()
     try:
         found = Lengths.load(FILES["own"])
@@ -113,13 +115,12 @@ def _progress(looks: object) -> None:
 
 @session.once
 def begin() -> None:
-    """Measure in a process of its own, and show what it finds."""
+    """Measure in a process of its own; what is shown stays until there is something new."""
+    session.update(measurement="")
     try:
         measuring.start(FILES["own"])
     except OSError as error:
         session.notice(f"The measurement did not start: {error}.")
-        return
-    session.update(measurement="own")
 
 
 # --- the bag and the race
@@ -222,9 +223,12 @@ def race_sentence(racers: list[bags.Racer]) -> str:
     solved = sorted((each for each in racers if each.solved), key=lambda each: each.steps[-1])
     others = [each for each in racers if not each.solved]
     first = ", ".join(f"{longer.called(each.positions)} at step {each.steps[-1]}" for each in solved)
+    cut = any(each.steps[-1] < bags.RACE_STEPS for each in others)
     rest = ", ".join(f"{longer.called(each.positions)} {each.shares[-1]:.2f} after {each.steps[-1]}" for each in others)
     words = [f"Solved: {first}." if solved else "None solves it."]
-    return " ".join([*words, f"Not solved: {rest}."] if others else words)
+    if others:
+        words.append(f"Not solved: {rest} steps{f', or {bags.RACE_SECONDS:g} s of training' if cut else ''}.")
+    return " ".join(words)
 
 
 title = st.container()
