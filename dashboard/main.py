@@ -36,6 +36,7 @@ menus = {
             "app_pages/accuracy.py", title="Accuracy by position", icon=":material/bar_chart:", url_path="accuracy"
         ),
         st.Page("app_pages/runs.py", title="Runs and races", icon=":material/flag:", url_path="runs"),
+        st.Page("app_pages/lengths.py", title="What positions buy", icon=":material/straighten:", url_path="lengths"),
     ],
 }
 page = st.navigation(menus, position="top")

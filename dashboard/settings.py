@@ -43,6 +43,7 @@ LIMITS = {
     "shift": (1, MOST_LONG - 1),
     "scaled": (0, 1),
     "confused": (0, 65_536),
+    "longer": (1, 192),
 }
 
 
@@ -142,6 +143,12 @@ class Settings:
     """What is compared: accuracy, or loss."""
     clock: str = ""
     """By what: steps, or seconds."""
+    measurement: str = ""
+    """Whose measurement over lengths is shown: "shipped" or "own"; empty is the shipped one."""
+    longer: int | None = None
+    """The length whose places are shown one by one; empty is the page's choice."""
+    raced: bool = False
+    """Race the positional encodings against each other, here and now."""
     health: str = ""
     """Which law of the health strip is explained, as "probe"; empty is none."""
     # what would be trained next

@@ -156,3 +156,22 @@ def build(config: RunConfig) -> Transformer:
     with _BUILDING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
         return Transformer(config.model, d_vocab=task.d_vocab, n_ctx=task.n_ctx)
+
+
+def stretched(model: Transformer, n_ctx: int) -> Transformer:
+    """The same weights in a model for up to `n_ctx` tokens, more or fewer than it was trained on.
+
+    Raises ValueError with a sentence where that cannot be: learned positions end where their table does, and a painted
+    mask at what was painted.
+    """
+    longest = masks.parse(model.config.mask).longest
+    if longest is not None and n_ctx > longest:
+        raise ValueError(f"the mask was painted for {longest} positions, not {n_ctx}")
+    table = model.positions.state_dict()
+    if table and n_ctx > model.n_ctx:
+        raise ValueError(f"{model.config.positions} positions have no vector for position {model.n_ctx + 1}")
+    with _BUILDING, torch.random.fork_rng(devices=[]):
+        longer = Transformer(model.config, d_vocab=model.d_vocab, n_ctx=n_ctx)
+    own = {f"positions.{name}": values[:n_ctx] for name, values in table.items()}
+    longer.load_state_dict({**model.state_dict(), **own})
+    return longer.to(model.unembedding.weight.device).train(model.training)

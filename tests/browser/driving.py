@@ -41,6 +41,7 @@ PAGES = {
     "Positions at work": 5,
     "Accuracy by position": 2,
     "Runs and races": 1,
+    "What positions buy": 3,
 }
 """The pages, and how many plots stand on each."""
 PATIENCE = 60_000
