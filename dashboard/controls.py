@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import session
+from dashboard import clicks, session
 from dashboard.models import Model
 from dashboard.settings import LONGER, Settings
 from transformer import masks
@@ -151,7 +151,7 @@ def _input(model: Model) -> None:
             task.parse(text)
         except ValueError as error:
             st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), text
-            session.touch()
+            clicks.touch()
             return
         session.update(input=" ".join(text.lower().split()))
 

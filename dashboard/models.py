@@ -142,7 +142,7 @@ class Model:
         kept = _evaluation(self)
         if kept is not None and mask is None and (length, sequences) == (self.config.task.length, kept.sequences):
             return kept
-        return _accuracy(self, _affordable(sequences, self.task, length, ACCURACY_CELLS), mask, length)
+        return _accuracy(self, affordable(sequences, self.task, length, ACCURACY_CELLS), mask, length)
 
 
 def maker_of(run: Run, step: int | None) -> Maker:
@@ -199,7 +199,7 @@ def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | Non
 
     frames = ((step, load(run.snapshot(step))[0]) for step, _ in snapshots)
     task = run.config.build_task()
-    sequences = _affordable(256, task, task.length, SURVEY_CELLS)
+    sequences = affordable(256, task, task.length, SURVEY_CELLS)
     return film(frames, task, sequences=sequences, snapshot=run.digest())
 
 
@@ -233,11 +233,11 @@ def _network(model: Model) -> Transformer:
 def _survey(model: Model) -> Survey:
     from transformer.analysis.heads import survey
 
-    sequences = _affordable(256, model.task, model.task.length, SURVEY_CELLS)
+    sequences = affordable(256, model.task, model.task.length, SURVEY_CELLS)
     return survey(model.network(), model.task, sequences=sequences)
 
 
-def _affordable(sequences: int, task: Task, length: int, cells: int) -> int:
+def affordable(sequences: int, task: Task, length: int, cells: int) -> int:
     """So many sequences, or as many as have so many cells; some, in any case."""
     return max(8, min(sequences, cells // len(task.target_names(length)) ** 2))
 

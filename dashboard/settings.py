@@ -42,6 +42,8 @@ LIMITS = {
     "cursor": (1, MOST_LONG),
     "shift": (1, MOST_LONG - 1),
     "scaled": (0, 1),
+    "confused": (0, 65_536),
+    "longer": (1, 192),
 }
 
 
@@ -102,6 +104,9 @@ class Settings:
     """The second input of activation patching, as typed; empty is the input with its first symbol changed."""
     encoding: str = ""
     """The positional encoding that is drawn; empty is the model's own."""
+    order: str = ""
+    """What a model is told about its positions, as the library writes an edit: "places-shift:3"; empty is the page's
+    choice."""
     dimensions: str = ""
     """The dimensions drawn as waves, "0,1,8"; empty is the page's choice."""
     pe_width: int | None = None
@@ -124,6 +129,10 @@ class Settings:
     """How many fresh sequences an accuracy is measured on."""
     measured_length: int | None = None
     """The length of these sequences; empty is the task's greatest."""
+    depth: str = ""
+    """By what the accuracy is taken apart: "training", "head", "symbol" …; empty is the page's choice."""
+    confused: int = 0
+    """The target whose confusions are counted, its position counted from 1; 0 is the whole answer."""
     answer: bool = False
     """Train a small model the way the page suggests, on the spot."""
     budget: float = 0.5
@@ -134,6 +143,12 @@ class Settings:
     """What is compared: accuracy, or loss."""
     clock: str = ""
     """By what: steps, or seconds."""
+    measurement: str = ""
+    """Whose measurement over lengths is shown: "shipped" or "own"; empty is the shipped one."""
+    longer: int | None = None
+    """The length whose places are shown one by one; empty is the page's choice."""
+    raced: bool = False
+    """Race the positional encodings against each other, here and now."""
     health: str = ""
     """Which law of the health strip is explained, as "probe"; empty is none."""
     # what would be trained next
@@ -167,6 +182,11 @@ class Settings:
             if value != field.default:
                 query[field.name] = str(int(value)) if isinstance(value, bool) else str(value)
         return query
+
+
+_NAMES = [field.name for field in dataclasses.fields(Settings)]
+AROUND = ("run", "step", "input", *_NAMES[_NAMES.index("task") :])
+"""What stands around the page, in the sidebar: the model, the input, and what would be trained next."""
 
 
 def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:

@@ -6,14 +6,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from dashboard import theme
+from dashboard import figures, theme
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.encodings import encoding_heatmap, encoding_waves, similarity_heatmap
+from dashboard.figures.lines import frame, level, upright
 from dashboard.figures.patterns import MOST_SENTENCES, mask_heatmap, pattern_heatmap, scores_heatmap
 from dashboard.figures.token_axis import token_axis
 from dashboard.figures.tokens import Token, token_strip
@@ -472,6 +474,37 @@ def test_every_figure_is_json_in_the_colours_of_its_palette(
     own |= {*palette.scale, *palette.signed, *palette.categorical}
     assert set(re.findall(r"#[0-9a-f]{6}\b", text)) <= own
     assert text == draw(palette).to_json()
+
+
+@pytest.mark.parametrize("draw", EVERY.values(), ids=EVERY)
+def test_what_is_changed_in_a_figure_is_not_changed_in_the_next(draw: Callable[[theme.Palette], go.Figure]) -> None:
+    """The template and the scales are worked out once and handed to every figure: each has a copy."""
+    before, figure = draw(theme.LIGHT).to_json(), draw(theme.LIGHT)
+    figure.layout.template.layout.font.size = 99
+    figure.layout.template.layout.xaxis.tickfont.size = 99
+    figure.update_traces(marker_color="#010203", selector={"type": "bar"})
+    figure.update_traces(colorscale=[[0, "#010203"], [1, "#010203"]], selector={"type": "heatmap"})
+    assert figure.to_json() != before
+    assert draw(theme.LIGHT).to_json() == before
+
+
+def test_lines_are_those_that_plotly_draws() -> None:
+    """A line handed over with the figure is the one that Plotly's own functions would add to it afterwards."""
+    line = {"color": theme.LIGHT.chance, "width": 2}
+    added = go.Figure(go.Scatter(x=[0, 1], y=[0, 1]))
+    added.add_hline(y=0.3, line=line)
+    added.add_vline(x=0.7, line=line)
+    added.add_shape(type="rect", x0=-1, y0=-2, x1=3, y1=4, line=line)
+    shapes = [level(0.3, line), upright(0.7, line), frame(-1, -2, 3, 4, line)]
+    assert go.Figure(layout={"shapes": shapes}).layout.shapes == added.layout.shapes
+
+
+def test_figures_are_made_in_one_go() -> None:
+    """Whatever is added afterwards, Plotly checks and copies anew: a click then takes four times the milliseconds."""
+    folder = Path(next(iter(figures.__path__)))
+    later = re.compile(r"\.(add_(trace|traces|[hv](line|rect)|annotation|shape|bar|scatter|heatmap)|update_\w+)\(")
+    found = {path.name: match[0] for path in folder.glob("*.py") if (match := later.search(path.read_text("utf-8")))}
+    assert found == {}
 
 
 def test_figures_import_neither_pytorch_nor_streamlit_nor_the_library() -> None:

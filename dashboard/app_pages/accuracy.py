@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import session, views
+from dashboard.breakdowns import closer_look
 from dashboard.controls import bound
 from dashboard.prose import show_code
 from transformer.analysis import ceilings
@@ -12,8 +13,8 @@ from transformer.analysis.findings import verdict
 model = session.chosen()
 task = model.task
 lengths = task.lengths
-length = session.settings().measured_length
-length = length if length in lengths else task.length
+named = session.settings().measured_length
+length = named if named is not None and named in lengths else task.length
 measured = model.accuracy(session.settings().sequences, length=length)
 words = verdict(measured, model.config)
 st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
@@ -58,8 +59,12 @@ with right:
     number = st.column_config.NumberColumn(format="%.3f")
     columns = dict.fromkeys(("accuracy", "low", "high", "ceiling"), number)
     st.dataframe(frame, hide_index=True, column_config=columns, height=320)
+closer_look(model, length)
 show_code(
     "transformer.analysis.accuracy.accuracy_by_position",
     "transformer.analysis.intervals.wilson",
     "transformer.analysis.ceilings.reachable",
+    "transformer.analysis.asking.ask",
+    "transformer.analysis.breakdown.confusion",
+    "transformer.analysis.breakdown.hardest",
 )

@@ -38,8 +38,10 @@ PAGES = {
     "Follow the information": 3,
     "Edits": 4,
     "Positional encoding": 6,
-    "Accuracy by position": 1,
+    "Positions at work": 5,
+    "Accuracy by position": 2,
     "Runs and races": 1,
+    "What positions buy": 3,
 }
 """The pages, and how many plots stand on each."""
 PATIENCE = 60_000

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from transformer.analysis.findings import Accuracy
 from transformer.edits import Edit
@@ -23,22 +24,27 @@ CELLS = 2**22
 """Cells of one head's patterns that are held together, at most: long sequences go in smaller chunks."""
 
 
-def predictions(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) -> Int[np.ndarray, "batch position"]:
-    """The likeliest token at each position, given the true tokens before it (teacher forcing)."""
+def logits(
+    model: Transformer, batch: Batch, edits: Sequence[Edit] = ()
+) -> Iterator[Float[Tensor, "chunk position d_vocab"]]:
+    """What a model says to each of many sequences, chunk by chunk, given the true tokens (teacher forcing)."""
     device = next(model.parameters()).device
-    said = []
     chunk = max(1, min(CHUNK, CELLS // batch.tokens.shape[1] ** 2))
     for start in range(0, len(batch.tokens), chunk):
         part = slice(start, start + chunk)
         tokens = torch.from_numpy(batch.tokens[part]).to(device)
         source = None if batch.source is None else torch.from_numpy(batch.source[part]).to(device)
         if edits:
-            logits = observe(model, tokens, edits, source=source, remember=only()).logits
+            yield observe(model, tokens, edits, source=source, remember=only()).logits
         else:
             with torch.no_grad():
-                logits = model(tokens, source)
-        said.append(logits.argmax(dim=-1).cpu().numpy())
-    return np.concatenate(said)
+                said = model(tokens, source)
+            yield said
+
+
+def predictions(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) -> Int[np.ndarray, "batch position"]:
+    """The likeliest token at each position, given the true tokens before it (teacher forcing)."""
+    return np.concatenate([said.argmax(dim=-1).cpu().numpy() for said in logits(model, batch, edits)])
 
 
 def accuracy_by_position(

@@ -70,8 +70,8 @@ def turning_table(name: str, length: int, width: int, base: float = BASE) -> Tab
     Rotary positions add nothing; their table is what each pair (1, 0) of a query or a key is turned into.
     """
     if name == "sinusoidal":
-        return Table(sinusoids(length, width, base).numpy(), "dimension", "dimension", "")
-    angle = angles(length, width, base)
+        return Table(sinusoids(torch.arange(length), width, base).numpy(), "dimension", "dimension", "")
+    angle = angles(torch.arange(length), width, base)
     turned = torch.stack([angle.cos(), angle.sin()], dim=-1).flatten(1)
     return Table(turned.numpy(), "dimension of a head", "dimension", "")
 
@@ -128,7 +128,7 @@ def rotary_scores(length: int, width: int, base: float = BASE, seed: int = 0) ->
     """
     rng = np.random.default_rng(seed)
     query, key = (rng.normal(size=width // 2) + 1j * rng.normal(size=width // 2) for _ in range(2))
-    turns = np.exp(1j * angles(length, width, base).numpy())
+    turns = np.exp(1j * angles(torch.arange(length), width, base).numpy())
     return ((query * turns) @ (key * turns).conj().T).real
 
 
@@ -142,7 +142,7 @@ def shift(name: str, steps: int, width: int, base: float = BASE) -> Float[np.nda
     3.5). Rotary positions turn queries and keys by the same angles ("RoFormer", equation 15); a sinusoidal pair is
     (sine, cosine) and not (cosine, sine), so that its matrix is the transpose.
     """
-    angle = angles(steps + 1, width, base)[steps].numpy()
+    angle = angles(torch.tensor([steps]), width, base)[0].numpy()
     matrix = np.zeros((2 * len(angle), 2 * len(angle)))
     even, odd = np.arange(0, 2 * len(angle), 2), np.arange(1, 2 * len(angle), 2)
     matrix[even, even] = matrix[odd, odd] = np.cos(angle)

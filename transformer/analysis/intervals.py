@@ -10,7 +10,7 @@ Z95, Z999 = 1.959964, 3.290527
 
 
 def wilson(
-    correct: Real[np.ndarray, "*n"] | int, total: int, z: float = Z95
+    correct: Real[np.ndarray, "*n"] | int, total: Real[np.ndarray, "*n"] | int, z: float = Z95
 ) -> tuple[Float[np.ndarray, "*n"], Float[np.ndarray, "*n"]]:
     """Score interval of a proportion, honest at 0 and 1 where the normal one is not (Wilson, 1927)."""
     share = np.asarray(correct) / total

@@ -24,8 +24,15 @@ WHOLE = 512
 
 def say(model: Transformer, task: Task, question: Question) -> Int[np.ndarray, "length"]:
     """The model's own answer, nobody helping: each token is chosen after those that it said itself."""
+    return say_each(model, task, question[None])[0]
+
+
+def say_each(
+    model: Transformer, task: Task, questions: Int[np.ndarray, "sequence length"]
+) -> Int[np.ndarray, "sequence length"]:
+    """The model's own answers to questions of one length."""
     device = next(model.parameters()).device
-    batch = task.encode([question])
+    batch, length = task.encode(list(questions)), questions.shape[1]
     tokens = torch.from_numpy(batch.tokens).to(device)
     with torch.no_grad():
         if batch.source is not None:
@@ -33,8 +40,8 @@ def say(model: Transformer, task: Task, question: Question) -> Int[np.ndarray, "
         elif batch.is_answer.all():
             said = model(tokens).argmax(dim=-1)
         else:
-            said = model.continue_greedily(tokens[:, : len(question) + 1], len(question))
-    return said[0].cpu().numpy()
+            said = model.continue_greedily(tokens[:, : length + 1], length)
+    return said.cpu().numpy()
 
 
 def sample(

@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from transformer.positions import BASE, PositionalEncoding, angles
+from transformer.positions import PositionalEncoding, angles
 
 
 class Rotary(PositionalEncoding):
@@ -16,9 +16,9 @@ class Rotary(PositionalEncoding):
     cos: Tensor
     sin: Tensor
 
-    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = BASE) -> None:
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
-        angle = angles(n_ctx, self.d_head, base)
+        angle = angles(torch.arange(n_ctx), self.d_head)
         self.register_buffer("cos", angle.cos().float(), persistent=False)
         self.register_buffer("sin", angle.sin().float(), persistent=False)
 
@@ -27,6 +27,10 @@ class Rotary(PositionalEncoding):
         cos, sin = self.cos[:length], self.sin[:length]
         even, odd = x[..., 0::2], x[..., 1::2]
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+    def at(self, places):
+        angle = angles(places, self.d_head)
+        return self.laid_out(places, cos=angle.cos().to(self.cos), sin=angle.sin().to(self.sin))
 
     def picture(self, length: int):
         """The unit vectors (cos, sin) of each pair: what a pair (1, 0) is turned into."""

@@ -3,15 +3,15 @@
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer.positions import BASE, PositionalEncoding, angles
 
 
-def sinusoids(length: int, width: int, base: float = BASE) -> Float[Tensor, "position dimension"]:
+def sinusoids(places: Int[Tensor, "position"], width: int, base: float = BASE) -> Float[Tensor, "position dimension"]:
     """The waves themselves, float64: in dimension 2i the sine of a pair's angle, in 2i + 1 its cosine."""
-    angle = angles(length, width, base)
+    angle = angles(places, width, base)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
 
 
@@ -22,9 +22,12 @@ class Sinusoidal(PositionalEncoding):
     formula: ClassVar[str] = r"PE_{p,2i}=\sin\frac{p}{b^{2i/d}},\quad PE_{p,2i+1}=\cos\frac{p}{b^{2i/d}}"
     table: Tensor
 
-    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = BASE) -> None:
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
-        self.register_buffer("table", sinusoids(n_ctx, d_model, base).float(), persistent=False)
+        self.register_buffer("table", sinusoids(torch.arange(n_ctx), d_model).float(), persistent=False)
 
     def vectors(self, length: int):
         return self.table[:length]
+
+    def at(self, places):
+        return self.laid_out(places, table=sinusoids(places, self.d_model).to(self.table))

@@ -1,0 +1,114 @@
+"""The sequences that are hardest for a model, as a table of which each row can be opened on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard import session, tallies
+from dashboard.models import OWN_WORDS, Model
+from dashboard.tallywords import asked, forced, hardest_sentence
+from transformer.analysis import breakdown
+
+MOST_HARD = 20
+"""Rows of the table of the hardest sequences."""
+HEAD, ROW = 38, 35
+"""Pixels of a table's head and of a row."""
+PAGES = {
+    "heads": ("Attention heads", "grid_view"),
+    "inside": ("Inside a head", "biotech"),
+    "layers": ("Through the layers", "layers"),
+    "information": ("Follow the information", "conversion_path"),
+    "masks": ("Mask effects", "filter_alt"),
+}
+
+
+def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
+    """The hardest sequences of those that were asked; a tick hands one to `choose`, as it would be typed."""
+    answers, known = tallies.answers(model, session.settings().sequences, length), tallies.known(model, length)
+    rows = breakdown.hardest(answers, known, MOST_HARD)
+    frame = frame_of(model, answers, rows, known)
+    said = hardest_sentence(frame, int((answers.right | ~known).all(axis=1).sum()), len(answers))
+    st.markdown(f"**{said}**")
+    typed = list(frame["input"])
+    shown = " ".join(model.task.vocabulary[symbol] for symbol in session.question(model))
+    # A table of its own for these rows: what is reported late of an older one would choose whoever stands there now.
+    key = f"depth-hardest-{hash((model.name, model.step, *typed))}"
+    st.session_state[key] = {"selection": {"rows": [typed.index(shown)] if shown in typed else [], "columns": []}}
+
+    def ticked() -> None:
+        row = next(iter(st.session_state[key]["selection"]["rows"]), None)
+        choose("" if row is None or row >= len(typed) else typed[row])
+
+    st.dataframe(
+        frame,
+        key=key,
+        on_select=ticked,
+        selection_mode="single-row",
+        hide_index=True,
+        height=HEAD + ROW * min(10, len(frame)),
+        column_config={
+            "input": st.column_config.TextColumn("Input"),
+            "right": st.column_config.TextColumn("Right answer"),
+            "says": st.column_config.TextColumn("It says", help="Wrong tokens in brackets"),
+            "alone": st.column_config.TextColumn("By itself", help="After its own words, nobody helping"),
+            "wrong": st.column_config.NumberColumn("Wrong", help="Wrong tokens, the right ones being read"),
+            "log p": st.column_config.NumberColumn(
+                "Mean log p", format="%.3f", help="Mean log-probability of the right tokens, in nats"
+            ),
+            "p": st.column_config.NumberColumn(
+                "p of the answer", format="%.3g", help="Product of the right tokens’ probabilities"
+            ),
+        },
+        alt=f"Table of the {len(frame)} hardest sequences. {said}",
+    )
+    hidden = " A dot cannot be known under its mask and is not counted." if "·" in frame["says"][0] else ""
+    alone = ""
+    if "alone" in frame:
+        others = int((frame["says"] != frame["alone"]).sum())
+        alone = f" By itself it says something else in {others} of these {len(frame)}."
+    st.caption(
+        f"Hardest of {asked(model, len(answers), length)} Most wrong tokens first, then the smallest probability "
+        f"of the right answer. In brackets: wrong.{hidden}{alone}"
+    )
+    ticked_now = shown in typed
+    st.markdown(f"Every page reads **{shown}** now:" if ticked_now else "Tick a row, and open it on any page:")
+    with st.container(horizontal=True, gap="small"):
+        for page, (label, icon) in PAGES.items():
+            st.page_link(f"app_pages/{page}.py", label=label, icon=f":material/{icon}:", disabled=not ticked_now)
+
+
+def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: np.ndarray) -> pd.DataFrame:
+    """What the table shows of some sequences: wrong tokens in brackets, a dot for what is not counted."""
+    names, questions = model.task.vocabulary, answers.questions[rows]
+    answer = tallies.answer(model, questions.shape[1])
+    log_p = answers.log_probability[rows][:, known].astype(np.float64)
+    targets, said = answers.targets[rows][:, answer], answers.predicted[rows][:, answer]
+
+    def words(tokens: np.ndarray) -> str:
+        return " ".join(names[token] for token in tokens)
+
+    def marked(tokens: np.ndarray, right: np.ndarray) -> str:
+        return " ".join(
+            "·" if not counted else names[token] if token == wanted else f"[{names[token]}]"
+            for token, wanted, counted in zip(tokens, right, known[answer], strict=True)
+        )
+
+    own = {}
+    if forced(model) and questions.shape[1] <= OWN_WORDS:
+        alone = tallies.by_itself(model, questions.astype(np.int64).tobytes(), questions.shape[1])
+        own["alone"] = [marked(*pair) for pair in zip(alone, targets, strict=True)]
+    return pd.DataFrame(
+        {
+            "input": [words(question) for question in questions],
+            "right": [words(row) for row in targets],
+            "says": [marked(*pair) for pair in zip(said, targets, strict=True)],
+            **own,
+            "wrong": ((said != targets) & known[answer]).sum(axis=1),
+            "log p": log_p.mean(axis=1),
+            "p": np.exp(log_p.sum(axis=1)),
+        }
+    )
