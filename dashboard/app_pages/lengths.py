@@ -93,10 +93,10 @@ def anew() -> None:
             st.fragment(_progress, run_every=AGAIN)(count())
         return
     left.button("Measure anew", icon=":material/refresh:", on_click=begin, width="stretch")
-    text = "Trains all of them again beside the dashboard: two minutes or so on two cores. Also: "
+    text = "Trains all of them again beside the dashboard: two minutes or so on two cores. On a command line: "
     if measuring.failed:
-        text = "The last measurement was cut off; what it had stands. Also: "
-    right.caption(f"{text}`python -m transformer lengths`")
+        text = "The last measurement was cut off; what it had stands. On a command line: "
+    right.caption(f"{text}python -m transformer lengths")
 
 
 def _progress(looks: Iterator[int]) -> None:
@@ -163,15 +163,16 @@ def bag() -> None:
 
 def permuted() -> None:
     """One question in two orders: what each model says first."""
-    found = [bags.turned(positions, QUESTION, QUESTION[::-1]) for positions in ("none", "learned")]
     first, second = ("".join(map(str, question)) for question in (QUESTION, QUESTION[::-1]))
-    rows = [f"| trained with | after {first} | after {second} | logits move by |", "|---|---|---|---|"]
-    for each in found:
-        name = "no positions" if each.positions == "none" else f"{each.positions} positions"
-        rows.append(f"| {name} | says {each.said} | says {each.said_other} | {each.moved:.5f} |")
-    rows.append(f"| right | {QUESTION[-1]} | {QUESTION[0]} | |")
-    st.markdown("The permutation test: one question in two orders, and the first symbol of the answer.")
-    st.markdown("\n".join(rows))
+    lines = [f"**The permutation test**: which symbol comes first in the answer to {first}, and to {second}?\n"]
+    for positions in ("none", "learned"):
+        found = bags.turned(positions, QUESTION, QUESTION[::-1])
+        says, other = found.said, found.said_other
+        marks = ["✓" if right else "✗" for right in (says == QUESTION[-1], other == QUESTION[0])]
+        name = "without positions" if positions == "none" else f"with {positions} positions"
+        moved = f"{found.moved:.2f}" if found.moved >= 0.01 else f"{found.moved:.6f}"
+        lines.append(f"- {name}: {says} {marks[0]}, and {other} {marks[1]}; the logits move by at most {moved}")
+    st.markdown("\n".join(lines))
     st.caption(
         "Attention is a weighted sum over a set: permute what a query sees, and the sum stays. From a bag one can tell "
         "what is left to say, but not which of it is next, until a single symbol is left."
