@@ -56,11 +56,11 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
             "says": st.column_config.TextColumn("It says", help="Wrong tokens in brackets"),
             "alone": st.column_config.TextColumn("By itself", help="After its own words, nobody helping"),
             "wrong": st.column_config.NumberColumn("Wrong", help="Wrong tokens, the right ones being read"),
-            "log p": st.column_config.NumberColumn(
-                "Mean log p", format="%.3f", help="Mean log-probability of the right tokens, in nats"
-            ),
             "p": st.column_config.NumberColumn(
-                "p of the answer", format="%.3g", help="Product of the right tokens’ probabilities"
+                "p", format="%.3g", help="Probability of the right answer: the product of its tokens’"
+            ),
+            "log p": st.column_config.NumberColumn(
+                "Mean ln p", format="%.3f", help="Mean log-probability of the right tokens, in nats"
             ),
         },
         alt=f"Table of the {len(frame)} hardest sequences. {said}",
@@ -108,7 +108,7 @@ def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: 
             "says": [marked(*pair) for pair in zip(said, targets, strict=True)],
             **own,
             "wrong": ((said != targets) & known[answer]).sum(axis=1),
-            "log p": log_p.mean(axis=1),
             "p": np.exp(log_p.sum(axis=1)),
+            "log p": log_p.mean(axis=1),
         }
     )

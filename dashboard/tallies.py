@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 SEQUENCES = 1024
 """Fresh sequences at each length and without each head, at most: these take many passes."""
-PASSES, FEWEST = 8192, 256
-"""How many sequences all heads share, and how many each gets at least."""
+PASSES = 8192
+"""How many sequences all removed heads share."""
 MOST_LENGTHS = 16
 """More lengths are not measured while somebody waits."""
 
@@ -69,11 +69,12 @@ def without_each_head(model: Model, sequences: int, length: int) -> tuple[Accura
 
 
 def removal_sequences(model: Model, sequences: int, length: int) -> int:
-    """On how many sequences heads are removed: the more heads, the fewer."""
-    from transformer.analysis.measuring import heads_of
+    """On how many sequences heads are removed: the more heads, and the larger they are, the fewer."""
+    from transformer.analysis.measuring import FEWEST_SEQUENCES, WORK, heads_of, removal_work
 
-    most = max(FEWEST, PASSES // len(heads_of(model.network())))
-    return asked(model, min(sequences, SEQUENCES, most), length)
+    network, tokens = model.network(), len(model.task.target_names(length))
+    most = min(PASSES // len(heads_of(network)), int(WORK / removal_work(network, tokens)))
+    return asked(model, min(sequences, SEQUENCES, max(FEWEST_SEQUENCES, most)), length)
 
 
 @kept(16, "Measuring each length …")

@@ -14,8 +14,10 @@ from dashboard.figures.lines import frame, upright
 from dashboard.figures.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
 
-LABEL_ROOM, NUMBER_ROOM = 90, 34
-"""Pixels that the names of the rows take from the width, and that a cell with a number needs."""
+LABEL_ROOM, SYMBOL_ROOM, NUMBER_ROOM = 90, 40, 34
+"""Pixels that the names of the rows take from the width, or symbols in their place; and what a number needs."""
+STANDOFF = 16
+"""Pixels between the names of columns and what they are called together."""
 MOST_NUMBERED = 20
 """More columns than this, and numbers in the cells would touch."""
 MOST_TARGETS = 20
@@ -124,7 +126,11 @@ def accuracy_by_length_heatmap(
     place, last = len(names) + BESIDE, exact[:, None]
     in_words = [[f"length {n}: {share:.3f} of whole answers right"] for n, share in zip(lengths, exact, strict=True)]
     whole = {**_cells(last, in_words, palette)[0], "x": [place], "showscale": False, "name": "whole answers"}
-    numbers = [_numbers(last, palette, len(names), start=place)] if len(names) <= MOST_NUMBERED else []
+    numbers = (
+        [_numbers(last, palette, LABEL_ROOM + NUMBER_ROOM * len(names), start=place)]
+        if len(names) <= MOST_NUMBERED
+        else []
+    )
     layout = {
         "xaxis": _targets(names, whole=place),
         "yaxis": _rows([f"{n}" if old else f"{n}, new" for n, old in zip(lengths, trained, strict=True)], "length"),
@@ -153,20 +159,29 @@ def confusion_heatmap(
         for i, one in enumerate(true)
     ]
     layout = {
-        "xaxis": {**token_axis("said", said, upright=False), "range": [-0.5, len(said) - 0.5]},
+        "xaxis": {
+            **token_axis("said", said, upright=False),
+            "title": {"text": "said", "standoff": STANDOFF},
+            "range": [-0.5, len(said) - 0.5],
+        },
         "yaxis": {**token_axis("right", true), "range": [len(true) - 0.5, -0.5], "ticklabelstandoff": 4},
         "meta": {"tokens": {"x": list(said), "y": list(true)}},
     }
-    return _figure(_cells(shares, sentences, palette), np.where(shares < LEAST, np.nan, shares), layout, palette)
+    numbered = np.where(shares < LEAST, np.nan, shares)
+    return _figure(_cells(shares, sentences, palette), numbered, layout, palette, beside=SYMBOL_ROOM)
 
 
 def _figure(
-    traces: list[dict[str, object]], shares: np.ndarray, layout: Mapping[str, object], palette: Palette
+    traces: list[dict[str, object]],
+    shares: np.ndarray,
+    layout: Mapping[str, object],
+    palette: Palette,
+    beside: int = LABEL_ROOM,
 ) -> go.Figure:
-    """The cells and their numbers, in one go."""
+    """The cells and their numbers, which stand `beside` so many pixels of names, in one go."""
     columns = shares.shape[1]
-    numbers = [_numbers(shares, palette, columns)] if columns <= MOST_NUMBERED else []
-    around = {"template": template(palette), **bar_layout(0.0, 1.0, palette), "margin": {"t": ROOM, "r": 8, "b": 50}}
+    numbers = [_numbers(shares, palette, beside + NUMBER_ROOM * columns)] if columns <= MOST_NUMBERED else []
+    around = {"template": template(palette), **bar_layout(0.0, 1.0, palette), "margin": {"t": ROOM, "r": 8, "b": 60}}
     return go.Figure([*traces, *numbers], {**around, **layout})
 
 
@@ -186,8 +201,8 @@ def _cells(shares: np.ndarray, sentences: list[list[str]], palette: Palette) -> 
     return [values, grey] if missing.any() else [values]
 
 
-def _numbers(shares: np.ndarray, palette: Palette, columns: int, start: float = 0.0) -> dict[str, object]:
-    """The shares in their cells, in ink that can be read there; nothing where there is none."""
+def _numbers(shares: np.ndarray, palette: Palette, width: int, start: float = 0.0) -> dict[str, object]:
+    """The shares in their cells, in ink that can be read there, where the figure has the `width`; none for nan."""
     rows, places = np.nonzero(np.isfinite(shares))
     values = shares[rows, places].tolist()
     return {
@@ -198,7 +213,7 @@ def _numbers(shares: np.ndarray, palette: Palette, columns: int, start: float = 
         "text": [_short(value) for value in values],
         "textfont": {"size": 14, "color": [ink(value, palette.scale, palette) for value in values]},
         "hoverinfo": "skip",
-        "meta": {"least_width": LABEL_ROOM + NUMBER_ROOM * columns},
+        "meta": {"least_width": width},
         "name": "numbers",
     }
 
@@ -223,7 +238,7 @@ def _targets(names: Sequence[str], whole: float | None = None) -> dict[str, obje
     shown = list(range(0, len(names), -(-len(names) // MOST_TARGETS)))
     more = [] if whole is None else [whole]
     return {
-        "title": {"text": "target"},
+        "title": {"text": "target", "standoff": STANDOFF},
         "tickmode": "array",
         "tickvals": [*shown, *more],
         "ticktext": [*(safe(names[i]) for i in shown), *("whole" for _ in more)],
