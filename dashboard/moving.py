@@ -33,9 +33,9 @@ MOST_BY = 99
 
 
 def knowable(model: Model, length: int) -> np.ndarray:
-    """The targets that can be known under the model's mask, bool [target]; all of them where none can."""
-    ceiling = ceilings.ceiling(model.config, length).accuracy
-    known = ceiling > model.task.chance + SAME
+    """The symbols of the answer that can be known under the model's mask, bool [target]; all targets if none can."""
+    ceiling, groups = ceilings.ceiling(model.config, length).accuracy, np.array(model.task.groups(length))
+    known = (ceiling > model.task.chance + SAME) & (groups != "separator")
     return known if known.any() else np.ones_like(known)
 
 
@@ -90,8 +90,14 @@ def controls(text: str, places: int) -> None:
 
     def written(*keys: str) -> None:
         values = [st.session_state[key] for key in keys]
-        if None not in values:
-            session.update(order=f"{kind}:{','.join(str(int(value)) for value in values)}")
+        if None in values:
+            return
+        # On the way past what changes nothing: from 1 to −1, and a place past its partner.
+        if kind in (SHIFT, TURN) and values == [0]:
+            values = [-1 if numbers[0] > 0 else 1]
+        elif kind == SWAP and values[0] == values[1]:
+            values = numbers[::-1]
+        session.update(order=f"{kind}:{','.join(str(int(value)) for value in values)}")
 
     def number(label: str, key: str, value: int, low: int, high: int, *keys: str) -> None:
         st.session_state[key] = min(max(value, low), high)
@@ -118,7 +124,7 @@ def lesson(kind: str, before: Accuracy, after: Accuracy, known: np.ndarray) -> s
     kept = abs(was - now) < SAME
     if kind == SHIFT:
         return (
-            "All distances are as they were, and they are all it goes by."
+            "All distances are as they were, and nothing is lost."
             if kept
             else "All distances are as they were: it goes by the places themselves."
         )
@@ -229,5 +235,5 @@ def _summary(model: Model, text: str, length: int, before: Accuracy, known: np.n
     )
     plot(figure, key="order-summary", alt=words, height=320, on_click=clicked)
     ends = " A learned table has no place beyond its ends, so they come in at the other." if moved == TURN else ""
-    targets = "the targets that can be known" if not known.all() else "all targets"
+    targets = "all targets" if known.all() else "the symbols of the answer that can be known"
     st.caption(f"{words}{ends} Mean over {targets}. Click a bar to see it by position.")

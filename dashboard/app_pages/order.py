@@ -69,7 +69,7 @@ def headline(head: Head, share: np.ndarray) -> str:
     asks, asked = TERMS[most].split("–")
     return (
         f"{name[0].upper()}{name[1:]} is a {asks}-to-{asked} map: {share[most]:.2f} of what tells its keys apart "
-        f"is {TERMS[most]}."
+        f"comes from {asks} meeting {asked}."
     )
 
 

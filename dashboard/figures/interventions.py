@@ -78,5 +78,6 @@ def intervention_bars(
             end_name(chance, f"chance<br>{chance:.2f}", palette.chance),
         ],
         "margin": {"t": 6, "r": 58},
+        "meta": {"tokens": {"x": [label.replace("-\n", "") for label in labels]}},
     }
     return go.Figure([bars, *([crosses] if len(missing) else [])], layout)

@@ -242,5 +242,6 @@ def share_bars(
         "showlegend": True,
         "legend": {"traceorder": "reversed", "entrywidth": 0, "font": {"size": 14}, "x": 0},
         "margin": {"t": 4},
+        "meta": {"tokens": {"x": list(heads)}},
     }
     return go.Figure(bars, layout)
