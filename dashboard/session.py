@@ -37,7 +37,7 @@ def begin(page: str) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
-    state.page, state.menu, state.around = page, models.menu(), None
+    state.page, state.menu, state.around, state.said = page, models.menu(), None, []
     if "settings" not in state or (query and not touched and query != state.get("written")):
         state.settings, state.notices = from_query(query)
         state.written = query  # so that going forward again is read as well
@@ -84,6 +84,7 @@ def finish() -> None:
 def _look_again(model: Model, looks: Iterator[int]) -> None:
     if next(looks) and warm.torch() is not None:
         st.session_state.seen = model
+        st.session_state.notices = st.session_state.said  # what was said at the first look stays
         st.rerun()
 
 
@@ -113,6 +114,7 @@ def update(**changes: object) -> None:
 def notices() -> list[str]:
     """What the link asked for and could not have; said once."""
     said: list[str] = st.session_state.pop("notices", [])
+    st.session_state.said += said
     return said
 
 
