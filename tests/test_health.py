@@ -19,9 +19,8 @@ from transformer.analysis.checkup import Finding, HealthError
 from transformer.compiled import compiled_config
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.masks import MASKS
-from transformer.model import Transformer
-from transformer.positions import PositionalEncoding, build
-from transformer.positions import ENCODINGS
+from transformer.model import Transformer, build
+from transformer.positions import ENCODINGS, PositionalEncoding
 from transformer.tasks import TASKS
 from transformer.training.runs import Run
 
