@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import closer, edited, moving, session
 from dashboard.attention import focused, palette
@@ -133,18 +132,9 @@ def bars(shares: Shares, index: int) -> None:
     )
 
 
-def ended(notices: DeltaGenerator) -> None:
-    """The end of a section that is redrawn by itself: what a page says and writes at its own end."""
-    for text in session.notices():
-        notices.warning(text, icon=":material/link_off:")
-    session.end()
-    st.html(session.origin())
-
-
-@st.fragment
 def terms() -> None:
     """The four terms, the patterns, the shares; and the title."""
-    title, notices = st.container(), st.container()
+    title = st.container()
     shares = closer.shares(model)
     index = pick(shares)
     head = heads[index]
@@ -155,7 +145,6 @@ def terms() -> None:
     with right:
         pair(head, float(shares.distance[index]), shares.sequences)
         bars(shares, index)
-    ended(notices)
 
 
 def without_terms() -> None:
@@ -176,14 +165,6 @@ def without_terms() -> None:
     )
 
 
-@st.fragment
-def told_otherwise() -> None:
-    """What it does when it is told other positions; a click redraws this section only."""
-    notices = st.container()
-    moving.interventions(model, length)
-    ended(notices)
-
-
 if heads:
     terms()
 else:
@@ -193,7 +174,7 @@ if encoding != "none":
     if session.first_look():
         st.caption(":material/hourglass_top: What it does with other positions is about to be measured …")
     else:
-        told_otherwise()
+        moving.interventions(model, length)
 show_code(
     "transformer.analysis.terms.split_scores",
     "transformer.analysis.terms.measure_shares",
