@@ -18,44 +18,33 @@ CODE = {
     "none": ("transformer.positions.none.NoPositions", "transformer.analysis.encodings.read_backwards"),
 }
 
-
-@st.fragment
-def encoding() -> None:
-    """The whole page: a click on it draws it anew, and nothing around it."""
-    notices, title = st.container(), st.container()
-    model = session.chosen()
-    own = model.config.model.positions
-    name = bound_choice(
-        st.segmented_control,
-        "Encoding",
-        "encoding",
-        [own, *(name for name in POSITIONS if name != own)],
-        own,
-        also={"pe_width": None, "pe_length": None, "cursor": None, "shift": 1, "dimensions": ""},
-        format_func=lambda n: f"{n} (this model's)" if n == own else n,
-    )
-    kind = ENCODINGS[name]
-    st.markdown(f"{kind.description[0].upper()}{kind.description[1:]}. $\\quad {kind.formula}$")
-    if name in ("alibi", "rotary") and model.task.has_source:
-        st.caption("Only where a stack looks at itself: where the decoder looks at the source, no position is told.")
-    if name == "alibi":
-        headline = ordering.penalised(model)
-    elif name == "none":
-        headline = ordering.unordered(model)
-    else:
-        shown, cursor = waves.pick_table(model, name)
-        headline = waves.headline(shown)
-        if shown.note:
-            st.caption(shown.note)
-        turns.step(shown, cursor, waves.pictures(shown, cursor))
-    title.title(headline, anchor=False)
-    ordering.norms_side_by_side(model, name)
-    what_if(f"with {name} positions" if name != "none" else "without positions", model.config, positions=name)
-    show_code(*CODE.get(name, (f"{kind.__module__}.{kind.__name__}",)))
-    for text in session.notices():
-        notices.warning(text, icon=":material/link_off:")
-    session.end()
-    st.html(session.origin())
-
-
-encoding()
+title = st.container()
+model = session.chosen()
+own = model.config.model.positions
+name = bound_choice(
+    st.segmented_control,
+    "Encoding",
+    "encoding",
+    [own, *(name for name in POSITIONS if name != own)],
+    own,
+    also={"pe_width": None, "pe_length": None, "cursor": None, "shift": 1, "dimensions": ""},
+    format_func=lambda n: f"{n} (this model's)" if n == own else n,
+)
+kind = ENCODINGS[name]
+st.markdown(f"{kind.description[0].upper()}{kind.description[1:]}. $\\quad {kind.formula}$")
+if name in ("alibi", "rotary") and model.task.has_source:
+    st.caption("Only where a stack looks at itself: where the decoder looks at the source, no position is told.")
+if name == "alibi":
+    headline = ordering.penalised(model)
+elif name == "none":
+    headline = ordering.unordered(model)
+else:
+    shown, cursor = waves.pick_table(model, name)
+    headline = waves.headline(shown)
+    if shown.note:
+        st.caption(shown.note)
+    turns.step(shown, cursor, waves.pictures(shown, cursor))
+title.title(headline, anchor=False)
+ordering.norms_side_by_side(model, name)
+what_if(f"with {name} positions" if name != "none" else "without positions", model.config, positions=name)
+show_code(*CODE.get(name, (f"{kind.__module__}.{kind.__name__}",)))
