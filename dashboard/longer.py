@@ -122,7 +122,8 @@ def made(found: Lengths) -> str:
     return (
         f"{found.config.model.n_layers} layers of {found.config.model.n_heads} heads, {training.max_steps} steps of "
         f"{training.batch_size} sequences for each encoding, seeds {_listed(found.seeds)}; {found.sequences} fresh "
-        f"sequences a length, {spent:.0f} s of training on {found.device}, torch {found.versions.get('torch', '?')}.{missing}"
+        f"sequences a length, {spent:.0f} s of training on {found.device}, torch "
+        f"{found.versions.get('torch', '?')}.{missing}"
     )
 
 
