@@ -195,7 +195,9 @@ def race() -> None:
         "raced",
         help=f"Trains 2 layers of 4 heads on 8 digits, at most {bags.RACE_STEPS} steps each, here and now",
     ):
-        st.caption("Some ten seconds of training: who learns to reverse 8 digits first, and who does not?")
+        st.caption(
+            "A quarter of a minute of training, more on a busy machine: who learns to reverse 8 digits first, and who does not?"
+        )
         return
     if session.first_look():
         st.caption(":material/hourglass_top: The race is about to begin …")
