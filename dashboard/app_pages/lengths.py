@@ -196,7 +196,7 @@ def race() -> None:
         help=f"Trains 2 layers of 4 heads on 8 digits, at most {bags.RACE_STEPS} steps each, here and now",
     ):
         st.caption(
-            "A quarter of a minute of training, more on a busy machine: who learns to reverse 8 digits first, and who does not?"
+            "A quarter of a minute, more on a busy machine: who learns to reverse 8 digits first, and who does not?"
         )
         return
     if session.first_look():
