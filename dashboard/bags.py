@@ -10,7 +10,7 @@ import numpy as np
 from dashboard import answers
 from dashboard.keeping import kept
 from transformer.analysis.findings import Accuracy
-from transformer.config import ModelConfig, RunConfig, TrainingConfig
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 
 STEPS, SECONDS, SEQUENCES = 500, 10.0, 2048
 """Of the one-layer training, at most; and what its accuracy is measured on."""
@@ -33,8 +33,7 @@ class Turned:
 
 def small(positions: str) -> RunConfig:
     """One causal layer with one head, for reversals of 8 digits; as many steps as it needs, or STEPS."""
-    config = answers.small(RunConfig(), positions=positions)
-    return replace(config, training=replace(config.training, max_steps=STEPS, evaluate_every=25))
+    return _bounded(answers.small(RunConfig(), positions=positions))
 
 
 def accuracy() -> Accuracy:
@@ -53,6 +52,25 @@ def turned(positions: str, question: tuple[int, ...], other: tuple[int, ...]) ->
         logits = model(torch.tensor([[*question, separator], [*other, separator]]))[:, -1].numpy()
     said = logits.argmax(axis=-1)
     return Turned(positions, question, other, int(said[0]), int(said[1]), float(np.abs(logits[0] - logits[1]).max()))
+
+
+@kept(4)
+def carried(question: tuple[int, ...], order: tuple[int, ...]) -> float:
+    """How far permuting the question is from permuting the output: the largest |f(x∘π) − f(x)∘π| over all logits.
+
+    Of the small model without positions that reverses in place, where every query sees every key.
+    """
+    import torch
+
+    config = RunConfig(task=TaskConfig(task="reverse-aligned"))
+    model = answers.trained(_bounded(answers.small(config, positions="none")), SECONDS).model
+    x, permuted = torch.tensor([question]), list(order)
+    with torch.no_grad():
+        return float((model(x[:, permuted]) - model(x)[:, permuted]).abs().max())
+
+
+def _bounded(config: RunConfig) -> RunConfig:
+    return replace(config, training=replace(config.training, max_steps=STEPS, evaluate_every=25))
 
 
 # --- the race

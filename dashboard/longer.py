@@ -118,10 +118,12 @@ def at_length(found: Lengths, length: int) -> str:
 def made(found: Lengths) -> str:
     """What stands behind the numbers."""
     training, spent = found.config.training, sum(trial.seconds for trial in found.trials)
+    missing = "" if found.complete else f" Only {len(found.trials)} of {found.planned} trainings were made."
     return (
         f"{found.config.model.n_layers} layers of {found.config.model.n_heads} heads, {training.max_steps} steps of "
         f"{training.batch_size} sequences for each encoding, seeds {_listed(found.seeds)}; {found.sequences} fresh "
-        f"sequences a length, {spent:.0f} s of training on {found.device}, torch {found.versions.get('torch', '?')}."
+        f"sequences a length, {spent:.0f} s of training on {found.device}, torch "
+        f"{found.versions.get('torch', '?')}.{missing}"
     )
 
 

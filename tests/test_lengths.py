@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -170,6 +171,12 @@ class TestFile:
             Lengths.load(tmp_path / "away.json")
 
 
+def test_one_that_was_cut_off_says_so(measured: tuple[Lengths, Path]) -> None:
+    found, _ = measured
+    assert "Only" not in longer.made(found)
+    assert "Only 2 of 5 trainings were made." in longer.made(replace(found, trials=found.trials[:2]))
+
+
 def made_up(*shares: float, encoding: str = "rotary") -> Lengths:
     """A measurement whose one trial has these shares of 1000, trained up to length 4."""
     exact = tuple(round(1000 * share) for share in shares)
@@ -298,6 +305,21 @@ class TestPage:
         found = bags.turned("none", (3, 1, 4, 1, 5, 9, 2, 6), (6, 2, 9, 5, 1, 4, 1, 3))
         assert found.said == found.said_other == int(says[0].argmax())
         assert bags.turned("learned", (3, 1, 4, 1, 5, 9, 2, 6), (6, 2, 9, 5, 1, 4, 1, 3)).moved > 1
+
+        carried = bags.carried((3, 1, 4, 1, 5, 9, 2, 6), (5, 2, 7, 0, 1, 6, 4, 3))
+        assert 0 <= carried < 1e-4
+
+    @pytest.mark.parametrize(("positions", "moves"), [("none", True), ("rotary", False)])
+    def test_only_without_positions_do_outputs_move_along(
+        self, positions: str, moves: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The same comparison sees a difference where there is one: it is no check that cannot fail."""
+        from dashboard import answers, bags
+
+        config = RunConfig(task=TaskConfig(task="reverse-aligned"), model=ModelConfig(positions=positions))
+        monkeypatch.setattr(answers, "trained", lambda *_: SimpleNamespace(model=build(config).eval()))
+        carried = bags.carried.__wrapped__((3, 1, 4, 1), (2, 0, 3, 1))
+        assert carried < 1e-4 if moves else carried > 1e-2
 
     def test_the_race_is_each_training_s_own_course(self, monkeypatch) -> None:
         from dashboard import bags
