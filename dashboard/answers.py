@@ -38,6 +38,11 @@ def answer(config: RunConfig, seconds: float, length: int | None = None, sequenc
     return _measured(config, seconds, length, sequences)
 
 
+def trained(config: RunConfig, seconds: float) -> Trained:
+    """The model itself, with every step that it took; it is kept, and no more than some seconds are spent on it."""
+    return _trained(config, seconds)
+
+
 @kept(64, "Training …")
 def _measured(config: RunConfig, seconds: float, length: int | None, sequences: int) -> Answer:
     from transformer.analysis.accuracy import accuracy_by_position

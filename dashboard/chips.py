@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import edited, session
+from dashboard import clicks, edited, session
 from dashboard.attention import LINK, palette
 from dashboard.components.painter import Stroke, Words, painter
 from dashboard.controls import sentence
@@ -39,6 +39,9 @@ KINDS = {
     "patch-input": "patch from another input",
     "patch-step": "patch from another step",
     "swap": "swap two positions",
+    "places-shift": "shift all positions",
+    "places-turn": "turn the positions round",
+    "places-shuffle": "shuffle the positions",
     "unplaced": "remove the positions",
 }
 PATTERN = Words(
@@ -122,7 +125,7 @@ def keep(found: list[Chip]) -> None:
     written = JOINT.join(chip.written for chip in found)
     if len(written) > LONGER["edits"]:
         session.notice("So many edits do not fit into a link: take one away first.")
-        session.touch()
+        clicks.touch()
         return
     session.update(edits=written)
 
@@ -156,12 +159,12 @@ def _switch(found: list[Chip], chip: Chip) -> None:
     keep([replace(each, on=on) if each == chip else each for each in found])
 
 
-@session.once
+@clicks.once
 def _take_away(found: list[Chip], chip: Chip) -> None:
     keep([each for each in found if each != chip])
 
 
-@session.once
+@clicks.once
 def toggle(found: list[Chip], text: str) -> None:
     """Make an edit that is not there, and take away one that is."""
     rest = [chip for chip in found if chip.text != text]
@@ -190,6 +193,9 @@ def add(model: Model, question: Question, found: list[Chip], heads: list[Head]) 
         first = middle.number_input("Position", 1, places, value=1, key="edit-first")
         second = right.number_input("and position", 1, places, value=min(2, places), key="edit-second")
         parts.append(f"{first},{second}")
+    elif kind.startswith("places-"):
+        low = 0 if kind == "places-shuffle" else -99
+        parts.append(str(middle.number_input("by" if low else "Draw", low, 99, value=1, key=f"edit-{kind}")))
     elif kind != "unplaced":
         head = _head(middle, heads)
         parts += [str(head), *_more(kind, head, model, question, right)]
@@ -244,7 +250,7 @@ def _first_painting(attention: Attention, head: Head) -> str:
     return "" if _why_not(attention) else f"{len(cells)}x{cells.shape[1]}x{np.packbits(cells).tobytes().hex()}"
 
 
-@session.once
+@clicks.once
 def _added(found: list[Chip], text: str) -> None:
     from transformer.edits import EditError
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from transformer.analysis.influence import Pokes
     from transformer.analysis.inside import Inside
     from transformer.analysis.lens import Lens
+    from transformer.analysis.terms import Shares, Split
     from transformer.tasks import Batch, Question
 
 T = TypeVar("T")
@@ -74,6 +75,27 @@ def circuits(model: Model, head: Head) -> Circuits:
     from transformer.analysis.circuits import circuits
 
     return circuits(model.network(), head)
+
+
+def split(model: Model, question: Question, site: str) -> Split:
+    """The scores of one attention, term by term, reading its own words."""
+    return _split(model, question.tobytes(), site)
+
+
+@kept(32)
+def _split(model: Model, question: bytes, site: str) -> Split:
+    from transformer.analysis.terms import split_question
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    return split_question(model.network(), model.task, symbols, site, said=words_of(model, symbols))
+
+
+@kept(32, "Taking scores apart …")
+def shares(model: Model) -> Shares:
+    """What tells keys apart in every head whose scores can be split, over many sequences."""
+    from transformer.analysis.terms import measure_shares
+
+    return measure_shares(model.network(), model.task)
 
 
 @kept(16)

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import session
+from dashboard import clicks, session
 from dashboard.models import Model
 from dashboard.settings import LONGER, Settings
 from transformer import masks
@@ -35,9 +35,19 @@ def bound(
 
 
 def bound_choice(
-    widget: Callable[..., Any], label: str, field: str, menu: list[str], default: str, **options: Any
+    widget: Callable[..., Any],
+    label: str,
+    field: str,
+    menu: list[str],
+    default: str,
+    *,
+    also: dict[str, object] | None = None,
+    **options: Any,
 ) -> str:
-    """A menu that is a text field of the view, whose own default, mostly empty, stands for `default`."""
+    """A menu that is a text field of the view, whose own default, mostly empty, stands for `default`.
+
+    `also` are fields that change with it.
+    """
     key = f"control-{field}"
     value, unset = getattr(session.settings(), field), getattr(Settings(), field)
     if value == unset:
@@ -50,7 +60,7 @@ def bound_choice(
 
     def written() -> None:
         picked = st.session_state[key] or default
-        session.update(**{field: unset if picked == default else picked})
+        session.update(**{field: unset if picked == default else picked}, **(also or {}))
 
     widget(label, menu, key=key, on_change=written, **options)
     return value
@@ -94,6 +104,13 @@ def _model_menu() -> Model:
             other="",
             encoding="",
             dimensions="",
+            pe_width=None,
+            pe_length=None,
+            pe_heads=None,
+            slope=0,
+            cursor=None,
+            shift=1,
+            scaled=None,
         )
 
     st.selectbox("Model", list(menu), key=key, on_change=written, format_func=lambda name: menu[name].label())
@@ -134,7 +151,7 @@ def _input(model: Model) -> None:
             task.parse(text)
         except ValueError as error:
             st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), text
-            session.touch()
+            clicks.touch()
             return
         session.update(input=" ".join(text.lower().split()))
 
@@ -184,3 +201,30 @@ def pick_dimensions(width: int) -> list[int]:
         "Dimensions", list(range(width)), key="control-dimensions", on_change=written, max_selections=MOST_WAVES
     )
     return kept
+
+
+def bound_number(
+    label: str, field: str, own: int, low: int, high: int, *, also: dict[str, object] | None = None, **options: Any
+) -> int:
+    """A slider that is a whole number of the view, whose default stands for `own`; where there is no choice, none.
+
+    `also` are fields that change with it. What a link names beyond the ends, or between the steps, falls back.
+    """
+    key, unset, step = f"control-{field}", getattr(Settings(), field), options.get("step", 1)
+    value = getattr(session.settings(), field)
+    if value == unset:
+        value = own
+    elif not low <= value <= high or (value - low) % step:
+        session.notice(f"{label} must be {low} to {high} here, in steps of {step}, not {value}; this is {own}.")
+        session.update(**{field: unset})
+        value = own
+    if low == high:
+        return low
+    st.session_state[key] = value
+
+    def written() -> None:
+        picked = st.session_state[key]
+        session.update(**{field: unset if picked == own else picked}, **(also or {}))
+
+    st.slider(label, low, high, key=key, on_change=written, **options)
+    return int(value)

@@ -6,6 +6,7 @@ All three speak of the head in focus, and each can change it.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from itertools import count
@@ -29,6 +30,9 @@ from transformer.analysis.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetr
 HEAD, ROW, MOST_ROWS = 38, 35, 10
 """Pixels of the table's head and of a row, and the rows that are seen without scrolling."""
 HEIGHT = 460
+BREATH = 0.08
+"""Seconds in which the browser paints the head that was chosen, before the table and two plots follow: the work on them
+would come between, and a click be answered after 180 ms in place of 100."""
 AGAIN = 0.5
 """Seconds between two looks at a measurement that is under way."""
 
@@ -39,6 +43,7 @@ def find_the_one(model: Model, focus: Head) -> None:
     if session.first_look():  # the heads come first: the table's program alone is a megabyte for the browser
         st.caption(":material/hourglass_top: Every head is about to be measured …")
         return
+    time.sleep(BREATH)
     metrics = closer.at_hand(closer.head_metrics(model))
     if metrics is None:
         _wait_for(closer.head_metrics(model), "Measuring every head over many sequences …", count())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import machine, recipe, session, stage
+from dashboard import clicks, machine, recipe, session, stage
 from dashboard.models import ROOT
 from transformer.analysis.ceilings import ceiling
 from transformer.training.runs import Run, State
@@ -117,7 +117,7 @@ def _pause(run: Run) -> None:
     _obeyed(lambda: run.state.status != "running")
 
 
-@session.once
+@clicks.once
 def _step(run: Run) -> None:
     """One step more, however far it is: the count of the control file, not of this page."""
     step = max(run.state.step, run.control.pause_at or 0) + 1
@@ -174,7 +174,7 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
 
 def _put_away() -> None:
     """Forget the run; the whole page is drawn again, for the panel is not only this fragment."""
-    session.touch()
+    clicks.touch()
     st.session_state.pop("watched", None)
     st.session_state.pop("found", None)
     st.rerun()

@@ -1,5 +1,9 @@
 """The router: one page a file, the sidebar and the training panel around all of them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+
 import streamlit as st
 from PIL import Image
 
@@ -14,6 +18,7 @@ menus = {
         st.Page("app_pages/inside.py", title="Inside a head", icon=":material/biotech:", url_path="inside"),
         st.Page("app_pages/layers.py", title="Through the layers", icon=":material/layers:", url_path="layers"),
         st.Page("app_pages/positions.py", title="Positional encoding", icon=":material/waves:", url_path="positions"),
+        st.Page("app_pages/order.py", title="Positions at work", icon=":material/swap_vert:", url_path="order"),
     ],
     "Change it": [
         st.Page("app_pages/masks.py", title="Mask effects", icon=":material/filter_alt:", url_path="masks"),
@@ -31,27 +36,48 @@ menus = {
             "app_pages/accuracy.py", title="Accuracy by position", icon=":material/bar_chart:", url_path="accuracy"
         ),
         st.Page("app_pages/runs.py", title="Runs and races", icon=":material/flag:", url_path="runs"),
+        st.Page("app_pages/lengths.py", title="What positions buy", icon=":material/straighten:", url_path="lengths"),
     ],
 }
 page = st.navigation(menus, position="top")
 st.html(theme.STYLE + theme.marked(next(place for place, pages in enumerate(menus.values(), 1) if page in pages)))
 session.begin(page.title)
 notices = st.container()
-try:
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Say what went wrong where it is one sentence, made to be read: CheckpointError, RunError, ConfigError …"""
+    try:
+        yield
+    except ValueError as error:
+        if not type(error).__module__.startswith("transformer"):
+            raise
+        st.error(controls.sentence(str(error)), icon=":material/error:")
+
+
+@st.fragment
+def body() -> None:
+    """The page itself: a click in it draws nothing else anew, unless that shows what was changed."""
+    said = st.container()
+    if session.is_shown_around_otherwise():
+        st.rerun()
+    with told():
+        copy(page).run()  # a page runs once; its copies, whenever they are asked for
+        session.end()
+        st.html(session.origin())
+    for text in session.notices():
+        said.warning(text, icon=":material/link_off:")
+
+
+with told():
     controls.sidebar()
-    with st.sidebar:
-        recipe.panel()
     if page.url_path != "runs":  # that page shows several trainings at once
         live.panel()
-    page.run()
-    session.end()
-    st.html(session.origin())
+    body()
+    with st.sidebar:
+        recipe.panel()
     health.strip(session.chosen(), notices)
     session.finish()
-except ValueError as error:
-    if not type(error).__module__.startswith("transformer"):
-        raise
-    # CheckpointError, RunError, ConfigError …: one sentence each, made to be read.
-    st.error(controls.sentence(str(error)), icon=":material/error:")
 for text in session.notices():
     notices.warning(text, icon=":material/link_off:")

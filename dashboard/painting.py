@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import maskbook, models, session
+from dashboard import clicks, maskbook, models, session
 from dashboard.attention import LINK, palette
 from dashboard.components.painter import Stroke, painter
 from dashboard.components.plot import plot
@@ -134,7 +134,7 @@ def _keep(mask: Mask) -> None:
     def written() -> None:
         name = st.session_state["control-mask-name"].strip()
         if not name:
-            return session.touch()
+            return clicks.touch()
         if _tried(lambda: maskbook.keep(models.ROOT, name, mask)):
             st.session_state["control-mask-name"] = ""
         return None
@@ -145,7 +145,7 @@ def _keep(mask: Mask) -> None:
     )  # fmt: skip
 
 
-@session.once
+@clicks.once
 def _delete(name: str) -> None:
     def done() -> None:
         st.session_state.deleted_mask = (name, maskbook.drop(models.ROOT, name))
@@ -153,7 +153,7 @@ def _delete(name: str) -> None:
     _tried(done)
 
 
-@session.once
+@clicks.once
 def _restore(name: str, mask: Mask) -> None:
     if _tried(lambda: maskbook.keep(models.ROOT, name, mask)):
         del st.session_state.deleted_mask
@@ -162,7 +162,7 @@ def _restore(name: str, mask: Mask) -> None:
 
 def _tried(change: Callable[[], None]) -> bool:
     """Whether a change of the book could be made; if not, the reason is said."""
-    session.touch()
+    clicks.touch()
     try:
         change()
     except BookError as error:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
+from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
 from dashboard import models, warm
+from dashboard.clicks import once, touch
 from dashboard.components.origin import origin_element
 from dashboard.models import ROOT, Choice, Model
-from dashboard.settings import BY_KEY, FAST, Settings, from_query
+from dashboard.settings import AROUND, BY_KEY, FAST, Settings, from_query
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.training.runs import Run, RunError, new_folder
 
 if TYPE_CHECKING:
     from transformer.tasks import Question
 
-P = ParamSpec("P")
-ECHO = 0.1
-"""Seconds within which a click can be reported a second time."""
 BEHIND = 0.5
 """Seconds after its first look at a model for which a page keeps back what nobody needs at once."""
 FIRST_STEP = 0.3
@@ -40,7 +37,7 @@ def begin(page: str) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
-    state.page, state.menu = page, models.menu()
+    state.page, state.menu, state.around, state.said = page, models.menu(), None, []
     if "settings" not in state or (query and not touched and query != state.get("written")):
         state.settings, state.notices = from_query(query)
         state.written = query  # so that going forward again is read as well
@@ -64,8 +61,22 @@ def first_look() -> bool:
     return bool(BEHIND) and st.session_state.get("seen") != chosen()
 
 
+def is_shown_around_otherwise() -> bool:
+    """Does what stands around the page show another model, input, setting or list of runs than now holds?
+
+    Only a rerun of the page alone can find that; in a rerun of everything it is about to be drawn.
+    """
+    return st.session_state.around is not None and st.session_state.around != _around()
+
+
+def _around() -> object:
+    view = settings()
+    return [getattr(view, name) for name in AROUND], started(), list(models.menu())
+
+
 def finish() -> None:
-    """Draw the page once more, when it has been painted for the first time and PyTorch is there."""
+    """End a rerun of everything, and ask for another after a first look: once it is painted and PyTorch is there."""
+    st.session_state.around = _around()
     if first_look():
         st.fragment(_look_again, run_every=BEHIND)(chosen(), count())
 
@@ -73,6 +84,7 @@ def finish() -> None:
 def _look_again(model: Model, looks: Iterator[int]) -> None:
     if next(looks) and warm.torch() is not None:
         st.session_state.seen = model
+        st.session_state.notices = st.session_state.said  # what was said at the first look stays
         st.rerun()
 
 
@@ -93,11 +105,6 @@ def settings() -> Settings:
     return view
 
 
-def touch() -> None:
-    """Say that this rerun comes from the page itself, not from the browser's address bar."""
-    st.session_state.touched = True
-
-
 def update(**changes: object) -> None:
     """Change the view."""
     st.session_state.settings = settings().with_(**changes)
@@ -107,6 +114,7 @@ def update(**changes: object) -> None:
 def notices() -> list[str]:
     """What the link asked for and could not have; said once."""
     said: list[str] = st.session_state.pop("notices", [])
+    st.session_state.said += said
     return said
 
 
@@ -224,26 +232,6 @@ def start(configs: Sequence[RunConfig]) -> list[Run]:
         warm.pool.submit(run)
         runs.append(run)
     return runs
-
-
-def once(answer: Callable[P, None]) -> Callable[P, None]:
-    """An answer to a click, deaf for ECHO seconds after it is given: a click during a rerun may be reported twice.
-
-    The second report waits for the end of the first answer, however long that takes; so the count begins there.
-    """
-
-    @wraps(answer)
-    def answer_once(*args: P.args, **kwargs: P.kwargs) -> None:
-        touch()
-        given = st.session_state.setdefault("answered", {})
-        if time.monotonic() - given.get(answer.__qualname__, -ECHO) < ECHO:
-            return
-        try:
-            answer(*args, **kwargs)
-        finally:
-            given[answer.__qualname__] = time.monotonic()
-
-    return answer_once
 
 
 @once

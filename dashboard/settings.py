@@ -17,6 +17,8 @@ LONGER |= {"mask": 1000, "train_mask": 1000, "retrain": 1000, "edits": 2000}
 FAST, BY_KEY = "fast", "key"
 PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
 """How fast a training may go: as it can, so many steps a second, or one by one."""
+MOST_WIDE, MOST_LONG = 512, 200
+"""Dimensions and positions of an encoding that are drawn: a matrix of them is 0.8 MB for the browser."""
 LIMITS = {
     "step": (0, 10_000_000),
     "length": (1, 64),
@@ -32,7 +34,16 @@ LIMITS = {
     "budget": (0.1, 30.0),
     "gain": (0.0, 10.0),
     "through": (0, 10_000),
+    "pe_width": (2, MOST_WIDE),
+    "pe_length": (1, MOST_LONG),
+    "pe_heads": (1, 64),
+    "slope": (0, 63),
+    "base": (10, 1_000_000),
+    "cursor": (1, MOST_LONG),
+    "shift": (1, MOST_LONG - 1),
+    "scaled": (0, 1),
     "confused": (0, 65_536),
+    "longer": (1, 192),
 }
 
 
@@ -93,8 +104,27 @@ class Settings:
     """The second input of activation patching, as typed; empty is the input with its first symbol changed."""
     encoding: str = ""
     """The positional encoding that is drawn; empty is the model's own."""
+    order: str = ""
+    """What a model is told about its positions, as the library writes an edit: "places-shift:3"; empty is the page's
+    choice."""
     dimensions: str = ""
     """The dimensions drawn as waves, "0,1,8"; empty is the page's choice."""
+    pe_width: int | None = None
+    """The width of an encoding that follows from a formula; empty is the model's own."""
+    pe_length: int | None = None
+    """How many positions are drawn; empty is as many as the model reads."""
+    pe_heads: int | None = None
+    """How many heads share ALiBi's slopes; empty is as many as the model has."""
+    slope: int = 0
+    """Which of these heads is looked at."""
+    base: int = 10_000
+    """The base of the wavelengths."""
+    cursor: int | None = None
+    """The position that is looked at, from 1; empty is the middle."""
+    shift: int = 1
+    """The step whose rotation is shown, in positions."""
+    scaled: int | None = None
+    """Token embeddings times sqrt(d_model), 1, or as they are stored, 0; empty is what the model does."""
     sequences: int = 4096
     """How many fresh sequences an accuracy is measured on."""
     measured_length: int | None = None
@@ -113,6 +143,12 @@ class Settings:
     """What is compared: accuracy, or loss."""
     clock: str = ""
     """By what: steps, or seconds."""
+    measurement: str = ""
+    """Whose measurement over lengths is shown: "shipped" or "own"; empty is the shipped one."""
+    longer: int | None = None
+    """The length whose places are shown one by one; empty is the page's choice."""
+    raced: bool = False
+    """Race the positional encodings against each other, here and now."""
     health: str = ""
     """Which law of the health strip is explained, as "probe"; empty is none."""
     # what would be trained next
@@ -146,6 +182,11 @@ class Settings:
             if value != field.default:
                 query[field.name] = str(int(value)) if isinstance(value, bool) else str(value)
         return query
+
+
+_NAMES = [field.name for field in dataclasses.fields(Settings)]
+AROUND = ("run", "step", "input", *_NAMES[_NAMES.index("task") :])
+"""What stands around the page, in the sidebar: the model, the input, and what would be trained next."""
 
 
 def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import models, session
+from dashboard import clicks, models, session
 from dashboard.figures.compare import MOST_RUNS
 from dashboard.prose import plain
 from transformer.training import archive, library
@@ -279,12 +279,12 @@ def ago(seconds: float) -> str:
 
 def _tell(text: str) -> None:
     st.session_state["shelf-said"] = (text, False)
-    session.touch()
+    clicks.touch()
 
 
 def _fail(text: str) -> None:
     st.session_state["shelf-said"] = (text, True)
-    session.touch()
+    clicks.touch()
 
 
 def _said() -> None:

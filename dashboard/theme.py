@@ -23,7 +23,9 @@ STYLE = """
   [data-testid="stSidebarHeader"] { height: 2rem; margin-bottom: 0; }
   .stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
   .stApp [data-testid="stSliderThumbValue"], .stApp [data-testid="stSliderThumbValue"] p { color: inherit; }
-  .stApp [role="radio"][aria-checked="true"], .stApp [role="radio"][aria-checked="true"] p { color: inherit; }
+  .stApp [role="radio"][aria-checked="true"], .stApp [role="radio"][aria-checked="true"] p {
+    color: inherit !important;
+  }
   [data-testid="stLayoutWrapper"]:has(> .st-key-health) {
     position: sticky; bottom: 0; z-index: 1; padding-bottom: 0.75rem; background: light-dark(#f7f8fb, #131822);
   }
@@ -39,6 +41,8 @@ STYLE = """
     .st-key-inside-controls [role="radio"] { padding-left: 5px; padding-right: 5px; }
     .st-key-inside-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
     .st-key-inside-row [data-testid="stColumn"] { flex: 1 1 100%; }
+    [class*="st-key-order-row"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+    [class*="st-key-order-row"] [data-testid="stColumn"] { flex: 1 1 100%; }
   }
   @media (max-width: 1350px) {
     .st-key-information-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }

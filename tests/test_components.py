@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 import tomllib
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -187,9 +188,25 @@ def test_the_manifest_names_this_distribution_and_files_that_are_there() -> None
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     manifest = tomllib.loads((registration.FOLDER / "pyproject.toml").read_text(encoding="utf-8"))
     assert manifest["project"] == {key: project["project"][key] for key in ("name", "version")}
-    for component in manifest["tool"]["streamlit"]["component"]["components"]:
+    declared = manifest["tool"]["streamlit"]["component"]["components"]
+    *mounted, shared = declared
+    assert shared["name"] == "shared"
+    assert {component["asset_dir"] for component in declared} == {"web"}
+    for component in mounted:
         for kind in ("js", "css"):
-            assert (registration.FOLDER / component["asset_dir"] / f"{component['name']}.{kind}").is_file()
+            assert (registration.FOLDER / "web" / f"{component['name']}.{kind}").is_file()
+
+
+def test_what_is_imported_is_there_and_read_from_one_address() -> None:
+    """A component that imported a file from its own address would have the browser read it once more."""
+    web = registration.FOLDER / "web"
+    entries = {path.stem for path in web.glob("*.css")}
+    assert len(entries) == 6
+    for path in web.glob("*.js"):
+        for place, name in re.findall(r"(?:from|import\() ?'([^']*/)(\w+)\.js'", path.read_text(encoding="utf-8")):
+            assert place == ("../attention-lab.shared/" if path.stem in entries else "./"), path.name
+            assert (web / f"{name}.js").is_file()
+            assert name not in entries
 
 
 # Server

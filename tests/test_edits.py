@@ -154,7 +154,7 @@ def test_scores_are_scaled_and_moved_before_the_mask():
 # --- positions
 
 
-@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "alibi"])
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "alibi", "rotary"])
 def test_without_positions_order_is_told_by_the_mask_alone(positions):
     """Under no mask, a model that is told no positions gives permuted answers to permuted tokens."""
     config = RunConfig(
@@ -170,10 +170,10 @@ def test_without_positions_order_is_told_by_the_mask_alone(positions):
     torch.testing.assert_close(told, observe(model, TOKENS).logits[:, swapped], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("positions", ["none", "rotary"])
-def test_where_positions_are_no_site_that_is_said(positions):
-    with pytest.raises(EditError, match="no positions” met no site"):
-        observe(small(positions=positions), TOKENS, (RemovePositions(),))
+@pytest.mark.parametrize("edit", [RemovePositions(), SwapPositions()])
+def test_where_no_positions_are_told_that_is_said(edit):
+    with pytest.raises(EditError, match="met no site"):
+        observe(small(positions="none"), TOKENS, (edit,))
 
 
 # --- nothing
@@ -308,6 +308,9 @@ def test_redundancy_is_what_two_cost_beyond_each():
         f"patch-step:{SITE}.2:20",
         "swap:3,5",
         "unplaced",
+        "places-shift:-3",
+        "places-turn:2",
+        "places-shuffle:7",
     ],
 )
 def test_a_text_is_its_edit(text):
@@ -318,7 +321,10 @@ def test_a_text_is_its_edit(text):
     assert edit.words.isprintable()
 
 
-@given(st.text() | st.from_regex(r"(zero|scale|shift|swap|painted|patch-(input|step)):[a-z0-9.:x,_-]*", fullmatch=True))
+@given(
+    st.text()
+    | st.from_regex(r"(zero|scale|shift|swap|painted|places-[a-z]+|patch-(input|step)):[a-z0-9.:x,_-]*", fullmatch=True)
+)
 def test_a_hostile_text_is_refused_in_a_sentence(text):
     try:
         edit = parse_edit(text)
@@ -432,6 +438,7 @@ def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link():
         "patch-input": f"patch-input:{SITE}.0:4_1_4_1_5_9_2_6",
         "patch-step": f"patch-step:{SITE}.0:30",
         "swap": "swap:1,2",
+        "places-turn": "places-turn:1",
         "unplaced": "unplaced",
     }
     app = open_page("edits", run="reverse")

@@ -19,7 +19,8 @@ from transformer.analysis.checkup import Finding, HealthError
 from transformer.compiled import compiled_config
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.masks import MASKS
-from transformer.model import Transformer, build
+from transformer.model import Transformer
+from transformer.positions import PositionalEncoding, build
 from transformer.positions import ENCODINGS
 from transformer.tasks import TASKS
 from transformer.training.runs import Run
@@ -148,8 +149,8 @@ def batch_norm(model: Transformer, patch: pytest.MonkeyPatch) -> None:
 def encoded_along(place: Callable[[Tensor, Tensor], Tensor]) -> Fault:
     """Positions added to embedded tokens [batch, position, d_model] from a table [place, d_model], in a wrong way."""
 
-    def embed(model: Transformer, tokens: Tensor, trace: object) -> Tensor:
-        table = model.positions.vectors(model.n_ctx)
+    def embed(model: Transformer, tokens: Tensor, positions: PositionalEncoding, trace: object) -> Tensor:
+        table = positions.vectors(model.n_ctx)
         assert table is not None
         return place(model.embedding(tokens) * math.sqrt(model.config.d_model), table)
 

@@ -172,13 +172,14 @@ def test_the_second_look_waits_for_pytorch(there: bool, monkeypatch) -> None:
     monkeypatch.setattr(session, "BEHIND", 0.5)
     monkeypatch.setattr(session.warm, "torch", lambda: object() if there else None)
     seen: dict[str, object] = {}
-    monkeypatch.setattr(session.st, "session_state", SimpleNamespace())
+    monkeypatch.setattr(session.st, "session_state", SimpleNamespace(said=["There is no such head."]))
     monkeypatch.setattr(session.st, "rerun", lambda: seen.update(asked=True))
     looks = count()
     for _ in range(2):
         session._look_again("this model", looks)
     assert seen == ({"asked": True} if there else {})
     assert hasattr(session.st.session_state, "seen") == there
+    assert getattr(session.st.session_state, "notices", None) == (["There is no such head."] if there else None)
 
 
 def test_what_cannot_be_checked_says_why_and_the_page_stands(forgetting: None, monkeypatch) -> None:

@@ -48,6 +48,7 @@ def test_every_site_is_there_with_its_shape(architecture):
     stacks = ("encoder", "decoder") if architecture == "encoder-decoder" else (architecture,)
     for stack in stacks:
         expected |= {f"{stack}.token_embedding": (batch, n, width), f"{stack}.position_embedding": (n, width)}
+        expected |= {f"{stack}.places": (n,)}
         crosses = architecture == "encoder-decoder" and stack == "decoder"
         for layer in ("0", "1"):
             for kind in ("self_attention", "cross_attention") if crosses else ("self_attention",):

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from test_pages import array, figures, link, open_page, trace
 
-from dashboard import live, session
+from dashboard import clicks, live, session
 from dashboard.machine import costs
 from dashboard.recipe import OWN
 from dashboard.settings import PACES
@@ -32,7 +32,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for module in ("models", "session", "live"):
         monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
     monkeypatch.setattr("dashboard.session.FIRST_STEP", 0.0)
-    monkeypatch.setattr("dashboard.session.ECHO", 0.0)
+    monkeypatch.setattr("dashboard.clicks.ECHO", 0.0)
     monkeypatch.setattr("dashboard.live.OBEDIENCE", 0.0)
     return tmp_path
 
@@ -56,7 +56,7 @@ def said(app: AppTest) -> str:
 
 
 def test_a_click_that_is_reported_twice_is_one_click(handed: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.session.ECHO", 60.0)
+    monkeypatch.setattr("dashboard.clicks.ECHO", 60.0)
     app = open_page("positions", **TINY)
     press(app, "Train")
     app.session_state.watched = None
@@ -67,11 +67,11 @@ def test_a_click_that_is_reported_twice_is_one_click(handed: list[Run], monkeypa
 
 def test_a_second_report_is_heard_as_one_however_long_the_answer_took(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamlit.session_state", {})
-    monkeypatch.setattr("dashboard.session.touch", lambda: None)
-    monkeypatch.setattr("dashboard.session.ECHO", 0.05)
+    monkeypatch.setattr("dashboard.clicks.touch", lambda: None)
+    monkeypatch.setattr("dashboard.clicks.ECHO", 0.05)
     answers: list[int] = []
 
-    @session.once
+    @clicks.once
     def answer_slowly(step: int) -> None:
         time.sleep(0.06)
         answers.append(step)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformer import masks
 from transformer.blocks import Block
 from transformer.config import ModelConfig, RunConfig
-from transformer.positions import ENCODINGS
+from transformer.positions import ENCODINGS, PositionalEncoding
 from transformer.trace import UNTRACED, Trace
 
 _BUILDING = threading.Lock()
@@ -70,14 +70,13 @@ class Transformer(nn.Module):
         memory = memory_mask = None
         if source is not None:
             memory_mask = self._not_padding(source)
-            memory = self._stack("encoder", self._embed(source, trace.within("encoder")), memory_mask, trace=trace)
+            memory = self._stack("encoder", source, memory_mask, trace=trace)
             memory = trace("encoder.memory", self.memory_norm(memory))
 
         name = "encoder" if self.config.architecture == "encoder" else "decoder"
         length = tokens.shape[1]
         mask = self.visible[:length, :length] & self._not_padding(tokens)
-        resid = self._embed(tokens, trace.within(name))
-        resid = self._stack(name, resid, mask, memory, memory_mask, trace)
+        resid = self._stack(name, tokens, mask, memory, memory_mask, trace)
         return trace("logits", self.unembedding(self.final_norm(resid)))
 
     @torch.no_grad()
@@ -97,13 +96,23 @@ class Transformer(nn.Module):
             tokens = torch.cat([tokens, self(tokens)[:, -1:].argmax(dim=-1)], dim=1)
         return tokens[:, prompt:]
 
-    def _embed(self, tokens: Int[Tensor, "batch position"], trace: Trace) -> Float[Tensor, "batch position d_model"]:
+    def _placed(self, tokens: Int[Tensor, "batch position"], trace: Trace) -> PositionalEncoding:
+        """The encoding where each token believes to stand: at its own place, from 0, unless an edit moved it."""
+        if not self.positions.movable:
+            return self.positions
+        own = torch.arange(tokens.shape[1], device=tokens.device)
+        places = trace("places", own)
+        return self.positions if places is own else self.positions.at(places)
+
+    def _embed(
+        self, tokens: Int[Tensor, "batch position"], positions: PositionalEncoding, trace: Trace
+    ) -> Float[Tensor, "batch position d_model"]:
         """Token embeddings, scaled by sqrt(d_model) (section 3.4), plus what the encoding adds (section 3.5)."""
         embedded = self.embedding(tokens)
         if self.config.scale_embeddings:
             embedded = embedded * math.sqrt(self.config.d_model)
         embedded = trace("token_embedding", embedded)
-        vectors = self.positions.vectors(tokens.shape[1])
+        vectors = positions.vectors(tokens.shape[1])
         if vectors is not None:
             # A copy: these may be a view of the weights, and what was seen must not change when they do.
             embedded = embedded + trace("position_embedding", vectors.clone())
@@ -112,14 +121,17 @@ class Transformer(nn.Module):
     def _stack(
         self,
         name: str,
-        resid: Float[Tensor, "batch position d_model"],
+        tokens: Int[Tensor, "batch position"],
         mask: Bool[Tensor, "batch 1 #position key"],
         memory: Float[Tensor, "batch source d_model"] | None = None,
         memory_mask: Bool[Tensor, "batch 1 1 source"] | None = None,
         trace: Trace = UNTRACED,
     ) -> Float[Tensor, "batch position d_model"]:
+        inside = trace.within(name)
+        positions = self._placed(tokens, inside)
+        resid = self._embed(tokens, positions, inside)
         for index, block in enumerate(getattr(self, name)):
-            resid = block(resid, mask, memory, memory_mask, self.positions, trace.within(name).within(index))
+            resid = block(resid, mask, memory, memory_mask, positions, inside.within(index))
         return resid
 
     def _not_padding(self, tokens: Int[Tensor, "batch key"]) -> Bool[Tensor, "batch 1 1 key"]:
@@ -144,3 +156,22 @@ def build(config: RunConfig) -> Transformer:
     with _BUILDING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
         return Transformer(config.model, d_vocab=task.d_vocab, n_ctx=task.n_ctx)
+
+
+def stretched(model: Transformer, n_ctx: int) -> Transformer:
+    """The same weights in a model for up to `n_ctx` tokens, more or fewer than it was trained on.
+
+    Raises ValueError with a sentence where that cannot be: learned positions end where their table does, and a painted
+    mask at what was painted.
+    """
+    longest = masks.parse(model.config.mask).longest
+    if longest is not None and n_ctx > longest:
+        raise ValueError(f"the mask was painted for {longest} positions, not {n_ctx}")
+    table = model.positions.state_dict()
+    if table and n_ctx > model.n_ctx:
+        raise ValueError(f"{model.config.positions} positions have no vector for position {model.n_ctx + 1}")
+    with _BUILDING, torch.random.fork_rng(devices=[]):
+        longer = Transformer(model.config, d_vocab=model.d_vocab, n_ctx=n_ctx)
+    own = {f"positions.{name}": values[:n_ctx] for name, values in table.items()}
+    longer.load_state_dict({**model.state_dict(), **own})
+    return longer.to(model.unembedding.weight.device).train(model.training)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from transformer.edits import Edit, EditError
 from transformer.model import Transformer
+from transformer.positions import PlaceError
 from transformer.trace import Recorder, Remember, only
 
 
@@ -66,6 +67,8 @@ def observe(
         model.eval()
     try:
         logits = model(tokens, source, trace=recorder)
+    except PlaceError as error:
+        raise EditError(str(error)) from None
     finally:
         if training:
             model.train()

@@ -88,8 +88,15 @@ def attention(flow: Flow) -> None:
     """What is compared: attention rolled out through all layers, or the head in focus."""
     heads = heads_of(sample.attentions)
     with heading():
-        options = {"label_visibility": "collapsed", "width": "content"}
-        chosen = bound_choice(st.segmented_control, "Attention beside", "beside", [ROLLOUT, HEAD], ROLLOUT, **options)
+        chosen = bound_choice(
+            st.segmented_control,
+            "Attention beside",
+            "beside",
+            [ROLLOUT, HEAD],
+            ROLLOUT,
+            label_visibility="collapsed",
+            width="content",
+        )
         if chosen == ROLLOUT:
             st.markdown("of attention, all layers", width="content")
         else:

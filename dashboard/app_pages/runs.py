@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from dashboard import live, models, session, shelf
+from dashboard import clicks, live, models, session, shelf
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import bound_choice, sentence
@@ -186,7 +186,7 @@ def race() -> None:
             st.caption(f":material/info: {each.name}: {plain(each.problem)}.")
 
 
-@session.once
+@clicks.once
 def begin(each: Race) -> None:
     """Train the variants, and compare them; nobody steps through a race by key."""
     try:

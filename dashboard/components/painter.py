@@ -28,8 +28,8 @@ _MIRRORS = {
 _ACTS = {
     "undo": ("Undo (Ctrl+Z)", "↶"),
     "redo": ("Redo (Ctrl+Shift+Z)", "↷"),
-    "clear": ("Clear: every query sees every key", "Clear"),
-    "invert": ("Invert: what is seen is hidden, what is hidden is seen", "Invert"),
+    "clear": ("Clear: switch every cell on", "Clear"),
+    "invert": ("Invert: switch every cell over", "Invert"),
 }
 
 

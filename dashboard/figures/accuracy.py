@@ -47,7 +47,7 @@ def accuracy_by_position_bars(
     offset, width = (0.19, 0.34) if before is not None else (0.0, 0.62)
     traces = _ceiling(places, ceiling, palette)
     if before is not None:
-        traces += [_before(places - offset, width, before, names, palette)]
+        traces.append(_before(places - offset, width, before, names, palette))
     measured = {
         "type": "bar",
         "x": places + offset,
@@ -75,9 +75,9 @@ def accuracy_by_position_bars(
         "hovertemplate": "%{hovertext}<extra></extra>",
         "name": "after" if before is not None else "measured",
     }
-    traces += [measured]
+    traces.append(measured)
     if len(labels) <= MOST_VALUES and before is None:
-        traces += [_values(places, accuracy, high, ceiling, chance, leaks, palette)]
+        traces.append(_values(places, accuracy, high, ceiling, chance, leaks, palette))
     both = before is not None and groups is not None
     layout = {
         "template": template(palette),

@@ -37,7 +37,8 @@ def removal_heatmap(
         {**token_axis("head", heads), "range": [-0.5, len(heads) - 0.5]},
         {**name_axis(layers), "range": [-0.5, len(layers) - 0.5]},
     )
-    return _map(drops, sentences, axes, palette=palette, marks=["✗" if gone else None for gone in removed.ravel()])
+    crosses = ["✗" if gone else None for gone in removed.ravel()]
+    return _map(drops, sentences, axes, marks=crosses, palette=palette)
 
 
 def redundancy_heatmap(extra: np.ndarray, heads: Sequence[str], *, palette: Palette = LIGHT) -> go.Figure:

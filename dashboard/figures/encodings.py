@@ -1,36 +1,58 @@
-"""Positional encodings: the table, single dimensions as waves, and how alike positions are."""
+"""Positional encodings: the table, single dimensions as waves, how alike positions are, and how that falls off."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.colour_bar import ROOM, bar_ends, scaled
+from dashboard.figures.lines import frame, upright
 from dashboard.figures.token_axis import safe
-from dashboard.theme import LIGHT, Palette, template
+from dashboard.theme import LIGHT, Palette, rgb, template
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
 MOST_MARKERS = 24
 """More positions than this, and markers would hide their line."""
+MOST_PARTED = 32
+"""More pairs of dimensions than this, and lines between them would hide the cells."""
 
 
 def encoding_heatmap(
-    table: np.ndarray, *, title_x: str = "dimension", signed: bool = True, palette: Palette = LIGHT
+    table: np.ndarray,
+    *,
+    title_x: str = "dimension",
+    columns: Sequence[str] | None = None,
+    ticks: Mapping[int, str] | None = None,
+    cursor: int | None = None,
+    signed: bool = True,
+    palette: Palette = LIGHT,
 ) -> go.Figure:
     """The encoding, float [position, dimension]: a row is what is added to a token there.
 
-    On the diverging scale centred on 0; without `signed`, on the sequential one from 0 to the largest value. Look at
-    how fast the columns change from row to row.
+    On the diverging scale centred on 0; without `signed`, on the sequential one from 0 to the largest value. `columns`
+    are said when one is pointed at, `ticks` stand below some; with them, lines part the pairs of columns. The row of
+    the position `cursor`, from 1, is framed. Look at how fast the columns change from row to row.
     """
     positions, dimensions = table.shape
-    return _table(
+    across: dict[str, object] = {"title": {"text": safe(title_x)}}
+    if ticks:
+        names = [safe(text).replace("\n", "<br>") for text in ticks.values()]
+        across |= {"tickmode": "array", "tickvals": list(ticks), "ticktext": names, "tickangle": 0}
+    if columns is not None:
+        across |= {"type": "category"}
+    shapes = [] if ticks is None else _parted(dimensions, palette)
+    if cursor is not None:
+        shapes.append(frame(-0.5, cursor - 0.5, dimensions - 0.5, cursor + 0.5, _cursor_line(palette)))
+    return matrix_heatmap(
         table,
         (np.arange(1, positions + 1), np.arange(dimensions)),
         f"position %{{y}}, {safe(title_x.split(' ')[0])} %{{x}}: %{{z:.3f}}",
         signed=signed,
-        across={"title": {"text": safe(title_x)}},
+        across=across,
+        shapes=shapes,
+        columns=columns,
         palette=palette,
     )
 
@@ -38,34 +60,43 @@ def encoding_heatmap(
 def similarity_heatmap(similarity: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
     """Inner products of positions, float [position, position]: the narrower the ridge, the easier to tell apart."""
     places = np.arange(1, len(similarity) + 1)
-    return _table(
+    return matrix_heatmap(
         similarity,
         (places, places),
         "position %{y} and position %{x}: %{z:.1f}",
         signed=True,
-        across={"title": {"text": "position"}, "constrain": "domain"},
+        across={"title": {"text": "position"}, "constrain": "domain", **few_ticks(len(similarity))},
         down={"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"},
         palette=palette,
     )
 
 
 def encoding_waves(
-    table: np.ndarray, dimensions: Sequence[int], names: Sequence[str], *, palette: Palette = LIGHT
+    table: np.ndarray,
+    dimensions: Sequence[int],
+    names: Sequence[str],
+    *,
+    cursor: int | None = None,
+    palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Chosen columns of the encoding, float [position, dimension], as lines over the positions."""
+    """Chosen columns of the encoding, float [position, dimension], as lines over the positions.
+
+    An upright line stands at the position `cursor`, from 1, and a large mark where it meets each wave.
+    """
     places = np.arange(1, len(table) + 1)
+    sizes = [12.0 if place == cursor else 7.0 if len(places) <= MOST_MARKERS else 0.0 for place in places]
     waves = [
         {
             "type": "scatter",
             "x": places,
             "y": table[:, dimension].astype(np.float32),
-            "mode": "lines+markers" if len(places) <= MOST_MARKERS else "lines",
+            "mode": "lines+markers" if len(places) <= MOST_MARKERS or cursor is not None else "lines",
             "line": {
                 "width": 2.5,
                 "dash": DASHES[i % len(DASHES)],
                 "color": palette.categorical[i % len(palette.categorical)],
             },
-            "marker": {"size": 7, "symbol": i % 8},
+            "marker": {"size": sizes, "symbol": i % 8},
             "name": safe(name),
             "hovertemplate": f"{safe(name)} at position %{{x}}: %{{y:.3f}}<extra></extra>",
         }
@@ -77,46 +108,86 @@ def encoding_waves(
         "legend": {"entrywidth": 0, "font": {"size": 14}},
         "xaxis": {"title": {"text": "position"}, "range": [0.5, len(table) + 0.5], **_ticks(len(table))},
         "yaxis": {"title": {"text": "value"}, "nticks": 6},
+        "shapes": [] if cursor is None else [upright(cursor, _cursor_line(palette))],
     }
     return go.Figure(waves, layout)
 
 
-def _table(
+def distance_profile(mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
+    """How alike two positions are at each distance, float [distance] from 0: the mean, and from least to greatest."""
+    distance = np.arange(len(mean))
+    band = {"type": "scatter", "x": distance, "mode": "lines", "line": {"width": 0}, "showlegend": False}
+    red, green, blue = rgb(palette.measured)
+    lines = [
+        {**band, "y": low.astype(np.float32), "name": "least", "hovertemplate": "least: %{y:.2f}<extra></extra>"},
+        {
+            **band,
+            "y": high.astype(np.float32),
+            "name": "greatest",
+            "fill": "tonexty",
+            "fillcolor": f"rgba({red},{green},{blue},0.25)",
+            "hovertemplate": "greatest: %{y:.2f}<extra></extra>",
+        },
+        {
+            "type": "scatter",
+            "x": distance,
+            "y": mean.astype(np.float32),
+            "mode": "lines+markers" if len(distance) <= MOST_MARKERS else "lines",
+            "line": {"width": 2.5, "color": palette.measured},
+            "marker": {"size": 7},
+            "name": "mean",
+            "showlegend": False,
+            "hovertemplate": "%{x} apart: %{y:.2f} on average<extra></extra>",
+        },
+    ]
+    layout = {
+        "template": template(palette),
+        "hovermode": "x",
+        "xaxis": {
+            "title": {"text": "distance of two positions"},
+            "range": [-0.5, len(mean) - 0.5],
+            **few_ticks(len(mean)),
+        },
+        "yaxis": {"title": {"text": "inner product"}, "nticks": 6, "zeroline": True, "zerolinecolor": palette.muted},
+    }
+    return go.Figure(lines, layout)
+
+
+def matrix_heatmap(
     values: np.ndarray,
     places: tuple[np.ndarray, np.ndarray],
     sentence: str,
     *,
     signed: bool,
-    across: dict[str, object],
-    down: dict[str, object] | None = None,
-    palette: Palette,
+    across: Mapping[str, object],
+    down: Mapping[str, object] | None = None,
+    high: float | None = None,
+    columns: Sequence[str] | None = None,
+    shapes: Sequence[Mapping[str, object]] = (),
+    palette: Palette = LIGHT,
 ) -> go.Figure:
-    """A matrix of numbers with positions downwards, from 1, and a scale that reaches its largest value.
+    """A matrix of numbers, rows downwards, and a scale that reaches `high`, else its largest value.
 
-    `across` and `down` are what else there is to say of the two axes.
+    `places` are the numbers of rows and columns, `columns` the names of these; `across` and `down` are what else there
+    is to say of the two axes.
     """
-    rows, columns = places
-    high = float(np.abs(values).max(initial=0.0)) or 1.0
-    low = -high if signed else 0.0
+    rows, numbers = places
+    top = high or float(np.abs(values).max(initial=0.0)) or 1.0
+    low = -top if signed else 0.0
+    named = {"x0": int(numbers[0]), "dx": 1} if columns is None else {"x": [safe(name) for name in columns]}
     cells = {
         "type": "heatmap",
         "z": values.astype(np.float32),
-        "x0": int(columns[0]),
-        "dx": 1,
+        **named,
         "y0": int(rows[0]),
         "dy": 1,
-        **scaled(low, high, palette.signed if signed else palette.scale),
+        **scaled(low, top, palette.signed if signed else palette.scale),
         "hovertemplate": f"{sentence}<extra></extra>",
         "name": "values",
     }
     layout = {
         "template": template(palette),
-        "xaxis": {
-            "range": [columns[0] - 0.5, columns[-1] + 0.5],
-            "showgrid": False,
-            **_ticks(len(columns)),
-            **across,
-        },
+        "xaxis": {"range": [numbers[0] - 0.5, numbers[-1] + 0.5], "showgrid": False, **_ticks(len(numbers)), **across},
         "yaxis": {
             "title": {"text": "position"},
             "range": [rows[-1] + 0.5, rows[0] - 0.5],
@@ -125,9 +196,28 @@ def _table(
             **(down or {}),
         },
         "margin": {"t": ROOM},
-        "annotations": bar_ends(low, high, palette),
+        "annotations": bar_ends(low, top, palette),
+        "shapes": list(shapes),
+        "meta": None if columns is None else {"places": {"x": [int(number) for number in numbers]}},
     }
     return go.Figure([cells], layout)
+
+
+def _parted(dimensions: int, palette: Palette) -> list[dict[str, object]]:
+    """Shapes: lines between pairs of columns, unless they are too many."""
+    if dimensions > 2 * MOST_PARTED:
+        return []
+    line = {"color": palette.background, "width": 1}
+    return [upright(place - 0.5, line) for place in range(2, dimensions, 2)]
+
+
+def _cursor_line(palette: Palette) -> dict[str, object]:
+    return {"color": palette.text, "width": 2.5}
+
+
+def few_ticks(n: int) -> dict[str, object]:
+    """Whole numbers only, and few of them: for the horizontal axis of a narrow figure."""
+    return {"dtick": 1} if n <= 8 else {"dtick": None, "nticks": 9}
 
 
 def _ticks(n: int) -> dict[str, object]:

@@ -46,9 +46,9 @@ def accuracy_by_state_bars(
         start = number * (width + GAP)
         traces += _ceiling(places, state, labels, on, palette)
         if state.accuracy is not None:
-            traces += [_bars(places, state, labels, on, target, palette, last=number == len(states) - 1)]
-        traces += [_guessing(len(places), chance, number, on, palette)]
-        titles += [_title(state, start + width / 2, palette)]
+            traces.append(_bars(places, state, labels, on, target, palette, last=number == len(states) - 1))
+        traces.append(_guessing(len(places), chance, number, on, palette))
+        titles.append(_title(state, start + width / 2, palette))
         axes[f"xaxis{suffix}"] = _positions(labels, target, [start, start + width], f"y{suffix}")
         axes[f"yaxis{suffix}"] = _level(number == 0, f"x{suffix}")
     layout = {

@@ -37,9 +37,11 @@ PAGES = {
     "Mask effects": 5,
     "Follow the information": 3,
     "Edits": 4,
-    "Positional encoding": 3,
+    "Positional encoding": 6,
+    "Positions at work": 5,
     "Accuracy by position": 2,
     "Runs and races": 1,
+    "What positions buy": 3,
 }
 """The pages, and how many plots stand on each."""
 PATIENCE = 60_000

@@ -65,7 +65,7 @@ def test_a_cold_start_bears_several_readers_at_once(chromium: Browser, runs: Pat
     """PyTorch and pandas are being imported while the first pages are drawn: nobody may meet a half of either."""
     with dashboard(runs, tmp_path / "log") as fresh, chromium.new_context() as context:
         opened = []
-        for path, plots in [("heads", 2), ("", 2), ("accuracy", 1)]:
+        for path, plots in [("heads", 2), ("", 2), ("accuracy", 2)]:
             page = context.new_page()
             page.goto(f"{fresh}/{path}", wait_until="commit")
             opened.append((page, plots))
@@ -192,15 +192,23 @@ def test_another_encoding_is_drawn(page: Page, address: str):
     page.get_by_role("radio", name="sinusoidal", exact=True).click()
     expect(title(page)).to_have_text(re.compile(r"^Neighbouring positions .* in the sinusoidal encoding\.$"))
     expect(page).to_have_url(query(run="reverse", encoding="sinusoidal"))
-    wait_until_painted(page, plots=3)
+    wait_until_painted(page, plots=7)
     # cos 0 = 1: the last column of the first row
     corner = plot(page, "encoding").evaluate("host => host.querySelector('.js-plotly-plot').calcdata[0][0].z[0].at(-1)")
     assert corner == pytest.approx(1)
+    point_at_cell(page, plot(page, "encoding"), row=12, column=5)  # its rows count from 1
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(query(cursor="12"))
+    # sin 11, dimension 0 at position 12
+    expect(
+        page.get_by_test_id("stMain").get_by_text(re.compile("^At position 12, by dimension: 0: −1.00, "))
+    ).to_be_visible()
 
 
 def test_more_sequences_give_narrower_intervals(page: Page, address: str):
     page.goto(f"{address}/accuracy")
-    wait_until_painted(page, plots=1)
+    wait_until_painted(page, PAGES["Accuracy by position"])
     caption = page.get_by_test_id("stMain").get_by_text(re.compile("^Accuracy by position on"))
     expect(caption).to_contain_text("on 4,096 fresh sequences")
     widest = """host => Math.max(
@@ -211,7 +219,7 @@ def test_more_sequences_give_narrower_intervals(page: Page, address: str):
     page.keyboard.press("ArrowRight")
     expect(caption).to_contain_text("on 16,384 fresh sequences")
     expect(page).to_have_url(query(run="reverse", sequences="16384"))
-    wait_until_painted(page, plots=1)
+    wait_until_painted(page, PAGES["Accuracy by position"])
     after = plot(page, "accuracy").evaluate(widest)
     assert 0 < after < 0.7 * before
 

@@ -1,4 +1,7 @@
-"""Edits as short texts, for a link: "zero:decoder.1.self_attention.3", "swap:3,5". Positions count from 1."""
+"""Edits as short texts, for a link: "zero:decoder.1.self_attention.3", "swap:3,5", "places-shift:2".
+
+Positions count from 1.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,13 @@ from collections.abc import Callable
 from transformer.edits.base import Edit, EditError, HeadEdit
 from transformer.edits.heads import AblateHead, KeepOnlyHead
 from transformer.edits.patterns import ForcePattern, ScaleScores, ShiftScores
-from transformer.edits.places import RemovePositions, SwapPositions
+from transformer.edits.places import (
+    RemovePositions,
+    ShiftPositions,
+    ShufflePositions,
+    SwapPositions,
+    TurnPositions,
+)
 from transformer.edits.wishes import ExpectPattern, PatchInput, PatchStep
 
 HEAD = re.compile(r"((?:encoder|decoder)\.\d{1,3}\.(?:self|cross)_attention)\.(\d{1,3})", re.ASCII)
@@ -16,10 +25,17 @@ HEAD = re.compile(r"((?:encoder|decoder)\.\d{1,3}\.(?:self|cross)_attention)\.(\
 
 def edit_text(edit: Edit) -> str:
     """The short text that `parse_edit` reads. Raises EditError where there is none: masks, patches of tensors."""
-    if isinstance(edit, RemovePositions):
-        return "unplaced"
-    if isinstance(edit, SwapPositions):
-        return f"swap:{edit.first + 1},{edit.second + 1}"
+    match edit:
+        case RemovePositions():
+            return "unplaced"
+        case SwapPositions():
+            return f"swap:{edit.first + 1},{edit.second + 1}"
+        case TurnPositions():
+            return f"places-turn:{edit.by}"
+        case ShiftPositions():
+            return f"places-shift:{edit.by}"
+        case ShufflePositions():
+            return f"places-shuffle:{edit.seed}"
     if not isinstance(edit, HeadEdit):
         raise EditError(f"{edit.words}: this edit does not fit into a link")
     head = f"{edit.site.rpartition('.')[0]}.{edit.head}"
@@ -53,8 +69,14 @@ def parse_edit(text: str) -> Edit:
         if not found or "0" in found.groups():
             raise EditError("a swap names two positions, as in swap:3,5")
         return SwapPositions(first=int(found[1]) - 1, second=int(found[2]) - 1)
+    if kind in PLACE_KINDS:
+        if not re.fullmatch(r"[+-]?\d{1,4}" if kind != "places-shuffle" else r"\d{1,9}", rest, re.ASCII):
+            raise EditError(f"{kind} needs a whole number, not “{_tame(rest)}”")
+        return PLACE_KINDS[kind](int(rest))
     if kind not in HEAD_KINDS:
-        raise EditError(f"there is no edit “{_tame(kind)}”: choose {', '.join(HEAD_KINDS)}, swap or unplaced")
+        raise EditError(
+            f"there is no edit “{_tame(kind)}”: choose {', '.join((*HEAD_KINDS, *PLACE_KINDS))}, swap or unplaced"
+        )
     named, _, number = rest.partition(":")
     found = HEAD.fullmatch(named)
     if not found:
@@ -111,6 +133,12 @@ HEAD_KINDS: dict[str, Callable[[str, int, str], Edit]] = {
     "patch-step": _from_step,
 }
 """The edits of a head, by the word that begins their text."""
+PLACE_KINDS: dict[str, Callable[[int], Edit]] = {
+    "places-shift": lambda number: ShiftPositions(by=number),
+    "places-turn": lambda number: TurnPositions(by=number),
+    "places-shuffle": lambda number: ShufflePositions(seed=number),
+}
+"""The edits of all positions, by the word that begins their text; one number follows."""
 MORE = {
     "scale": "a number",
     "shift": "a number",

@@ -1,7 +1,7 @@
 """Positional encodings: how a model is told the order of its tokens.
 
 Three ways in, and each plug-in uses one: vectors added to the embeddings, a rotation of queries and keys, or a bias
-on the scores. Fixed encodings are buffers, not parameters.
+on the scores. Fixed encodings are buffers, not parameters. `at` tells the tokens that they stand elsewhere.
 """
 
 from __future__ import annotations
@@ -9,10 +9,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer.registry import Registry
+
+BASE = 10_000.0
+"""The slowest pair of dimensions turns about this many times slower than the first one."""
+
+
+def angles(places: Int[Tensor, "position"], width: int, base: float = BASE) -> Float[Tensor, "position pair"]:
+    """How far each pair of dimensions has turned at each place, in radians: p / base^(2i / width), float64.
+
+    The one formula behind sinusoidal ("Attention Is All You Need", section 3.5) and rotary positions ("RoFormer",
+    section 3.4.2); p and i count from 0.
+    """
+    pair = torch.arange(width // 2, dtype=torch.float64, device=places.device)[None, :]
+    return places.double()[:, None] / base ** (2 * pair / width)
+
+
+class PlaceError(ValueError):
+    """A place for which an encoding has no number; the message is one sentence."""
 
 
 class PositionalEncoding(nn.Module):
@@ -37,6 +55,26 @@ class PositionalEncoding(nn.Module):
     def bias(self, n_query: int, n_key: int) -> Float[Tensor, "head query key"] | None:
         """What is added to the scores of each head."""
         return None
+
+    def at(self, places: Int[Tensor, "position"]) -> PositionalEncoding:
+        """This encoding as tokens meet it that believe to stand at `places`, counted from 0; itself if it tells none.
+
+        A formula goes on beyond n_ctx and below 0. Raises PlaceError where a table ends.
+        """
+        return self
+
+    @property
+    def movable(self) -> bool:
+        """Can tokens be told that they stand elsewhere?"""
+        return type(self).at is not PositionalEncoding.at
+
+    def laid_out(self, places: Int[Tensor, "position"], **tables: Tensor) -> PositionalEncoding:
+        """Another of this kind with these tables, a row a token; none of its weights are drawn, nor its own changed."""
+        other = type(self).__new__(type(self))
+        PositionalEncoding.__init__(other, n_ctx=len(places), d_model=self.d_model, n_heads=self.n_heads)
+        for name, table in tables.items():
+            other.register_buffer(name, table, persistent=False)
+        return other
 
     def picture(self, length: int) -> tuple[Float[Tensor, "position dimension"], str]:
         """One row a position, to look at, and what the columns are."""

@@ -3,9 +3,21 @@
 from typing import ClassVar
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer.positions import PositionalEncoding
+
+
+def slopes(n_heads: int) -> Float[Tensor, "head"]:
+    """What a step of distance costs in each head, float64: 2^(-8/H), and each next head that much less."""
+    return 2.0 ** (-8.0 * torch.arange(1, n_heads + 1, dtype=torch.float64) / n_heads)
+
+
+def penalties(places: Int[Tensor, "position"], n_heads: int) -> Float[Tensor, "head query key"]:
+    """What is added to each head's scores, float64: minus its slope times the distance, on both sides."""
+    place = places.double()
+    return -slopes(n_heads).to(places.device)[:, None, None] * (place[:, None] - place[None, :]).abs()
 
 
 class ALiBi(PositionalEncoding):
@@ -17,13 +29,13 @@ class ALiBi(PositionalEncoding):
 
     def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
-        slopes = 2.0 ** (-8.0 * torch.arange(1, n_heads + 1, dtype=torch.float64) / n_heads)
-        place = torch.arange(n_ctx, dtype=torch.float64)
-        distance = (place[:, None] - place[None, :]).abs()
-        self.register_buffer("table", (-slopes[:, None, None] * distance).float(), persistent=False)
+        self.register_buffer("table", penalties(torch.arange(n_ctx), n_heads).float(), persistent=False)
 
     def bias(self, n_query: int, n_key: int):
         return self.table[:, :n_query, :n_key]
+
+    def at(self, places):
+        return self.laid_out(places, table=penalties(places, self.n_heads).to(self.table))
 
     def picture(self, length: int):
         """What each head subtracts at each distance."""

@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from transformer.positions import PositionalEncoding
+from transformer.positions import PlaceError, PositionalEncoding
 
 
 class Learned(PositionalEncoding):
@@ -20,3 +20,11 @@ class Learned(PositionalEncoding):
 
     def vectors(self, length: int):
         return self.table[:length]
+
+    def at(self, places):
+        low, high = int(places.min()), int(places.max())
+        if low < 0 or high >= self.n_ctx:
+            raise PlaceError(
+                f"a learned table has no position {(low if low < 0 else high) + 1}: it ends at 1 and at {self.n_ctx}"
+            )
+        return self.laid_out(places, table=self.table[places])

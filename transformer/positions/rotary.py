@@ -5,24 +5,20 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from transformer.positions import PositionalEncoding
+from transformer.positions import PositionalEncoding, angles
 
 
 class Rotary(PositionalEncoding):
     """Each pair of a head's dimensions is turned by position × frequency: scores depend on the distance only."""
 
     description: ClassVar[str] = "queries and keys turned by their position; scores see only distances"
-    formula: ClassVar[str] = (
-        r"q_p' = R(p\,\theta)\,q_p,\ \ k_p' = R(p\,\theta)\,k_p,\quad \theta_i = 10000^{-2i/d_{head}}"
-    )
+    formula: ClassVar[str] = r"q_p' = R(p\,\theta)\,q_p,\ \ k_p' = R(p\,\theta)\,k_p,\quad \theta_i = b^{-2i/d_{head}}"
     cos: Tensor
     sin: Tensor
 
-    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = 10_000.0) -> None:
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
-        position = torch.arange(n_ctx, dtype=torch.float64)[:, None]
-        pair = torch.arange(self.d_head // 2, dtype=torch.float64)[None, :]
-        angle = position / base ** (2 * pair / self.d_head)
+        angle = angles(torch.arange(n_ctx), self.d_head)
         self.register_buffer("cos", angle.cos().float(), persistent=False)
         self.register_buffer("sin", angle.sin().float(), persistent=False)
 
@@ -31,6 +27,10 @@ class Rotary(PositionalEncoding):
         cos, sin = self.cos[:length], self.sin[:length]
         even, odd = x[..., 0::2], x[..., 1::2]
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+    def at(self, places):
+        angle = angles(places, self.d_head)
+        return self.laid_out(places, cos=angle.cos().to(self.cos), sin=angle.sin().to(self.sin))
 
     def picture(self, length: int):
         """The unit vectors (cos, sin) of each pair: what a pair (1, 0) is turned into."""

@@ -3,25 +3,31 @@
 from typing import ClassVar
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer.positions import PositionalEncoding
+from transformer.positions import BASE, PositionalEncoding, angles
+
+
+def sinusoids(places: Int[Tensor, "position"], width: int, base: float = BASE) -> Float[Tensor, "position dimension"]:
+    """The waves themselves, float64: in dimension 2i the sine of a pair's angle, in 2i + 1 its cosine."""
+    angle = angles(places, width, base)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
 
 
 class Sinusoidal(PositionalEncoding):
-    """Pairs of sine and cosine, wavelengths from 2π to 10000 · 2π: a shift of positions is a rotation of each pair."""
+    """Pairs of sine and cosine, wavelengths from 2π to nearly 2π · base: a shift of positions turns each pair."""
 
     description: ClassVar[str] = "fixed waves, added to the embeddings; neighbours look alike"
-    formula: ClassVar[str] = r"PE_{p,2i}=\sin\frac{p}{10000^{2i/d}},\quad PE_{p,2i+1}=\cos\frac{p}{10000^{2i/d}}"
+    formula: ClassVar[str] = r"PE_{p,2i}=\sin\frac{p}{b^{2i/d}},\quad PE_{p,2i+1}=\cos\frac{p}{b^{2i/d}}"
     table: Tensor
 
-    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int, base: float = 10_000.0) -> None:
+    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
-        position = torch.arange(n_ctx, dtype=torch.float64)[:, None]
-        pair = torch.arange(d_model // 2, dtype=torch.float64)[None, :]
-        angle = position / base ** (2 * pair / d_model)
-        table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
-        self.register_buffer("table", table.float(), persistent=False)
+        self.register_buffer("table", sinusoids(torch.arange(n_ctx), d_model).float(), persistent=False)
 
     def vectors(self, length: int):
         return self.table[:length]
+
+    def at(self, places):
+        return self.laid_out(places, table=sinusoids(places, self.d_model).to(self.table))

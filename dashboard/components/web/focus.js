@@ -1,34 +1,24 @@
 // One head, large: its matrices and its arcs on one canvas, and a second one above it for what follows the pointer.
 
+import { Canvases } from '../attention-lab.shared/canvases.js';
 import { asked, asker, decode, sentence, strongest } from '../attention-lab.shared/focus_data.js';
 import { layOut, pick } from '../attention-lab.shared/focus_layout.js';
 import { mark, paint } from '../attention-lab.shared/focus_paint.js';
 import { announce, choose, listen } from '../attention-lab.shared/link.js';
-import { mounting, onRatio } from '../attention-lab.shared/mount.js';
-import { same } from '../attention-lab.shared/payload.js';
-import { menu } from '../attention-lab.shared/takeaway.js';
-import { readTheme } from '../attention-lab.shared/theme.js';
+import { mounting } from '../attention-lab.shared/mount.js';
 
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const TRUST = 1500; // ms for which a lock made here stands against an older one still coming from Python
 
 export default mounting((root) => new Focus(root));
 
-class Focus {
+class Focus extends Canvases {
   constructor(root) {
-    this.host = root.querySelector('.focus');
-    this.base = root.querySelector('.base');
-    this.overlay = root.querySelector('.overlay');
-    this.line = root.querySelector('.sentence');
+    super(root, '.focus');
     this.button = root.querySelector('.lock');
-    this.cell = null; // under the pointer: {row, column}, one of them undefined over a token of the arcs
-    this.locked = null; // {row} or {column}
+    this.locked = null; // {row} or {column}; of `cell` one is undefined over a token of the arcs
     this.lockedAt = -Infinity;
-    this.frame = this.frames = this.draws = 0;
-    this.sizes = new ResizeObserver(() => this.host.clientWidth !== this.width && this.arrange());
-    this.sizes.observe(this.host);
     this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
-    this.still = onRatio(() => this.arrange());
     this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
     this.host.addEventListener('pointerleave', () => this.hover(null));
     this.host.addEventListener('click', (event) => this.click(this.under(event)));
@@ -38,15 +28,8 @@ class Focus {
   }
 
   update(message, fire) {
-    this.fire = fire;
-    const theme = readTheme(this.host);
-    if (same(message, this.message)) {
-      if (theme.key === this.theme.key) return;
-      fire('theme', theme.text); // Python chose the scale for the other theme, and learns of a change in reruns only
-    }
+    if (!this.news(message, fire)) return;
     const before = this.data;
-    this.message = message.slice();
-    this.theme = theme;
     this.data = decode(this.message);
     this.host.setAttribute('aria-label', this.data.alt);
     if (this.data.link) choose(this.data.link, this.data.number, this);
@@ -54,23 +37,8 @@ class Focus {
     if (other) this.cell = null;
     if (other || performance.now() - this.lockedAt > TRUST) this.settle(other);
     this.arrange();
-    this.saving ??= menu(this.line.parentElement, this.given());
-  }
-
-  /** What can be saved of it (see menu in takeaway.js). */
-  given() {
-    const made = () => import('../attention-lab.shared/focus_takeaway.js');
-    const drawn = (how) => made().then((files) => files[how](files.picture(this.data, this.theme, this.locked), this.theme));
-    return {
-      name: this.data.key,
-      alt: () => this.data.alt,
-      makers: () => this.data.makers,
-      note: async () => (await made()).note(this.data),
-      svg: () => drawn('svg'),
-      png: () => drawn('png'),
-      body: () => drawn('body'),
-      series: async () => (await made()).series(this.data),
-    };
+    this.host.dataset.head = this.data.head;
+    this.offer(() => import('../attention-lab.shared/focus_takeaway.js'), () => this.locked, () => this.data.makers);
   }
 
   /** Take the lock that Python says; one on a key is known here only. */
@@ -79,47 +47,21 @@ class Focus {
     else if (other || this.locked?.row !== undefined) this.locked = null;
   }
 
-  /** Lay out and paint everything: after new data, a new size, or a new pixel ratio. */
-  arrange() {
-    const width = (this.width = this.host.clientWidth);
-    if (!this.data || width === 0) return; // in a closed tab: the next size calls again
-    const ratio = (this.ratio = window.devicePixelRatio || 1);
-    const context = this.base.getContext('2d');
-    const measure = (text, size) => {
-      context.font = `${size}px ${this.theme.font}`;
-      return context.measureText(text).width;
-    };
-    this.layout = layOut(this.data, width, ratio, measure);
-    for (const canvas of [this.base, this.overlay]) {
-      if (canvas.width !== this.layout.width) canvas.width = this.layout.width;
-      if (canvas.height !== this.layout.height) canvas.height = this.layout.height;
-      canvas.style.width = `${this.layout.width / ratio}px`;
-      canvas.style.height = `${this.layout.height / ratio}px`;
-    }
-    paint(context, this.data, this.layout, this.theme, ratio);
-    this.drawOverlay();
-    this.tell();
-    this.host.dataset.head = this.data.head;
-    this.host.dataset.draws = ++this.draws;
+  layOut(width, ratio, measure) {
+    return layOut(this.data, width, ratio, measure);
   }
 
-  redraw() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.frames++;
-      this.drawOverlay();
-      this.tell();
-    });
+  paint(context) {
+    paint(context, this.data, this.layout, this.theme, this.ratio);
   }
 
-  drawOverlay() {
-    if (!this.layout) return;
-    mark(this.overlay.getContext('2d'), this.data, this.layout, this.theme, this.ratio, this.cell, this.locked);
+  mark(context) {
+    mark(context, this.data, this.layout, this.theme, this.ratio, this.cell, this.locked);
   }
 
   under(event) {
-    const { left, top } = this.host.getBoundingClientRect();
-    return this.layout ? pick(this.data, this.layout, (event.clientX - left) * this.ratio, (event.clientY - top) * this.ratio) : null;
+    const spot = this.spot(event);
+    return spot && pick(this.data, this.layout, ...spot);
   }
 
   hover(place) {
@@ -206,13 +148,11 @@ class Focus {
     let words = '';
     if (at) words = sentence(data, at.row, at.column);
     else if (cell) words = cell.row === undefined ? `No query in view may see ${asked(data, cell.column)}` : `${asker(data, cell.row)} may see nothing`;
-    if (this.line.textContent !== words) this.line.textContent = words;
+    this.say(words);
   }
 
   dispose() {
-    this.sizes.disconnect();
+    super.dispose();
     this.silence();
-    this.still();
-    cancelAnimationFrame(this.frame);
   }
 }

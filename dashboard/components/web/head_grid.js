@@ -1,13 +1,11 @@
 // All heads on one canvas, and a second one above it for what follows the pointer.
 
+import { Canvases } from '../attention-lab.shared/canvases.js';
 import { cellAt, decode, neighbour, placeOf, sentence } from '../attention-lab.shared/grid_data.js';
 import { layOut, pick } from '../attention-lab.shared/grid_layout.js';
 import { mark, paint } from '../attention-lab.shared/grid_paint.js';
 import { announce, chosen, heed, listen } from '../attention-lab.shared/link.js';
-import { mounting, onRatio } from '../attention-lab.shared/mount.js';
-import { same } from '../attention-lab.shared/payload.js';
-import { menu } from '../attention-lab.shared/takeaway.js';
-import { readTheme } from '../attention-lab.shared/theme.js';
+import { mounting } from '../attention-lab.shared/mount.js';
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const SETTLE = 120; // ms between the last arrow key and the message to Python
@@ -15,23 +13,13 @@ const TRUST = 1500; // ms for which a choice made here stands against an older o
 
 export default mounting((root) => new Grid(root));
 
-class Grid {
+class Grid extends Canvases {
   constructor(root) {
-    this.host = root.querySelector('.grid');
-    this.scroller = root.querySelector('.scroller');
-    this.base = root.querySelector('.base');
-    this.overlay = root.querySelector('.overlay');
-    this.line = root.querySelector('.sentence');
+    super(root, '.grid', '.scroller');
     this.focus = 0;
-    this.cell = null; // under the crosshair: {row, column, rows, columns}
-    this.frame = 0;
-    this.frames = 0;
     this.chosenAt = -Infinity;
-    this.sizes = new ResizeObserver(() => this.arrange());
-    this.sizes.observe(this.scroller);
     this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
     this.ignore = heed(this, (_, group) => group === this.data?.link && this.data.focus === null && this.settle());
-    this.still = onRatio(() => this.arrange());
     this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
     this.host.addEventListener('pointerleave', () => this.hover(null));
     this.host.addEventListener('click', (event) => {
@@ -51,36 +39,13 @@ class Grid {
   }
 
   update(message, fire) {
-    this.fire = fire;
-    const theme = readTheme(this.host);
-    if (same(message, this.message)) {
-      if (theme.key === this.theme.key) return this.settle();
-      fire('theme', theme.text); // Python chose the scale for the other theme, and learns of a change in reruns only
-    }
-    this.message = message.slice();
-    this.theme = theme;
+    if (!this.news(message, fire)) return this.settle();
     this.data = decode(this.message);
     this.host.setAttribute('aria-label', this.data.alt);
     this.host.dataset.panels = this.panels.length;
     this.settle();
     this.arrange();
-    this.saving ??= menu(this.line.parentElement, this.given());
-  }
-
-  /** What can be saved of it (see menu in takeaway.js). */
-  given() {
-    const made = () => import('../attention-lab.shared/grid_takeaway.js');
-    const drawn = (how) => made().then((files) => files[how](files.picture(this.data, this.theme, this.focus), this.theme));
-    return {
-      name: this.data.key,
-      alt: () => this.data.alt,
-      makers: () => null,
-      note: async () => (await made()).note(this.data),
-      svg: () => drawn('svg'),
-      png: () => drawn('png'),
-      body: () => drawn('body'),
-      series: async () => (await made()).series(this.data),
-    };
+    this.offer(() => import('../attention-lab.shared/grid_takeaway.js'), () => this.focus);
   }
 
   /** Take the focus Python asks for, unless a choice made here may still be on its way to it. */
@@ -125,44 +90,20 @@ class Grid {
     event.stopPropagation();
   }
 
-  /** Lay out and paint everything: after new data, a new size, or a new pixel ratio. */
-  arrange() {
-    const width = this.scroller.clientWidth;
-    if (!this.data || width === 0) return; // in a closed tab: the next size calls again
-    const ratio = window.devicePixelRatio || 1;
-    const context = this.base.getContext('2d');
-    const measure = (text, size) => {
-      context.font = `${size}px ${this.theme.font}`;
-      return context.measureText(text).width;
-    };
-    this.ratio = ratio;
-    this.layout = layOut(this.panels, width, this.data.size, ratio, measure);
-    for (const canvas of [this.base, this.overlay]) {
-      if (canvas.width !== this.layout.width) canvas.width = this.layout.width;
-      if (canvas.height !== this.layout.height) canvas.height = this.layout.height;
-      canvas.style.width = `${this.layout.width / ratio}px`;
-      canvas.style.height = `${this.layout.height / ratio}px`;
-    }
+  layOut(width, ratio, measure) {
+    return layOut(this.panels, width, this.data.size, ratio, measure);
+  }
+
+  paint(context) {
     this.host.style.width = this.base.style.width;
     this.host.style.height = this.base.style.height;
     this.host.dataset.labelled = this.layout.labelled;
-    paint(context, this.data, this.layout, this.theme, ratio);
-    this.drawOverlay();
-    this.read();
+    paint(context, this.data, this.layout, this.theme, this.ratio);
   }
 
-  redraw() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.frames++;
-      this.drawOverlay();
-      this.read();
-    });
-  }
-
-  drawOverlay() {
-    if (!this.layout || this.layout.boxes.length !== this.panels.length) return;
-    mark(this.overlay.getContext('2d'), this.data, this.layout, this.theme, this.ratio, this.focus, this.cell);
+  mark(context) {
+    if (this.layout.boxes.length !== this.panels.length) return; // not laid out yet for a model that has just come
+    mark(context, this.data, this.layout, this.theme, this.ratio, this.focus, this.cell);
   }
 
   /** What is at (x, y), in CSS pixels from the grid's corner. */
@@ -171,8 +112,8 @@ class Grid {
   }
 
   under(event) {
-    const { left, top } = this.host.getBoundingClientRect();
-    return this.pick(event.clientX - left, event.clientY - top);
+    const spot = this.spot(event);
+    return spot && pick(this.panels, this.layout, ...spot);
   }
 
   hover(place) {
@@ -195,7 +136,7 @@ class Grid {
   }
 
   /** Say what the crosshair is on. */
-  read() {
+  tell() {
     const { cell, pointed } = this;
     const panel = pointed && this.panels[pointed.index];
     if (!panel) this.say('');
@@ -206,16 +147,10 @@ class Grid {
     }
   }
 
-  say(text) {
-    if (this.line.textContent !== text) this.line.textContent = text;
-  }
-
   dispose() {
-    this.sizes.disconnect();
+    super.dispose();
     this.silence();
     this.ignore();
-    this.still();
-    cancelAnimationFrame(this.frame);
     clearTimeout(this.settling);
     clearTimeout(this.telling);
   }

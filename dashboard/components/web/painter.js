@@ -1,39 +1,30 @@
 // A mask to paint on: drag to forbid or to allow, undo and redo; Python is told once a stroke, when it has ended.
 
+import { Canvases } from '../attention-lab.shared/canvases.js';
 import { announce, listen } from '../attention-lab.shared/link.js';
-import { mounting, onRatio } from '../attention-lab.shared/mount.js';
+import { mounting } from '../attention-lab.shared/mount.js';
 import { historyOf } from '../attention-lab.shared/painter_history.js';
 import { BRUSHES, blindRows, blindness, pack, sentence, touched, unpackCells } from '../attention-lab.shared/painter_mask.js';
 import { layOut, mark, paint, pick, repaint } from '../attention-lab.shared/painter_paint.js';
-import { same, unpack } from '../attention-lab.shared/payload.js';
-import { menu } from '../attention-lab.shared/takeaway.js';
-import { readTheme } from '../attention-lab.shared/theme.js';
+import { unpack } from '../attention-lab.shared/payload.js';
 
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const TRUST = 3000; // ms for which a mask that was sent stands against older ones still coming from Python
 
 export default mounting((root) => new Painter(root));
 
-class Painter {
+class Painter extends Canvases {
   constructor(root) {
-    this.host = root.querySelector('.painter');
-    this.base = root.querySelector('.base');
-    this.overlay = root.querySelector('.overlay');
-    this.said = root.querySelector('.sentence');
+    super(root, '.painter');
     this.warned = root.querySelector('.blind');
     this.tools = root.querySelector('.tools');
     this.cells = null;
-    this.cell = null; // under the pointer or the keyboard's cursor: {row, column}
     this.stroke = null; // while one is drawn: {value, from, to, before}
     this.pending = []; // masks sent, of which Python has not yet spoken
     this.sentAt = -Infinity;
     this.brush = 'cell';
     this.mirrors = { main: false, anti: false };
-    this.frame = this.frames = this.draws = 0;
-    this.sizes = new ResizeObserver(() => this.host.clientWidth !== this.width && this.arrange());
-    this.sizes.observe(this.host);
     this.silence = listen(this, (cell, group) => group === this.data?.link && !this.stroke && this.follow(cell));
-    this.still = onRatio(() => this.arrange());
     this.host.addEventListener('pointerdown', (event) => this.begin(event));
     this.host.addEventListener('pointermove', (event) => this.move(event));
     this.host.addEventListener('pointerup', () => this.finish());
@@ -45,23 +36,16 @@ class Painter {
   }
 
   update(message, fire) {
-    this.fire = fire;
-    const theme = readTheme(this.host);
-    if (same(message, this.message)) {
-      if (theme.key === this.theme.key) return;
-      fire('theme', theme.text); // Python chose the colours for the other theme, and learns of a change in reruns only
-    }
+    if (!this.news(message, fire)) return;
     const before = this.data;
-    this.message = message.slice();
-    this.theme = theme;
     const { header, body } = unpack(this.message);
     this.data = header;
     this.host.setAttribute('aria-label', header.alt);
-    this.said.dataset.hint = header.words.hint;
+    this.line.dataset.hint = header.words.hint;
     if (!before || before.n !== header.n) this.start();
     this.take(body.slice(0, header.n ** 2));
     this.arrange();
-    this.saving ??= menu(this.said.parentElement, this.given());
+    this.offer(() => import('../attention-lab.shared/painter_takeaway.js'), () => this.cells);
   }
 
   /** Another canvas: nothing is under way on it. */
@@ -85,60 +69,19 @@ class Painter {
     this.cells = cells;
   }
 
-  /** What can be saved of it (see menu in takeaway.js). */
-  given() {
-    const made = () => import('../attention-lab.shared/painter_takeaway.js');
-    const drawn = (how) => made().then((files) => files[how](files.picture(this.data, this.cells, this.theme), this.theme));
-    return {
-      name: this.data.key,
-      alt: () => this.data.alt,
-      makers: () => null,
-      note: async () => '',
-      svg: () => drawn('svg'),
-      png: () => drawn('png'),
-      body: () => drawn('body'),
-      series: async () => (await made()).series(this.data, this.cells),
-    };
+  layOut(width, ratio, measure) {
+    return layOut(this.data, width, ratio, measure);
   }
 
-  /** Lay out and paint everything: after new data, a new size, or a new pixel ratio. */
-  arrange() {
-    const width = (this.width = this.host.clientWidth);
-    if (!this.data || width === 0) return; // in a closed tab: the next size calls again
-    const ratio = (this.ratio = window.devicePixelRatio || 1);
-    const context = this.base.getContext('2d');
-    const measure = (text, size) => {
-      context.font = `${size}px ${this.theme.font}`;
-      return context.measureText(text).width;
-    };
-    this.layout = layOut(this.data, width, ratio, measure);
-    for (const canvas of [this.base, this.overlay]) {
-      if (canvas.width !== this.layout.width) canvas.width = this.layout.width;
-      if (canvas.height !== this.layout.height) canvas.height = this.layout.height;
-      canvas.style.width = `${this.layout.width / ratio}px`;
-      canvas.style.height = `${this.layout.height / ratio}px`;
-    }
-    paint(context, this.data, this.cells, this.layout, this.theme, ratio);
-    this.drawOverlay();
-    this.tell();
-    this.host.dataset.draws = ++this.draws;
+  paint(context) {
+    paint(context, this.data, this.cells, this.layout, this.theme, this.ratio);
   }
 
-  /** Draw what a stroke and the pointer change, once a frame. */
-  redraw() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.frames++;
-      repaint(this.base.getContext('2d'), this.data, this.cells, this.layout, this.theme, this.ratio);
-      this.drawOverlay();
-      this.tell();
-    });
-  }
-
-  drawOverlay() {
-    if (!this.layout) return;
+  /** What a stroke and the pointer change. */
+  mark(context) {
+    repaint(this.base.getContext('2d'), this.data, this.cells, this.layout, this.theme, this.ratio);
     const brushed = this.cell && !this.foreign && !this.stroke ? this.touched(this.cell, this.cell) : new Set();
-    mark(this.overlay.getContext('2d'), this.data, this.layout, this.theme, this.ratio, this.cell, brushed);
+    mark(context, this.data, this.layout, this.theme, this.ratio, this.cell, brushed);
   }
 
   touched(from, to) {
@@ -147,8 +90,7 @@ class Painter {
 
   /** Say what the pointer is on, which queries see nothing, and which tools can be used. */
   tell() {
-    const words = this.cell ? sentence(this.data, this.cells, this.cell) : '';
-    if (this.said.textContent !== words) this.said.textContent = words;
+    this.say(this.cell ? sentence(this.data, this.cells, this.cell) : '');
     const warning = blindness(this.data, blindRows(this.cells, this.data.n));
     if (this.warned.textContent !== warning) this.warned.textContent = warning;
     for (const button of this.tools.querySelectorAll('button')) {
@@ -164,8 +106,8 @@ class Painter {
   // --- the pointer
 
   under(event, near = false) {
-    const { left, top } = this.host.getBoundingClientRect();
-    return this.layout ? pick(this.layout, (event.clientX - left) * this.ratio, (event.clientY - top) * this.ratio, near) : null;
+    const spot = this.spot(event);
+    return spot && pick(this.layout, ...spot, near);
   }
 
   begin(event) {
@@ -301,9 +243,7 @@ class Painter {
   }
 
   dispose() {
-    this.sizes.disconnect();
+    super.dispose();
     this.silence();
-    this.still();
-    cancelAnimationFrame(this.frame);
   }
 }

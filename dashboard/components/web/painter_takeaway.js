@@ -8,12 +8,14 @@ export { body, png, svg } from './canvas_takeaway.js';
 
 const SIDE = 480; // CSS pixels there are for it, whatever the window
 
-export const picture = (data, cells, theme) => (over) => {
+export const picture = (data, theme, cells) => (over) => {
   const layout = layOut({ ...data, height: SIDE }, SIDE, RATIO, measuring(theme.font));
   const sheets = [over(layout.width, layout.height), over(layout.width, layout.height)];
   paint(sheets[0], data, cells, layout, theme, RATIO);
   return { sheets, ...layout };
 };
+
+export const note = () => '';
 
 /** One matrix [query, key]: of a mask, whether the query may see the key. */
 export function series({ n, queries, keys, words }, cells) {

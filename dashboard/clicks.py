@@ -1,0 +1,39 @@
+"""Answers to clicks: whose rerun it is, and that each is given once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+import streamlit as st
+
+P = ParamSpec("P")
+ECHO = 0.1
+"""Seconds within which a click can be reported a second time."""
+
+
+def touch() -> None:
+    """Say that this rerun comes from the page itself, not from the browser's address bar."""
+    st.session_state.touched = True
+
+
+def once(answer: Callable[P, None]) -> Callable[P, None]:
+    """An answer to a click, deaf for ECHO seconds after it is given: a click during a rerun may be reported twice.
+
+    The second report waits for the end of the first answer, however long that takes; so the count begins there.
+    """
+
+    @wraps(answer)
+    def answer_once(*args: P.args, **kwargs: P.kwargs) -> None:
+        touch()
+        given = st.session_state.setdefault("answered", {})
+        if time.monotonic() - given.get(answer.__qualname__, -ECHO) < ECHO:
+            return
+        try:
+            answer(*args, **kwargs)
+        finally:
+            given[answer.__qualname__] = time.monotonic()
+
+    return answer_once
