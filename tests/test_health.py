@@ -20,8 +20,7 @@ from transformer.compiled import compiled_config
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.masks import MASKS
 from transformer.model import Transformer
-from transformer.positions import PositionalEncoding, build
-from transformer.positions import ENCODINGS
+from transformer.positions import ENCODINGS, PositionalEncoding, build
 from transformer.tasks import TASKS
 from transformer.training.runs import Run
 
