@@ -45,7 +45,7 @@ LOOKS = {
 @st.fragment
 def closer_look(model: Model, length: int) -> None:
     """The section of the page: what the accuracy at one length is made of."""
-    if st.session_state.pop("elsewhere", False):
+    if session.is_shown_around_otherwise():
         st.rerun()  # another step or another input: that is for the whole page
     notices = st.container()
     default = "training" if model.run else "head"
@@ -60,12 +60,6 @@ def closer_look(model: Model, length: int) -> None:
         notices.warning(text, icon=":material/link_off:")
     session.end()
     st.html(session.origin())
-
-
-def _everywhere(**changes: object) -> None:
-    """Change the view in what all of the page shows."""
-    session.update(**changes)
-    st.session_state.elsewhere = True
 
 
 # --- over training
@@ -87,7 +81,7 @@ def _over_training(model: Model, _: int) -> None:
         if not isinstance(column, int) or not 0 <= column < len(film.steps):
             return
         step = min(kept, key=lambda step: abs(step - int(film.steps[column])))
-        _everywhere(step=None if step == kept[-1] else step)
+        session.update(step=None if step == kept[-1] else step)
 
     moment = sharpening(film)
     figure = learning.accuracy_by_step_heatmap(
@@ -263,5 +257,5 @@ DRAWN: dict[str, Callable[[Model, int], None]] = {
     "symbol": _by_symbol,
     "length": _by_length,
     "confusion": _confusion,
-    "hardest": lambda model, length: hardest.table(model, length, lambda typed: _everywhere(input=typed)),
+    "hardest": lambda model, length: hardest.table(model, length, lambda typed: session.update(input=typed)),
 }

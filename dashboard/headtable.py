@@ -17,7 +17,7 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from dashboard import closer, session, theme
+from dashboard import clicks, closer, session, theme
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import bound, bound_choice
@@ -72,6 +72,7 @@ def find_the_one(model: Model, focus: Head) -> None:
 def _wait_for(measured: Future[Any], words: str, looks: Iterator[int]) -> None:
     """Say what is going on, and draw the page anew when it is over; not before what stands there is painted."""
     if next(looks) and measured.done():
+        clicks.touch()  # this rerun has the URL of before the latest click
         st.rerun()
     st.caption(f":material/hourglass_top: {words}")
 

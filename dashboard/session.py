@@ -85,6 +85,7 @@ def _look_again(model: Model, looks: Iterator[int]) -> None:
     if next(looks) and warm.torch() is not None:
         st.session_state.seen = model
         st.session_state.notices = st.session_state.said  # what was said at the first look stays
+        touch()  # asked for before a click, it may come after: its URL would take the click back
         st.rerun()
 
 

@@ -1,15 +1,18 @@
 """Accuracy taken apart, against counts made here, one sequence and one token after the other."""
 
+import itertools
 import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import streamlit
 import torch
 from test_pages import answer, array, figures, laid_out, link, network, open_page, trace
 
-from dashboard import tallies, tallywords
+from dashboard import models, session, tallies, tallywords
 from dashboard.figures import breakdown as drawn
 from transformer import observe
 from transformer.analysis import breakdown
@@ -418,7 +421,6 @@ def test_a_number_says_0_and_1_only_where_it_is(share: float, text: str):
 def test_many_heads_share_the_passes():
     app = open_page("accuracy", run="reverse-translate", sequences="4096", depth="symbol")
     assert not app.exception
-    from dashboard import models
 
     menu = models.menu()
     few = [
@@ -426,3 +428,19 @@ def test_many_heads_share_the_passes():
         for n in ("reverse", "reverse-translate")
     ]
     assert few == [1024, 8192 // 24]
+
+
+def test_a_second_look_at_a_page_takes_no_click_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for with the URL of before a click, it may run after it: it must not read that URL."""
+    app = open_page("accuracy", run="reverse", sequences="256")
+    state = SimpleNamespace(said=[])
+    monkeypatch.setattr(streamlit, "session_state", state)
+    monkeypatch.setattr(streamlit, "rerun", lambda: None)
+    monkeypatch.setattr("dashboard.warm.torch", lambda: torch)
+    session._look_again(models.Model.of(models.menu()["reverse"], 40), itertools.count(1))
+    monkeypatch.undo()
+    app.session_state["settings"] = app.session_state["settings"].with_(step=20)
+    app.session_state["touched"] = state.touched
+    app.query_params["sequences"] = "512"  # not what was written last
+    app.run()
+    assert link(app) == {"run": "reverse", "step": "20", "sequences": "256"}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from driving import query, title, wait_until_painted
+from driving import PAGES, query, title, wait_until_painted
 from playwright.sync_api import Locator, Page, expect
 
 from transformer.training.runs import Run
@@ -37,7 +37,7 @@ def train(page: Page) -> Locator:
 def begin(page: Page, address: str, settings: str) -> str:
     """Press Train with these settings; the name of the run."""
     page.goto(f"{address}/positions?{settings}")
-    wait_until_painted(page, plots=3)
+    wait_until_painted(page, PAGES["Positional encoding"])
     train(page).click()
     expect(panel(page)).to_contain_text(re.compile(r"-\d+\b"))
     name: str = re.findall(r"\S+-\d+\b", panel(page).inner_text())[0]

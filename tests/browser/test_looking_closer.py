@@ -17,10 +17,12 @@ def test_a_column_is_a_step_and_a_row_is_read_by_every_page(page: Page, address:
     page.mouse.up()
     expect(page).to_have_url(query(step="20"))
     expect(page.get_by_text("Every page shows step 20 now")).to_be_visible()
+    wait_until_painted(page, plots=2)
     page.get_by_role("radio", name="hardest").click()
     expect(page).to_have_url(query(step="20", depth="hardest"))
     said = page.get_by_text(re.compile(r"answers are wrong; the hardest, [\d ]+, in \d tokens\."))
     hardest = re.search(r"the hardest, ([\d ]+),", said.inner_text())[1]
+    wait_until_painted(page, plots=1)
     table = page.locator("[class*='st-key-depth-hardest'] .dvn-scroller")  # it lies on the canvas
     table.click(position={"x": 18, "y": 38 + 17})  # the tick of the first row
     expect(page.get_by_label("Input", exact=True)).to_have_value(hardest)
@@ -29,7 +31,9 @@ def test_a_column_is_a_step_and_a_row_is_read_by_every_page(page: Page, address:
     expect(page).to_have_url(re.compile(r"/masks\?"))
     expect(page.get_by_label("Input", exact=True)).to_have_value(hardest)
     go_to(page, "Accuracy by position")
+    wait_until_painted(page, plots=1)
     page.get_by_role("radio", name="by head").click()
+    wait_until_painted(page, plots=2)
     point_at_cell(page, plot(page, "depth-head"), row=4, column=3)
     page.mouse.down()
     page.mouse.up()
