@@ -1,7 +1,7 @@
 """Accuracy taken apart, as its page shows it: over training, by head, symbol and length, what is said for what, and the
 sequences that are hardest.
 
-Only what is asked for is counted and drawn, in a fragment: a choice redraws this section and nothing else.
+Only what is asked for is counted and drawn.
 """
 
 from __future__ import annotations
@@ -42,12 +42,8 @@ LOOKS = {
 }
 
 
-@st.fragment
 def closer_look(model: Model, length: int) -> None:
     """The section of the page: what the accuracy at one length is made of."""
-    if session.is_shown_around_otherwise():
-        st.rerun()  # another step or another input: that is for the whole page
-    notices = st.container()
     default = "training" if model.run else "head"
     look = bound_choice(
         st.segmented_control, "Look closer", "depth", list(LOOKS), default, format_func=LOOKS.__getitem__
@@ -56,10 +52,6 @@ def closer_look(model: Model, length: int) -> None:
         st.caption(":material/hourglass_top: About to look closer …")
     else:
         DRAWN[look](model, length)
-    for text in session.notices():
-        notices.warning(text, icon=":material/link_off:")
-    session.end()
-    st.html(session.origin())
 
 
 # --- over training
