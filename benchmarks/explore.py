@@ -304,9 +304,10 @@ def report(quick: bool) -> None:
         make_run(root, NOTHING)
         print(
             "\n## All heads, beside others\n\n"
-            "Seconds until painted, in a new tab with an empty cache. Ours, first time: the server runs and measures "
-            "the model within the time; later it keeps what it found. Ours, open app: chosen in the menu while "
-            "another model is shown. An empty Streamlit app: one word, what no page of ours can be faster than. The "
+            "Seconds until painted, in a new tab with an empty cache. Ours: all heads and the one in focus; the table "
+            "of their metrics follows by itself half a second later. First time: the server runs the model within the "
+            "time; later it keeps what it found. Open app: chosen in the menu while another model is shown. An empty "
+            "Streamlit app: one word, as Streamlit serves it when nothing is done about its sockets. The "
             "rivals' patterns were computed and their pages made beforehand, in the time of the last column. "
             "BertViz's head view draws one layer at a time, the others draw all. Data: all bytes "
             "but those of programs, styles and fonts, which a browser keeps; nothing is compressed."
