@@ -6,7 +6,7 @@ from itertools import count
 import numpy as np
 import streamlit as st
 
-from dashboard import bags, longer, session
+from dashboard import bags, clicks, longer, session
 from dashboard.attention import palette
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
@@ -57,9 +57,8 @@ def beyond(found: Lengths) -> None:
     st.caption(f"{said} {longer.made(found)}")
 
 
-@st.fragment
 def places(found: Lengths) -> None:
-    """One length, place by place; the slider redraws this part alone."""
+    """One length, place by place."""
     view = session.settings()
     length = min(view.longer or found.trained + max(1, found.trained // 4), found.longest)
     st.markdown("**Place by place, at one length**")
@@ -114,7 +113,7 @@ def _progress(looks: Iterator[int]) -> None:
     st.progress(done / max(1, planned), text=f"{done} of {planned} trainings" if planned else "starting …")
 
 
-@session.once
+@clicks.once
 def begin() -> None:
     """Measure in a process of its own; what is shown stays until there is something new."""
     session.update(measurement="")
