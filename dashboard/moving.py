@@ -12,9 +12,9 @@ from dashboard import edited, session
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import sentence
-from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.interventions import intervention_bars
 from dashboard.models import Model
+from dashboard.views import accuracy_bars
 from transformer.analysis import ceilings
 from transformer.analysis.findings import Accuracy
 
@@ -177,19 +177,7 @@ def _instead(text: str) -> str:
 
 
 def _bars(model: Model, after: Accuracy, before: Accuracy | None, words: str, length: int) -> None:
-    low, high = after.interval()
-    figure = accuracy_by_position_bars(
-        after.mean,
-        low,
-        high,
-        ceilings.ceiling(model.config, length).accuracy,
-        after.chance,
-        after.names,
-        groups=after.groups,
-        before=None if before is None else before.mean,
-        sequences=after.sequences,
-        palette=palette(),
-    )
+    figure = accuracy_bars(model, after, length, before=None if before is None else before.mean)
     plot(figure, key="order-accuracy", alt=f"Accuracy by position. {words}", height=320)
     st.caption(f"{words} {after.sequences:,} fresh sequences of length {length}; the right tokens are read.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import session
@@ -12,17 +13,22 @@ from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import training as training_figures
 from dashboard.models import Model, maker_of
 from transformer.analysis import ceilings
-from transformer.analysis.findings import verdict
+from transformer.analysis.findings import Accuracy, verdict
 from transformer.config import RunConfig
 from transformer.training.runs import Run
 
 
-def accuracy(model: Model, *, key: str, height: int, length: int | None = None, heading: bool = True) -> None:
-    """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
-    measured = model.accuracy(session.settings().sequences, length=length)
+def accuracy_bars(
+    model: Model,
+    measured: Accuracy,
+    length: int | None,
+    *,
+    before: np.ndarray | None = None,
+    leaks: np.ndarray | None = None,
+) -> go.Figure:
+    """What was measured at a length, with its intervals, before the model's ceiling and above chance."""
     low, high = measured.interval()
-    words = verdict(measured, model.config)
-    figure = accuracy_figures.accuracy_by_position_bars(
+    return accuracy_figures.accuracy_by_position_bars(
         measured.mean,
         low,
         high,
@@ -30,10 +36,19 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
         measured.chance,
         measured.names,
         groups=measured.groups,
-        leaks=measured.beyond(ceilings.honest_ceiling(model.config, length).accuracy),
+        before=before,
+        leaks=leaks,
         sequences=measured.sequences,
         palette=palette(),
     )
+
+
+def accuracy(model: Model, *, key: str, height: int, length: int | None = None, heading: bool = True) -> None:
+    """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
+    measured = model.accuracy(session.settings().sequences, length=length)
+    words = verdict(measured, model.config)
+    leaks = measured.beyond(ceilings.honest_ceiling(model.config, length).accuracy)
+    figure = accuracy_bars(model, measured, length, leaks=leaks)
     sentence = f"{words[0].upper()}{words[1:]}."
     if heading:
         st.markdown(f"**{sentence}**")

@@ -9,12 +9,11 @@ from dashboard import chips, edited, session, strips
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import sentence
-from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import effects
 from dashboard.figures.tokens import Token
 from dashboard.prose import show_code
 from dashboard.settings import LONGER
-from transformer.analysis import ceilings
+from dashboard.views import accuracy_bars
 from transformer.analysis.effects import Said, one_token_changed
 from transformer.analysis.findings import Head
 from transformer.analysis.measuring import heads_of
@@ -82,19 +81,7 @@ def accuracy() -> None:
     """Accuracy by position, before and after."""
     if unmeasured:
         st.info(f"This is the accuracy without the edits. {unmeasured}", icon=":material/info:")
-    low, high = after.interval()
-    figure = accuracy_figures.accuracy_by_position_bars(
-        after.mean,
-        low,
-        high,
-        ceilings.ceiling(model.config, length).accuracy,
-        after.chance,
-        after.names,
-        groups=after.groups,
-        before=before.mean if made and not unmeasured else None,
-        sequences=after.sequences,
-        palette=palette(),
-    )
+    figure = accuracy_bars(model, after, length, before=before.mean if made and not unmeasured else None)
     halves = f"Second half {after.of('second half'):.2f}."
     if made and not unmeasured:
         halves = f"Second half {before.of('second half'):.2f} before, {after.of('second half'):.2f} after."
