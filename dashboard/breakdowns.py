@@ -16,7 +16,6 @@ from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import bound, bound_choice
 from dashboard.figures import breakdown as figures
-from dashboard.figures import learning
 from dashboard.headwords import labels_of
 from dashboard.models import Model, maker_of
 from dashboard.tallywords import (
@@ -28,8 +27,8 @@ from dashboard.tallywords import (
     symbol_sentence,
     which,
 )
+from dashboard.views import order_heatmap
 from transformer.analysis import breakdown
-from transformer.analysis.film import learned_at, sharpening
 from transformer.analysis.intervals import wilson
 
 LOOKS = {
@@ -75,16 +74,7 @@ def _over_training(model: Model, _: int) -> None:
         step = min(kept, key=lambda step: abs(step - int(film.steps[column])))
         session.update(step=None if step == kept[-1] else step)
 
-    moment = sharpening(film)
-    figure = learning.accuracy_by_step_heatmap(
-        film.steps,
-        film.accuracy,
-        film.names,
-        film.groups,
-        learned=learned_at(film),
-        moment=None if moment is None else moment.step,
-        palette=palette(),
-    )
+    figure = order_heatmap(film)
     said = reels.order_sentence(film, model.config)
     st.markdown(f"**{said}**")
     last = maker_of(model.run, int(film.steps[-1]))

@@ -10,9 +10,11 @@ from dashboard import session
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures import accuracy as accuracy_figures
+from dashboard.figures import learning
 from dashboard.figures import training as training_figures
 from dashboard.models import Model, maker_of
 from transformer.analysis import ceilings
+from transformer.analysis.film import Film, learned_at, sharpening
 from transformer.analysis.findings import Accuracy, verdict
 from transformer.config import RunConfig
 from transformer.training.runs import Run
@@ -39,6 +41,20 @@ def accuracy_bars(
         before=before,
         leaks=leaks,
         sequences=measured.sequences,
+        palette=palette(),
+    )
+
+
+def order_heatmap(film: Film) -> go.Figure:
+    """Which position was learned when, and the moment at which the heads sharpen."""
+    moment = sharpening(film)
+    return learning.accuracy_by_step_heatmap(
+        film.steps,
+        film.accuracy,
+        film.names,
+        film.groups,
+        learned=learned_at(film),
+        moment=None if moment is None else moment.step,
         palette=palette(),
     )
 

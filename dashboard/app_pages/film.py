@@ -15,7 +15,8 @@ from dashboard.figures import learning
 from dashboard.keeping import kept
 from dashboard.models import Model, maker_of
 from dashboard.prose import show_code
-from transformer.analysis.film import Film, learned_at, sharpening
+from dashboard.views import order_heatmap
+from transformer.analysis.film import Film, sharpening
 from transformer.analysis.findings import Head
 from transformer.training.runs import Run
 
@@ -111,16 +112,7 @@ def last(model: Model, film: Film) -> Maker:
 def positions(model: Model, film: Film) -> None:
     """Which position was learned when."""
     st.markdown("**Accuracy by position and step**")
-    moment = sharpening(film)
-    figure = learning.accuracy_by_step_heatmap(
-        film.steps,
-        film.accuracy,
-        film.names,
-        film.groups,
-        learned=learned_at(film),
-        moment=None if moment is None else moment.step,
-        palette=palette(),
-    )
+    figure = order_heatmap(film)
     sentence = reels.order_sentence(film, model.config)
     alt = f"Accuracy by position and step. {sentence}"
     plot(figure, key="film-positions", alt=alt, height=400, makers=[last(model, film)])
