@@ -74,7 +74,7 @@ def circuits(model: Model, head: Head) -> Circuits:
     """What a head does to embeddings and positions, whatever is read."""
     from transformer.analysis.circuits import circuits
 
-    return circuits(model.network(), head)
+    return circuits(model.transformer(), head)
 
 
 def split(model: Model, question: Question, site: str) -> Split:
@@ -87,7 +87,7 @@ def _split(model: Model, question: bytes, site: str) -> Split:
     from transformer.analysis.terms import split_question
 
     symbols = np.frombuffer(question, dtype=np.int64)
-    return split_question(model.network(), model.task, symbols, site, said=words_of(model, symbols))
+    return split_question(model.transformer(), model.task, symbols, site, said=words_of(model, symbols))
 
 
 @kept(32, "Taking scores apart …")
@@ -95,7 +95,7 @@ def shares(model: Model) -> Shares:
     """What tells keys apart in every head whose scores can be split, over many sequences."""
     from transformer.analysis.terms import measure_shares
 
-    return measure_shares(model.network(), model.task)
+    return measure_shares(model.transformer(), model.task)
 
 
 @kept(16)
@@ -131,7 +131,7 @@ def _detail(model: Model, question: bytes, site: str) -> Detail:
     from transformer.analysis.detail import detail
 
     symbols = np.frombuffer(question, dtype=np.int64)
-    return detail(model.network(), model.task, symbols, site, said=words_of(model, symbols))
+    return detail(model.transformer(), model.task, symbols, site, said=words_of(model, symbols))
 
 
 @kept(64)
@@ -139,7 +139,7 @@ def _inside(model: Model, question: bytes, head: Head, query: int) -> Inside:
     from transformer.analysis.inside import look_inside
 
     symbols = np.frombuffer(question, dtype=np.int64)
-    return look_inside(model.network(), model.task, symbols, head, query, said=words_of(model, symbols))
+    return look_inside(model.transformer(), model.task, symbols, head, query, said=words_of(model, symbols))
 
 
 @kept(64, "Looking into the model …")
@@ -147,7 +147,7 @@ def _lens(model: Model, question: bytes) -> Lens:
     from transformer.analysis.lens import lens
 
     symbols = np.frombuffer(question, dtype=np.int64)
-    return lens(model.network(), model.task, symbols, said=words_of(model, symbols))
+    return lens(model.transformer(), model.task, symbols, said=words_of(model, symbols))
 
 
 @kept(64)
@@ -155,7 +155,7 @@ def _writes(model: Model, question: bytes) -> dict[str, np.ndarray]:
     from transformer.analysis.attribution import writes
 
     symbols = np.frombuffer(question, dtype=np.int64)
-    return writes(model.network(), model.task, symbols, said=words_of(model, symbols))
+    return writes(model.transformer(), model.task, symbols, said=words_of(model, symbols))
 
 
 @kept(32)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from transformer.analysis.effects import Patching, Said
     from transformer.edits import Edit, Occasion
-    from transformer.model import Transformer
     from transformer.tasks import Question
 
 SEQUENCES = 1024
@@ -135,7 +134,7 @@ def _occasion(model: Model, length: int, question: Question | None = None) -> Oc
             raise EditError(f"this model has nothing at {site}")
         return sites[site]
 
-    def at_step(step: int) -> Transformer:
+    def at_step(step: int) -> Network:
         if step == model.step:
             raise EditError(f"this is the model of step {step} already: choose another step")
         kept = {} if model.run is None else model.run.snapshots()

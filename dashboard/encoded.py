@@ -19,7 +19,7 @@ def table(model: Model, name: str) -> Table:
     """A model's encoding, or another one of the same sizes."""
     from transformer.analysis.encodings import table_of
 
-    return table_of(model.network(), name)
+    return table_of(model.transformer(), name)
 
 
 @kept(64, "Fitting a linear map …")
@@ -35,7 +35,7 @@ def lengths(model: Model, name: str) -> Lengths:
     """The norms of token embeddings and of what is added to them."""
     from transformer.analysis.encodings import lengths_of
 
-    return lengths_of(model.network(), name)
+    return lengths_of(model.transformer(), name)
 
 
 def reversal(model: Model, question: Question, *, everything_seen: bool) -> Reversal:
@@ -51,4 +51,6 @@ def _reversal(model: Model, question: bytes, everything_seen: bool) -> Reversal:
 
     batch = model.task.encode([np.frombuffer(question, dtype=np.int64)])
     source = None if batch.source is None else torch.from_numpy(batch.source[0])
-    return read_backwards(model.network(), torch.from_numpy(batch.tokens[0]), source, everything_seen=everything_seen)
+    return read_backwards(
+        model.transformer(), torch.from_numpy(batch.tokens[0]), source, everything_seen=everything_seen
+    )

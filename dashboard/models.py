@@ -9,7 +9,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -18,13 +18,14 @@ from dashboard.keeping import kept
 from transformer.analysis.film import Film
 from transformer.analysis.findings import Accuracy, Example, Sample, Survey
 from transformer.compiled import compiled_config, compiled_reverser
-from transformer.config import RunConfig
+from transformer.config import ConfigError, RunConfig
 from transformer.masks import Mask
 from transformer.training.runs import DEFAULT_ROOT, Run, State, list_runs
 
 if TYPE_CHECKING:
     from transformer.edits import Edit
     from transformer.model import Transformer
+    from transformer.network import Network
     from transformer.tasks import Question, Task
 
 ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
@@ -106,9 +107,16 @@ class Model:
         """Whose numbers these are, for whatever is saved of them."""
         return Maker(self.name, self.step, _weights(self))
 
-    def network(self) -> Transformer:
-        """The transformer itself, in evaluation mode, on the CPU."""
+    def network(self) -> Network:
+        """The model itself, in evaluation mode, on the CPU."""
         return _network(self)
+
+    def transformer(self) -> Transformer:
+        """The same where only a transformer will do. Raises ConfigError, with a sentence, for a recurrent network."""
+        network = self.network()
+        if self.config.model.recurrent:
+            raise ConfigError(f"{self.name} is a recurrent network, and this opens transformers")
+        return cast("Transformer", network)
 
     def survey(self) -> Survey:
         """Every head, averaged over many sequences."""
@@ -220,7 +228,7 @@ def _file_digest(path: Path, stamp: float) -> str:
 
 
 @kept(16)
-def _network(model: Model) -> Transformer:
+def _network(model: Model) -> Network:
     if model.name == COMPILED:
         return compiled_reverser()
     from transformer.checkpoints import load

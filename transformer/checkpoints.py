@@ -16,7 +16,8 @@ from safetensors.torch import save as pack
 
 from transformer.config import RunConfig
 from transformer.files import write_whole
-from transformer.model import Transformer, build
+from transformer.model import build
+from transformer.network import Network
 
 FORMAT = "attention-lab/1"
 _SIGNATURES = {
@@ -34,7 +35,7 @@ class CheckpointError(ValueError):
     """A file that is not a usable checkpoint; the message is one sentence."""
 
 
-def save(path: Path | str, model: Transformer, config: RunConfig) -> None:
+def save(path: Path | str, model: Network, config: RunConfig) -> None:
     """Write weights and config to one file, under a temporary name first: it is never half there."""
     path = Path(path)
     weights = {name: tensor.detach().contiguous().cpu() for name, tensor in model.state_dict().items()}
@@ -55,7 +56,7 @@ def packed(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> bytes:
     return len(text).to_bytes(8, "little") + text + made[8 + length :]
 
 
-def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Transformer, RunConfig]:
+def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network, RunConfig]:
     """Read a checkpoint: the model in evaluation mode, and its config. Raises CheckpointError with one sentence."""
     path = Path(path)
     if not path.is_file():
@@ -98,7 +99,7 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Transfor
     return model.to(device).eval(), config
 
 
-def weights_hash(model: Transformer) -> str:
+def weights_hash(model: Network) -> str:
     """The first 12 hex digits of the SHA-256 over all weights, in name order: which model made a picture."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):

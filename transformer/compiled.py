@@ -33,10 +33,11 @@ def compiled_reverser(length: int = 8, symbols: int = 10) -> Transformer:
     import torch
 
     from transformer.blocks import Block
-    from transformer.model import build
+    from transformer.model import Transformer
 
     config = compiled_config(length, symbols)
-    model, task = build(config), config.build_task()
+    task = config.build_task()
+    model = Transformer(config.model, d_vocab=task.d_vocab, n_ctx=task.n_ctx)
     for parameter in model.parameters():
         parameter.requires_grad_(False).zero_()
 

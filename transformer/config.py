@@ -16,8 +16,10 @@ from transformer.registry import folder_names
 if TYPE_CHECKING:
     from transformer.tasks import Task
 
-Architecture = Literal["decoder", "encoder", "encoder-decoder"]
+Architecture = Literal["decoder", "encoder", "encoder-decoder", "gru"]
 ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
+ATTENTIONS = ("none", "uniform", "dot", "scaled-dot", "additive")
+"""How a GRU's decoder may look back at its encoder."""
 POSITIONS: tuple[str, ...] = folder_names(Path(__file__).parent / "positions")
 MAX_TOKENS, MAX_WIDTH, MAX_LAYERS = 4096, 4096, 48
 PROBE_SEQUENCES = 512
@@ -81,10 +83,10 @@ class TaskConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The transformer's shape, in the field's usual names."""
+    """The model's shape, in the field's usual names."""
 
     architecture: str = "auto"
-    """decoder, encoder or encoder-decoder; auto is the task's own."""
+    """decoder, encoder, encoder-decoder or gru (recurrent, an encoder and a decoder); auto is the task's own."""
     n_layers: int = 2
     """Blocks in each stack."""
     n_heads: int = 4
@@ -106,6 +108,10 @@ class ModelConfig:
     """Multiply token embeddings by sqrt(d_model), as in the paper (section 3.4)."""
     query_key_gain: float = 1.0
     """Factor on the initial query and key weights; 0.3 steadies a model with a single head."""
+    attention: str = "scaled-dot"
+    """How a gru's decoder looks back at the source: none, uniform, dot, scaled-dot or additive."""
+    affine: bool = True
+    """Give that attention affine maps of its own for queries, keys and values."""
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -136,6 +142,10 @@ class ModelConfig:
         _require(self.norm in ("pre", "post", "none"), f"norm must be pre, post or none, not {self.norm!r}")
         _require(0 <= self.dropout < 1, f"dropout must be at least 0 and less than 1, not {self.dropout:g}")
         _within("query_key_gain", self.query_key_gain, 0, 100)
+        _require(
+            self.attention in ATTENTIONS,
+            f"attention must be one of {', '.join(ATTENTIONS)}, not {self.attention!r}",
+        )
         if self.mask != "auto":
             try:
                 masks.parse(self.mask)
@@ -145,6 +155,11 @@ class ModelConfig:
     @property
     def d_head(self) -> int:
         return self.d_model // self.n_heads
+
+    @property
+    def recurrent(self) -> bool:
+        """Is it no transformer, but a network that reads one token after the other?"""
+        return self.architecture == "gru"
 
     @property
     def mask_label(self) -> str:
@@ -176,6 +191,8 @@ class TrainingConfig:
     """Largest gradient norm; 0 does not clip."""
     prompt_weight: float = 0.1
     """Weight in the loss of targets that belong to the question: nobody can predict them, but a leaking mask can."""
+    teacher_forcing: float = 1.0
+    """Probability with which a gru's decoder reads the right token while it trains, and not the one it said itself."""
     evaluate_every: int = 5
     """Steps between measurements on fresh sequences."""
     solved_at: float = 0.999
@@ -194,6 +211,7 @@ class TrainingConfig:
         _within("weight_decay", self.weight_decay, 0, 10)
         _require(self.clip >= 0, f"clip must be 0 (off) or more, not {self.clip:g}")
         _within("prompt_weight", self.prompt_weight, 0, 1)
+        _within("teacher_forcing", self.teacher_forcing, 0, 1)
         _within("evaluate_every", self.evaluate_every, 1, 1_000_000)
         _within("solved_at", self.solved_at, 0, 2)
 
@@ -222,6 +240,8 @@ class RunConfig:
             f"{self.task.length} has {task.n_ctx}",
         )
         model = dataclasses.replace(self.model, architecture=architecture, mask=str(mask))
+        if model.recurrent:  # what only a transformer has
+            model = dataclasses.replace(model, positions="none", n_heads=1, d_ff=0, norm="none", mask="causal")
         object.__setattr__(self, "model", model)
         if self.training.decay_after is None:
             # Neighbouring sinusoids look alike: to tell them apart for good takes small steps at the end.

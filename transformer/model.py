@@ -12,14 +12,16 @@ from torch import Tensor, nn
 from transformer import masks
 from transformer.blocks import Block
 from transformer.config import ModelConfig, RunConfig
+from transformer.network import Network
 from transformer.positions import ENCODINGS, PositionalEncoding
+from transformer.recurrent import Recurrent
 from transformer.trace import UNTRACED, Trace
 
 _BUILDING = threading.Lock()
 """Weights are drawn from the global generator: two models built at once would draw from each other's."""
 
 
-class Transformer(nn.Module):
+class Transformer(Network):
     """Tokens in, logits over the vocabulary out (Vaswani et al., 2017, figure 1).
 
     - decoder: one stack, causal unless its config says otherwise; GPT's shape.
@@ -33,10 +35,9 @@ class Transformer(nn.Module):
     """The mask of the predicting stack, written out for n_ctx positions."""
 
     def __init__(self, config: ModelConfig, *, d_vocab: int, n_ctx: int) -> None:
-        super().__init__()
+        super().__init__(config, d_vocab=d_vocab, n_ctx=n_ctx)
         if config.architecture == "auto" or config.mask == "auto":
             raise ValueError("architecture and mask must be named here: RunConfig resolves 'auto' from the task")
-        self.config, self.d_vocab, self.n_ctx = config, d_vocab, n_ctx
         self.embedding = nn.Embedding(d_vocab, config.d_model)
         self.positions = ENCODINGS[config.positions](n_ctx=n_ctx, d_model=config.d_model, n_heads=config.n_heads)
         self.dropout = nn.Dropout(config.dropout)
@@ -78,23 +79,6 @@ class Transformer(nn.Module):
         mask = self.visible[:length, :length] & self._not_padding(tokens)
         resid = self._stack(name, tokens, mask, memory, memory_mask, trace)
         return trace("logits", self.unembedding(self.final_norm(resid)))
-
-    @torch.no_grad()
-    def greedy(self, source: Int[Tensor, "batch source"], start: int) -> Int[Tensor, "batch source"]:
-        """Let an encoder-decoder speak by itself: from `start`, always the likeliest token, as long as the source."""
-        tokens = torch.full_like(source[:, :1], start)
-        for _ in range(source.shape[1]):
-            said = self(tokens, source)[:, -1:].argmax(dim=-1)
-            tokens = torch.cat([tokens, said], dim=1)
-        return tokens[:, 1:]
-
-    @torch.no_grad()
-    def continue_greedily(self, tokens: Int[Tensor, "batch position"], n_more: int) -> Int[Tensor, "batch more"]:
-        """Let a decoder speak by itself: always the likeliest next token, `n_more` times."""
-        prompt = tokens.shape[1]
-        for _ in range(n_more):
-            tokens = torch.cat([tokens, self(tokens)[:, -1:].argmax(dim=-1)], dim=1)
-        return tokens[:, prompt:]
 
     def _placed(self, tokens: Int[Tensor, "batch position"], trace: Trace) -> PositionalEncoding:
         """The encoding where each token believes to stand: at its own place, from 0, unless an edit moved it."""
@@ -150,11 +134,14 @@ class Transformer(nn.Module):
                 weight.mul_(self.config.query_key_gain)
 
 
-def build(config: RunConfig) -> Transformer:
+def build(config: RunConfig) -> Network:
     """The untrained model of a run, its weights drawn with the run's seed (the global generator is left as it was)."""
     task = config.build_task()
     with _BUILDING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.training.seed)
+        if config.model.recurrent:
+            helped = config.training.teacher_forcing
+            return Recurrent(config.model, d_vocab=task.d_vocab, n_ctx=task.n_ctx, teacher_forcing=helped)
         return Transformer(config.model, d_vocab=task.d_vocab, n_ctx=task.n_ctx)
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer.edits import Edit, EditError
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.positions import PlaceError
 from transformer.trace import Recorder, Remember, only
 
@@ -40,7 +40,7 @@ class Observation:
 
 @torch.no_grad()
 def observe(
-    model: Transformer,
+    model: Network,
     tokens: Int[Tensor, "batch position"],
     edits: Sequence[Edit] = (),
     *,
@@ -58,7 +58,7 @@ def observe(
     finding.
     """
 
-    def look(other: Transformer, site: str) -> Tensor | None:
+    def look(other: Network, site: str) -> Tensor | None:
         return observe(other, tokens, source=source, remember=only(site)).sites.get(site)
 
     recorder = Recorder([edit.begun(look) for edit in edits], remember)

@@ -20,7 +20,7 @@ model = session.chosen()
 task, question = model.task, session.question(model)
 length = len(question) if len(question) in task.lengths else task.length
 encoding = model.config.model.positions
-heads = list(splittable(model.network()))
+heads = list(splittable(model.transformer()))
 several = len({head.kind for head in heads}) > 1
 
 

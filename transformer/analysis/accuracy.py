@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer.analysis.findings import Accuracy
 from transformer.edits import Edit
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.observation import observe
 from transformer.tasks import Batch, Task
 from transformer.trace import only
@@ -25,7 +25,7 @@ CELLS = 2**22
 
 
 def logits(
-    model: Transformer, batch: Batch, edits: Sequence[Edit] = ()
+    model: Network, batch: Batch, edits: Sequence[Edit] = ()
 ) -> Iterator[Float[Tensor, "chunk position d_vocab"]]:
     """What a model says to each of many sequences, chunk by chunk, given the true tokens (teacher forcing)."""
     device = next(model.parameters()).device
@@ -42,13 +42,13 @@ def logits(
             yield said
 
 
-def predictions(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) -> Int[np.ndarray, "batch position"]:
+def predictions(model: Network, batch: Batch, edits: Sequence[Edit] = ()) -> Int[np.ndarray, "batch position"]:
     """The likeliest token at each position, given the true tokens before it (teacher forcing)."""
     return np.concatenate([said.argmax(dim=-1).cpu().numpy() for said in logits(model, batch, edits)])
 
 
 def accuracy_by_position(
-    model: Transformer,
+    model: Network,
     task: Task,
     *,
     sequences: int = 4096,

@@ -10,11 +10,11 @@ from transformer.analysis.breakdown import Answers
 from transformer.analysis.findings import Accuracy, Head
 from transformer.analysis.measuring import heads_of
 from transformer.edits import AblateHead
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.tasks import Task
 
 
-def ask(model: Transformer, task: Task, *, sequences: int = 4096, length: int | None = None, seed: int = 0) -> Answers:
+def ask(model: Network, task: Task, *, sequences: int = 4096, length: int | None = None, seed: int = 0) -> Answers:
     """What is said to the very sequences of `accuracy_by_position`. The model must be in evaluation mode."""
     length = task.length if length is None else length
     batch = task.batch(np.random.default_rng([seed, EVALUATION_STREAM]), sequences, length)
@@ -29,7 +29,7 @@ def ask(model: Transformer, task: Task, *, sequences: int = 4096, length: int | 
 
 
 def without_each_head(
-    model: Transformer, task: Task, *, sequences: int = 1024, length: int | None = None, seed: int = 0
+    model: Network, task: Task, *, sequences: int = 1024, length: int | None = None, seed: int = 0
 ) -> dict[Head, Accuracy]:
     """Accuracy by position with one head silenced, each in turn, its z being zero (Michel et al., 2019, 3.2).
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer.analysis.sample import observe_batch
 from transformer.masks import parse
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.observation import Observation, observe
 from transformer.tasks import Batch, Question, Task
 from transformer.trace import only
@@ -106,7 +106,7 @@ class Checkup:
 class Case:
     """A model, its task, and a small batch: whole sequences, and the same with some of them cut short and padded."""
 
-    model: Transformer
+    model: Network
     task: Task
     length: int
     """Symbols in each of the whole sequences."""
@@ -114,7 +114,7 @@ class Case:
     mixed: Batch
 
     @classmethod
-    def of(cls, model: Transformer, task: Task, question: Question | None = None, seed: int = 0) -> Case:
+    def of(cls, model: Network, task: Task, question: Question | None = None, seed: int = 0) -> Case:
         """A batch drawn with the seed, small enough for the model; its first sequence begins like the `question`."""
         weights = sum(weight.numel() for weight in model.parameters())
         if weights > MOST_WEIGHTS:

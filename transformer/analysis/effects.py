@@ -14,7 +14,7 @@ from transformer.analysis.heads import questions
 from transformer.analysis.measuring import heads_of, right_answers
 from transformer.analysis.sample import lay_out, observe_batch
 from transformer.edits import AblateHead, Edit, EditError, Patch
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.observation import Observation
 from transformer.tasks import Batch, Question, Task
 
@@ -37,7 +37,7 @@ class Said:
 
 
 def said_under(
-    model: Transformer, task: Task, question: Question, edits: Sequence[Edit] = (), *, beside: int = 63, seed: int = 0
+    model: Network, task: Task, question: Question, edits: Sequence[Edit] = (), *, beside: int = 63, seed: int = 0
 ) -> Said:
     """What is said to a question in a batch with `beside` others of its length, drawn with a seed.
 
@@ -73,7 +73,7 @@ def _together(first: Batch, rest: Batch) -> Batch:
 
 
 def redundancy(
-    model: Transformer,
+    model: Network,
     task: Task,
     edits: Sequence[Edit] = (),
     *,
@@ -94,7 +94,7 @@ def redundancy(
 
 
 def right_without(
-    model: Transformer,
+    model: Network,
     task: Task,
     edits: Sequence[Edit],
     removed: Sequence[int],
@@ -140,9 +140,7 @@ class Patching:
 
 
 @torch.no_grad()
-def patching(
-    model: Transformer, task: Task, clean: Question, corrupted: Question, edits: Sequence[Edit] = ()
-) -> Patching:
+def patching(model: Network, task: Task, clean: Question, corrupted: Question, edits: Sequence[Edit] = ()) -> Patching:
     """Run on `corrupted`, each time with what the clean run had at one site and one place, and see what comes back.
 
     Wang et al. (2022), section 3.1; Meng et al. (2022), section 2.1. The measure is the mean over the targets whose

@@ -11,12 +11,12 @@ from transformer.analysis.film import MOST_CELLS, Film, Reading, quantise, thinn
 from transformer.analysis.findings import Attention
 from transformer.analysis.heads import survey
 from transformer.analysis.sample import sample
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.tasks import Question, Task
 
 
 def film(
-    frames: Iterable[tuple[int, Transformer]],
+    frames: Iterable[tuple[int, Network]],
     task: Task,
     *,
     question: Question | None = None,

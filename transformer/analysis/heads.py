@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer.analysis.findings import Head, Survey
 from transformer.edits import Edit
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.observation import Observation, observe
 from transformer.tasks import Batch, Task
 from transformer.trace import only
@@ -31,7 +31,7 @@ def working_attention(task: Task, site: str) -> bool:
     return site.endswith("cross_attention") if task.has_source else site.endswith("self_attention")
 
 
-def survey(model: Transformer, task: Task, *, sequences: int = 256, length: int | None = None, seed: int = 0) -> Survey:
+def survey(model: Network, task: Task, *, sequences: int = 256, length: int | None = None, seed: int = 0) -> Survey:
     """Observe many fresh sequences and average. The right answers are read (teacher forcing)."""
     batch, expected_keys = questions(task, sequences, length or task.length, seed)
     sums: dict[str, Tensor] = {}
@@ -58,7 +58,7 @@ def survey(model: Transformer, task: Task, *, sequences: int = 256, length: int 
 
 
 def in_parts(
-    model: Transformer,
+    model: Network,
     batch: Batch,
     look: Callable[[slice, Observation], Found],
     edits: Sequence[Edit] = (),
@@ -82,7 +82,7 @@ def in_parts(
     return found
 
 
-def _bytes_of_one(model: Transformer, batch: Batch, patterns: bool) -> int:
+def _bytes_of_one(model: Network, batch: Batch, patterns: bool) -> int:
     """About what one sequence needs: the patterns that are kept, four more in flight, and a few residual streams."""
     config = model.config
     width = max(batch.tokens.shape[1], 0 if batch.source is None else batch.source.shape[1])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from transformer.analysis import detectors
 from transformer.analysis.checkup import Case, Check, Checkup
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.tasks import Question, Task
 
 CHECKS = (
@@ -72,7 +72,7 @@ CHECKS = (
 """In this order they are shown: where a law is broken, those after it may be for the same reason."""
 
 
-def examine(model: Transformer, task: Task, question: Question | None = None, seed: int = 0) -> Checkup:
+def examine(model: Network, task: Task, question: Question | None = None, seed: int = 0) -> Checkup:
     """Look at a model with every detector, on a small batch drawn with the seed that begins with the question.
 
     The model is left as it was. Raises HealthError when it is too large to be checked while somebody waits.

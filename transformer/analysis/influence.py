@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer.edits import Edit
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.observation import observe
 from transformer.tasks import Batch
 from transformer.trace import Recorder, only
@@ -52,7 +52,7 @@ class Pokes:
         return self.moves.max(axis=0)
 
 
-def poke(model: Transformer, batch: Batch, candidates: Sequence[int], *, slots: Sequence[int] | None = None) -> Pokes:
+def poke(model: Network, batch: Batch, candidates: Sequence[int], *, slots: Sequence[int] | None = None) -> Pokes:
     """Replace the token at each slot (all, unless some are given) by each candidate, the others left as they are.
 
     `batch` is one sequence, as a task lays it out. Padding stays padding. Raises ValueError for a batch of several,
@@ -99,7 +99,7 @@ def poke(model: Transformer, batch: Batch, candidates: Sequence[int], *, slots: 
     )
 
 
-def gradients(model: Transformer, batch: Batch) -> Float[np.ndarray, "output slot"]:
+def gradients(model: Network, batch: Batch) -> Float[np.ndarray, "output slot"]:
     """‖∂ logit of what an output says / ∂ embedding of a slot's token‖₂: how steeply the one leans on the other.
 
     The embedding is the vector that enters the stack, scaled, before positions are added (Simonyan et al., 2014, "Deep
@@ -128,7 +128,7 @@ class _Leaf(Edit):
 
 @torch.enable_grad()
 def _slopes(
-    model: Transformer,
+    model: Network,
     whole: Int[Tensor, "1 slot"],
     n_source: int,
     outputs: Int[Tensor, "output"],
@@ -144,7 +144,7 @@ def _slopes(
     return torch.cat([slope.norm(dim=-1) for slope in slopes], dim=1)
 
 
-def _slots(model: Transformer, batch: Batch) -> tuple[Int[Tensor, "1 slot"], int]:
+def _slots(model: Network, batch: Batch) -> tuple[Int[Tensor, "1 slot"], int]:
     """Source and tokens in one row, where the model lives, and how many of them are the source's."""
     if len(batch.tokens) != 1:
         raise ValueError(f"one sequence is poked at a time, not {len(batch.tokens)}")
@@ -159,8 +159,6 @@ def _parted(
     return whole[:, n_source:], whole[:, :n_source] if n_source else None
 
 
-def _logits(
-    model: Transformer, whole: Int[Tensor, "batch slot"], n_source: int
-) -> Float[Tensor, "batch position d_vocab"]:
+def _logits(model: Network, whole: Int[Tensor, "batch slot"], n_source: int) -> Float[Tensor, "batch position d_vocab"]:
     tokens, source = _parted(whole, n_source)
     return observe(model, tokens, source=source, remember=lambda site, value: None).logits

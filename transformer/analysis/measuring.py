@@ -16,7 +16,7 @@ from transformer.analysis.findings import Head
 from transformer.analysis.heads import in_parts, questions, working_attention
 from transformer.analysis.metrics import METRICS, Estimate, HeadMetrics
 from transformer.edits import AblateHead, Edit
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.observation import Observation
 from transformer.tasks import Batch, Task
 
@@ -41,7 +41,7 @@ def sequences_for(task: Task, length: int | None = None) -> int:
 
 
 def measure_heads(
-    model: Transformer, task: Task, *, sequences: int | None = None, length: int | None = None, seed: int = 0
+    model: Network, task: Task, *, sequences: int | None = None, length: int | None = None, seed: int = 0
 ) -> HeadMetrics:
     """Every head's metrics on the fresh sequences of a survey, the right answers being read (teacher forcing)."""
     length = length or task.length
@@ -181,7 +181,7 @@ class _Likeness:
 
 
 def measure_removal(
-    model: Transformer,
+    model: Network,
     task: Task,
     edits: Sequence[Edit] = (),
     *,
@@ -207,18 +207,18 @@ def measure_removal(
     return Estimate.of(np.stack(drops, axis=1), METRICS["drop"])
 
 
-def removal_takes_long(model: Transformer, task: Task) -> bool:
+def removal_takes_long(model: Network, task: Task) -> bool:
     """Would removing each head in turn take more than a few seconds, even on few sequences?"""
     return removal_work(model, len(task.target_names(task.length))) * FEWEST_SEQUENCES > WORK
 
 
-def removal_work(model: Transformer, tokens: int) -> float:
+def removal_work(model: Network, tokens: int) -> float:
     """About how many multiplications it takes to remove each head in turn, on one sequence of so many tokens."""
     weights, heads = sum(parameter.numel() for parameter in model.parameters()), len(heads_of(model))
     return float(heads * (weights * tokens + heads * CELL * tokens**2))
 
 
-def heads_of(model: Transformer) -> tuple[Head, ...]:
+def heads_of(model: Network) -> tuple[Head, ...]:
     """All heads of a model, in the order of the data's way."""
     config = model.config
     sites = [f"encoder.{layer}.self_attention" for layer in range(config.n_layers)]
@@ -230,7 +230,7 @@ def heads_of(model: Transformer) -> tuple[Head, ...]:
     return tuple(Head(site, head) for site in sites for head in range(config.n_heads))
 
 
-def right_answers(model: Transformer, batch: Batch, edits: Sequence[Edit] = ()) -> Float[np.ndarray, "sequence"]:
+def right_answers(model: Network, batch: Batch, edits: Sequence[Edit] = ()) -> Float[np.ndarray, "sequence"]:
     """The share of each answer's tokens that is said rightly."""
 
     def said(_: slice, seen: Observation) -> Int[np.ndarray, "part position"]:

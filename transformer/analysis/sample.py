@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from transformer.analysis.findings import Attention, Sample, blocks
 from transformer.edits import Edit
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.observation import Observation, observe
 from transformer.tasks import Batch, Question, Task
 from transformer.trace import Remember
@@ -22,13 +22,13 @@ WHOLE = 512
 """Tokens up to which patterns are kept cell by cell; of longer ones a sample keeps a downsampled picture."""
 
 
-def say(model: Transformer, task: Task, question: Question) -> Int[np.ndarray, "length"]:
+def say(model: Network, task: Task, question: Question) -> Int[np.ndarray, "length"]:
     """The model's own answer, nobody helping: each token is chosen after those that it said itself."""
     return say_each(model, task, question[None])[0]
 
 
 def say_each(
-    model: Transformer, task: Task, questions: Int[np.ndarray, "sequence length"]
+    model: Network, task: Task, questions: Int[np.ndarray, "sequence length"]
 ) -> Int[np.ndarray, "sequence length"]:
     """The model's own answers to questions of one length."""
     device = next(model.parameters()).device
@@ -45,7 +45,7 @@ def say_each(
 
 
 def sample(
-    model: Transformer,
+    model: Network,
     task: Task,
     question: Question,
     *,
@@ -104,7 +104,7 @@ def lay_out(
 
 
 def observe_batch(
-    model: Transformer, batch: Batch, edits: Sequence[Edit] = (), remember: Remember | None = None
+    model: Network, batch: Batch, edits: Sequence[Edit] = (), remember: Remember | None = None
 ) -> Observation:
     """Observe what a task has laid out, wherever the model lives."""
     device = next(model.parameters()).device

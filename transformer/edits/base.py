@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from transformer.model import Transformer
+from transformer.network import Network
 
-Look = Callable[[Transformer, str], Tensor | None]
+Look = Callable[[Network, str], Tensor | None]
 """What another model has at a site when it reads the tokens of this pass; None where it has no such site."""
 
 

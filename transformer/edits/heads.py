@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer.edits.base import Edit, EditError, HeadEdit, Look
-from transformer.model import Transformer
+from transformer.network import Network
 
 Mode = Literal["zero", "mean", "shuffled"]
 SEED = 0
@@ -122,7 +122,7 @@ class PatchHead(HeadEdit):
     """
 
     must_change: ClassVar[bool] = True
-    donor: Transformer
+    donor: Network
     found: Tensor | None = field(default=None, compare=False, repr=False)
 
     def begun(self, look: Look) -> PatchHead:

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformer.edits.base import Edit, EditError, HeadEdit
 from transformer.edits.heads import Patch, PatchHead
 from transformer.edits.patterns import ForcePattern
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.tasks import Question, Task
 
 
@@ -21,7 +21,7 @@ def _nowhere(*_: object) -> Tensor:
     raise EditError("there is no other input to take from here")
 
 
-def _never(step: int) -> Transformer:
+def _never(step: int) -> Network:
     raise EditError(f"there are no weights of step {step} to take from here")
 
 
@@ -35,7 +35,7 @@ class Occasion:
     """The one that is asked, where it is one."""
     look: Callable[[Question, str], Tensor] = _nowhere
     """What the edited model has at a site, [1, …], when it reads a question and its right answer. Raises EditError."""
-    at_step: Callable[[int], Transformer] = _never
+    at_step: Callable[[int], Network] = _never
     """The edited model as it was at a step of its training. Raises EditError."""
 
 

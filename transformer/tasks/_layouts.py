@@ -84,7 +84,7 @@ class Aligned(Task):
 class Translation(Aligned):
     """`x1..xn` read by an encoder; a decoder that starts from SEP says y1..yn, each target the next token."""
 
-    architectures: ClassVar[tuple[str, ...]] = ("encoder-decoder",)
+    architectures: ClassVar[tuple[str, ...]] = ("encoder-decoder", "gru")
     limit: ClassVar[Mask] = Causal()
 
     @property

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from transformer.config import RunConfig
-from transformer.model import Transformer, build
+from transformer.model import build
+from transformer.network import Network
 from transformer.presets import ONE_LAYER, QUICK
 from transformer.training.loop import Step, Training
 
@@ -20,7 +21,7 @@ class Answer:
     """A model that was trained on the spot."""
 
     config: RunConfig
-    model: Transformer
+    model: Network
     steps: tuple[Step, ...]
 
     @property

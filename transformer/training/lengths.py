@@ -81,6 +81,7 @@ def try_out(job: tuple[Lengths, str, int]) -> Trial:
     while not training.done:
         step = training.take_step()
     model = training.model.eval()
+    assert isinstance(model, Transformer)
     exact, right = measure(model, config.build_task(), planned.longest, sequences=planned.sequences, seed=seed + 1)
     return Trial(positions, seed, step.loss, round(step.seconds, 2), exact, right)
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from transformer.analysis.accuracy import EVALUATION_STREAM, predictions
 from transformer.analysis.ceilings import ceiling
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
-from transformer.model import Transformer
+from transformer.network import Network
 from transformer.tasks import Task
 from transformer.training.stepping import CAPTURED, CapturedStep, EagerStep, Inputs, why_eager
 from transformer.training.team import ALONE, Team
@@ -58,7 +58,7 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
     return config.learning_rate * min(1.0, step / max(1, config.warmup_steps), fall)
 
 
-def train(model: Transformer, config: RunConfig) -> Iterator[Step]:
+def train(model: Network, config: RunConfig) -> Iterator[Step]:
     """Take steps until the task is solved or `max_steps` is reached, yielding each one.
 
     The model is in training mode between steps and in evaluation mode when the generator is done. Raises
@@ -79,7 +79,7 @@ class Training:
     takes the very same steps.
     """
 
-    def __init__(self, model: Transformer, config: RunConfig, team: Team = ALONE) -> None:
+    def __init__(self, model: Network, config: RunConfig, team: Team = ALONE) -> None:
         settings = config.training
         self.model, self.config, self.team = model, config, team
         self.task = config.build_task()
@@ -167,8 +167,8 @@ class Training:
 
     @contextlib.contextmanager
     def _own_noise(self) -> Iterator[None]:
-        """Let dropout draw from this training's own generator."""
-        if self.config.model.dropout == 0:
+        """Let dropout, and the teacher's help, draw from this training's own generator."""
+        if self.config.model.dropout == 0 and self.config.training.teacher_forcing == 1:
             yield
             return
         with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
@@ -178,7 +178,7 @@ class Training:
 
 
 def probe(
-    model: Transformer, task: Task, rng: np.random.Generator, go_on: object = None
+    model: Network, task: Task, rng: np.random.Generator, go_on: object = None
 ) -> tuple[Float[np.ndarray, "target"], int]:
     """Accuracy by position on fresh sequences of the greatest length, and on how many.
 

@@ -18,7 +18,8 @@ from transformer.analysis.findings import Example, verdict
 from transformer.analysis.heads import survey
 from transformer.analysis.sample import WHOLE, sample, say
 from transformer.config import RunConfig
-from transformer.model import Transformer, build
+from transformer.model import build
+from transformer.network import Network
 from transformer.training import presence, resume
 from transformer.training.device import describe_device, memory, resolve_device
 from transformer.training.events import Events
@@ -52,7 +53,7 @@ def details(device: torch.device) -> dict[str, Any]:
     }
 
 
-def evaluate(model: Transformer, config: RunConfig, sequences: int = EVALUATION_SEQUENCES) -> dict[str, Any]:
+def evaluate(model: Network, config: RunConfig, sequences: int = EVALUATION_SEQUENCES) -> dict[str, Any]:
     """What `evaluation.json` and the command line say of a model: accuracy by position, and the verdict."""
     task = config.build_task()
     accuracy = accuracy_by_position(model, task, sequences=sequences, seed=config.training.seed + 1)
@@ -226,7 +227,7 @@ def develop(run: Run, called: Callable[[], bool] = lambda: False) -> bool:
         return True
     config = run.config
 
-    def frames() -> Iterator[tuple[int, Transformer]]:
+    def frames() -> Iterator[tuple[int, Network]]:
         for step, path in snapshots.items():
             if called():
                 raise _Called
@@ -244,7 +245,7 @@ class _Called(Exception):
     """Something more urgent has come up."""
 
 
-def _example(model: Transformer, config: RunConfig, snapshot: str) -> Example:
+def _example(model: Network, config: RunConfig, snapshot: str) -> Example:
     """The first look at a run, taken once."""
     task = config.build_task()
     said = say(model, task, task.example)

@@ -135,6 +135,8 @@ def why_eager(config: RunConfig, device: torch.device, team: Team = ALONE) -> st
         return f"eager: a {device.type.upper()} has no CUDA graphs"
     if config.task.min_length not in (None, config.task.length):
         return "eager: a CUDA graph needs batches of one shape, and the lengths vary"
+    if config.model.recurrent:
+        return "eager: a recurrent network takes one token after the other"
     if config.model.dropout > 0:
         return "eager: dropout draws anew at each step"
     return "eager: several processes share each step" if team.size > 1 else ""

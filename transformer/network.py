@@ -1,0 +1,49 @@
+"""What every sequence model here is, whatever it is made of: tokens in, logits over a vocabulary out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer.config import ModelConfig
+from transformer.trace import UNTRACED, Trace
+
+
+class Network(nn.Module):
+    """A transformer, or a recurrent network: what is trained, measured, observed and kept.
+
+    The last token of the vocabulary is padding. `n_ctx` bounds the tokens, and the source.
+    """
+
+    def __init__(self, config: ModelConfig, *, d_vocab: int, n_ctx: int) -> None:
+        super().__init__()
+        self.config, self.d_vocab, self.n_ctx = config, d_vocab, n_ctx
+
+    @abstractmethod
+    def forward(
+        self,
+        tokens: Int[Tensor, "batch position"],
+        source: Int[Tensor, "batch source"] | None = None,
+        trace: Trace = UNTRACED,
+    ) -> Float[Tensor, "batch position d_vocab"]:
+        """Logits for what each position says. Raises ValueError when the input does not fit."""
+
+    @torch.no_grad()
+    def greedy(self, source: Int[Tensor, "batch source"], start: int) -> Int[Tensor, "batch source"]:
+        """Let one that has a source speak by itself: from `start`, always the likeliest token, as long as that."""
+        tokens = torch.full_like(source[:, :1], start)
+        for _ in range(source.shape[1]):
+            said = self(tokens, source)[:, -1:].argmax(dim=-1)
+            tokens = torch.cat([tokens, said], dim=1)
+        return tokens[:, 1:]
+
+    @torch.no_grad()
+    def continue_greedily(self, tokens: Int[Tensor, "batch position"], n_more: int) -> Int[Tensor, "batch more"]:
+        """Let one that continues speak by itself: always the likeliest next token, `n_more` times."""
+        prompt = tokens.shape[1]
+        for _ in range(n_more):
+            tokens = torch.cat([tokens, self(tokens)[:, -1:].argmax(dim=-1)], dim=1)
+        return tokens[:, prompt:]
