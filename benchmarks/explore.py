@@ -26,7 +26,7 @@ from pathlib import Path
 import torch
 from playwright.sync_api import Browser, Error, Page
 from tables import spread, table
-from tabs import Tab, open_tab
+from tabs import PATIENCE, Tab, open_tab
 from viewers import VIEWERS, Patterns, fetch_programs
 
 from transformer import checkpoints
@@ -242,7 +242,8 @@ def clicks(tab: Tab, size: Size, count: int) -> tuple[list[float], list[int]]:
     """Click one thumbnail after another: milliseconds until each is painted large, and bytes received for it."""
     milliseconds, received = [], []
     heads = size.layers * size.heads
-    tab.page.wait_for_timeout(3000)
+    tab.page.wait_for_selector(".st-key-find-table canvas", timeout=1000 * PATIENCE)
+    tab.quiet(1500)
     for turn in range(count):
         number = (7 * turn + heads - 1) % heads  # 7 shares no factor with any number of heads: they all have their turn
         layer, head = divmod(number, size.heads)
@@ -260,8 +261,9 @@ def clicks(tab: Tab, size: Size, count: int) -> tuple[list[float], list[int]]:
 def report_clicks(chromium: Browser, app: str, root: Path, sizes: Sequence[Size], count: int) -> None:
     """From a click on a thumbnail of ours until its head is painted large."""
     print(
-        f"\n## From a click to the repaint\n\nOurs: {count} clicks on thumbnails, real ones, each of another head; a "
-        "layer's first click computes its details. The rivals hold all patterns in the browser and ask no server."
+        f"\n## From a click to the repaint\n\nOurs: {count} clicks on thumbnails, real ones, each of another head, "
+        "once the table of metrics stands; a layer's first click computes its details. The rivals hold all patterns in "
+        "the browser and ask no server."
     )
     table("tokens", "layers × heads", "ms, median", "least to most", "9 of 10 within, ms", "aim, ms", "most kB a click")
     for size in sizes:
