@@ -45,8 +45,8 @@ class Events:
         }
         if step.accuracy is not None:
             half = len(step.accuracy) // 2
-            values["accuracy/first half"] = float(step.accuracy[:half].mean())
-            values["accuracy/second half"] = float(step.accuracy[half:].mean())
+            halves = {"first half": step.accuracy[:half], "second half": step.accuracy[half:]}
+            values |= {f"accuracy/{name}": float(part.mean()) for name, part in halves.items() if len(part)}
         summary = Summary(value=[Summary.Value(tag=name, simple_value=value) for name, value in values.items()])
         try:
             self._write(step.step, summary=summary)
