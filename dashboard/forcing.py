@@ -20,7 +20,7 @@ from transformer.analysis.forcing import Forcing, ForcingError, mean_interval, s
 from transformer.corners import CornerConfig, floor
 from transformer.training.runs import DEFAULT_ROOT
 
-SHIPPED = DEFAULT_ROOT / "corners.json"
+SHIPPED = (DEFAULT_ROOT / "corners.json", DEFAULT_ROOT / "corners-none.json")
 AGAIN = 1.0
 """Seconds between two looks at a measurement that is under way."""
 measuring = Measuring("corners")
@@ -98,7 +98,7 @@ def own(config: CornerConfig) -> Path:
 
 def forced(config: CornerConfig) -> Forcing | None:
     """What teacher forcing does with these settings, measured here or shipped; None where nobody has measured."""
-    for path in (own(config), SHIPPED):
+    for path in (own(config), *SHIPPED):
         try:
             found = Forcing.load(path)
         except ForcingError:
@@ -130,12 +130,12 @@ def sentence(found: Forcing) -> str:
         if low <= 0 <= high
         else f"teacher forcing {'costs' if mean > 0 else 'saves'} free-running error"
     )
-    reading = float(np.nanmean(helped[-1]))
+    told, used = helped[0, whole].mean(), helped[-1, whole].mean()
     return (
         f"By itself it is {never.mean():.3f} off if it never read a true corner while it trained (p = "
         f"{found.chances[0]:g}), {always.mean():.3f} if it always did (p = {found.chances[-1]:g}): "
         f"{_signed(mean)}, 95 % interval {_signed(low)} to {_signed(high)} over {int(whole.sum())} seeds, {verdict}. "
-        f"With the true first corner read, p = {found.chances[-1]:g} has {reading:.3f}."
+        f"Told the true first corner, it is {told:.3f} and {used:.3f} off."
     )
 
 

@@ -29,6 +29,16 @@ def in_plane(view: View) -> str:
     return f"{words}: corner {first} is said {view.off[0]:.2f} off, corner {second} {view.off[1]:.2f}."
 
 
+def everywhere(view: View) -> str:
+    """What is seen of all eight walks."""
+    words = f"The eight walks of {view.given} corners given"
+    if view.said is None:
+        return f"{words}, of which nothing is said yet."
+    alike = view.alike
+    off = np.sqrt(((view.said[alike] - view.walks.target[alike]) ** 2).sum(axis=-1))
+    return f"{words}: what is said is {off.min():.2f} to {off.max():.2f} off."
+
+
 def errors(view: View) -> str:
     """The two errors at this step."""
     step = view.step
@@ -42,8 +52,10 @@ def errors(view: View) -> str:
 
 def alignment(view: View) -> str:
     """Where each said corner looks, in this walk and on average."""
+    if view.config.attention == "none":
+        return without(view.config)
     if view.patterns is None:
-        return "" if view.config.attention != "none" else without(view.config)
+        return ""
     here, mean = view.patterns
     words = [
         f"corner {view.given + 1 + i} looks most at corner {int(row.argmax()) + 1} ({row.max():.2f}; "
@@ -52,7 +64,8 @@ def alignment(view: View) -> str:
     ]
     if np.ptp(here) < 1e-6:
         return f"Every corner given has the same weight, 1/{view.given}, whatever is asked."
-    return f"{words[0][0].upper()}{words[0][1:]}, {words[1]}."
+    across = all((view.given + i - int(row.argmax())) % 4 == 2 for i, row in enumerate(here))
+    return f"{words[0][0].upper()}{words[0][1:]}, {words[1]}{': each at the corner opposite to it' if across else ''}."
 
 
 def without(config: CornerConfig) -> str:

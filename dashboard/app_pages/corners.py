@@ -13,13 +13,14 @@ from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.controls import bound, bound_choice, bound_number
 from dashboard.figures import corners as figures
-from dashboard.prose import show_code
+from dashboard.prose import plain, show_code
+from dashboard.settings import LIMITS, Settings
 from dashboard.walking import Lesson, Replay, View
 from transformer.config import ATTENTIONS
 from transformer.corners import CornerConfig, every_walk, floor
 
 REFRESH = 0.3  # seconds between two looks at a training, a little more than the crosses fly
-MOST_GIVEN = 6
+WIDE = 196  # pixels of a slider
 AFRESH: dict[str, object] = {"corner_step": None}
 
 Moving = Lesson | Replay
@@ -102,16 +103,19 @@ def pictures(config: CornerConfig, shown: Moving | None, looks: Iterator[int]) -
     view = seen(config, shown)
     makers = [Maker("a GRU on square corners, trained on the spot", 0 if view.step is None else view.step.step)]
     st.title(walkwords.headline(view), anchor=False)
-    left, right = st.columns([1, 1.55], gap="medium")
+    if isinstance(shown, Lesson) and shown.failure:
+        st.error(f"The training broke off: {plain(shown.failure)}.", icon=":material/error:")
+    left, right = st.container(key="corners-row").columns([1, 1.55], gap="medium")
     with left:
         plane(view, live, makers)
-    with right, st.container(key="corners-right"):
+    with right:
         first, second = st.columns(2, gap="medium")
         with first:
             panels(view, live, makers)
         with second:
             curves(view, shown, makers)
         alignments(view, makers)
+        st.caption(f"{walkwords.errors(view)} {walkwords.alignment(view)}")
 
 
 def reach(config: CornerConfig) -> float:
@@ -132,7 +136,7 @@ def plane(view: View, live: bool, makers: list[Maker]) -> None:
     )
     said = walkwords.in_plane(view)
     plot(figure, key="corners-plane", alt=said, height=430, makers=makers)
-    st.caption(said)
+    st.caption(f"{said} One GRU reads the given ones; another says the next two, the second after its own first.")
 
 
 def panels(view: View, live: bool, makers: list[Maker]) -> None:
@@ -157,8 +161,7 @@ def panels(view: View, live: bool, makers: list[Maker]) -> None:
         flying=live,
         palette=palette(),
     )
-    alt = f"The eight walks of {view.given} given corners, with what is said of each."
-    plot(figure, key="corners-walks", alt=alt, height=190, on_click=clicked, makers=makers)
+    plot(figure, key="corners-walks", alt=walkwords.everywhere(view), height=190, on_click=clicked, makers=makers)
 
 
 def curves(view: View, shown: Moving | None, makers: list[Maker]) -> None:
@@ -179,9 +182,6 @@ def curves(view: View, shown: Moving | None, makers: list[Maker]) -> None:
 def alignments(view: View, makers: list[Maker]) -> None:
     """Where each said corner looks, in this walk and on average."""
     if view.patterns is None:
-        st.markdown("**The alignment α**")
-        if view.config.attention == "none":
-            st.caption(walkwords.without(view.config))
         return
     said = walkwords.alignment(view)
     titles = ("**The alignment α**, in this walk", f"**and on average**, {view.given} corners given")
@@ -190,22 +190,22 @@ def alignments(view: View, makers: list[Maker]) -> None:
         with column:
             st.markdown(title)
             plot(figures.alignment_heatmap(pattern, palette=palette()), key=key, alt=said, height=150, makers=makers)
-    st.caption(said)
 
 
 # --- the controls
 
 
-def controls(shown: Moving | None) -> None:
+def controls(shown: Moving | None, live: bool) -> None:
     """Train, play, and the step."""
-    live = shown is not None and shown.running
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         if live and "corner_own" in st.session_state:
-            st.button("Stop", icon=":material/stop:", on_click=stop, width=130)
+            st.button("Stop", icon=":material/stop:", on_click=stop, key="corners-stop", width=180)
         else:
-            st.button("Train", icon=":material/model_training:", on_click=train, disabled=shown is None, width=130)
+            waiting, icon = shown is None, ":material/model_training:"
+            st.button("Train and watch", icon=icon, on_click=train, key="corners-train", disabled=waiting, width=180)
         idle = shown is not None and not live
-        st.button("Replay", icon=":material/replay:", on_click=replay, disabled=not idle, width=130)
+        icon = ":material/replay:"
+        st.button("Replay", icon=icon, on_click=replay, key="corners-replay", disabled=not idle, width=130)
         steps = [] if shown is None or live else [each.step for each in shown.steps]
         if len(steps) > 1:
             step(steps)
@@ -228,48 +228,50 @@ def step(steps: list[int]) -> None:
 
 def choices() -> None:
     """What is trained, and which walk is looked at."""
-    afresh, menu = dict(AFRESH), list(ATTENTIONS)
+    afresh, names = dict(AFRESH), list(walking.kinds())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         attention = bound_choice(
-            st.segmented_control, "Attention", "corner_attention", menu, walking.ATTENTION, also=afresh
+            st.segmented_control, "Attention", "corner_attention", list(ATTENTIONS), walking.ATTENTION, also=afresh
         )
         bound(st.toggle, "Affine maps", "corner_affine", also=afresh, disabled=attention == "none")
-        names = list(walking.kinds())
-        bound_choice(st.selectbox, "Walk", "corner_walk", names, names[0], width=240)
-    columns = st.columns(5, gap="medium")
-    with columns[0]:
-        bound_number("Width of the states", "corner_width", 4, 1, 32, also=afresh)
-    with columns[1]:
-        most = bound_number(
-            "Corners given, up to", "corner_most", 2, 2, MOST_GIVEN, also={**afresh, "corner_given": None}
-        )
-    with columns[2]:
-        bound(st.slider, "Noise", "corner_noise", also=afresh, min_value=0.0, max_value=0.5, step=0.05)
-    with columns[3]:
-        bound(
-            st.slider,
+        bound_choice(st.selectbox, "Walk", "corner_walk", names, names[0], width=235)
+        given = st.container(width="content")
+    with st.container(horizontal=True, gap="medium"):
+        number("Width of the states", "corner_width", afresh)
+        most = number("Corners given, up to", "corner_most", afresh | {"corner_given": None})
+        share("Noise", "corner_noise", "Standard deviation of each coordinate; the square's sides are 2 long")
+        share(
             "Teacher forcing p",
             "corner_forcing",
-            also=afresh,
-            min_value=0.0,
-            max_value=1.0,
-            step=0.05,
-            help="The probability with which it reads the true corner while it trains, and not the one it said",
+            "The probability with which it reads the true corner while it trains, and not the one it said",
         )
-    with columns[4]:
-        bound(st.number_input, "Seed", "corner_seed", also=afresh, min_value=0, max_value=2**31 - 1, step=1)
-    if most > 2:
-        bound_number("Corners given in this walk", "corner_given", most, 2, most)
+        low, high = LIMITS["corner_seed"]
+        bound(st.number_input, "Seed", "corner_seed", also=afresh, min_value=low, max_value=high, step=1, width=130)
+    with given:
+        bound_number("Corners given", "corner_given", most, 2, most, width=150)
+
+
+def number(label: str, field: str, also: dict[str, object]) -> int:
+    """A slider of a whole number between its limits; another one is another training."""
+    low, high = LIMITS[field]
+    return bound_number(label, field, getattr(Settings(), field), int(low), int(high), also=also, width=WIDE)
+
+
+def share(label: str, field: str, told: str) -> None:
+    """A slider of a number between its limits; another one is another training."""
+    low, high = LIMITS[field]
+    bound(st.slider, label, field, also=dict(AFRESH), min_value=low, max_value=high, step=0.05, help=told, width=WIDE)
 
 
 top, buttons = st.container(), st.container()
 choices()
 asked = walking.config_of(session.settings())
 under_way = moving(asked)
+going = under_way is not None and under_way.running
 with buttons:
-    controls(under_way)
+    controls(under_way, going)
 with top:
-    if under_way is not None and under_way.running:
+    if going:
         st.fragment(pictures, run_every=REFRESH)(asked, under_way, count())
     else:
         pictures(asked, under_way, count())

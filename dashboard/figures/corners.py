@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from dashboard.figures.lines import end_name, level, upright
 from dashboard.figures.token_axis import safe
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, colour_scale, share_colours, template
 
 GIVEN, SAID, FREE, HELPED = 0, 1, 1, 4
 """Colours of the categorical palette: marks in the plane, and the two errors."""
@@ -134,10 +134,19 @@ def alignment_heatmap(pattern: np.ndarray, *, palette: Palette = LIGHT) -> go.Fi
         "xgap": 2,
         "ygap": 2,
         "text": sentences,
-        "texttemplate": "%{z:.2f}",
-        "textfont": {"size": 16},
         "hovertemplate": "%{text}<extra></extra>",
         "name": "alignment",
+    }
+    shares = pattern.ravel()
+    numbers = {
+        "type": "scatter",
+        "x": np.tile(np.arange(given), said),
+        "y": np.repeat(np.arange(said), given),
+        "mode": "text",
+        "text": [f"{share:.2f}" for share in shares],
+        "textfont": {"size": 16, "color": [share_colours(share, palette)[1] for share in np.clip(shares, 0, 1)]},
+        "hoverinfo": "skip",
+        "name": "numbers",
     }
     ticks = {"showgrid": False, "ticks": "", "tickfont": {"size": 15}}
     layout = {
@@ -146,8 +155,9 @@ def alignment_heatmap(pattern: np.ndarray, *, palette: Palette = LIGHT) -> go.Fi
         "yaxis": {"title": {"text": "corner said"}, "tickvals": list(range(said)), "ticktext": rows, **ticks},
         "meta": {"tokens": {"x": columns, "y": rows}},
     }
-    layout["yaxis"] |= {"autorange": "reversed"}
-    return go.Figure([cells], layout)
+    layout["xaxis"] |= {"range": [-0.5, given - 0.5]}
+    layout["yaxis"] |= {"range": [said - 0.5, -0.5]}
+    return go.Figure([cells, numbers], layout)
 
 
 def forcing_curves(
@@ -238,7 +248,13 @@ def _marks(
             "y": y.astype(np.float32),
             "mode": "lines+markers",
             "line": {"color": colour, "width": width * big + 0.5},
-            "marker": {"symbol": symbol, "size": sizes, "color": colour, "line": {"width": 4 * big, "color": colour}},
+            "marker": {
+                "symbol": symbol,
+                "size": sizes,
+                "color": colour,
+                "opacity": 1,
+                "line": {"width": 4 * big, "color": colour},
+            },
             "name": name,
             "hovertemplate": f"{name}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>",
             "cliponaxis": False,
