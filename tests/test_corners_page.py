@@ -260,6 +260,16 @@ def test_a_training_that_breaks_off_says_why(monkeypatch: pytest.MonkeyPatch) ->
     assert [error.value for error in app.error] == ["The training broke off: no memory left."]
 
 
+def test_before_pytorch_is_there_the_walks_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.warm.torch", lambda: None)
+    app = open_page("corners")
+    assert app.title[0].value == "A walk round a square: which corners come next?"
+    assert len(array(trace(app, "corners-plane", "given")["x"])) == 2
+    assert any("about to be trained" in caption.value for caption in app.caption)
+    assert button(app, "corners-train").disabled
+    assert button(app, "corners-replay").disabled
+
+
 # --- teacher forcing
 
 

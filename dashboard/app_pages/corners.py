@@ -87,7 +87,7 @@ def seen(config: CornerConfig, shown: Moving | None) -> View:
     """The walk and the step in view."""
     view, drawn = session.settings(), every_walk(config.most, config.noise)
     start, turn = walking.kinds().get(view.corner_walk, (0, 1))
-    place = drawn.which(start, turn, view.corner_given or config.most)
+    place = drawn.which(start, turn, min(view.corner_given or config.most, config.most))
     steps = [] if shown is None else shown.steps
     chosen = None if shown is None or shown.running else view.corner_step
     step = next((each for each in steps if each.step == chosen), steps[-1] if steps else None)
@@ -209,6 +209,8 @@ def controls(shown: Moving | None, live: bool) -> None:
         steps = [] if shown is None or live else [each.step for each in shown.steps]
         if len(steps) > 1:
             step(steps)
+        if shown is None:
+            st.caption(":material/hourglass_top: A GRU is about to be trained …")
 
 
 def step(steps: list[int]) -> None:

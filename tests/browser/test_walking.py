@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from driving import plot, title
 from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
 
 
 def said(page: Page) -> list[float]:
