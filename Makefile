@@ -20,10 +20,12 @@ lint: $(VENV)/.dev
 
 check: lint test
 
-# The shipped runs and the measurement over lengths, made anew: same seeds, same settings, on the CPU.
+# The shipped runs and measurements, made anew: same seeds, same settings, on the CPU.
 checkpoints: $(VENV)/.run
 	$(BIN)/python checkpoints/train.py
 	$(BIN)/python -m transformer lengths --out checkpoints/lengths.json
+	$(BIN)/python -m transformer corners --out checkpoints/corners.json --d-model 4 --attention dot
+	$(BIN)/python -m transformer corners --out checkpoints/corners-none.json --d-model 4 --attention none
 
 # The README's picture, made anew from the running dashboard.
 screenshots: $(VENV)/.dev

@@ -44,6 +44,12 @@ LIMITS = {
     "scaled": (0, 1),
     "confused": (0, 65_536),
     "longer": (1, 192),
+    "corner_width": (1, 32),
+    "corner_most": (2, 6),
+    "corner_noise": (0.0, 0.5),
+    "corner_forcing": (0.0, 1.0),
+    "corner_seed": (0, 2**31 - 1),
+    "corner_step": (0, 100_000),
 }
 
 
@@ -149,6 +155,26 @@ class Settings:
     """The length whose places are shown one by one; empty is the page's choice."""
     raced: bool = False
     """Race the positional encodings against each other, here and now."""
+    # the page of square corners
+    corner_attention: str = ""
+    """How the GRU looks back at the corners given; empty is the page's choice."""
+    corner_affine: bool = True
+    """Give that attention affine maps."""
+    corner_width: int = 4
+    """Of its hidden states."""
+    corner_most: int = 2
+    """Corners given at most; from 2 on."""
+    corner_noise: float = 0.1
+    """Standard deviation of each coordinate."""
+    corner_forcing: float = 0.5
+    """Probability of reading the true corner while it trains."""
+    corner_seed: int = 0
+    corner_step: int | None = None
+    """The step of its training; empty is the last."""
+    corner_walk: str = ""
+    """The walk that is looked at, "lower left clockwise"; empty is the page's choice."""
+    corner_given: int | None = None
+    """How many of its corners are given; empty is as many as there are at most."""
     health: str = ""
     """Which law of the health strip is explained, as "probe"; empty is none."""
     # what would be trained next

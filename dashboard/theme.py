@@ -41,6 +41,8 @@ STYLE = """
     .st-key-inside-controls [role="radio"] { padding-left: 5px; padding-right: 5px; }
     .st-key-inside-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
     .st-key-inside-row [data-testid="stColumn"] { flex: 1 1 100%; }
+    .st-key-corners-row > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+    .st-key-corners-row > * > * > [data-testid="stColumn"] { flex: 1 1 100%; }
     [class*="st-key-order-row"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
     [class*="st-key-order-row"] [data-testid="stColumn"] { flex: 1 1 100%; }
   }

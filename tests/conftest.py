@@ -34,3 +34,4 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine, a page is drawn with all that is measured for it, and in one run."""
     monkeypatch.setattr("dashboard.session.BEHIND", 0.0)
     monkeypatch.setattr("dashboard.closer.AT_ONCE", 60.0)
+    monkeypatch.setattr("dashboard.walking.AT_ONCE", 60.0)

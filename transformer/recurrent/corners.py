@@ -1,7 +1,6 @@
-"""Square corners: a walk around a square, of which the first corners are given and the next two are to be said.
+"""A GRU that reads the corners of a walk and says the next two, and its training.
 
-The second task of the way from recurrence to attention, and the smallest that a plane can show: points in, points out,
-by regression. The model is the same `EncoderDecoder`, with two coordinates in place of token embeddings.
+The model is the same `EncoderDecoder` as over tokens, with two coordinates in place of their embeddings.
 """
 
 from __future__ import annotations
@@ -10,82 +9,42 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from transformer.config import ATTENTIONS, ConfigError
+from transformer.corners import (
+    AHEAD,
+    CORNERS,
+    FEWEST,
+    FRESH_STREAM,
+    WALK_STREAM,
+    CornerConfig,
+    Walks,
+    error,
+    walks,
+)
 from transformer.recurrent.sequence import EncoderDecoder, Memory
-from transformer.trace import UNTRACED, Trace
+from transformer.trace import UNTRACED, Recorder, Trace, only
 
-CORNERS = np.array([(-1, -1), (-1, 1), (1, 1), (1, -1)], dtype=np.float32)
-"""Of the square, clockwise."""
-AHEAD = 2
-"""Corners that are to be said."""
-FEWEST = 2
-"""Given corners; from fewer nobody could tell which way round it goes."""
-WALK_STREAM, FRESH_STREAM, DRAWING_STREAM = 0, 1, 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class CornerConfig:
-    """A training on square corners."""
-
-    d_model: int = 2
-    """Width of the hidden states; two can be drawn."""
-    attention: str = "none"
-    """How the decoder looks back: none, uniform, dot, scaled-dot or additive."""
-    affine: bool = True
-    """Give attention affine maps of its own."""
-    teacher_forcing: float = 0.5
-    """Probability with which the decoder reads the true corner while it trains, and not its own."""
-    most: int = 2
-    """Given corners at most; each walk has from 2 to so many."""
-    noise: float = 0.1
-    """Standard deviation of each coordinate around its corner."""
-    seed: int = 0
-    steps: int = 600
-    batch_size: int = 32
-    learning_rate: float = 0.01
-
-    def __post_init__(self) -> None:
-        for good, sentence in (
-            (self.attention in ATTENTIONS, f"attention must be one of {', '.join(ATTENTIONS)}"),
-            (1 <= self.d_model <= 256, f"d_model must be between 1 and 256, not {self.d_model}"),
-            (0 <= self.teacher_forcing <= 1, f"teacher_forcing must be between 0 and 1, not {self.teacher_forcing:g}"),
-            (FEWEST <= self.most <= 12, f"most must be between {FEWEST} and 12, not {self.most}"),
-            (0 <= self.noise <= 1, f"noise must be between 0 and 1, not {self.noise:g}"),
-        ):
-            if not good:
-                raise ConfigError(sentence)
-
-
-@dataclass(frozen=True, eq=False)
-class Walks:
-    """Walks around the square, given and to be said."""
-
-    source: Float[np.ndarray, "batch source 2"]
-    """The given corners, with noise; 0 on padding, which stands at the end."""
-    real: Bool[np.ndarray, "batch source"]
-    target: Float[np.ndarray, "batch target 2"]
-    """The next corners, with noise."""
-    start: Int[np.ndarray, "batch"]
-    """The first corner's place in CORNERS."""
-    turn: Int[np.ndarray, "batch"]
-    """1 clockwise, -1 anticlockwise."""
-
-
-def walks(rng: np.random.Generator, size: int, most: int = FEWEST, noise: float = 0.1) -> Walks:
-    """Fresh walks: start, way round and number of given corners are uniform, noise is normal and independent."""
-    start, turn = rng.integers(0, 4, size), rng.choice([1, -1], size)
-    given = rng.integers(FEWEST, most + 1, size)
-    places = (start[:, None] + turn[:, None] * np.arange(most + AHEAD)) % 4
-    points = CORNERS[places] + noise * rng.standard_normal((size, most + AHEAD, 2)).astype(np.float32)
-    real = np.arange(most) < given[:, None]
-    ahead = np.take_along_axis(points, (given[:, None] + np.arange(AHEAD))[..., None], axis=1)
-    return Walks(np.where(real[..., None], points[:, :most], 0).astype(np.float32), real, ahead, start, turn)
+__all__ = [
+    "AHEAD",
+    "CORNERS",
+    "FEWEST",
+    "CornerConfig",
+    "CornerStep",
+    "Walker",
+    "Walks",
+    "build_walker",
+    "error",
+    "look_back",
+    "say_corners",
+    "train_corners",
+    "walks",
+]
 
 
 class Walker(nn.Module):
@@ -131,14 +90,27 @@ class CornerStep:
     helped_error: float | None = None
     """The same, the second corner said after the true first."""
     said: Float[np.ndarray, "batch 2 2"] | None = None
+    pattern: Float[np.ndarray, "batch 2 source"] | None = None
+    """How much each corner that is said looks at each that is given, in the walks that are drawn; with attention."""
+    mean_pattern: Float[np.ndarray, "given 2 source"] | None = None
+    """The same, the mean over fresh walks of 2, 3, … given corners."""
     weights: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
 
 def build_walker(config: CornerConfig) -> Walker:
-    """The untrained model, its weights drawn with the seed (the global generator is left as it was)."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)
-        return Walker(config)
+    """The untrained model, its weights drawn with the seed as PyTorch draws them: uniform within ±1/√(inputs).
+
+    From a generator of its own: several are trained at once, in threads, and PyTorch's is common to all of them.
+    """
+    with torch.device("meta"):
+        model = Walker(config)
+    model.to_empty(device="cpu")
+    generator = torch.Generator().manual_seed(config.seed)
+    for module in model.modules():
+        inputs = module.hidden_size if isinstance(module, nn.GRU) else getattr(module, "in_features", 0)
+        for parameter in module.parameters(recurse=False):
+            nn.init.uniform_(parameter, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=generator)
+    return model
 
 
 def train_corners(model: Walker, every: int = 10, shown: Walks | None = None, fresh: int = 512) -> Iterator[CornerStep]:
@@ -165,15 +137,24 @@ def train_corners(model: Walker, every: int = 10, shown: Walks | None = None, fr
         if step % every and step != config.steps:
             yield CornerStep(step, loss, time.perf_counter() - began)
             continue
-        yield CornerStep(
-            step,
-            loss,
-            time.perf_counter() - began,
-            error(say_corners(model, measured), measured),
-            error(say_corners(model, measured, helped=True), measured),
-            None if shown is None else say_corners(model, shown),
-            {name: value.clone() for name, value in model.state_dict().items()},
-        )
+        yield CornerStep(step, loss, time.perf_counter() - began, **_seen(model, measured, shown))
+
+
+def _seen(model: Walker, measured: Walks, shown: Walks | None) -> dict[str, Any]:
+    """Everything that is measured at a step."""
+    found: dict[str, Any] = {
+        "error": error(say_corners(model, measured), measured),
+        "helped_error": error(say_corners(model, measured, helped=True), measured),
+        "weights": {name: value.clone() for name, value in model.state_dict().items()},
+    }
+    if shown is not None:
+        found["said"] = say_corners(model, shown)
+        if model.core.attention is not None:
+            found["pattern"] = look_back(model, shown)
+            everywhere, given = look_back(model, measured), measured.given
+            kinds = range(FEWEST, model.config.most + 1)
+            found["mean_pattern"] = np.stack([everywhere[given == count].mean(axis=0) for count in kinds])
+    return found
 
 
 @torch.no_grad()
@@ -185,9 +166,17 @@ def say_corners(model: Walker, asked: Walks, *, helped: bool = False) -> Float[n
     return model(*_read(asked), target, torch.ones(target.shape[:2], dtype=torch.bool)).numpy()
 
 
-def error(said: Float[np.ndarray, "batch 2 2"], asked: Walks) -> float:
-    """Root of the mean squared distance to the true corner; noise alone makes noise · √2 of it."""
-    return float(np.sqrt(((said - asked.target) ** 2).sum(axis=-1).mean()))
+@torch.no_grad()
+def look_back(model: Walker, asked: Walks) -> Float[np.ndarray, "batch 2 source"]:
+    """The alignment α, free-running: how much each said corner looks at each given one; 0 on padding.
+
+    Raises ValueError where there is no attention.
+    """
+    if model.core.attention is None:
+        raise ValueError("without attention there is no alignment")
+    recorder = Recorder(remember=only("*.pattern"))
+    model(*_read(asked), trace=recorder)
+    return np.concatenate([pattern[:, 0].numpy() for pattern in recorder.sites.values()], axis=1)
 
 
 def _read(asked: Walks) -> tuple[Tensor, Tensor]:

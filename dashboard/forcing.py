@@ -1,0 +1,154 @@
+"""What teacher forcing does to a GRU on square corners: the measurement, its picture, and the making of another."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from dashboard import clicks, models, session, walking
+from dashboard.attention import palette
+from dashboard.components.origin import Maker
+from dashboard.components.plot import plot
+from dashboard.figures.corners import forcing_curves
+from dashboard.measuring import Measuring
+from transformer.analysis.forcing import Forcing, ForcingError, mean_interval, shared
+from transformer.corners import CornerConfig, floor
+from transformer.training.runs import DEFAULT_ROOT
+
+SHIPPED = (DEFAULT_ROOT / "corners.json", DEFAULT_ROOT / "corners-none.json")
+AGAIN = 1.0
+"""Seconds between two looks at a measurement that is under way."""
+measuring = Measuring("corners")
+
+
+def section(config: CornerConfig) -> None:
+    """What the probability does to the errors after training."""
+    st.markdown("**What teacher forcing does**: trained five times with each p, then left to itself")
+    found = forced(config)
+    if found is None:
+        st.caption("Nobody has measured it with this attention, width, number of corners and noise yet.")
+    else:
+        figure = forcing_curves(
+            np.array(found.chances),
+            found.errors(),
+            found.errors(helped=True),
+            floor=floor(config.noise),
+            chosen=config.teacher_forcing,
+            palette=palette(),
+        )
+        said = sentence(found)
+        makers = [Maker(f"{found.planned} GRUs on square corners", config.steps)]
+        plot(figure, key="corners-forcing", alt=said, height=320, makers=makers)
+        st.caption(f"{said} {made(found)}")
+    anew(config, found)
+
+
+def anew(config: CornerConfig, found: Forcing | None) -> None:
+    """The button, and how far the measurement is."""
+    left, right = st.columns([1, 3], vertical_alignment="center")
+    if measuring.running:
+        left.button("Stop measuring", icon=":material/stop:", on_click=measuring.stop, width="stretch")
+        with right:
+            st.fragment(progress, run_every=AGAIN)(count())
+        return
+    label = "Measure" if found is None else "Measure anew"
+    left.button(label, icon=":material/refresh:", on_click=begin, width="stretch")
+    command = " ".join(["python -m transformer corners", *options(config)])
+    cut = "The last measurement was cut off. " if measuring.failed else ""
+    right.caption(f"{cut}Trains 25 of them beside the dashboard. On a command line: {command}")
+
+
+def progress(looks: Iterator[int]) -> None:
+    """How many trainings are done; when all are, the page shows what they found."""
+    if next(looks) and not measuring.running:
+        clicks.touch()
+        st.rerun()
+    try:
+        assert measuring.path is not None
+        found = Forcing.load(measuring.path)
+        done, planned = len(found.trials), found.planned
+    except ForcingError:
+        done, planned = 0, 0
+    st.progress(done / max(1, planned), text=f"{done} of {planned} trainings" if planned else "starting …")
+
+
+@clicks.once
+def begin() -> None:
+    """Measure in a process of its own."""
+    config = walking.config_of(session.settings())
+    try:
+        measuring.start(own(config), *options(config))
+    except OSError as error:
+        session.notice(f"The measurement did not start: {error}.")
+
+
+# --- what was measured, and its words
+
+
+def own(config: CornerConfig) -> Path:
+    """Where a measurement of these settings is kept."""
+    digest = hashlib.sha256(repr(shared(config)).encode()).hexdigest()[:12]
+    return models.ROOT / f"corners-{digest}.json"
+
+
+def forced(config: CornerConfig) -> Forcing | None:
+    """What teacher forcing does with these settings, measured here or shipped; None where nobody has measured."""
+    for path in (own(config), *SHIPPED):
+        try:
+            found = Forcing.load(path)
+        except ForcingError:
+            continue
+        if found.config == shared(config) and found.trials:
+            return found
+    return None
+
+
+def options(config: CornerConfig) -> list[str]:
+    """The settings as the command line takes them."""
+    return [
+        *("--d-model", str(config.d_model), "--attention", config.attention),
+        "--affine" if config.affine else "--no-affine",
+        *("--most", str(config.most), "--noise", str(config.noise)),
+    ]
+
+
+def sentence(found: Forcing) -> str:
+    """What the probability does to the free-running error, from the numbers."""
+    free, helped = found.errors(), found.errors(helped=True)
+    whole = np.isfinite(free[[0, -1]]).all(axis=0)
+    if whole.sum() < 2:
+        return f"{len(found.trials)} of {found.planned} trainings are done."
+    never, always = free[0, whole], free[-1, whole]
+    mean, low, high = mean_interval(always - never)
+    verdict = (
+        "no difference that these seeds can show"
+        if low <= 0 <= high
+        else f"teacher forcing {'costs' if mean > 0 else 'saves'} free-running error"
+    )
+    told, used = helped[0, whole].mean(), helped[-1, whole].mean()
+    return (
+        f"By itself it is {never.mean():.3f} off if it never read a true corner while it trained (p = "
+        f"{found.chances[0]:g}), {always.mean():.3f} if it always did (p = {found.chances[-1]:g}): "
+        f"{_signed(mean)}, 95 % interval {_signed(low)} to {_signed(high)} over {int(whole.sum())} seeds, {verdict}. "
+        f"Told the true first corner, it is {told:.3f} and {used:.3f} off."
+    )
+
+
+def made(found: Forcing) -> str:
+    """What stands behind the numbers."""
+    spent = sum(trial.seconds for trial in found.trials)
+    missing = "" if found.complete else f" Only {len(found.trials)} of {found.planned} trainings were made."
+    return (
+        f"{len(found.chances)} probabilities × {len(found.seeds)} seeds, {found.config.steps} steps of "
+        f"{found.config.batch_size} walks each; {found.sequences:,} fresh walks a point, {spent:.0f} s of training, "
+        f"torch {found.versions.get('torch', '?')}.{missing}"
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
