@@ -27,6 +27,12 @@ ONE_LAYER = ModelConfig(n_layers=1, n_heads=1, d_ff=0, query_key_gain=0.3)
 QUICK = TrainingConfig(learning_rate=1e-2, batch_size=16)
 _ALIGNED = TaskConfig(task="reverse-aligned")
 
+
+def _gru(attention: str) -> RunConfig:
+    model = ModelConfig(architecture="gru", n_layers=1, attention=attention)
+    return RunConfig(task=TaskConfig(task="reverse-translate"), model=model)
+
+
 PRESETS = (
     Preset("reverse", "say the sequence backwards, after it", RunConfig()),
     Preset("reverse, one head", "the smallest model that can", RunConfig(model=ONE_LAYER, training=QUICK)),
@@ -46,5 +52,7 @@ PRESETS = (
         "an encoder reads, a decoder writes",
         RunConfig(task=TaskConfig(task="reverse-translate")),
     ),
+    Preset("GRU, one vector", "before attention: the last state is all that is handed over", _gru("none")),
+    Preset("GRU with attention", "the writer looks back at every state of the reader", _gru("scaled-dot")),
     Preset("copy", "say the sequence again", RunConfig(task=TaskConfig(task="copy"))),
 )
