@@ -15,7 +15,7 @@ from dashboard.models import Choice, Model
 from dashboard.prose import plain
 from transformer.config import RunConfig
 
-OPENS_A_TRANSFORMER = ("inside", "layers", "positions", "order", "masks", "information", "edits")
+OPENS_A_TRANSFORMER = ("inside", "layers", "positions", "order", "masks", "edits")
 """The pages, by their addresses, that show what only a transformer has."""
 
 
@@ -33,8 +33,8 @@ def transformer_wanted(page: str, model: Model) -> None:
 def attention_wanted(model: Model) -> None:
     """Say what a GRU without attention is given instead, and offer one that has it."""
     st.markdown(
-        f"There is none: after the last token the encoder hands over {handed_over(model)}, however long the sequence "
-        "is, and the decoder says all of the answer from that. With attention it may look back at every state."
+        f"**Without attention** the encoder hands over {handed_over(model)} after the last token, however long the "
+        "sequence is, and the decoder says all of the answer from that. With attention it may look back at every state."
     )
     offer(model, lambda config: config.model.attends)
 
@@ -70,9 +70,10 @@ def states(model: Model, question: object, *, key: str, height: int) -> None:
         st.caption(":material/hourglass_top: Its states are about to be read …")
         return
     table = closer.states(model, question)  # type: ignore[arg-type]
+    low, high = (f"{value:.2f}".replace("-", "−") for value in (table.min(), table.max()))
     said = (
-        f"A row is the state after a token, {table.shape[1]} numbers from {table.min():.2f} to {table.max():.2f} here; "
-        f"framed: the last of {len(table)}, and all that the decoder is told."
+        f"A row is the state after a token, {table.shape[1]} numbers from {low} to {high} here; framed: the last of "
+        f"{len(table)}, and all that the decoder is told."
     )
     figure = encoding_heatmap(table, cursor=len(table), palette=palette())
     plot(figure, key=key, alt=said, height=height)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from streamlit.testing.v1 import AppTest
 from test_pages import PAGES, array, figures, large_head, link, open_page, staged, trace
 from test_recurrent import SEP, configured, logits_by_hand, numbers, said_by_hand, states_by_hand
 
+from dashboard.attention import alignment_sentence
 from dashboard.elsewhere import OPENS_A_TRANSFORMER
 from dashboard.races import races
 from transformer import checkpoints
+from transformer.analysis.findings import Survey
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.presets import PRESETS
 from transformer.training.recording import develop, record
@@ -66,8 +69,12 @@ def said(app: AppTest) -> str:
 
 @GRUS
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_opens_at_any_step(page: str, run: str) -> None:
-    for step in ("0", "3", ""):
+def test_every_page_opens_and_at_any_step_where_that_matters(
+    page: str, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if page == "lengths":  # what takes long on it is not about this model
+        monkeypatch.setattr("dashboard.session.BEHIND", 0.5)
+    for step in ("0", "3", "") if page in ("overview", "heads", "film", "accuracy") else ("",):
         app = open_page(page, run=run, **({"step": step} if step else {}))
         assert len(app.title) == 1
         assert not app.error
@@ -86,7 +93,7 @@ def test_where_a_transformer_is_needed_there_is_one_to_go_to(page: str) -> None:
 @pytest.mark.parametrize("page", ["overview", "heads", "film"])
 def test_where_there_is_no_attention_there_is_one_to_go_to(page: str) -> None:
     app = open_page(page, run="none")
-    assert "one vector of 6 numbers, however long the sequence is" in said(app)
+    assert "one vector of 6 numbers after the last token, however long the sequence is" in said(app)
     assert "has no attention: one vector of 6 numbers must do" in said(app) or page != "heads"
     assert link(button(app, "Look at additive")) == {"run": "additive"}
 
@@ -123,7 +130,7 @@ def test_its_accuracy_is_of_what_it_says_by_itself(run: str, made: Path) -> None
     assert f"{(own == x[:, ::-1]).sum():,} of 1,024 right" in said(confused)
     assert "each token that is read being the one it said itself" in said(confused)
     looks = next(each for each in app.get("button_group") if each.label == "Look closer").options
-    assert ("by head" in [option.content for option in looks]) == (run != "none")
+    assert ("by head" in looks) == (run != "none")
 
 
 @GRUS
@@ -153,7 +160,46 @@ def test_its_pattern_is_its_alignment(made: Path) -> None:
     drawn = np.frombuffer(body, "<f4", 16, large["views"][0]["values"]).reshape(4, 4)
     np.testing.assert_allclose(drawn, alpha, atol=1e-5)
     assert "context vector" in said(app)
+    x = np.random.default_rng([0, 2]).integers(0, 10, (256, 4)).tolist()
+    mean = np.mean([logits_by_hand(model, row, [SEP, *row[:0:-1]])[1] for row in x], axis=0)
+    diagonals = {
+        later: sum(mean[i, j] for i in range(4) for j in range(4) if i + j - 3 == later) for later in DIAGONALS
+    }
+    best = max(diagonals, key=diagonals.__getitem__)
+    shares = re.findall(r"\d\.\d\d", app.title[0].value)
+    expected = [diagonals[best], diagonals[0]] if best else [diagonals[0]]
+    np.testing.assert_allclose([float(share) for share in shares], np.array(expected) / 4, atol=0.0051)
+    if best:
+        assert f"{abs(best)} token{'s' * (abs(best) > 1)} {'after' if best > 0 else 'before'}" in app.title[0].value
     assert "residual stream" not in said(app)
+
+
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [(0, "at the token to be said: 0.60"), (1, "1 token after the one"), (-2, "2 tokens before the one")],
+)
+def test_where_the_decoder_looks_is_said_from_the_mean_pattern(later: int, words: str) -> None:
+    """By hand: 0.6 of four queries, as far as there is a state there, on one diagonal and the rest nowhere near."""
+    mean = np.zeros((1, 4, 4))
+    for query in range(4):
+        if 0 <= 3 - query + later < 4:
+            mean[0, query, 3 - query + later] = 0.6
+    survey = Survey(9, {"decoder.0.cross_attention": mean}, {})
+    said = alignment_sentence(MADE["plain"].build_task(), survey)
+    assert words in said
+    assert f"{0.6 * (4 - abs(later)) / 4:.2f} of its attention is there" in said
+
+
+@GRUS
+def test_the_information_can_be_followed(run: str) -> None:
+    """The source reaches every output; of its own words none an earlier one, and all moved cells are those."""
+    app = open_page("information", run=run, poked="1")
+    assert "moves 4 of 4 outputs" in app.title[0].value
+    ahead = np.hstack([np.zeros((4, 4), bool), np.triu(np.ones((4, 4), bool), 1)])
+    for key in ("moves", "slopes"):
+        drawn = array(trace(app, key, "values")["z"])
+        np.testing.assert_array_equal(np.isfinite(drawn), ~ahead)
+    assert ("beside" in figures(app)) == (run != "none")
 
 
 def test_a_film_without_heads_shows_the_rest(made: Path) -> None:
@@ -177,8 +223,9 @@ def test_it_is_called_what_it_is(run: str, words: str) -> None:
 
 
 def test_a_question_shorter_than_those_it_was_trained_on() -> None:
-    for page in PAGES:
+    for page in ("overview", "heads", "accuracy"):
         assert not open_page(page, run="additive", input="7").error
+        assert not open_page(page, run="none", input="7").error
 
 
 # --- the training panel
@@ -191,11 +238,15 @@ def keys(app: AppTest) -> set[str]:
     return {name for name in (*HIDDEN, *SHOWN) if f"control-{name}" in app.session_state}
 
 
-def test_the_panel_asks_what_means_something_and_trains_it(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_panel_asks_what_means_something_and_trains_it(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     handed: list[Run] = []
+    shutil.copytree(made / "plain", tmp_path / "plain")
+    for module in ("models", "session", "live"):
+        monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
     monkeypatch.setattr("dashboard.warm.pool.submit", handed.append)
     monkeypatch.setattr("dashboard.session.FIRST_STEP", 0.0)
-    monkeypatch.setattr("dashboard.session.ROOT", made.parent / "trained")
     app = open_page("heads", run="plain", task="reverse-translate", positions="rotary", heads="3")
     assert keys(app) == set(HIDDEN)
     assert app.sidebar.error  # 64 is not divisible by 3

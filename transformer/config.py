@@ -203,7 +203,8 @@ class TrainingConfig:
     warmup_steps: int = 0
     """Steps over which the rate rises from zero."""
     decay_after: int | None = None
-    """Steps after which the rate falls as 1/step; 0 never. Left out: 40 with sinusoidal positions, else 0."""
+    """Steps after which the rate falls as 1/step; 0 never. Left out: 40 with sinusoidal positions, 150 for a gru, and
+    else 0."""
     weight_decay: float = 0.0
     """AdamW's decoupled weight decay."""
     clip: float = 1.0
@@ -277,8 +278,9 @@ class RunConfig:
         )
         model, training = dataclasses.replace(model, mask=str(mask)), self.training
         if training.decay_after is None:
-            # Neighbouring sinusoids look alike: to tell them apart for good takes small steps at the end.
-            training = dataclasses.replace(training, decay_after=40 if model.positions == "sinusoidal" else 0)
+            # Neighbouring sinusoids look alike, and a GRU's places too: to tell them apart for good takes small steps.
+            decay = 40 if model.positions == "sinusoidal" else 150 if model.recurrent else 0
+            training = dataclasses.replace(training, decay_after=decay)
         if not model.recurrent:
             training = dataclasses.replace(training, teacher_forcing=1.0)
         object.__setattr__(self, "model", model)

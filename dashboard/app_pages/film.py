@@ -124,10 +124,10 @@ def positions(model: Model, film: Film) -> None:
 
 def shares(model: Model, film: Film, focus: Head | None) -> None:
     """Which head found the answer when."""
-    st.markdown("**Attention of each head on the token to be said**")
     if not film.readings:
         elsewhere.attention_wanted(model)
         return
+    st.markdown("**Attention of each head on the token to be said**")
     known = {head: share for head, share in film.shares.items() if np.isfinite(share[-1])}
     if not known:
         st.info("This task has no token that a head would have to look at.")

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import elsewhere, explore, session
-from dashboard.attention import focused, grid, heads_of, share_sentence
+from dashboard.attention import alignment_sentence, focused, grid, heads_of, share_sentence
 from dashboard.controls import bound
 from dashboard.headtable import find_the_one
 from dashboard.models import Model
@@ -16,12 +16,13 @@ from transformer.analysis.findings import Head, Sample, Survey
 
 RESIDUAL = "‖pattern · value · W_O‖, how much this reading writes into the residual stream"
 CONTEXT = "‖pattern · value‖, how much this reading adds to the context vector"
+STATES = " A key is the encoder’s state after a token: it has read all before it too, so a later one may do as well."
 
 
 def page(model: Model, question: np.ndarray) -> None:
     recurrent = model.config.model.recurrent
     sample, survey = model.sample(question), model.survey()
-    st.title(headline(survey), anchor=False)
+    st.title(alignment_sentence(model.task, survey) if recurrent else headline(survey), anchor=False)
     head = focused(heads_of(sample.attentions), survey)
     pictures(model, question, sample, survey, head)
     find_the_one(model, head)
@@ -105,6 +106,7 @@ def explained(model: Model, head: Head, shown: str) -> None:
     st.caption(
         f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation()} Outlined: where the answer stands. "
         f"Contribution: {CONTEXT if recurrent else RESIDUAL}; attention is not effect. Grey and hatched: {hidden}."
+        f"{STATES if recurrent else ''}"
     )
 
 

@@ -70,7 +70,6 @@ else:
         st.markdown(f"**No attention: {elsewhere.handed_over(model)} must carry the whole sequence.**")
         elsewhere.states(model, question, key="overview-states", height=290)
     with heads_place:
-        st.markdown("**Attention**")
         elsewhere.attention_wanted(model)
 with loss_place:
     st.markdown("**How it was learned**")
