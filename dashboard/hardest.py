@@ -69,8 +69,8 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
         others = int((frame["says"] != frame["alone"]).sum())
         alone = f" By itself it says something else in {others} of these {len(frame)}."
     st.caption(
-        f"Hardest of {asked(model, len(answers), length)} Most wrong tokens first, then the smallest probability "
-        f"of the right answer. In brackets: wrong.{hidden}{alone}"
+        f"Hardest of {asked(model, len(answers), length)} Most wrong tokens first, then the smallest p. "
+        f"In brackets: wrong.{hidden}{alone}"
     )
     ticked_now = shown in typed
     st.markdown(f"Every page reads **{shown}** now:" if ticked_now else "Tick a row, and open it on any page:")

@@ -39,11 +39,14 @@ def panel() -> None:
         _number("Layers", "layers")
         _number("Length", "length")
     with two:
-        if not recurrent:
+        if recurrent:
+            _number("d_model", "width", step=8)
+        else:
             _number("Heads", "heads")
         _number("Symbols", "symbols")
     with three:
-        _number("d_model", "width", step=8)
+        if not recurrent:
+            _number("d_model", "width", step=8)
         _number("Seed", "seed")
     bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help="auto takes a GPU where there is one")
     with st.expander("More"):
