@@ -56,7 +56,7 @@ PRESETS = (
         "an encoder reads, a decoder writes",
         RunConfig(task=TaskConfig(task="reverse-translate")),
     ),
-    Preset("GRU, one vector", "before attention: the last state is all that is handed over", _gru("none")),
-    Preset("GRU with attention", "the writer looks back at every state of the reader", _gru("scaled-dot")),
+    Preset("GRU, one vector", "all of the sequence through the last state", _gru("none")),
+    Preset("GRU with attention", "the decoder looks back at every state", _gru("scaled-dot")),
     Preset("copy", "say the sequence again", RunConfig(task=TaskConfig(task="copy"))),
 )
