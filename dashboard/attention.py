@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard import session, theme
 from dashboard.components.head_grid import Panel, head_grid
 from transformer.analysis.findings import Attention, Head, Survey
+from transformer.tasks import Task
 
 LINK = "pattern"
 """Grids and heatmaps of one attention share the hovered cell."""
@@ -92,6 +93,27 @@ def grid(
         size=size,
         by_row=by_row,
         on_focus=chosen,
+    )
+
+
+def alignment_sentence(task: Task, survey: Survey) -> str:
+    """Which of the encoder's states a GRU looks at, beside the one after the token to be said; from mean patterns.
+
+    A state has read all up to its token: that of a later one may hold the token to be said as well.
+    """
+    ((mean,),) = survey.patterns.values()
+    queries, keys = np.nonzero(task.expected_keys(task.example))
+    shares = {}
+    for later in range(1 - len(mean), len(mean)):
+        there = (keys + later >= 0) & (keys + later < mean.shape[1])
+        shares[later] = float(mean[queries[there], keys[there] + later].sum() / len(mean))
+    best = max(shares, key=lambda later: shares[later])
+    if not best:
+        return f"The decoder looks at the token to be said: {shares[0]:.2f} of its attention is there."
+    places = f"{abs(best)} token{'s' * (abs(best) > 1)} {'after' if best > 0 else 'before'}"
+    return (
+        f"The decoder looks {places} the one to be said: {shares[best]:.2f} of its attention is there, and "
+        f"{shares[0]:.2f} on that one."
     )
 
 

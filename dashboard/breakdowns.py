@@ -44,9 +44,8 @@ LOOKS = {
 def closer_look(model: Model, length: int) -> None:
     """The section of the page: what the accuracy at one length is made of."""
     default = "training" if model.run else "head"
-    look = bound_choice(
-        st.segmented_control, "Look closer", "depth", list(LOOKS), default, format_func=LOOKS.__getitem__
-    )
+    menu = [look for look in LOOKS if look != "head" or model.config.model.attends]
+    look = bound_choice(st.segmented_control, "Look closer", "depth", menu, default, format_func=LOOKS.__getitem__)
     if session.first_look() and look != "training":  # the bars come first; a film is kept beside its run
         st.caption(":material/hourglass_top: About to look closer …")
     else:
@@ -135,6 +134,8 @@ def _by_head(model: Model, length: int) -> None:
     edits = [part for part in session.settings().edits.split(chips.JOINT) if part and part != removal]
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.page_link("app_pages/heads.py", label=f"See head {labels[focus]}", icon=":material/grid_view:")
+        if model.config.model.recurrent:
+            return
         if st.button(f"Go on without head {labels[focus]}", icon=":material/edit:", help="Opens the page Edits"):
             session.update(edits=chips.JOINT.join([*edits, removal]))
             st.switch_page("app_pages/edits.py")

@@ -39,6 +39,11 @@ def detail(model: Model, question: Question, site: str) -> Detail:
     return _detail(model, question.tobytes(), site)
 
 
+def states(model: Model, question: Question) -> np.ndarray:
+    """A recurrent encoder's states, of its uppermost layer, after each token of a question: float [source, d_model]."""
+    return _states(model, question.tobytes())
+
+
 def lens(model: Model, question: Question) -> Lens:
     """One question through the logit lens, reading its own words."""
     return _lens(model, question.tobytes())
@@ -131,7 +136,18 @@ def _detail(model: Model, question: bytes, site: str) -> Detail:
     from transformer.analysis.detail import detail
 
     symbols = np.frombuffer(question, dtype=np.int64)
-    return detail(model.transformer(), model.task, symbols, site, said=words_of(model, symbols))
+    return detail(model.network(), model.task, symbols, site, said=words_of(model, symbols))
+
+
+@kept(32)
+def _states(model: Model, question: bytes) -> np.ndarray:
+    from transformer.analysis.sample import lay_out, observe_batch
+    from transformer.trace import only
+
+    batch = lay_out(model.task, np.frombuffer(question, dtype=np.int64))
+    seen = observe_batch(model.network(), batch, remember=only("encoder.states"))
+    found: np.ndarray = seen["encoder.states"][0].numpy()
+    return found
 
 
 @kept(64)

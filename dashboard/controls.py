@@ -80,40 +80,48 @@ def sidebar() -> Model:
     return model
 
 
+def choose(run: str) -> None:
+    """Look at another model; what was chosen inside the one before means nothing in it."""
+    session.update(
+        run=run,
+        step=None,
+        head="",
+        stage="",
+        operation="",
+        query=None,
+        through=None,
+        poked=None,
+        replacement="",
+        mask="",
+        target=None,
+        retrain="",
+        edits="",
+        other="",
+        encoding="",
+        dimensions="",
+        pe_width=None,
+        pe_length=None,
+        pe_heads=None,
+        slope=0,
+        cursor=None,
+        shift=1,
+        scaled=None,
+    )
+
+
 def _model_menu() -> Model:
     menu = session.choices()
     model = session.chosen()
     key = "control-run"
     st.session_state[key] = model.name
 
-    def written() -> None:
-        session.update(
-            run=st.session_state[key],
-            step=None,
-            head="",
-            stage="",
-            operation="",
-            query=None,
-            through=None,
-            poked=None,
-            replacement="",
-            mask="",
-            target=None,
-            retrain="",
-            edits="",
-            other="",
-            encoding="",
-            dimensions="",
-            pe_width=None,
-            pe_length=None,
-            pe_heads=None,
-            slope=0,
-            cursor=None,
-            shift=1,
-            scaled=None,
-        )
-
-    st.selectbox("Model", list(menu), key=key, on_change=written, format_func=lambda name: menu[name].label())
+    st.selectbox(
+        "Model",
+        list(menu),
+        key=key,
+        on_change=lambda: choose(st.session_state[key]),
+        format_func=lambda name: menu[name].label(),
+    )
     choice = menu[model.name]
     st.caption(choice.description())
     if choice.state.status not in ("finished",) and choice.state.reason:

@@ -162,7 +162,11 @@ def _value(config: RunConfig, word: str) -> Label:
     if word == "mask":
         said = f"mask {model.mask_label}"
         return Label("no mask", "without a mask") if model.mask == "full" else Label(said, f"under the {said}")
+    if word == "attention" and not model.attends:
+        return Label("no attention", "without attention")
     said = {
+        "attention": f"{model.attention} attention",
+        "teacher forcing": f"teacher forcing {config.training.teacher_forcing:g}",
         "heads": f"{model.n_heads} head{'s' * (model.n_heads > 1)}",
         "layers": f"{model.n_layers} layer{'s' * (model.n_layers > 1)}",
         "positions": f"{model.positions} positions",

@@ -44,7 +44,8 @@ def contribution(model: Model, question: np.ndarray, head: Head) -> None:
     detail = closer.detail(model, question, head.site)
     values = detail.contribution(head.index)
     colours = theme.pattern_colours(is_dark())
-    view = View("contribution", "Contribution ‖pattern · v · W_O‖", values, 0.0, _most(values, detail), colours)
+    formula = "‖pattern · v‖" if model.config.model.recurrent else "‖pattern · v · W_O‖"
+    view = View("contribution", f"Contribution {formula}", values, 0.0, _most(values, detail), colours)
     _draw(model, question, head, detail, [view], key="head-contribution", says=True)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import session, tallies
+from dashboard import elsewhere, session, tallies
 from dashboard.models import OWN_WORDS, Model
-from dashboard.tallywords import asked, forced, hardest_sentence
+from dashboard.tallywords import asked, forced, hardest_sentence, is_forced
 from transformer.analysis import breakdown
 
 MOST_HARD = 20
@@ -55,10 +55,8 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
             "right": st.column_config.TextColumn("Right answer"),
             "says": st.column_config.TextColumn("It says", help="Wrong tokens in brackets"),
             "alone": st.column_config.TextColumn("By itself", help="After its own words, nobody helping"),
-            "wrong": st.column_config.NumberColumn("Wrong", help="Wrong tokens, the right ones being read"),
-            "p": st.column_config.NumberColumn(
-                "p", format="%.3g", help="Probability of the right answer: the product of its tokens’"
-            ),
+            "wrong": st.column_config.NumberColumn("Wrong", help=f"Wrong tokens{forced(model)}"),
+            "p": st.column_config.NumberColumn("p", format="%.3g", help=_of_the_answer(model)),
             "log p": st.column_config.NumberColumn(
                 "Mean ln p", format="%.3f", help="Mean log-probability of the right tokens, in nats"
             ),
@@ -71,14 +69,23 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
         others = int((frame["says"] != frame["alone"]).sum())
         alone = f" By itself it says something else in {others} of these {len(frame)}."
     st.caption(
-        f"Hardest of {asked(model, len(answers), length)} Most wrong tokens first, then the smallest probability "
-        f"of the right answer. In brackets: wrong.{hidden}{alone}"
+        f"Hardest of {asked(model, len(answers), length)} Most wrong tokens first, then the smallest p. "
+        f"In brackets: wrong.{hidden}{alone}"
     )
     ticked_now = shown in typed
     st.markdown(f"Every page reads **{shown}** now:" if ticked_now else "Tick a row, and open it on any page:")
     with st.container(horizontal=True, gap="small"):
         for page, (label, icon) in PAGES.items():
+            if model.config.model.recurrent and page in elsewhere.OPENS_A_TRANSFORMER:
+                continue
             st.page_link(f"app_pages/{page}.py", label=label, icon=f":material/{icon}:", disabled=not ticked_now)
+
+
+def _of_the_answer(model: Model) -> str:
+    """What the column p holds."""
+    if model.config.model.recurrent:
+        return "The product of the right tokens’ probabilities, each after what it has said itself"
+    return "Probability of the right answer: the product of its tokens’"
 
 
 def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: np.ndarray) -> pd.DataFrame:
@@ -98,7 +105,7 @@ def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: 
         )
 
     own = {}
-    if forced(model) and questions.shape[1] <= OWN_WORDS:
+    if is_forced(model) and questions.shape[1] <= OWN_WORDS:
         alone = tallies.by_itself(model, questions.astype(np.int64).tobytes(), questions.shape[1])
         own["alone"] = [marked(*pair) for pair in zip(alone, targets, strict=True)]
     return pd.DataFrame(

@@ -135,9 +135,9 @@ def basis(model: Model, checkup: Checkup) -> str:
     """What was looked at."""
     shorter = ", shorter than its task's" if checkup.short else ""
     drawn = "drawn" if closer.is_large(model) else "the first begins with this input, the others are drawn"
+    mask = "" if model.config.model.recurrent else f" and under its own mask ({model.config.model.mask})"
     return (
-        f"Checked: {plain(model.name)} at step {model.step}, unedited and under its own mask "
-        f"({model.config.model.mask}), whatever a page tries on it; on {checkup.sequences} sequences of up to "
-        f"{checkup.tokens} tokens{shorter}: {drawn} with its seed. "
+        f"Checked: {plain(model.name)} at step {model.step}, unedited{mask}, whatever a page tries on it; on "
+        f"{checkup.sequences} sequences of up to {checkup.tokens} tokens{shorter}: {drawn} with its seed. "
         "Heads from 0, positions from 1."
     )

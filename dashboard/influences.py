@@ -219,7 +219,7 @@ def symbols_to_try(config: ModelConfig, symbols: int, slots: int, wanted: int | 
     A pass costs two operations a weight and token, and four a number of a stream that a query reads from a key.
     """
     d, blocks = config.d_model, config.n_layers * (2 if config.architecture == "encoder-decoder" else 1)
-    weights = blocks * (4 * d * d + 2 * d * config.d_ff)
+    weights = blocks * (24 * d * d if config.recurrent else 4 * d * d + 2 * d * config.d_ff)
     cost = 2 * weights * slots + 4 * blocks * d * slots**2
     count = int(np.clip(OPERATIONS / (cost * slots), 1, symbols))
     spread = np.linspace(0, symbols - 1, count).round().astype(int).tolist()

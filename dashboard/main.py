@@ -7,7 +7,7 @@ from copy import copy
 import streamlit as st
 from PIL import Image
 
-from dashboard import controls, health, live, recipe, session, theme
+from dashboard import controls, elsewhere, health, live, recipe, session, theme
 
 st.set_page_config(page_title="Attention Lab", page_icon=Image.fromarray(theme.icon()), layout="wide")
 
@@ -66,7 +66,10 @@ def body() -> None:
     if session.is_shown_around_otherwise():
         st.rerun()
     with told():
-        copy(page).run()  # a page runs once; its copies, whenever they are asked for
+        if page.url_path in elsewhere.OPENS_A_TRANSFORMER and session.chosen().config.model.recurrent:
+            elsewhere.transformer_wanted(page.title, session.chosen())
+        else:
+            copy(page).run()  # a page runs once; its copies, whenever they are asked for
         session.end()
         st.html(session.origin())
     for text in session.notices():

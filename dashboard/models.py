@@ -60,10 +60,9 @@ class Choice:
         """For the line below: the task, the shape, the encoding, the mask."""
         model, task = self.config.model, self.config.task
         length = f"{task.min_length} to {task.length}" if task.min_length else str(task.length)
-        return (
-            f"{task.task}, length {length}, {task.symbols} symbols · {model.architecture}, {model.n_layers} × "
-            f"{model.n_heads} heads, d_model {model.d_model} · {model.positions} positions · mask {model.mask_label}"
-        )
+        rest = "" if model.recurrent else f" · {model.positions} positions · mask {model.mask_label}"
+        shape = f"{model.shape}, d_model {model.d_model}{rest}"
+        return f"{task.task}, length {length}, {task.symbols} symbols · {shape}"
 
 
 def menu() -> dict[str, Choice]:

@@ -36,6 +36,13 @@ def races(config: RunConfig) -> list[Race]:
     own = "learned" if model.positions == "none" else model.positions
     mask = "causal" if model.mask == "full" else model.mask
     seeds = range(seed, seed + SEEDS)
+    seeded = _race(
+        f"seeds {seeds[0]}, {seeds[1]} and {seeds[2]}",
+        f"Trains it from the seeds {seeds[0]}, {seeds[1]} and {seeds[2]}: other weights, other sequences.",
+        [partial(_seeded, config, each) for each in seeds],
+    )
+    if model.recurrent:
+        return [*_recurrent_races(config), seeded]
     return [
         _race(
             f"{own} positions or none",
@@ -52,10 +59,23 @@ def races(config: RunConfig) -> list[Race]:
             f"Trains it under the mask {masks.parse(mask).label}, and under none: every query sees every key.",
             [lambda: _with(config, mask=mask), lambda: _with(config, mask="full")],
         ),
+        seeded,
+    ]
+
+
+def _recurrent_races(config: RunConfig) -> list[Race]:
+    """What can be raced from a setting of a recurrent network."""
+    own = "scaled-dot" if config.model.attention == "none" else config.model.attention
+    return [
         _race(
-            f"seeds {seeds[0]}, {seeds[1]} and {seeds[2]}",
-            f"Trains it from the seeds {seeds[0]}, {seeds[1]} and {seeds[2]}: other weights, other sequences.",
-            [partial(_seeded, config, each) for each in seeds],
+            f"{own} attention or none",
+            f"Trains it with {own} attention, and with the last state alone.",
+            [lambda: _with(config, attention=own), lambda: _with(config, attention="none")],
+        ),
+        _race(
+            "teacher forcing 1, 0.5 or 0",
+            "Trains it reading the right tokens, half of them, and only what it says itself.",
+            [partial(_helped, config, probability) for probability in (1.0, 0.5, 0.0)],
         ),
     ]
 
@@ -65,6 +85,10 @@ def _with(config: RunConfig, **model: Any) -> RunConfig:
     positions = model.get("positions", config.model.positions)
     own = config.training if positions == config.model.positions else replace(config.training, decay_after=None)
     return replace(config, model=replace(config.model, **model), training=own)
+
+
+def _helped(config: RunConfig, probability: float) -> RunConfig:
+    return replace(config, training=replace(config.training, teacher_forcing=probability))
 
 
 def _seeded(config: RunConfig, seed: int) -> RunConfig:

@@ -10,7 +10,7 @@ from dashboard import session, warm
 from dashboard.controls import bound, bound_choice, is_mask, sentence
 from dashboard.settings import BY_KEY, FAST, LIMITS, PACES
 from transformer import masks
-from transformer.config import ARCHITECTURES, POSITIONS, ConfigError
+from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, ConfigError
 from transformer.presets import PRESETS
 from transformer.tasks import TASKS
 from transformer.training.runs import Run
@@ -28,31 +28,68 @@ def panel() -> None:
     kind = TASKS[session.settings().task] if session.settings().task in TASKS.names() else TASKS["reverse"]
     if view.architecture in ARCHITECTURES and view.architecture not in kind.architectures:
         session.update(architecture="")
-    bound_choice(st.selectbox, "Architecture", "architecture", list(kind.architectures), kind.architectures[0])
-    bound_choice(st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned")
+    own = kind.architectures[0]
+    recurrent = bound_choice(st.selectbox, "Architecture", "architecture", list(kind.architectures), own) == "gru"
+    if recurrent:
+        _looking_back()
+    else:
+        bound_choice(st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned")
     one, two, three = st.columns(3, gap="small")
     with one:
         _number("Layers", "layers")
         _number("Length", "length")
     with two:
-        _number("Heads", "heads")
+        if recurrent:
+            _number("d_model", "width", step=8)
+        else:
+            _number("Heads", "heads")
         _number("Symbols", "symbols")
     with three:
-        _number("d_model", "width", step=8)
+        if not recurrent:
+            _number("d_model", "width", step=8)
         _number("Seed", "seed")
     bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help="auto takes a GPU where there is one")
     with st.expander("More"):
-        _mask_menu(kind)
-        bound(st.checkbox, "Feed-forward layers", "feed_forward")
+        if not recurrent:
+            _mask_menu(kind)
+            bound(st.checkbox, "Feed-forward layers", "feed_forward")
         _number("Learning rate", "learning_rate", step=0.001, format="%.4f")
         _number("Batch", "batch", help="Sequences in a step")
         _number("Most steps", "max_steps", step=100)
         _number("Shortest length (empty: all alike)", "min_length")
-        _number("Gain of queries and keys", "gain", step=0.1, help="Factor on their first weights; 0.3 suits one head")
+        if not recurrent:
+            gain = "Factor on their first weights; 0.3 suits one head"
+            _number("Gain of queries and keys", "gain", step=0.1, help=gain)
         pick_pace()
     st.fragment(_device_caption, run_every=1.0 if warm.torch() is None else None)()
     with button:  # last: by now the menus have put right what a link named in vain
         _train_button()
+
+
+def _looking_back() -> None:
+    """What a GRU is given of the source, and how much it is helped while it learns."""
+    menu = {"none": "none: one vector", "uniform": "uniform: the mean", "scaled-dot": "scaled dot"}
+    chosen = bound_choice(
+        st.selectbox,
+        "Attention",
+        "attention",
+        list(ATTENTIONS),
+        "scaled-dot",
+        format_func=lambda name: menu.get(name, name),
+        help="How the decoder looks back at the encoder's states; with none it gets the last of them alone",
+    )
+    if chosen != "none":
+        bound(st.checkbox, "Affine maps for query, key and value", "affine")
+    low, high = LIMITS["teacher_forcing"]
+    bound(
+        st.slider,
+        "Teacher forcing",
+        "teacher_forcing",
+        min_value=low,
+        max_value=high,
+        step=0.05,
+        help="Probability with which the decoder reads the right token while it learns, and not the one it said itself",
+    )
 
 
 def _presets() -> None:

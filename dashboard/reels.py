@@ -42,7 +42,7 @@ def of_film(
             _track(head, one_kind, reading.levels[:, head.index], reading.mask, reading.queries, reading.keys)
         )
     return Reel(
-        pattern_steps=film.steps[film.pictured].tolist(),
+        pattern_steps=film.steps[film.pictured].tolist() if tracks else [],
         tracks=tracks,
         accuracy_steps=film.steps.tolist(),
         accuracy=film.accuracy,
@@ -72,7 +72,7 @@ def of_training(
     measured = [m for m in metrics if "accuracy" in m]
     targets = len(config.build_task().target_names(config.task.length))
     return Reel(
-        pattern_steps=[] if step is None else [step],
+        pattern_steps=[] if step is None or not tracks else [step],
         tracks=tracks if step is not None else [],
         accuracy_steps=[m["step"] for m in measured],
         accuracy=np.array([m["accuracy"] for m in measured]).reshape(-1, targets),
@@ -82,7 +82,11 @@ def of_training(
 
 
 def moment_sentence(film: Film, config: RunConfig) -> str:
-    """When the heads sharpen, in words that the numbers bear out."""
+    """When the heads sharpen, in words that the numbers bear out; of a model without heads, what it has learned."""
+    if not film.readings:
+        right = learned_at(film)
+        known, when_all = np.isfinite(right), f" at step {film.steps[-1]}"
+        return f"No heads to watch: {known.sum()} of {len(known)} places are right nine times in ten{when_all}"
     moment = sharpening(film)
     if moment is None:
         ends = {head: float(share[-1]) for head, share in film.shares.items() if np.isfinite(share[-1])}

@@ -186,6 +186,8 @@ def training_config() -> RunConfig:
             d_model=view.width,
             d_ff=4 * view.width if view.feed_forward else 0,
             query_key_gain=view.gain,
+            attention=view.attention,
+            affine=view.affine,
         ),
         training=TrainingConfig(
             seed=view.seed,
@@ -193,29 +195,37 @@ def training_config() -> RunConfig:
             max_steps=view.max_steps,
             learning_rate=view.learning_rate,
             batch_size=view.batch,
+            teacher_forcing=view.teacher_forcing,
         ),
     )
 
 
 def fields_of(config: RunConfig) -> dict[str, object]:
-    """The fields of the training panel that describe a run; seed, device and the number of steps stay as they are."""
+    """The fields of the training panel that describe a run; seed, device and the number of steps stay as they are, and
+    so does what means nothing to its architecture."""
     task, model = config.task, config.model
     own = RunConfig(task=task)
-    return {
+    common = {
         "task": task.task,
         "length": task.length,
         "min_length": task.min_length,
         "symbols": task.symbols,
         "architecture": "" if model.architecture == own.model.architecture else model.architecture,
-        "positions": model.positions,
-        "train_mask": "" if model.mask == _own_mask(model.architecture) else model.mask,
         "layers": model.n_layers,
-        "heads": model.n_heads,
         "width": model.d_model,
-        "feed_forward": model.d_ff > 0,
-        "gain": model.query_key_gain,
         "learning_rate": config.training.learning_rate,
         "batch": config.training.batch_size,
+    }
+    if model.recurrent:
+        helped = config.training.teacher_forcing
+        return {**common, "attention": model.attention, "affine": model.affine, "teacher_forcing": helped}
+    return {
+        **common,
+        "positions": model.positions,
+        "train_mask": "" if model.mask == _own_mask(model.architecture) else model.mask,
+        "heads": model.n_heads,
+        "feed_forward": model.d_ff > 0,
+        "gain": model.query_key_gain,
     }
 
 

@@ -33,6 +33,7 @@ LIMITS = {
     "batch": (1, 4096),
     "budget": (0.1, 30.0),
     "gain": (0.0, 10.0),
+    "teacher_forcing": (0.0, 1.0),
     "through": (0, 10_000),
     "pe_width": (2, MOST_WIDE),
     "pe_length": (1, MOST_LONG),
@@ -195,6 +196,9 @@ class Settings:
     batch: int = 32
     feed_forward: bool = True
     gain: float = 1.0
+    attention: str = "scaled-dot"
+    affine: bool = True
+    teacher_forcing: float = 1.0
     pace: str = FAST
 
     def with_(self, **changes: object) -> Settings:

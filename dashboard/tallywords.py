@@ -17,10 +17,17 @@ def asked(model: Model, sequences: int, length: int) -> str:
 
 
 def forced(model: Model) -> str:
-    """Of a model that reads what it has said itself: that it read the right tokens instead."""
+    """Of a model that reads what it has said itself: whether it did, or read the right tokens instead."""
+    if model.config.model.recurrent:
+        return ", each token that is read being the one it said itself"
+    return ", the right tokens being read (teacher forcing)" if is_forced(model) else ""
+
+
+def is_forced(model: Model) -> bool:
+    """Was it helped where, speaking by itself, it would have had to read its own words?"""
     task = model.task
     reads = task.has_source or not tallies.answer(model, task.length).all()
-    return ", the right tokens being read (teacher forcing)" if reads else ""
+    return reads and not model.config.model.recurrent
 
 
 def which(model: Model, length: int) -> str:

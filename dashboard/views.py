@@ -69,7 +69,8 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     if heading:
         st.markdown(f"**{sentence}**")
     plot(figure, key=key, alt=f"Accuracy by position. {sentence}", height=height)
-    st.caption(f"Accuracy by position on {measured.sequences:,} fresh sequences, with 95 % intervals.")
+    alone = " It answers by itself: each token it reads is the one it said." if model.config.model.recurrent else ""
+    st.caption(f"Accuracy by position on {measured.sequences:,} fresh sequences, with 95 % intervals.{alone}")
 
 
 def loss(model: Model, *, key: str, height: int) -> None:
@@ -107,5 +108,5 @@ def loss_sentence(config: RunConfig, losses: np.ndarray) -> str:
     guess, floor = config.build_task().chance_loss, ceilings.loss_floor(config)
     return (
         f"The loss stands at {losses[-1]:.2f} nats after {len(losses)} steps; guessing a symbol costs {guess:.2f}, "
-        f"and under this mask none gets below {floor:.2f}."
+        f"and {'none' if config.model.recurrent else 'under this mask none'} gets below {floor:.2f}."
     )

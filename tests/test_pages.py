@@ -417,19 +417,18 @@ def train(app: AppTest) -> Any:
 
 def described(app: AppTest) -> RunConfig:
     """What the panel's widgets say, read off one by one. Raises ConfigError when it cannot be trained."""
-    value = {key.removeprefix("control-"): app.session_state[key] for key in CONTROLS}
+    value = {key.removeprefix("control-"): app.session_state[key] for key in CONTROLS if key in app.session_state}
+    of_a_transformer = {"positions": "positions", "train_mask": "mask", "heads": "n_heads"}
     return RunConfig(
         task=TaskConfig(
             task=value["task"], length=value["length"], min_length=value["min_length"], symbols=value["symbols"]
         ),
         model=ModelConfig(
             architecture=value["architecture"],
-            positions=value["positions"],
-            mask=value["train_mask"],
             n_layers=value["layers"],
-            n_heads=value["heads"],
             d_model=value["width"],
             d_ff=4 * value["width"],
+            **{field: value[name] for name, field in of_a_transformer.items() if name in value},
         ),
     )
 

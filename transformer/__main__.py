@@ -202,8 +202,8 @@ def list_(root: Path = DEFAULT_ROOT) -> None:
         accuracy = f"{evaluation['second_half']:.3f}" if evaluation else "–"
         model = config.model
         print(
-            f"{run.name:<32} {config.task.task} {config.task.length}, {model.architecture}, "
-            f"{model.n_layers} × {model.n_heads} heads, {model.positions}, mask {model.mask_label}; "
+            f"{run.name:<32} {config.task.task} {config.task.length}, {model.shape}"
+            f"{'' if model.recurrent else f', {model.positions}, mask {model.mask_label}'}; "
             f"step {state.step}, second half {accuracy}, {state.status}"
         )
     if not runs:

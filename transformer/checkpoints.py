@@ -89,7 +89,8 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network,
     misfit = CheckpointError(f"the weights in {path.name} do not fit the model that its config describes")
     shape = config.model
     # Before building: a small file's config may describe a model that no memory holds.
-    if sum(w.numel() for w in weights.values()) < shape.n_layers * shape.d_model * (4 * shape.d_model + 2 * shape.d_ff):
+    layer = 12 * shape.d_model if shape.recurrent else 4 * shape.d_model + 2 * shape.d_ff
+    if sum(w.numel() for w in weights.values()) < shape.n_layers * shape.d_model * layer:
         raise misfit
     model = build(config)
     expected = {name: tensor.shape for name, tensor in model.state_dict().items()}

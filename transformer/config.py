@@ -124,7 +124,7 @@ class ModelConfig:
         _within("d_model", self.d_model, 1, MAX_WIDTH)
         _within("d_ff", self.d_ff, 0, 4 * MAX_WIDTH)
         _require(
-            self.d_model % self.n_heads == 0,
+            self.recurrent or self.d_model % self.n_heads == 0,
             f"d_model ({self.d_model}) must be divisible by n_heads ({self.n_heads})",
         )
         _require(
@@ -132,11 +132,11 @@ class ModelConfig:
             f"positions must be one of {', '.join(POSITIONS)}, not {self.positions!r}",
         )
         _require(
-            self.positions != "rotary" or self.d_head % 2 == 0,
+            self.recurrent or self.positions != "rotary" or self.d_head % 2 == 0,
             f"rotary positions turn pairs of dimensions, so d_model / n_heads must be even, not {self.d_head}",
         )
         _require(
-            self.positions != "sinusoidal" or self.d_model % 2 == 0,
+            self.recurrent or self.positions != "sinusoidal" or self.d_model % 2 == 0,
             f"sinusoidal positions pair sines with cosines, so d_model must be even, not {self.d_model}",
         )
         _require(self.norm in ("pre", "post", "none"), f"norm must be pre, post or none, not {self.norm!r}")
@@ -162,6 +162,25 @@ class ModelConfig:
         return self.architecture == "gru"
 
     @property
+    def attends(self) -> bool:
+        """Is there any attention in it?"""
+        return not self.recurrent or self.attention != "none"
+
+    @property
+    def shape(self) -> str:
+        """Its make where people read: "decoder, 2 × 4 heads", "GRU, scaled-dot attention"."""
+        if not self.recurrent:
+            return f"{self.architecture}, {self.n_layers} × {self.n_heads} heads"
+        layers = f"{self.n_layers} layers, " if self.n_layers > 1 else ""
+        maps = "" if self.affine else " without maps"
+        return f"GRU, {layers}{self.attention if self.attends else 'no'} attention{maps}"
+
+    @property
+    def cell(self) -> int:
+        """Numbers that one cell of a pattern takes on its way: additive scores bend a vector for each."""
+        return self.d_model if self.recurrent and self.attention == "additive" else 1
+
+    @property
     def mask_label(self) -> str:
         """The mask where people read: one that was painted is too long to be written out."""
         return "auto" if self.mask == "auto" else masks.parse(self.mask).label
@@ -184,7 +203,8 @@ class TrainingConfig:
     warmup_steps: int = 0
     """Steps over which the rate rises from zero."""
     decay_after: int | None = None
-    """Steps after which the rate falls as 1/step; 0 never. Left out: 40 with sinusoidal positions, else 0."""
+    """Steps after which the rate falls as 1/step; 0 never. Left out: 40 with sinusoidal positions, 150 for a gru, and
+    else 0."""
     weight_decay: float = 0.0
     """AdamW's decoupled weight decay."""
     clip: float = 1.0
@@ -216,6 +236,19 @@ class TrainingConfig:
         _within("solved_at", self.solved_at, 0, 2)
 
 
+_TRANSFORMER_ONLY: dict[str, Any] = {
+    "positions": "none",
+    "n_heads": 1,
+    "d_ff": 0,
+    "norm": "none",
+    "mask": "causal",
+    "dropout": 0.0,
+    "query_key_gain": 1.0,
+}
+_RECURRENT_ONLY: dict[str, Any] = {"attention": "scaled-dot", "affine": True}
+"""What means nothing to the other of the two, and is set so that the same model always has the same config."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """Everything that decides a run. "auto" is resolved on construction, so a stored config says what was used."""
@@ -232,21 +265,26 @@ class RunConfig:
             architecture in allowed,
             f"the task {self.task.task} is for the architecture {' or '.join(allowed)}, not {architecture}",
         )
-        name = {"encoder": "full"}.get(architecture, "causal") if self.model.mask == "auto" else self.model.mask
+        model = dataclasses.replace(self.model, architecture=architecture)
+        model = dataclasses.replace(model, **(_TRANSFORMER_ONLY if model.recurrent else _RECURRENT_ONLY))
+        if not model.attends:
+            model = dataclasses.replace(model, affine=True)
+        name = {"encoder": "full"}.get(architecture, "causal") if model.mask == "auto" else model.mask
         mask = masks.parse(name)
         _require(
             mask.longest is None or task.n_ctx <= mask.longest,
             f"the mask was painted for {mask.longest} positions, but the task {self.task.task} of length "
             f"{self.task.length} has {task.n_ctx}",
         )
-        model = dataclasses.replace(self.model, architecture=architecture, mask=str(mask))
-        if model.recurrent:  # what only a transformer has
-            model = dataclasses.replace(model, positions="none", n_heads=1, d_ff=0, norm="none", mask="causal")
+        model, training = dataclasses.replace(model, mask=str(mask)), self.training
+        if training.decay_after is None:
+            # Neighbouring sinusoids look alike, and a GRU's places too: to tell them apart for good takes small steps.
+            decay = 40 if model.positions == "sinusoidal" else 150 if model.recurrent else 0
+            training = dataclasses.replace(training, decay_after=decay)
+        if not model.recurrent:
+            training = dataclasses.replace(training, teacher_forcing=1.0)
         object.__setattr__(self, "model", model)
-        if self.training.decay_after is None:
-            # Neighbouring sinusoids look alike: to tell them apart for good takes small steps at the end.
-            decay = 40 if model.positions == "sinusoidal" else 0
-            object.__setattr__(self, "training", dataclasses.replace(self.training, decay_after=decay))
+        object.__setattr__(self, "training", training)
 
     def build_task(self) -> Task:
         """The task itself. Raises ConfigError when there is none of that name."""

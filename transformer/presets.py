@@ -1,4 +1,7 @@
-"""Settings that are worth starting from: each is solved on every seed that was tried (benchmarks/RESULTS.md)."""
+"""Settings that are worth starting from: each is solved on every seed that was tried (benchmarks/RESULTS.md).
+
+But one: a GRU without attention has to get all of its sequence through one vector, and shows how far that goes.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,13 @@ ONE_LAYER = ModelConfig(n_layers=1, n_heads=1, d_ff=0, query_key_gain=0.3)
 QUICK = TrainingConfig(learning_rate=1e-2, batch_size=16)
 _ALIGNED = TaskConfig(task="reverse-aligned")
 
+
+def _gru(attention: str) -> RunConfig:
+    model = ModelConfig(architecture="gru", n_layers=1, attention=attention)
+    training = TrainingConfig(batch_size=128)
+    return RunConfig(task=TaskConfig(task="reverse-translate"), model=model, training=training)
+
+
 PRESETS = (
     Preset("reverse", "say the sequence backwards, after it", RunConfig()),
     Preset("reverse, one head", "the smallest model that can", RunConfig(model=ONE_LAYER, training=QUICK)),
@@ -46,5 +56,7 @@ PRESETS = (
         "an encoder reads, a decoder writes",
         RunConfig(task=TaskConfig(task="reverse-translate")),
     ),
+    Preset("GRU, one vector", "all of the sequence through the last state", _gru("none")),
+    Preset("GRU with attention", "the decoder looks back at every state", _gru("scaled-dot")),
     Preset("copy", "say the sequence again", RunConfig(task=TaskConfig(task="copy"))),
 )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import reels, session
+from dashboard import elsewhere, reels, session
 from dashboard.attention import palette
 from dashboard.components.film import film_player
 from dashboard.components.film_file import film_file
@@ -62,9 +62,10 @@ def use_head(index: int | None, heads: list[Head]) -> None:
 
 
 def described(film: Film, headline: str) -> str:
+    heads = "the patterns of all heads, " if film.readings else ""
     return (
-        f"{headline} A film of {len(film.steps)} kept steps, {film.steps[0]} to {film.steps[-1]}: the patterns of all "
-        "heads, the loss, and the accuracy by position."
+        f"{headline} A film of {len(film.steps)} kept steps, {film.steps[0]} to {film.steps[-1]}: {heads}the loss, and "
+        "the accuracy by position."
     )
 
 
@@ -73,10 +74,12 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
     words, button = st.columns([1.9, 1], vertical_alignment="center")
     chosen = session.settings().step
     where = "" if chosen is None else f" Every page shows step {chosen} now; the sidebar changes it."
-    words.caption(
-        f"All heads read {' '.join(film.question)}, with the right answer; accuracy on {film.sequences} fresh "
-        f"sequences. The numbers of the title: the head's mean share of attention on the token to be said.{where}"
+    heads = (
+        f"All heads read {' '.join(film.question)}, with the right answer; accuracy" if film.readings else "Accuracy"
     )
+    alone = ", answered by itself" if model.config.model.recurrent else ""
+    shares = " The numbers of the title: the head's mean share of attention on the token to be said."
+    words.caption(f"{heads} on {film.sequences} fresh sequences{alone}.{shares if film.readings else ''}{where}")
     file = packed(film.snapshot, len(metrics), model, film, headline)
     button.download_button(
         f"Save the film ({len(file) / 1000:.0f} kB)",
@@ -121,6 +124,9 @@ def positions(model: Model, film: Film) -> None:
 
 def shares(model: Model, film: Film, focus: Head | None) -> None:
     """Which head found the answer when."""
+    if not film.readings:
+        elsewhere.attention_wanted(model)
+        return
     st.markdown("**Attention of each head on the token to be said**")
     known = {head: share for head, share in film.shares.items() if np.isfinite(share[-1])}
     if not known:

@@ -2,45 +2,91 @@
 
 import math
 
+import numpy as np
 import streamlit as st
 
-from dashboard import explore, session
-from dashboard.attention import focused, grid, heads_of, share_sentence
+from dashboard import elsewhere, explore, session
+from dashboard.attention import alignment_sentence, focused, grid, heads_of, share_sentence
 from dashboard.controls import bound
 from dashboard.headtable import find_the_one
-from dashboard.prose import orientation, show_code
+from dashboard.models import Model
+from dashboard.prose import orientation, plain, show_code
 from dashboard.reference import pick_reference
+from transformer.analysis.findings import Head, Sample, Survey
 
-model = session.chosen()
-task, question = model.task, session.question(model)
-sample, survey = model.sample(question), model.survey()
-heads = heads_of(sample.attentions)
-long = any(attention.factor > 1 for attention in sample.attentions.values())
+RESIDUAL = "‖pattern · value · W_O‖, how much this reading writes into the residual stream"
+CONTEXT = "‖pattern · value‖, how much this reading adds to the context vector"
+STATES = " A key is the encoder’s state after a token: it has read all before it too, so a later one may do as well."
 
-worker = survey.worker
-share = survey.expected_share[worker]
-if math.isnan(share):
-    title = "Under this mask no head ever sees the token to be said."
-elif share >= 0.5:
-    title = f"Head {worker.short} does the work: {share:.2f} of its attention is on the answer."
-else:
-    title = f"No head does the work alone: the best, {worker.short}, has {share:.2f} of its attention on the answer."
-st.title(title, anchor=False)
 
-head = focused(heads, survey)
-mean = session.settings().mean and len(question) == task.length and not long
-widest = max(len(attention.pattern) for attention in sample.attentions.values())
-left, right = st.container(key="heads-row").columns([1, 1.5 if widest <= 4 else 1], gap="medium")
-below_the_grid = left if widest <= 4 and len(sample.attentions) <= 3 else right
-with left:
+def page(model: Model, question: np.ndarray) -> None:
+    recurrent = model.config.model.recurrent
+    sample, survey = model.sample(question), model.survey()
+    st.title(alignment_sentence(model.task, survey) if recurrent else headline(survey), anchor=False)
+    head = focused(heads_of(sample.attentions), survey)
+    pictures(model, question, sample, survey, head)
+    find_the_one(model, head)
+    formula = "recurrent.scoring.Alignment" if recurrent else "attention.scaled_dot_product_attention"
+    show_code(
+        f"transformer.{formula}",
+        "transformer.attention.masked_softmax",
+        "transformer.analysis.findings.Detail.contribution",
+        "transformer.analysis.measuring.measures",
+    )
+
+
+def headline(survey: Survey) -> str:
+    """Which head does the work, in a sentence."""
+    worker = survey.worker
+    share = survey.expected_share[worker]
+    if math.isnan(share):
+        return "Under this mask no head ever sees the token to be said."
+    if share >= 0.5:
+        return f"Head {worker.short} does the work: {share:.2f} of its attention is on the answer."
+    return f"No head does the work alone: the best, {worker.short}, has {share:.2f} of its attention on the answer."
+
+
+def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey, head: Head) -> None:
+    """The grid, and the head in focus beside it."""
+    long = any(attention.factor > 1 for attention in sample.attentions.values())
+    has_mean = len(question) == model.task.length and not long
+    mean = session.settings().mean and has_mean
+    widest = max(len(attention.pattern) for attention in sample.attentions.values())
+    left, right = st.container(key="heads-row").columns([1, 1.5 if widest <= 4 else 1], gap="medium")
+    below_the_grid = left if widest <= 4 and len(sample.attentions) <= 3 else right
+    with left:
+        toggles(model, survey, has_mean)
+        grid(
+            sample.attentions,
+            None,
+            key="heads",
+            patterns=survey.patterns if mean else None,
+            size=180,
+            by_row=session.settings().by_row,
+        )
+    with right:
+        st.markdown(f"**{share_sentence(head, survey)}**")
+        explore.pattern(model, question, head, survey, mean=mean)
+    if not mean:
+        with below_the_grid:
+            explore.contribution(model, question, head)
+        with right:
+            pick_reference(model, head)
+    with right:
+        explained(model, head, f"mean over {survey.sequences} sequences" if mean else "this input")
+
+
+def toggles(model: Model, survey: Survey, has_mean: bool) -> None:
+    """What is drawn in the grid, and on which scale."""
     first, second = st.columns(2)
+    sequences = f"{survey.sequences} fresh sequences of length {model.task.length}"
     with first:
         bound(
             st.toggle,
             "Mean pattern",
             "mean",
-            disabled=len(question) != task.length or long,
-            help=f"The mean over {survey.sequences} fresh sequences of length {task.length}, not this one input",
+            disabled=not has_mean,
+            help=f"The mean over {sequences}, not this one input",
         )
     with second:
         bound(
@@ -49,34 +95,25 @@ with left:
             "by_row",
             help="Colour each row from 0 to its own greatest value. Off, all heads share one scale from 0 to 1.",
         )
-    grid(
-        sample.attentions,
-        None,
-        key="heads",
-        patterns=survey.patterns if mean else None,
-        size=180,
-        by_row=session.settings().by_row,
-    )
-with right:
-    st.markdown(f"**{share_sentence(head, survey)}**")
-    explore.pattern(model, question, head, survey, mean=mean)
-if not mean:
-    with below_the_grid:
-        explore.contribution(model, question, head)
-    with right:
-        pick_reference(model, head)
-with right:
-    st.page_link("app_pages/inside.py", label=f"Open it up: inside head {head.short}", icon=":material/biotech:")
-    shown = f"mean over {survey.sequences} sequences" if mean else "this input"
+
+
+def explained(model: Model, head: Head, shown: str) -> None:
+    """What stands above, and the way further in."""
+    recurrent = model.config.model.recurrent
+    if not recurrent:
+        st.page_link("app_pages/inside.py", label=f"Open it up: inside head {head.short}", icon=":material/biotech:")
+    hidden = "padding" if recurrent else "forbidden by the mask"
     st.caption(
         f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation()} Outlined: where the answer stands. "
-        "Contribution: ‖pattern · value · W_O‖, how much this reading writes into the residual stream; "
-        "attention is not effect. Grey and hatched: forbidden by the mask."
+        f"Contribution: {CONTEXT if recurrent else RESIDUAL}; attention is not effect. Grey and hatched: {hidden}."
+        f"{STATES if recurrent else ''}"
     )
-find_the_one(model, head)
-show_code(
-    "transformer.attention.scaled_dot_product_attention",
-    "transformer.attention.masked_softmax",
-    "transformer.analysis.findings.Detail.contribution",
-    "transformer.analysis.measuring.measures",
-)
+
+
+model = session.chosen()
+if model.config.model.attends:
+    page(model, session.question(model))
+else:
+    st.title(f"{plain(model.name)} has no attention: {elsewhere.handed_over(model)} must do.", anchor=False)
+    elsewhere.states(model, session.question(model), key="heads-states", height=420)
+    elsewhere.attention_wanted(model)

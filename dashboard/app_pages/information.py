@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import closer, session
+from dashboard import closer, elsewhere, session
 from dashboard.attention import LINK, focused, heads_of, palette
 from dashboard.components.plot import plot
 from dashboard.controls import bound_choice
@@ -87,13 +87,17 @@ def matrix(
 def attention(flow: Flow) -> None:
     """What is compared: attention rolled out through all layers, or the head in focus."""
     heads = heads_of(sample.attentions)
+    if not heads:
+        elsewhere.attention_wanted(model)
+        return
     with heading():
+        menu = [HEAD] if recurrent else [ROLLOUT, HEAD]
         chosen = bound_choice(
             st.segmented_control,
             "Attention beside",
             "beside",
-            [ROLLOUT, HEAD],
-            ROLLOUT,
+            menu,
+            menu[0],
             label_visibility="collapsed",
             width="content",
         )
@@ -173,12 +177,14 @@ def follow() -> None:
         matrix(flow, flow.slopes, flow.reach, words, "slopes")
     with three:
         attention(flow)
+    path = "it is read later" if recurrent else "no path through the masks"
+    rollout = "" if recurrent else " Rollout draws on all layers, half of each what was there."
     st.caption(
         "Row = output, by what it says; column = the token that is poked, or looked at. Positions from 1. Framed: the "
-        "poked token; click a column to poke another. Grey and hatched: no path through the masks. |Δlogit|: the "
+        f"poked token; click a column to poke another. Grey and hatched: {path}. |Δlogit|: the "
         f"greatest change of any logit, {flow.tried()}, all else read as before. Gradient: the length of "
         "∂logit / ∂embedding, what a tiny poke would do: next to nothing where a softmax is sure, though another token "
-        "there moves much. Rollout draws on all layers, half of each what was there."
+        f"there moves much.{rollout}"
     )
     st.header("The biggest moves", anchor=False)
     digits = {"probability of what it said": "%.3f", "Δ": "%+.3f", "|Δlogit|": "%.2f"}
@@ -187,6 +193,7 @@ def follow() -> None:
 
 
 model = session.chosen()
+recurrent = model.config.model.recurrent
 task, question = model.task, session.question(model)
 n_tokens, n_source = len(task.target_names(len(question))), len(question) if task.has_source else 0
 middle = len(question) // 2  # of the question, whose slots come first

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import explore, session, views
+from dashboard import elsewhere, explore, session, views
 from dashboard.attention import focused, grid, heads_of, palette, share_sentence
 from dashboard.figures.tokens import Token
 from dashboard.models import OWN_WORDS
@@ -55,15 +55,22 @@ if note:
 # browser still loads Plotly and the accuracy is being measured.
 focus_place, accuracy_place = st.columns([1, 1.2], gap="large")
 heads_place, loss_place = st.columns([1.6, 1], gap="large")
-sample, survey = model.sample(question), model.survey()
-head = focused(heads_of(sample.attentions), survey)
-with heads_place:
-    st.markdown("**All heads**: click one, or move with the arrow keys")
-    grid(sample.attentions, head, key="overview-heads", size=92)
-with focus_place:
-    st.markdown(f"**{share_sentence(head, survey)}**")
-    explore.glance(model, question, head, key="overview-pattern", height=272)
-    st.caption(orientation())
+if model.config.model.attends:
+    sample, survey = model.sample(question), model.survey()
+    head = focused(heads_of(sample.attentions), survey)
+    with heads_place:
+        st.markdown("**All heads**: click one, or move with the arrow keys")
+        grid(sample.attentions, head, key="overview-heads", size=92)
+    with focus_place:
+        st.markdown(f"**{share_sentence(head, survey)}**")
+        explore.glance(model, question, head, key="overview-pattern", height=272)
+        st.caption(orientation())
+else:
+    with focus_place:
+        st.markdown(f"**No attention: {elsewhere.handed_over(model)} must carry the whole sequence.**")
+        elsewhere.states(model, question, key="overview-states", height=290)
+    with heads_place:
+        elsewhere.attention_wanted(model)
 with loss_place:
     st.markdown("**How it was learned**")
     views.loss(model, key="overview-loss", height=230)

@@ -27,24 +27,53 @@ CELLS = 2**22
 def logits(
     model: Network, batch: Batch, edits: Sequence[Edit] = ()
 ) -> Iterator[Float[Tensor, "chunk position d_vocab"]]:
-    """What a model says to each of many sequences, chunk by chunk, given the true tokens (teacher forcing)."""
+    """What a model says to each of many sequences, chunk by chunk, given the true tokens (teacher forcing).
+
+    A recurrent network gets no such help once it is trained: it reads what it says itself, under edits too.
+    """
     device = next(model.parameters()).device
-    chunk = max(1, min(CHUNK, CELLS // batch.tokens.shape[1] ** 2))
+    chunk = max(1, min(CHUNK, CELLS // (batch.tokens.shape[1] ** 2 * model.config.cell)))
     for start in range(0, len(batch.tokens), chunk):
         part = slice(start, start + chunk)
         tokens = torch.from_numpy(batch.tokens[part]).to(device)
         source = None if batch.source is None else torch.from_numpy(batch.source[part]).to(device)
-        if edits:
-            yield observe(model, tokens, edits, source=source, remember=only()).logits
-        else:
-            with torch.no_grad():
-                said = model(tokens, source)
-            yield said
+        if model.config.recurrent and source is not None:
+            tokens = _own_words(model, tokens, source, edits)
+        yield _look(model, tokens, source, edits)
 
 
 def predictions(model: Network, batch: Batch, edits: Sequence[Edit] = ()) -> Int[np.ndarray, "batch position"]:
-    """The likeliest token at each position, given the true tokens before it (teacher forcing)."""
+    """The likeliest token at each position, given what `logits` says is read before it."""
     return np.concatenate([said.argmax(dim=-1).cpu().numpy() for said in logits(model, batch, edits)])
+
+
+@torch.no_grad()
+def _look(
+    model: Network,
+    tokens: Int[Tensor, "chunk position"],
+    source: Int[Tensor, "chunk source"] | None,
+    edits: Sequence[Edit],
+) -> Float[Tensor, "chunk position d_vocab"]:
+    if not edits:
+        return model(tokens, source)
+    return observe(model, tokens, edits, source=source, remember=only()).logits
+
+
+def _own_words(
+    model: Network, tokens: Int[Tensor, "chunk position"], source: Int[Tensor, "chunk source"], edits: Sequence[Edit]
+) -> Int[Tensor, "chunk position"]:
+    """The first token, and then what the model itself says after each: what it reads while nobody helps.
+
+    Under edits each pass reads the whole width, so that an edit made for that width fits; what stands further on
+    cannot reach back.
+    """
+    if not edits:
+        said = model.greedy(source, int(tokens[0, 0]))
+        return torch.cat([tokens[:, :1], said[:, : tokens.shape[1] - 1]], dim=1)
+    own = tokens.clone()
+    for place in range(1, own.shape[1]):
+        own[:, place] = _look(model, own, source, edits)[:, place - 1].argmax(dim=-1)
+    return own
 
 
 def accuracy_by_position(

@@ -24,12 +24,15 @@ ROW_SUM = 1e-5
 """A sum of float32 shares may miss 1 by so much: at most 32 of them here, each rounded to 6e-8."""
 MOST_PROBES, MOST_STEPS, MOST_NAMED = 32, 8, 8
 """Tokens that are changed, tokens that are said freely, and tensors that are named."""
+NO_ATTENTION = "It does not apply: there is no attention in this model."
 
 # --- patterns
 
 
 def rows(case: Case) -> Finding:
     """Σₖ pattern[q, k] = 1, or 0 where the query may see nothing, within ROW_SUM."""
+    if not case.seen.attentions():
+        return Finding(None, NO_ATTENTION)
     off = {site: (pattern.sum(-1) - may_see.any(-1).to(pattern)).abs() for site, pattern, may_see in case.patterns()}
     site, place, worst = _worst(off)
     said, row = _row(case, site, place)
@@ -46,6 +49,8 @@ def forbidden(case: Case) -> Finding:
         for site, pattern, may_see in case.patterns()
     }
     cells = sum(int((~may_see).sum()) * pattern.shape[1] for _, pattern, may_see in case.patterns())
+    if not case.seen.attentions():
+        return Finding(None, NO_ATTENTION)
     if not cells:
         return Finding(None, "It does not apply: nothing is forbidden here, and nothing is padded.")
     site, place, worst = _worst(mass)

@@ -27,8 +27,9 @@ def film(
     """Look at each (step, model), steps ascending: the patterns on one question, accuracy and shares on many.
 
     The numbers are those of `sample`, `accuracy_by_position` and `survey` with the same seed. The right answers are
-    read (teacher forcing), and every frame reads the same sequences, so that frames can be compared. The models are
-    used one after the other, in evaluation mode. Raises ValueError when there is no frame.
+    read (teacher forcing; only accuracies of a recurrent network are of what it says by itself), and every frame reads
+    the same sequences, so that frames can be compared. The models are used one after the other, in evaluation mode.
+    Raises ValueError when there is no frame.
     """
     question = task.example if question is None else question
     batch = task.batch(np.random.default_rng([seed, EVALUATION_STREAM]), sequences, task.length)
@@ -43,7 +44,7 @@ def film(
     if not steps:
         raise ValueError("a film needs at least one step whose weights were kept")
     cells = sum(levels.size for levels in seen[0].values())
-    pictured = thinned(len(steps), max(2, MOST_CELLS // cells))
+    pictured = thinned(len(steps), max(2, MOST_CELLS // max(1, cells)))
     return Film(
         steps=np.array(steps),
         pictured=np.array(pictured),

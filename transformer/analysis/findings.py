@@ -128,7 +128,8 @@ class Detail:
     pattern: Float[np.ndarray, "head query key"]
     mask: Bool[np.ndarray, "query key"]
     value_norms: Float[np.ndarray, "head key"]
-    """‖value · W_O‖ of each key: how much reading it whole would write into the residual stream."""
+    """‖value · W_O‖ of each key: how much reading it whole would write into the residual stream. Of a recurrent
+    network, whose context vector is read as it is, ‖value‖."""
     queries: tuple[str, ...]
     keys: tuple[str, ...]
 

@@ -88,6 +88,7 @@ def _bytes_of_one(model: Network, batch: Batch, patterns: bool) -> int:
     width = max(batch.tokens.shape[1], 0 if batch.source is None else batch.source.shape[1])
     modules = config.n_layers * (3 if config.architecture == "encoder-decoder" else 1)
     matrices = config.n_heads * width * (4 + (modules if patterns else 0))
+    matrices += width * (config.cell - 1)
     return 4 * width * (matrices + 8 * config.d_model + config.d_ff + model.d_vocab)
 
 

@@ -219,8 +219,10 @@ def removal_work(model: Network, tokens: int) -> float:
 
 
 def heads_of(model: Network) -> tuple[Head, ...]:
-    """All heads of a model, in the order of the data's way."""
+    """All heads of a model, in the order of the data's way; none where there is no attention."""
     config = model.config
+    if config.recurrent:
+        return (Head("decoder.0.cross_attention", 0),) if config.attends else ()
     sites = [f"encoder.{layer}.self_attention" for layer in range(config.n_layers)]
     if config.architecture == "decoder":
         sites = [f"decoder.{layer}.self_attention" for layer in range(config.n_layers)]

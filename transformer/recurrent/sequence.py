@@ -121,7 +121,8 @@ class Recurrent(Network):
             raise ValueError(f"{longest} tokens do not fit into a context of {self.n_ctx}")
         memory = self._read(source, trace)
         if not self.training or self.teacher_forcing >= 1:
-            features, _ = self.core.decode(self.embedding(tokens), memory, trace=trace)
+            read = trace("decoder.token_embedding", self.embedding(tokens))
+            features, _ = self.core.decode(read, memory, trace=trace)
             return trace("logits", self.unembedding(features))
         logits: list[Tensor] = []
         state, helped = None, self.helped(tokens)
@@ -148,4 +149,5 @@ class Recurrent(Network):
         return torch.cat(said, dim=1)
 
     def _read(self, source: Int[Tensor, "batch source"], trace: Trace = UNTRACED) -> Memory:
-        return self.core.encode(self.embedding(source), source != self.d_vocab - 1, trace)
+        embedded = trace("encoder.token_embedding", self.embedding(source))
+        return self.core.encode(embedded, source != self.d_vocab - 1, trace)

@@ -153,14 +153,15 @@ def _example(path: Path, config: RunConfig) -> None:
     _expect(symbols.max() < task.d_vocab, "it holds other symbols")
     _expect(all(len(part) == tokens for part in (seen.predicted, seen.targets, seen.is_answer)), "its parts differ")
     _expect(all(map(_texts, (seen.question, seen.read, seen.predicted, seen.targets))), "it holds no tokens")
-    _expect(set(example.survey.patterns) == set(attentions) != set(), "it has no heads")
+    _expect(set(example.survey.patterns) == set(attentions), "its heads are of another model")
+    _expect(bool(attentions) == config.model.attends, "it has no heads" if config.model.attends else "it has heads")
     _whole(example.survey.sequences)
     for site, attention in attentions.items():
         _attention(site, attention, example.survey.patterns[site], config)
     for head, share in example.survey.expected_share.items():
         _head(head, set(attentions), config)
         _number(share)
-    _expect(bool(example.survey.expected_share), "no head was looked at")
+    _expect(bool(example.survey.expected_share) == config.model.attends, "no head was looked at")
 
 
 def _attention(site: str, attention: Attention, mean: np.ndarray, config: RunConfig) -> None:
@@ -186,7 +187,7 @@ def _film(path: Path, config: RunConfig) -> None:
     _number(film.chance, 0, 1)
     _expect(_texts(film.question) and _texts(film.read), "it holds no tokens")
     _expect(film.correct.min() >= 0 and film.correct.max() <= film.sequences, "more is right than was measured")
-    _expect(len(film.pictured) > 0 and bool(film.readings), "it shows nothing")
+    _expect(len(film.pictured) > 0 and bool(film.readings) == config.model.attends, "it shows nothing")
     for site, reading in film.readings.items():
         _site(site, config)
         _expect(_texts(reading.queries) and _texts(reading.keys), "it holds no tokens")

@@ -283,6 +283,7 @@ def _readable(root: Path) -> Iterator[Run]:
 def new_folder(root: Path, config: RunConfig) -> Path:
     """A fresh folder's name that says what is in it: reverse-8-2x4-learned-2."""
     model, task = config.model, config.task
-    stem = f"{task.task}-{task.length}-{model.n_layers}x{model.n_heads}-{model.positions}"
+    shape = f"gru-{model.attention}" if model.recurrent else f"{model.n_layers}x{model.n_heads}-{model.positions}"
+    stem = f"{task.task}-{task.length}-{shape}"
     taken = {path.name for path in root.glob(f"{stem}*")} if root.is_dir() else set()
     return root / next(name for i in range(1, 1_000_000) if (name := f"{stem}-{i}") not in taken)
