@@ -44,6 +44,9 @@ LIMITS = {
     "scaled": (0, 1),
     "confused": (0, 65_536),
     "longer": (1, 192),
+    "walk_given": (2, 6),
+    "stretch": (0.0, 5.0),
+    "turned": (-180, 180),
 }
 
 
@@ -151,6 +154,24 @@ class Settings:
     """Race the positional encodings against each other, here and now."""
     health: str = ""
     """Which law of the health strip is explained, as "probe"; empty is none."""
+    walk_start: str = "1"
+    """The corner, counted from 1, at which the walk begins whose context vector is worked out by hand."""
+    walk_turn: str = ""
+    """Which way round it goes; empty is clockwise."""
+    walk_given: int = 4
+    """How many of its corners are given."""
+    walk_target: str = "1"
+    """Which of the corners that are to be said, counted from 1."""
+    hand: str = ""
+    """Which step on the way to the context vector is shown; empty is the first."""
+    scores: str = ""
+    """The scores put on its vectors; empty are those that the model was trained with."""
+    scores_trained: str = ""
+    """The scores that this model was trained with; empty is the page's choice."""
+    stretch: float = 1.0
+    """By how much its query is made longer."""
+    turned: int = 0
+    """By how many degrees its query is turned, anticlockwise."""
     # what would be trained next
     task: str = "reverse"
     architecture: str = ""

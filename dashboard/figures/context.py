@@ -1,0 +1,361 @@
+"""A query among its keys and a context vector among its values, as arrows and points in the plane; and why √d."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.point_labels import label_sides
+from dashboard.theme import LIGHT, Palette, template
+
+Traces = list[dict[str, Any]]
+
+
+def angle_plane(
+    query: np.ndarray, keys: np.ndarray, angles: Sequence[float | None], *, palette: Palette = LIGHT
+) -> go.Figure:
+    """The query, float [2], and each key, float [key, 2], as arrows from the origin; arcs are the angles in degrees.
+
+    `angles` are signed, from the query to the key, anticlockwise; None where there is none. Dotted: length 1.
+    """
+    blue, orange = palette.categorical[0], palette.categorical[1]
+    limit = 1.15 * max(1.0, float(np.abs(np.vstack([keys, query])).max()))
+    tips = np.vstack([query, keys])
+    names = ["q"] + [f"k{i + 1}" if angle is None else f"k{i + 1} {abs(angle):.0f}°" for i, angle in enumerate(angles)]
+    hover = [f"q: length {np.linalg.norm(query):.3f}"] + [
+        f"k{i + 1}: length {np.linalg.norm(key):.3f}" + ("" if angle is None else f", {abs(angle):.1f}° from q")
+        for i, (key, angle) in enumerate(zip(keys, angles, strict=True))
+    ]
+    colours = [blue] + [orange] * len(keys)
+    traces = [
+        *_arcs(query, angles, limit, palette),
+        _points("tips", tips, names, hover, (-limit, limit, -limit, limit), {"size": 9, "color": colours}),
+    ]
+    arrows = [
+        _arrow(tip, colour, 4 if i == 0 else 2.5) for i, (tip, colour) in enumerate(zip(tips, colours, strict=True))
+    ]
+    circle = {"type": "circle", "x0": -1, "x1": 1, "y0": -1, "y1": 1}
+    shapes = [{**circle, "line": {"color": palette.muted, "width": 1.5, "dash": "dot"}, "layer": "below"}]
+    return go.Figure(traces, {**_plane(-limit, limit, -limit, limit, palette), "annotations": arrows, "shapes": shapes})
+
+
+def values_plane(values: np.ndarray, shares: np.ndarray, context: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
+    """Each value, float [key, 2], as a point as large as its share; the context vector among them, in their hull."""
+    middle = (values.max(axis=0) + values.min(axis=0)) / 2
+    half = 0.72 * max(0.1, float(np.ptp(values, axis=0).max()))
+    (left, low), (right, high) = middle - half, middle + half
+    edge = values[hull(values)]
+    edge = np.vstack([edge, edge[:1]])
+    around = _line("hull", edge, {"color": palette.muted, "width": 1.5, "dash": "dot"})
+    around |= {"fill": "toself", "fillcolor": palette.surface}
+    names = [*(f"v{i + 1}" for i in range(len(values))), "c"]
+    hover = [
+        f"v{i + 1}: ({v[0]:.3f}, {v[1]:.3f}), share {s:.3f}"
+        for i, (v, s) in enumerate(zip(values, shares, strict=True))
+    ]
+    hover.append(f"context: ({context[0]:.3f}, {context[1]:.3f})")
+    sizes = [*(8 + 26 * np.sqrt(shares)).tolist(), 16]
+    marker = {
+        "size": sizes,
+        "color": [palette.categorical[2]] * len(values) + [palette.accent],
+        "symbol": ["circle"] * len(values) + ["diamond"],
+        "line": {"color": palette.background, "width": 1.5},
+        "opacity": [0.8] * len(values) + [1.0],
+    }
+    points = np.vstack([values, context])
+    traces = [around, _points("values", points, names, hover, (left, right, low, high), marker)]
+    return go.Figure(traces, _plane(left, right, low, high, palette))
+
+
+def said_plane(given: np.ndarray, true: np.ndarray, said: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
+    """The given corners, float [key, 2], numbered along their way; the corner that is right, and what is said."""
+    limit = 1.45 * max(1.0, float(np.abs(np.vstack([given, true, said])).max()))
+    points = np.vstack([said, true, given])
+    numbers = [str(i + 1) for i in range(len(given))]
+    hover = [f"{name}: ({p[0]:.3f}, {p[1]:.3f})" for name, p in zip(["said", "right", *numbers], points, strict=True)]
+    marker = {
+        "size": [15, 17] + [9] * len(given),
+        "symbol": ["x", "circle-open"] + ["circle"] * len(given),
+        "color": [palette.accent, palette.right] + [palette.muted] * len(given),
+        "line": {"width": [0, 3] + [0] * len(given)},
+    }
+    traces = [
+        _line("walk", given, {"width": 1.5, "color": palette.muted}),
+        _line("missed", np.vstack([said, true]), {"width": 2, "color": palette.wrong, "dash": "dot"}),
+        _points("corners", points, ["said", "right", *numbers], hover, (-limit, limit, -limit, limit), marker),
+    ]
+    return go.Figure(traces, _plane(-limit, limit, -limit, limit, palette))
+
+
+def fit_bars(cosines: np.ndarray, scores: np.ndarray, shares: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
+    """For each key, all float [key]: cos θ, the score, and the share that the softmax makes of it, in three panels."""
+    names = [f"k{i + 1}" for i in range(len(shares))]
+    reach = 1.3 * max(1.0, float(np.abs(scores).max()))
+    panels = [
+        ("cos θ", cosines, (-1.45, 1.45), palette.categorical[1]),
+        ("score e", scores, (-reach, reach), palette.measured),
+        ("share α", shares, (0.0, 1.3), palette.categorical[2]),
+    ]
+    traces: Traces = []
+    axes: dict[str, Any] = {}
+    words = []
+    for number, (name, values, span, colour) in enumerate(panels):
+        index = "" if number == 0 else str(number + 1)
+        left = number * 0.35
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "x": values.tolist(),
+                "y": names,
+                "name": name,
+                "xaxis": f"x{index}",
+                "yaxis": f"y{index}",
+                "marker": {"color": colour},
+                "text": [f"{value:.2f}".replace("-", "−") for value in values],
+                "textposition": "outside",
+                "textfont": {"size": 14, "color": palette.text},
+                "cliponaxis": False,
+                "hovertemplate": f"%{{y}}: {name} %{{x:.4f}}<extra></extra>",
+            }
+        )
+        axes[f"xaxis{index}"] = {
+            "domain": [left, left + 0.3],
+            "anchor": f"y{index}",
+            "range": list(span),
+            "zeroline": True,
+            "zerolinecolor": palette.muted,
+            "showticklabels": False,
+            "showgrid": False,
+            "fixedrange": True,
+        }
+        axes[f"yaxis{index}"] = {
+            "anchor": f"x{index}",
+            "autorange": "reversed",
+            "showticklabels": number == 0,
+            "fixedrange": True,
+            "showgrid": False,
+        }
+        words.append(
+            {
+                "x": 0.5,
+                "y": 1.0,
+                "xref": f"x{index} domain",
+                "yref": f"y{index} domain",
+                "yanchor": "bottom",
+                "text": f"<b>{name}</b>",
+                "showarrow": False,
+                "font": {"size": 15},
+            }
+        )
+    layout = {"template": template(palette), "showlegend": False, "bargap": 0.35, "margin": {"t": 30, "l": 8, "r": 8}}
+    return go.Figure(traces, {**layout, **axes, "annotations": words})
+
+
+def growth_panels(
+    widths: np.ndarray,
+    spread: np.ndarray,
+    law: np.ndarray,
+    shares: tuple[np.ndarray, np.ndarray],
+    keys: int,
+    *,
+    palette: Palette = LIGHT,
+) -> go.Figure:
+    """Left, against d: the measured spread of q · k as points on its law, √d. Right: the largest of `keys` shares.
+
+    `shares` are those of q · k and of q · k / √d, each float [width].
+    """
+    plain, scaled = shares
+    x = [int(width) for width in widths]
+    blue, orange = palette.categorical[0], palette.categorical[1]
+
+    def drawn(name: str, values: np.ndarray, look: dict[str, Any], index: str, unit: str) -> dict[str, Any]:
+        return {
+            "type": "scatter",
+            "x": x,
+            "y": values.tolist(),
+            "name": name,
+            "xaxis": f"x{index}",
+            "yaxis": f"y{index}",
+            "hovertemplate": f"{name}, d = %{{x}}: {unit} %{{y:.3f}}<extra></extra>",
+            "cliponaxis": False,
+            **look,
+        }
+
+    marks = {"mode": "markers", "marker": {"size": 11, "color": blue}}
+    line = {"mode": "lines", "line": {"width": 2, "color": palette.ceiling, "dash": "dash"}}
+    undivided = {
+        "mode": "lines+markers",
+        "line": {"width": 3, "color": orange},
+        "marker": {"size": 9, "symbol": "square"},
+    }
+    divided = {"mode": "lines+markers", "line": {"width": 3, "color": blue}, "marker": {"size": 9}}
+    traces = [
+        drawn("law", law, line, "", "√d ="),
+        drawn("measured", spread, marks, "", "standard deviation"),
+        drawn("q · k", plain, undivided, "2", "largest share"),
+        drawn("q · k / √d", scaled, divided, "2", "largest share"),
+    ]
+    across = {"type": "log", "tickvals": x[::3], "title": {"text": "d"}, "fixedrange": True}
+    words = [
+        _word(x[-4], float(np.log10(law[-4])), "√d", palette.ceiling, "", "right"),
+        _word(x[-4], float(plain[-4]), "of q · k", orange, "2", "right"),
+        _word(x[-1], float(scaled[-1]), "of q · k / √d", blue, "2", "right"),
+        _word(x[0], 1 / keys, f"1/{keys}: all alike", palette.chance, "2", "left"),
+    ]
+    level = {"type": "line", "xref": "x2 domain", "x0": 0, "x1": 1, "yref": "y2", "y0": 1 / keys, "y1": 1 / keys}
+    return go.Figure(
+        traces,
+        {
+            "template": template(palette),
+            "showlegend": False,
+            "hovermode": "closest",
+            "margin": {"t": 12, "b": 48},
+            "xaxis": {**across, "domain": [0, 0.45], "anchor": "y"},
+            "xaxis2": {**across, "domain": [0.55, 1], "anchor": "y2"},
+            "yaxis": {
+                "type": "log",
+                "title": {"text": "standard deviation of q · k"},
+                "tickvals": [1, 2, 4, 8, 16],
+                "anchor": "x",
+                "fixedrange": True,
+            },
+            "yaxis2": {
+                "range": [0, 1.05],
+                "title": {"text": f"largest of {keys} shares"},
+                "anchor": "x2",
+                "fixedrange": True,
+            },
+            "annotations": words,
+            "shapes": [{**level, "line": {"color": palette.chance, "width": 2, "dash": "dot"}}],
+        },
+    )
+
+
+def hull(points: np.ndarray) -> list[int]:
+    """Which points, float [point, 2], are the corners of their convex hull, anticlockwise (Andrew, 1979)."""
+    order = np.lexsort((points[:, 1], points[:, 0])).tolist()
+
+    def half(way: list[int]) -> list[int]:
+        found: list[int] = []
+        for i in way:
+            while len(found) > 1 and _turns(points[found[-2]], points[found[-1]], points[i]) <= 0:
+                found.pop()
+            found.append(i)
+        return found[:-1]
+
+    return half(order) + half(order[::-1])
+
+
+def _turns(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+    """Above 0 where the way from a over b to c turns left."""
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
+# --- parts
+
+
+def _plane(left: float, right: float, low: float, high: float, palette: Palette) -> dict[str, Any]:
+    """The layout of a plane with axes of one scale, the origin marked."""
+    axis = {"zeroline": True, "zerolinecolor": palette.grid, "zerolinewidth": 2, "fixedrange": True, "nticks": 6}
+    return {
+        "template": template(palette),
+        "showlegend": False,
+        "hovermode": "closest",
+        "xaxis": {**axis, "range": [left, right], "constrain": "domain"},
+        "yaxis": {**axis, "range": [low, high], "scaleanchor": "x", "constrain": "domain"},
+        "shapes": [],
+    }
+
+
+def _points(
+    name: str,
+    points: np.ndarray,
+    names: Sequence[str],
+    hover: Sequence[str],
+    bounds: tuple[float, float, float, float],
+    marker: dict[str, Any],
+) -> dict[str, Any]:
+    """A trace: marks with their names beside them, where there is room."""
+    left, right, low, high = bounds
+    across, up = (points[:, 0] - left) / (right - left), (points[:, 1] - low) / (high - low)
+    sides = label_sides(across, up, names, first=0)
+    return {
+        "type": "scatter",
+        "x": points[:, 0].tolist(),
+        "y": points[:, 1].tolist(),
+        "mode": "markers+text",
+        "text": [text if side else "" for text, side in zip(names, sides, strict=True)],
+        "textposition": [side or "top center" for side in sides],
+        "textfont": {"size": 15},
+        "marker": marker,
+        "hovertext": list(hover),
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "cliponaxis": False,
+        "name": name,
+    }
+
+
+def _line(name: str, points: np.ndarray, look: dict[str, Any]) -> dict[str, Any]:
+    """A trace: from point to point."""
+    return {
+        "type": "scatter",
+        "x": points[:, 0].tolist(),
+        "y": points[:, 1].tolist(),
+        "mode": "lines",
+        "line": look,
+        "hoverinfo": "skip",
+        "name": name,
+    }
+
+
+def _arcs(query: np.ndarray, angles: Sequence[float | None], limit: float, palette: Palette) -> Traces:
+    """A trace: from the direction of the query to that of each key, each arc a little further out."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    start = float(np.arctan2(query[1], query[0]))
+    for i, angle in enumerate(angles):
+        if angle is None:
+            continue
+        way = start + np.radians(angle) * np.linspace(0, 1, 40)
+        radius = limit * (0.16 + 0.05 * i)
+        x += [*(radius * np.cos(way)).tolist(), None]
+        y += [*(radius * np.sin(way)).tolist(), None]
+    line = {"width": 1.5, "color": palette.muted}
+    return [{"type": "scatter", "x": x, "y": y, "mode": "lines", "line": line, "hoverinfo": "skip", "name": "angles"}]
+
+
+def _arrow(tip: np.ndarray, colour: str, width: float) -> dict[str, Any]:
+    """An annotation: an arrow from the origin."""
+    return {
+        "x": float(tip[0]),
+        "y": float(tip[1]),
+        "ax": 0,
+        "ay": 0,
+        "axref": "x",
+        "ayref": "y",
+        "showarrow": True,
+        "arrowhead": 2,
+        "arrowwidth": width,
+        "arrowcolor": colour,
+        "text": "",
+    }
+
+
+def _word(x: float, y: float, text: str, colour: str, index: str, xanchor: str) -> dict[str, Any]:
+    """An annotation above a point; `x` is a width, on an axis of logarithms."""
+    return {
+        "x": float(np.log10(x)),
+        "y": y,
+        "xref": f"x{index}",
+        "yref": f"y{index}",
+        "text": text,
+        "showarrow": False,
+        "xanchor": xanchor,
+        "yanchor": "bottom",
+        "yshift": 6,
+        "font": {"size": 15, "color": colour},
+    }
