@@ -17,9 +17,6 @@ from dashboard.handwriting import CALLED, DIGITS, STAGES
 if TYPE_CHECKING:
     from transformer.analysis.context import Weighing
 
-WIDE = 76
-"""Pixels of a column."""
-
 
 @dataclass(frozen=True)
 class Table:
@@ -54,9 +51,12 @@ def hand_table(work: Weighing, stage: str) -> Table:
 
 
 def scores_table(works: Sequence[Weighing]) -> Table:
-    """The same weights under each kind of scores, a row each: shares, context, what is said, and how far off."""
+    """The same weights under each kind of scores, a row each: shares, context, what is said, and how far off.
+
+    The scores that the model was trained with are framed.
+    """
     labels = [
-        Label(f"{CALLED[work.scoring]}{' (trained)' if work.scoring == work.look.trained else ''}") for work in works
+        Label(CALLED[work.scoring].replace(" product", ""), chosen=work.scoring == work.look.trained) for work in works
     ]
     n = len(works[0].pattern)
     shares = _block(
@@ -277,7 +277,6 @@ def _block(
         present=present,
         strong=present,
         axis=axis,
-        width=WIDE,
         name=name,
         values=None if empty else rows,
     )

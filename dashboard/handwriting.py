@@ -67,9 +67,8 @@ def headline(work: Weighing) -> str:
     n = len(work.pattern)
     best, context = work.strongest, point(work.context)
     if np.ptp(work.pattern) < 1e-6:
-        return f"The context vector {context} is the plain mean of {n} values: each gets 1/{n}."
-    share = f"{work.pattern[best]:.2f} of it value {best + 1}"
-    return f"The context vector {context} is a weighted sum of {n} values, {share}."
+        return f"The context vector {context} is the plain mean of {n} values."
+    return f"Value {best + 1} of {n} makes {work.pattern[best]:.2f} of the context vector {context}."
 
 
 def formula(work: Weighing, stage: str) -> str:

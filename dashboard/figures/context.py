@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 from dashboard.figures.point_labels import label_sides
 from dashboard.theme import LIGHT, Palette, template
 
+SMALL = 260
+"""About how many pixels a plane measures from side to side."""
 Traces = list[dict[str, Any]]
 
 
@@ -21,25 +23,32 @@ def angle_plane(
 
     `angles` are signed, from the query to the key, anticlockwise; None where there is none. Dotted: length 1.
     """
-    blue, orange = palette.categorical[0], palette.categorical[1]
-    limit = 1.15 * max(1.0, float(np.abs(np.vstack([keys, query])).max()))
-    tips = np.vstack([query, keys])
-    names = ["q"] + [f"k{i + 1}" if angle is None else f"k{i + 1} {abs(angle):.0f}°" for i, angle in enumerate(angles)]
+    limit = 1.25 * max(1.0, float(np.abs(np.vstack([keys, query])).max()))
     hover = [f"q: length {np.linalg.norm(query):.3f}"] + [
         f"k{i + 1}: length {np.linalg.norm(key):.3f}" + ("" if angle is None else f", {abs(angle):.1f}° from q")
         for i, (key, angle) in enumerate(zip(keys, angles, strict=True))
     ]
-    colours = [blue] + [orange] * len(keys)
-    traces = [
-        *_arcs(query, angles, limit, palette),
-        _points("tips", tips, names, hover, (-limit, limit, -limit, limit), {"size": 9, "color": colours}),
-    ]
-    arrows = [
-        _arrow(tip, colour, 4 if i == 0 else 2.5) for i, (tip, colour) in enumerate(zip(tips, colours, strict=True))
-    ]
+    tips = np.vstack([query, keys])
+    colours = [palette.categorical[0]] + [palette.categorical[1]] * len(keys)
+    marks = {
+        "type": "scatter",
+        "x": tips[:, 0].tolist(),
+        "y": tips[:, 1].tolist(),
+        "mode": "markers",
+        "marker": {"size": 9, "color": colours},
+        "hovertext": hover,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": "tips",
+    }
+    traces = [*_arcs(query, angles, limit, palette), marks]
+    arrows = [_arrow(tip, colour, 2.5) for tip, colour in zip(tips, colours, strict=True)]
+    arrows[0]["arrowwidth"] = 4
+    names = _outside(tips, ["q", *(f"k{i + 1}" for i in range(len(keys)))], limit)
     circle = {"type": "circle", "x0": -1, "x1": 1, "y0": -1, "y1": 1}
     shapes = [{**circle, "line": {"color": palette.muted, "width": 1.5, "dash": "dot"}, "layer": "below"}]
-    return go.Figure(traces, {**_plane(-limit, limit, -limit, limit, palette), "annotations": arrows, "shapes": shapes})
+    return go.Figure(
+        traces, {**_plane(-limit, limit, -limit, limit, palette), "annotations": arrows + names, "shapes": shapes}
+    )
 
 
 def values_plane(values: np.ndarray, shares: np.ndarray, context: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
@@ -90,14 +99,21 @@ def said_plane(given: np.ndarray, true: np.ndarray, said: np.ndarray, *, palette
     return go.Figure(traces, _plane(-limit, limit, -limit, limit, palette))
 
 
-def fit_bars(cosines: np.ndarray, scores: np.ndarray, shares: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
-    """For each key, all float [key]: cos θ, the score, and the share that the softmax makes of it, in three panels."""
-    names = [f"k{i + 1}" for i in range(len(shares))]
-    reach = 1.3 * max(1.0, float(np.abs(scores).max()))
+def fit_bars(
+    angles: Sequence[float | None],
+    cosines: np.ndarray,
+    scores: np.ndarray,
+    shares: np.ndarray,
+    *,
+    palette: Palette = LIGHT,
+) -> go.Figure:
+    """For each key, all [key]: its angle in degrees, cos θ, the score, and the share that the softmax makes of it."""
+    names = [f"k{i + 1}" + ("" if angle is None else f", {abs(angle):.0f}°") for i, angle in enumerate(angles)]
+    reach = 1.9 * max(1.0, float(np.abs(scores).max()))
     panels = [
-        ("cos θ", cosines, (-1.45, 1.45), palette.categorical[1]),
+        ("cos θ", cosines, (-1.9, 1.9), palette.categorical[1]),
         ("score e", scores, (-reach, reach), palette.measured),
-        ("share α", shares, (0.0, 1.3), palette.categorical[2]),
+        ("share α", shares, (0.0, 1.45), palette.categorical[2]),
     ]
     traces: Traces = []
     axes: dict[str, Any] = {}
@@ -326,6 +342,31 @@ def _arcs(query: np.ndarray, angles: Sequence[float | None], limit: float, palet
         y += [*(radius * np.sin(way)).tolist(), None]
     line = {"width": 1.5, "color": palette.muted}
     return [{"type": "scatter", "x": x, "y": y, "mode": "lines", "line": line, "hoverinfo": "skip", "name": "angles"}]
+
+
+def _outside(tips: np.ndarray, names: Sequence[str], limit: float) -> list[dict[str, Any]]:
+    """Annotations: a name beyond each tip, seen from the origin; one that would cover another goes further out."""
+    taken: list[np.ndarray] = []
+    found = []
+    for tip, name in zip(tips, names, strict=True):
+        length = float(np.linalg.norm(tip))
+        way = tip / length if length else np.array([0.0, 1.0])
+        steps = (tip / limit * SMALL / 2 + way * out for out in range(16, 100, 6))
+        place = next(at for at in steps if all(np.linalg.norm(at - other) > 20 for other in taken))
+        taken.append(place)
+        shift = place - tip / limit * SMALL / 2
+        found.append(
+            {
+                "x": float(tip[0]),
+                "y": float(tip[1]),
+                "xshift": float(shift[0]),
+                "yshift": float(shift[1]),
+                "text": f"<b>{name}</b>",
+                "showarrow": False,
+                "font": {"size": 16},
+            }
+        )
+    return found
 
 
 def _arrow(tip: np.ndarray, colour: str, width: float) -> dict[str, Any]:
