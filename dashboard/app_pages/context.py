@@ -41,8 +41,8 @@ def pick_walk() -> LookBack:
             given = bound_number("Given corners", "walk_given", 4, 2, byhand.MOST, also=STILL)
     error = byhand.walker(trained).error
     st.caption(
-        f"Not the sidebar's model: a GRU with two numbers of memory, trained here in {byhand.STEPS} steps on walks around "
-        f"a square. On fresh ones it is {error:.2f} off; noise alone makes 0.14."
+        f"Not the sidebar's model: a GRU with two numbers of memory, trained here in {byhand.STEPS} steps on walks "
+        f"around a square. On fresh ones it is {error:.2f} off; noise alone makes 0.14."
     )
     return byhand.looked(trained, int(start) - 1, TURNS[turn], given, int(target) - 1)
 
@@ -140,8 +140,8 @@ def others(work: Weighing) -> None:
     markup = number_table(table.labels, table.blocks, axis=table.axis, spoken=said, palette=palette())
     sheet(markup, table.series(), key="hand-scores", alt=said, makers=maker(look))
     st.caption(
-        f"Framed: the {CALLED[look.trained]} scores that the model learned with. The other rows put other scores on its "
-        "vectors and change nothing else: what it would say then, not what a model trained with them says."
+        f"Framed: the {CALLED[look.trained]} scores that the model learned with. The other rows put other scores on "
+        "its vectors and change nothing else: what it would say then, not what a model trained with them says."
     )
 
 

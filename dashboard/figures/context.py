@@ -44,11 +44,10 @@ def angle_plane(
     arrows = [_arrow(tip, colour, 2.5) for tip, colour in zip(tips, colours, strict=True)]
     arrows[0]["arrowwidth"] = 4
     names = _outside(tips, ["q", *(f"k{i + 1}" for i in range(len(keys)))], limit)
-    circle = {"type": "circle", "x0": -1, "x1": 1, "y0": -1, "y1": 1}
-    shapes = [{**circle, "line": {"color": palette.muted, "width": 1.5, "dash": "dot"}, "layer": "below"}]
-    return go.Figure(
-        traces, {**_plane(-limit, limit, -limit, limit, palette), "annotations": arrows + names, "shapes": shapes}
-    )
+    circle = {"type": "circle", "x0": -1, "x1": 1, "y0": -1, "y1": 1, "layer": "below"}
+    shapes = [{**circle, "line": {"color": palette.muted, "width": 1.5, "dash": "dot"}}]
+    layout = _plane(-limit, limit, -limit, limit, palette)
+    return go.Figure(traces, layout | {"annotations": arrows + names, "shapes": shapes})
 
 
 def values_plane(values: np.ndarray, shares: np.ndarray, context: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
