@@ -67,7 +67,7 @@ def scores_table(works: Sequence[Weighing]) -> Table:
         [
             shares,
             _pair("context", "c", np.stack([w.context for w in works])),
-            _block("said", ("x", "y"), np.stack([w.said for w in works])),
+            _block("said", ("says x", "says y"), np.stack([w.said for w in works])),
             _block("missed", ("off by",), np.array([[w.missed] for w in works]), plain=True),
         ],
         axis=None,

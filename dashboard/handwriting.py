@@ -207,9 +207,8 @@ def _join(work: Weighing, i: int) -> str:
 
 def _out(work: Weighing, i: int) -> str:
     weight, bias = work.look.out
-    return _lines(
-        rf"y &= {_matrix(weight)}{_column(work.features)}", rf"&\quad + {_column(bias)} = {_column(work.said)}"
-    )
+    product, rest = f"{_matrix(weight)}{_column(work.features)}", f"{_column(bias)} = {_column(work.said)}"
+    return r"\small " + _lines(f"y &= {product}", rf"&\quad + {rest}")
 
 
 STAGES = {

@@ -70,6 +70,11 @@ def maker(look: LookBack) -> list[Maker]:
     return [Maker(f"a GRU two numbers wide, trained on the spot, scores: {CALLED[look.trained]}", byhand.STEPS)]
 
 
+def is_still() -> bool:
+    """Is the query the run's own?"""
+    return all(getattr(session.settings(), field) == value for field, value in STILL.items())
+
+
 def steps(work: Weighing) -> None:
     """One step at a time, in small, as a table, in words, and as the line of code."""
     stage = stepped("hand", {name: each.title for name, each in STAGES.items()})
@@ -97,8 +102,7 @@ def fit(work: Weighing) -> None:
             bound(st.slider, "Query, times as long", "stretch", min_value=0.0, max_value=5.0, step=0.1)
         with st.container(width=320):
             bound_number("Query, turned by degrees", "turned", 0, -180, 180, step=5)
-        still = all(getattr(session.settings(), field) == value for field, value in STILL.items())
-        st.button("Reset", on_click=lambda: session.update(**STILL), disabled=still, icon=":material/undo:")
+        st.button("Reset", on_click=lambda: session.update(**STILL), disabled=is_still(), icon=":material/undo:")
     look, angles = work.look, angles_of(work)
     whose, said = maker(look), angle_sentence(work)
     left, right = st.container(key="order-row-fit").columns(2, gap="large")
@@ -127,7 +131,7 @@ def among(work: Weighing) -> None:
         st.markdown("**What is said of it**")
         plot(figures.said_plane(look.given, look.true, work.said, palette=palette()), key="outcome", alt=said,
              height=330, makers=whose)  # fmt: skip
-        st.caption(f"{said} Noise alone makes about 0.14 of it.")
+        st.caption(f"{said} Noise alone makes about 0.14.")
 
 
 def others(work: Weighing) -> None:
@@ -139,9 +143,10 @@ def others(work: Weighing) -> None:
     said = "; ".join(f"{CALLED[each.scoring]}: {point(each.said)}, off by {each.missed:.2f}" for each in works) + "."
     markup = number_table(table.labels, table.blocks, axis=table.axis, spoken=said, palette=palette())
     sheet(markup, table.series(), key="hand-scores", alt=said, makers=maker(look))
+    moved = "" if is_still() else " The query is moved in every row: none is the run itself."
     st.caption(
         f"Framed: the {CALLED[look.trained]} scores that the model learned with. The other rows put other scores on "
-        "its vectors and change nothing else: what it would say then, not what a model trained with them says."
+        f"its vectors and change nothing else: what it would say then, not what a model trained with them says.{moved}"
     )
 
 

@@ -110,7 +110,7 @@ def fit_bars(
     names = [f"k{i + 1}" + ("" if angle is None else f", {abs(angle):.0f}°") for i, angle in enumerate(angles)]
     reach = 1.9 * max(1.0, float(np.abs(scores).max()))
     panels = [
-        ("cos θ", cosines, (-1.9, 1.9), palette.categorical[1]),
+        ("cos θ", cosines, (-2.4, 1.9), palette.categorical[1]),
         ("score e", scores, (-reach, reach), palette.measured),
         ("share α", shares, (0.0, 1.45), palette.categorical[2]),
     ]
