@@ -19,8 +19,9 @@ from test_inside_page import Cells, close
 from test_pages import array, link, open_page, trace
 
 from dashboard import byhand
-from dashboard.figures.context import angle_plane, fit_bars, growth_panels, hull, said_plane, values_plane
 from dashboard.figures.number_table import number_table
+from dashboard.figures.planes import angle_plane, hull, said_plane, values_plane
+from dashboard.figures.scores import fit_bars, growth_panels
 from dashboard.hand_tables import hand_shapes, hand_table, hand_thumbs, scores_table
 from dashboard.handwriting import STAGES, code, formula, headline, worked
 from dashboard.prose import code_around

@@ -14,7 +14,7 @@ from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.components.sheet import sheet
 from dashboard.controls import bound, bound_choice, bound_number, stepped
-from dashboard.figures import context as figures
+from dashboard.figures import planes, scores
 from dashboard.figures.number_table import number_table
 from dashboard.figures.step_strip import code_excerpt, shape_line, step_strip
 from dashboard.hand_tables import hand_series, hand_shapes, hand_table, hand_thumbs, scores_table
@@ -107,11 +107,11 @@ def fit(work: Weighing) -> None:
     whose, said = maker(look), angle_sentence(work)
     left, right = st.container(key="order-row-fit").columns(2, gap="large")
     with left:
-        plot(figures.angle_plane(work.query, look.key, angles, palette=palette()), key="angles", alt=said, height=330,
+        plot(planes.angle_plane(work.query, look.key, angles, palette=palette()), key="angles", alt=said, height=330,
              makers=whose)  # fmt: skip
         st.caption(said)
     with right:
-        bars = figures.fit_bars(angles, work.cosines, work.scores, work.pattern, palette=palette())
+        bars = scores.fit_bars(angles, work.cosines, work.scores, work.pattern, palette=palette())
         plot(bars, key="fit", alt=share_sentence(work), height=330, makers=whose)
         st.caption(share_sentence(work))
 
@@ -123,13 +123,13 @@ def among(work: Weighing) -> None:
     with left:
         said = f"The context {point(work.context)} lies inside the hull of the {len(work.pattern)} values."
         st.markdown("**The context among the values**")
-        plot(figures.values_plane(look.value, work.pattern, work.context, palette=palette()), key="values", alt=said,
+        plot(planes.values_plane(look.value, work.pattern, work.context, palette=palette()), key="values", alt=said,
              height=330, makers=whose)  # fmt: skip
         st.caption(f"{said} It always does: shares are at least 0 and add up to 1. Large points have large shares.")
     with right:
         said = f"Said: {point(work.said)}; right: {point(look.true)}, {work.missed:.2f} away."
         st.markdown("**What is said of it**")
-        plot(figures.said_plane(look.given, look.true, work.said, palette=palette()), key="outcome", alt=said,
+        plot(planes.said_plane(look.given, look.true, work.said, palette=palette()), key="outcome", alt=said,
              height=330, makers=whose)  # fmt: skip
         st.caption(f"{said} Noise alone makes about 0.14.")
 
@@ -160,7 +160,7 @@ def why() -> None:
         f"{found.largest_scaled[most]:.2f}."
     )
     st.markdown("**Why √d**: wider vectors have larger dot products, and then the softmax sees only the largest")
-    figure = figures.growth_panels(
+    figure = scores.growth_panels(
         found.widths,
         found.spread,
         found.law,

@@ -24,5 +24,5 @@ def test_the_steps_are_gone_through_and_the_query_turns(page: Page, address: str
     expect(page).to_have_url(re.compile("turned=5"))
     expect(title(page)).not_to_have_text(before)
     expect(plot(page, "outcome")).to_be_visible()
-    page.get_by_role("button", name="Reset").click()
+    page.get_by_role("button", name="Reset", exact=True).click()
     expect(title(page)).to_have_text(before)
