@@ -446,6 +446,41 @@ def test_the_steps_are_gone_through_and_the_query_is_moved_and_put_back() -> Non
 
 
 @pytest.mark.parametrize(
+    "view",
+    [
+        {"stretch": "0.0", "hand": "scores"},
+        {"stretch": "0.0", "scores": "cosine", "hand": "scores"},
+        {"scores_trained": "uniform", "hand": "keys", "walk_given": "2"},
+        {"scores_trained": "uniform", "scores": "cosine", "walk_given": "6", "walk_target": "2"},
+        {"scores_trained": "additive", "hand": "scores", "turned": "-180"},
+    ],
+)
+def test_the_ends_of_every_slider_are_drawn(view: dict[str, str]) -> None:
+    app = open_page("context", run="reverse", **view)
+    assert not app.warning
+    assert not app.error
+    assert link(app) == {"run": "reverse", **view}
+    if view.get("stretch"):
+        assert any("has no angle" in caption.value for caption in app.caption)
+        assert "plain mean of 4 values" in app.title[0].value
+
+
+def test_another_model_has_scores_of_its_own() -> None:
+    app = open_page("context", run="reverse", scores_trained="additive", scores="dot", turned="30")
+    next(s for s in app.selectbox if s.label == "Model trained with").set_value("dot").run()
+    assert link(app) == {"run": "reverse", "scores_trained": "dot"}
+
+
+def test_at_first_sight_nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What needs PyTorch follows; what numpy measures is there at once."""
+    monkeypatch.setattr("dashboard.session.BEHIND", 0.5)
+    monkeypatch.setattr("dashboard.byhand.walker", lambda trained: pytest.fail("trained at first sight"))
+    app = open_page("context", run="reverse")
+    assert trace(app, "growth", "law")
+    assert any("about to be trained" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize(
     "nonsense",
     [
         {"walk_start": "9"},

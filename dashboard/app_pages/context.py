@@ -34,9 +34,9 @@ def pick_walk() -> LookBack:
     """Which model, which walk, which target: what the decoder has before it there."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         trained = pick("Model trained with", "scores_trained", CALLED, TRAINED, width=190)
-        start = pick("Starts", "walk_start", PLACES, tuple(PLACES), width=140)
-        turn = pick("Goes", "walk_turn", {name: name for name in TURNS}, tuple(TURNS), width=150)
-        target = pick("To be said", "walk_target", TARGETS, tuple(TARGETS), width=160)
+        start = pick("Start", "walk_start", PLACES, tuple(PLACES), width=140)
+        turn = pick("Way round", "walk_turn", {name: name for name in TURNS}, tuple(TURNS), width=150)
+        target = pick("Target", "walk_target", TARGETS, tuple(TARGETS), width=160)
         with st.container(width=190):
             given = bound_number("Given corners", "walk_given", 4, 2, byhand.MOST, also=STILL)
     error = byhand.walker(trained).error
@@ -48,9 +48,10 @@ def pick_walk() -> LookBack:
 
 
 def pick(label: str, field: str, names: dict[str, str], menu: tuple[str, ...], width: int) -> str:
-    """A menu; what it changes makes another query, which is not moved."""
+    """A menu; what it changes makes another query, which is not moved, and another model has its own scores."""
+    also = STILL | {"scores": ""} if field == "scores_trained" else STILL
     return bound_choice(
-        st.selectbox, label, field, list(menu), menu[0], also=STILL, format_func=names.__getitem__, width=width
+        st.selectbox, label, field, list(menu), menu[0], also=also, format_func=names.__getitem__, width=width
     )
 
 
@@ -58,7 +59,7 @@ def pick_scores(look: LookBack) -> str:
     menu = list(byhand.scorings(look.trained))
     return bound_choice(
         st.segmented_control,
-        "Scores, on the same vectors",
+        "Score",
         "scores",
         menu,
         look.trained,
