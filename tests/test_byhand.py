@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +32,15 @@ from transformer.recurrent.corners import CORNERS, CornerConfig, Walker, build_w
 from transformer.recurrent.scoring import SCORINGS
 
 WALKS = [(0, 1, 2, 0), (2, -1, 4, 1), (3, 1, 6, 1)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_trainings() -> Iterator[None]:
+    """The page's own choice is trained as it is for readers; of the others a test asks nothing but their numbers."""
+    byhand.walker("scaled-dot")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(byhand, "STEPS", 20)
+        yield
 
 
 def untrained(scoring: str, affine: bool = True, seed: int = 3) -> Walker:
