@@ -6,7 +6,7 @@ the view, so a link, a click in a figure and a widget can never disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -64,6 +64,34 @@ def bound_choice(
 
     widget(label, menu, key=key, on_change=written, **options)
     return value
+
+
+def stepped(field: str, titles: Mapping[str, str]) -> str:
+    """Which of some steps is shown: by name, by button, by key. Returns its name.
+
+    Letters: arrow keys belong to the menu that was clicked last.
+    """
+    steps = list(titles)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        back, on, names = (st.container(width="content") for _ in range(3))
+    with names:
+        step = bound_choice(
+            st.segmented_control,
+            "Step",
+            field,
+            steps,
+            steps[0],
+            format_func=titles.__getitem__,
+            label_visibility="collapsed",
+        )
+    at = steps.index(step)
+
+    def go(to: int) -> None:
+        session.update(**{field: "" if to == 0 else steps[to]})
+
+    back.button("Back", on_click=go, args=(at - 1,), disabled=at == 0, shortcut="B")
+    on.button("Forward", on_click=go, args=(at + 1,), disabled=at == len(steps) - 1, shortcut="F", type="primary")
+    return step
 
 
 def sentence(text: str) -> str:

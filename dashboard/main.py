@@ -40,6 +40,7 @@ menus = {
     ],
     "How it began": [
         st.Page("app_pages/corners.py", title="Square corners", icon=":material/crop_square:", url_path="corners"),
+        st.Page("app_pages/context.py", title="Attention by hand", icon=":material/calculate:", url_path="context"),
     ],
 }
 page = st.navigation(menus, position="top")

@@ -51,6 +51,9 @@ LIMITS = {
     "corner_forcing": (0.0, 1.0),
     "corner_seed": (0, 2**31 - 1),
     "corner_step": (0, 100_000),
+    "walk_given": (2, 6),
+    "stretch": (0.0, 5.0),
+    "turned": (-180, 180),
 }
 
 
@@ -178,6 +181,24 @@ class Settings:
     """How many of its corners are given; empty is as many as there are at most."""
     health: str = ""
     """Which law of the health strip is explained, as "probe"; empty is none."""
+    walk_start: str = "1"
+    """The corner, counted from 1, at which the walk begins whose context vector is worked out by hand."""
+    walk_turn: str = ""
+    """Which way round it goes; empty is clockwise."""
+    walk_given: int = 4
+    """How many of its corners are given."""
+    walk_target: str = "1"
+    """Which of the corners that are to be said, counted from 1."""
+    hand: str = ""
+    """Which step on the way to the context vector is shown; empty is the first."""
+    scores: str = ""
+    """The scores put on its vectors; empty are those that the model was trained with."""
+    scores_trained: str = ""
+    """The scores that this model was trained with; empty is the page's choice."""
+    stretch: float = 1.0
+    """By how much its query is made longer."""
+    turned: int = 0
+    """By how many degrees its query is turned, anticlockwise."""
     # what would be trained next
     task: str = "reverse"
     architecture: str = ""

@@ -7,7 +7,7 @@ from dashboard import circuitry, closer, session
 from dashboard.anatomy import Anatomy
 from dashboard.attention import focused, heads_of, palette
 from dashboard.components.sheet import sheet
-from dashboard.controls import bound_choice
+from dashboard.controls import stepped
 from dashboard.figures.number_table import number_table
 from dashboard.figures.step_strip import code_excerpt, shape_line, step_strip
 from dashboard.narration import STAGES, code, formula, headline, sentence
@@ -67,30 +67,6 @@ def pick_query(sample: Sample, head: Head) -> int:
     return value - 1
 
 
-def pick_stage(stages: list[str]) -> str:
-    """Which step is shown: by name, by button, by key. Letters: arrow keys belong to the menu that was clicked last."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        back, on, names = (st.container(width="content") for _ in range(3))
-    with names:
-        stage = bound_choice(
-            st.segmented_control,
-            "Step",
-            "operation",
-            stages,
-            stages[0],
-            format_func=lambda name: STAGES[name].title,
-            label_visibility="collapsed",
-        )
-    at = stages.index(stage)
-
-    def go(to: int) -> None:
-        session.update(operation="" if to == 0 else stages[to])
-
-    back.button("Back", on_click=go, args=(at - 1,), disabled=at == 0, shortcut="B")
-    on.button("Forward", on_click=go, args=(at + 1,), disabled=at == len(stages) - 1, shortcut="F", type="primary")
-    return stage
-
-
 model = session.chosen()
 task, question = model.task, session.question(model)
 sample, survey = model.sample(question), model.survey()
@@ -106,7 +82,7 @@ inside = closer.inside(model, question, head, query)
 anatomy = Anatomy(inside)
 title.title(plain(headline(inside)), anchor=False)
 with controls:
-    stage = pick_stage(anatomy.stages)
+    stage = stepped("operation", {name: STAGES[name].title for name in anatomy.stages})
 sheet(
     step_strip(anatomy.thumbs(), anatomy.stages.index(stage), palette=palette()),
     anatomy.series(),

@@ -12,7 +12,7 @@ import numpy as np
 from dashboard.theme import LIGHT, Palette, contrast, hex_ramp
 
 MINUS = "−"
-AXES = ("query", "key", "d_head", "d_model")
+AXES = ("query", "key", "d_head", "d_model", "d_features", "coordinate")
 """Every axis has one colour, everywhere."""
 
 

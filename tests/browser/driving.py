@@ -43,6 +43,7 @@ PAGES = {
     "Runs and races": 1,
     "What positions buy": 3,
     "Square corners": 6,
+    "Attention by hand": 5,
 }
 """The pages, and how many plots stand on each."""
 PATIENCE = 60_000

@@ -83,3 +83,5 @@ class Alignment(nn.Module):
 
 _PLAIN = {"uniform": uniform, "dot": dot, "scaled-dot": scaled_dot}
 SCORINGS = (*_PLAIN, "additive")
+FORMULAS = {**_PLAIN, "cosine": cosine}
+"""The scores that need no weights of their own. Nothing here is trained with the cosine: it is for comparison."""
