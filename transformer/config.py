@@ -102,6 +102,8 @@ class ModelConfig:
     random:PERCENT:SEED or painted:N:CELLS; auto is the architecture's own."""
     norm: str = "pre"
     """LayerNorm before each sub-layer (pre), after its residual sum (post), or nowhere (none)."""
+    residual: bool = True
+    """Add each sub-layer's input to its output; without that, only its output goes on."""
     dropout: float = 0.0
     """Probability of dropping a feature of a sub-layer's output while training."""
     scale_embeddings: bool = True
@@ -160,6 +162,10 @@ class ModelConfig:
     def recurrent(self) -> bool:
         """Is it no transformer, but a network that reads one token after the other?"""
         return self.architecture == "gru"
+
+    def require_residual(self, else_: str) -> None:
+        """Refuse what reads the stream as a sum of writes where it is none. Raises ConfigError, which says `else_`."""
+        _require(self.residual, f"this model has no residual connections: {else_}")
 
     @property
     def mask_label(self) -> str:
@@ -241,7 +247,9 @@ class RunConfig:
         )
         model = dataclasses.replace(self.model, architecture=architecture, mask=str(mask))
         if model.recurrent:  # what only a transformer has
-            model = dataclasses.replace(model, positions="none", n_heads=1, d_ff=0, norm="none", mask="causal")
+            model = dataclasses.replace(
+                model, positions="none", n_heads=1, d_ff=0, norm="none", mask="causal", residual=True
+            )
         object.__setattr__(self, "model", model)
         if self.training.decay_after is None:
             # Neighbouring sinusoids look alike: to tell them apart for good takes small steps at the end.
