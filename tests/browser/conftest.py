@@ -20,7 +20,7 @@ from transformer.training.runs import list_runs
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
 SCREEN = {"width": 1440, "height": 900}
 PROBES = re.compile(
-    r"^/(heads|inside|layers|film|masks|information|edits|positions|order|accuracy|runs|lengths)"
+    r"^/(heads|inside|layers|film|masks|information|edits|positions|order|accuracy|runs|lengths|questions)"
     r"/_stcore/(health|host-config)$"
 )
 """On a deep link Streamlit looks for its server below the page's own path first, and is told 404."""
