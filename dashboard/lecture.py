@@ -24,7 +24,8 @@ RATES = {"0.005": 300, "0.001": 600}
 """Learning rates with and without residual connections are trained at, and the steps that each may take at most."""
 SECONDS, EVERY = 30.0, 10
 """Of training for both together, at most; and steps between two measurements."""
-_behind = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lecture")
+behind = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lecture")
+"""What is trained while a question is on the screen, one after the other: clicks go on meanwhile."""
 
 
 # --- 1: time
@@ -116,7 +117,7 @@ class Race:
         self.learners = tuple(Learner(deep(n_layers, residual, rate)) for residual in (True, False))
         self.problem = ""
         """Why it ended before its time, if it did."""
-        self._future: Future[None] = _behind.submit(self._run)
+        self._future: Future[None] = behind.submit(self._run)
 
     @property
     def done(self) -> bool:

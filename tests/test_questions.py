@@ -17,7 +17,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from dashboard import lecture, theme
+from dashboard import answers, bags, lecture, theme
 from dashboard.components.payload import unpack
 from dashboard.figures.depth import Line, layer_lines, loss_lines
 from dashboard.figures.feeds import cosine_heatmap, weight_heatmaps
@@ -26,6 +26,8 @@ from dashboard.figures.shapes import falk, shapes_to_scale
 from dashboard.questions import shapes
 from dashboard.settings import Settings
 from transformer import checkpoints
+from transformer.analysis.accuracy import EVALUATION_STREAM
+from transformer.analysis.bags import bag_ceiling
 from transformer.analysis.ceilings import reachable
 from transformer.analysis.depth import look_down
 from transformer.analysis.feeds import compare_feeds, permuted
@@ -451,6 +453,9 @@ def test_both_are_trained_when_asked_for_and_the_title_says_what_came_out():
     assert f"reach {shares[0]:.2f} in 6 steps, without them {shares[1]:.2f} in 6." in app.title[0].value
     for trace, learner in zip(drawn(app)["parted"]["data"], race.learners, strict=True):
         np.testing.assert_allclose(array(trace["y"]), learner.losses, rtol=1e-6)
+    app.slider(key="control-deep").set_value(3).run()
+    assert link(app) == {"run": "reverse", "asked": "4", "deep": "3"}  # another model is trained when it is asked for
+    assert "parted" not in drawn(app)
 
 
 @pytest.fixture(scope="module")
@@ -477,3 +482,18 @@ def test_a_recurrent_network_is_no_stumbling_block(asked, recurrent, monkeypatch
     app = open_questions(run="recurrent", asked=asked)
     assert not app.error
     assert set(drawn(app)) == (FIGURES[asked] if asked != "3" else set())
+
+
+def test_the_bars_of_the_bag_are_the_ceiling_and_a_count():
+    """The trained layer, asked here: the sequences that its accuracy is measured on, laid out by hand."""
+    app = open_questions(run="reverse", asked="5")
+    model = answers.trained(bags.small("none"), bags.SECONDS).model
+    rng = np.random.default_rng([bags.small("none").training.seed + 1, EVALUATION_STREAM])
+    x = torch.from_numpy(rng.integers(0, 10, (bags.SEQUENCES, 8)))
+    tokens = torch.cat([x, torch.full((len(x), 1), 10), x.flip(1)[:, :-1]], dim=1)
+    with torch.no_grad():
+        right = (model(tokens).argmax(dim=-1)[:, 8:] == x.flip(1)).double().mean(dim=0).numpy()
+    bars = {trace["name"]: trace for trace in drawn(app)["bag"]["data"]}
+    np.testing.assert_allclose(array(bars["measured"]["y"]), right, atol=1e-6)
+    assert any(caption.value.startswith(f"It has {right.mean():.2f} right.") for caption in app.caption)
+    assert app.title[0].value.endswith(f"at most {bag_ceiling(8, 10).mean():.2f} of a reversal.")

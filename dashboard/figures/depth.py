@@ -68,7 +68,7 @@ def loss_lines(lines: Sequence[Line], *, floor: float, guess: float, palette: Pa
             "y": line.values.astype(np.float32),
             "mode": "lines+markers",
             "line": {"color": palette.categorical[place], "width": 3, "dash": DASHES[place]},
-            "marker": {"size": [0] * (len(line.values) - 1) + [12], "symbol": SYMBOLS[place], "opacity": 1},
+            "marker": {"size": [0] * (len(line.values) - 1) + [12], "symbol": SYMBOLS[place], "line": {"width": 0}},
             "cliponaxis": False,
             "hovertemplate": f"{safe(line.name)}, step %{{x}}: loss %{{y:.3f}} nats<extra></extra>",
             "name": line.name,

@@ -57,7 +57,7 @@ def schedule_heatmaps(schedules: Sequence[Schedule], *, palette: Palette = LIGHT
             "range": [0.5, columns + 0.5],
             "showgrid": False,
             "showticklabels": under,
-            "tickvals": _ticks(columns),
+            "tickvals": _ticks(columns, 9),
             "title": {"text": "moment" if under else ""},
         }
         places = each.moments.shape[1]
@@ -66,7 +66,7 @@ def schedule_heatmaps(schedules: Sequence[Schedule], *, palette: Palette = LIGHT
             "domain": [max(0.0, top - size), top],
             "range": [places + 0.5, 0.5],
             "showgrid": False,
-            "tickvals": _ticks(places),
+            "tickvals": _ticks(places, 8 if places <= 8 else 5),
             "title": {"text": "position"},
         }
     return go.Figure(
@@ -121,10 +121,10 @@ def _said(each: Schedule, number: int, palette: Palette) -> dict[str, object]:
     }
 
 
-def _ticks(last: int) -> list[int]:
-    """The first, the last, and some between that do not touch them."""
-    step = max(1, -(-last // 8))
-    return sorted({1, last, *range(step, last - step // 2, step)} - {0})
+def _ticks(last: int, most: int) -> list[int]:
+    """The first, the last, and so many between that none touch."""
+    step = max(1, -(-last // most))
+    return sorted({1, last, *range(2 * step if step > 1 else 1, last - step // 2, step)})
 
 
 @dataclass(frozen=True)

@@ -2,66 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Future
+from itertools import count
+
 import numpy as np
 import streamlit as st
 
-from dashboard import bags, encoded, session
+from dashboard import bags, clicks, closer, encoded, lecture, session
 from dashboard.attention import palette
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
+from dashboard.keeping import kept
 from dashboard.models import Model
 from dashboard.waves import tiny
 from transformer.analysis.bags import bag_ceiling
+from transformer.analysis.findings import Accuracy
 
 LENGTH, SYMBOLS = 8, 10
 QUESTION = (3, 1, 4, 1, 5, 9, 2, 6)
+POSITIONS = ("none", "learned")
+AGAIN = 0.5
+"""Seconds between two looks at a training that is under way."""
+
+
+@kept(1)
+def _trained() -> Future[bool]:
+    """The two small models, which are trained behind the page's back; then what is asked of them is at hand."""
+    return lecture.behind.submit(lambda: all(bags.turned(each, QUESTION, QUESTION[::-1]) for each in POSITIONS))
+
+
+def _watch(looks: Iterator[int]) -> None:
+    """Say what goes on, and draw the page anew when it is over."""
+    if next(looks) and _trained().done():
+        clicks.touch()  # this rerun has the URL of before the latest click
+        st.rerun()
+    st.caption(":material/hourglass_top: Two small models are being trained, with positions and without …")
 
 
 def answer(model: Model) -> str:
     """The bag's ceiling and the small model that meets it; the chosen model read backwards; two orders of one bag."""
     most = bag_ceiling(LENGTH, SYMBOLS)
     left, right = st.container(key="questions-row").columns([1.4, 1], gap="large")
-    with left:
-        _bars(most)
     with right:
         _backwards(model)
-        _two_orders()
+    trained = not session.first_look() and closer.at_hand(_trained())
+    with left:
+        st.markdown("**One layer without positions**, place by place of the answer")
+        _bars(most, bags.accuracy() if trained else None)
+        if not trained and not session.first_look():
+            st.fragment(_watch, run_every=AGAIN)(count())
+    with right:
+        if trained:
+            _two_orders()
         st.page_link("app_pages/lengths.py", label="What positions buy", icon=":material/straighten:")
         st.page_link("app_pages/positions.py", label="Positional encoding", icon=":material/waves:")
     return f"Without positions attention sees a bag: it tells at most {most.mean():.2f} of a reversal."
 
 
-def _bars(most: np.ndarray) -> None:
-    """The second half of the answer, place by place, of one layer without positions."""
-    st.markdown("**One layer without positions**, place by place of the answer")
-    if session.first_look():
-        st.caption(":material/hourglass_top: A model without positions is about to be trained …")
-        return
-    measured = bags.accuracy()
-    half = np.array(measured.groups) == "second half"
-    low, high = measured.interval()
-    mean = measured.mean[half].mean()
-    said = (
-        f"It has {mean:.2f} right; no guess from a bag has more than {most.mean():.2f}, chance is "
-        f"{measured.chance:.2f}."
-    )
+def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
+    """The second half of the answer, place by place: what a bag allows, and what one layer without positions has."""
+    names, chance = [f"y{place}" for place in range(1, LENGTH + 1)], 1 / SYMBOLS
+    mean = low = high = np.full(LENGTH, np.nan)
+    said = f"No guess from a bag has more than {most.mean():.2f}, chance is {chance:.2f}."
+    if measured is not None:
+        half = np.array(measured.groups) == "second half"
+        mean, (low, high) = measured.mean[half], (edge[half] for edge in measured.interval())
+        said = f"It has {mean.mean():.2f} right. {said}"
     figure = accuracy_by_position_bars(
-        measured.mean[half],
-        low[half],
-        high[half],
+        mean,
+        low,
+        high,
         most,
-        measured.chance,
-        [name for name, chosen in zip(measured.names, half, strict=True) if chosen],
-        sequences=measured.sequences,
+        chance,
+        names,
+        sequences=None if measured is None else measured.sequences,
         palette=palette(),
     )
     maker = Maker("one layer without positions, trained on the spot", bags.STEPS)
     plot(figure, key="bag", alt=said, height=400, makers=[maker])
+    if measured is None:
+        st.caption(f"{said} Open bars: the most that a bag allows.")
+        return
     st.caption(
         f"{said} Open bars: the most that a bag allows. {measured.sequences:,} fresh sequences, 95 % intervals. "
-        f"The last symbol is the one that a bag could tell for sure, by counting: this layer has "
-        f"{measured.mean[half][-1]:.2f} of it."
+        f"The last symbol is the one that a bag could tell for sure, by counting: this layer has {mean[-1]:.2f} of it."
     )
 
 
@@ -82,11 +108,9 @@ def _backwards(model: Model) -> None:
 
 def _two_orders() -> None:
     """What the small model says first, to a question and to the same bag in another order."""
-    if session.first_look():
-        return
     first, second = ("".join(map(str, each)) for each in (QUESTION, QUESTION[::-1]))
     lines = [f"**Two orders of one bag**: which symbol answers {first} first, and which {second}?\n"]
-    for positions in ("none", "learned"):
+    for positions in POSITIONS:
         found = bags.turned(positions, QUESTION, QUESTION[::-1])
         marks = ["✓" if right else "✗" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
         name = "without positions" if positions == "none" else f"with {positions} positions"

@@ -29,12 +29,12 @@ HEIGHT = 390
 
 def answer(model: Model) -> str:
     """What gets through a stack before training, and the race of the two."""
-    one, two, three = st.columns([1, 0.7, 1.2], gap="large", vertical_alignment="bottom")
+    one, two, three = st.columns([1, 0.95, 1.15], gap="large", vertical_alignment="bottom")
     with one:
-        bound(st.slider, "Layers", "deep", min_value=1, max_value=8)
+        bound(st.slider, "Layers", "deep", also={"parted": False}, min_value=1, max_value=8)
     with two:
         rates = list(lecture.RATES)
-        rate = bound_choice(st.segmented_control, "Learning rate", "deep_rate", rates, rates[0])
+        rate = bound_choice(st.segmented_control, "Learning rate", "deep_rate", rates, rates[0], also={"parted": False})
     layers, asked = session.settings().deep, session.settings().parted
     three.button(
         "Train both, here and now",

@@ -85,7 +85,7 @@ def _milliseconds(run: Callable[[], object], device: torch.device, repeats: int)
     for _ in range(repeats + 1):
         began = time.perf_counter()
         run()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
+        if device.type != "cpu":
+            torch.accelerator.synchronize(device)
         taken.append(time.perf_counter() - began)
     return 1000 * min(taken[1:])
