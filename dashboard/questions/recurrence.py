@@ -33,7 +33,7 @@ def answer(model: Model) -> str:
     with right:
         st.markdown("**One after the other**, and from the first token to the last output")
         st.markdown(
-            "| | GRU | transformer |\n|:--|--:|--:|\n"
+            "| counted | GRU | transformer |\n|:--|--:|--:|\n"
             f"| moments, reading | {last['recurrent']} | {last['attention']} |\n"
             f"| states on the way | {way(waits['recurrent'])} | {way(waits['attention'])} |\n"
             f"| moments, writing | {last['writing']} | {last['writing']} |"

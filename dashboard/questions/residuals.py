@@ -124,12 +124,12 @@ def _trained(layers: int, rate: str) -> None:
 def _waiting(layers: int, rate: str) -> None:
     """What would be trained."""
     config = lecture.deep(layers, True, rate)
-    st.markdown("**Train both**: the same seed, the same sequences, one line of code apart")
-    st.code(
-        "resid = resid + sublayer(resid)    # with\nresid = sublayer(resid)            # without", language="python"
+    st.markdown(
+        r"**Train both**: the same seed, the same sequences, one term apart: $x \leftarrow x + f(x)$ with, "
+        r"$x \leftarrow f(x)$ without, at every sub-layer $f$"
     )
     st.caption(
-        f"Reversal of {config.task.length} digits by {layers} layers of {config.model.n_heads} heads, d_model "
+        f"Reversal of {config.task.length} digits, layers × heads {layers} × {config.model.n_heads}, d_model "
         f"{config.model.d_model}: at most {lecture.RATES[rate]} steps each, {lecture.SECONDS:g} s for both."
     )
 
