@@ -176,4 +176,4 @@ def _of(model: Model) -> str:
     if model.config.model.recurrent:
         return f"{model.name} is a recurrent network: its gates keep a state in time, as these do in depth."
     has = "has residual connections" if model.config.model.residual else "has no residual connections"
-    return f"{model.name} {has}. Any model can be trained without: python -m transformer train --no-residual"
+    return f"{model.name} {has}. Any transformer can be trained without: python -m transformer train --no-residual"
