@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import closer, session
 from dashboard.attention import palette
 from dashboard.components.plot import plot
+from dashboard.controls import told
 from dashboard.figures.circuits import circuit_heatmap
 from dashboard.models import Model
 from transformer.analysis.findings import Head, Sample
@@ -26,8 +27,13 @@ NO_POSITIONS = {
 
 def circuits(model: Model, sample: Sample, head: Head) -> None:
     """What the head looks for and what it says of what it finds, whatever is read."""
-    found = closer.circuits(model, head)
     st.header(f"The circuits of head {head.short}, whatever is read", anchor=False)
+    with told():
+        _three(model, sample, head)
+
+
+def _three(model: Model, sample: Sample, head: Head) -> None:
+    found = closer.circuits(model, head)
     expected = model.task.expected_keys(session.question(model))
     names = model.task.vocabulary[:-1]
     places = st.columns(3, gap="medium")

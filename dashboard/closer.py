@@ -176,6 +176,7 @@ def _writes(model: Model, question: bytes) -> dict[str, np.ndarray]:
 
 @kept(32)
 def _rolled(model: Model, question: bytes, through: int) -> tuple[np.ndarray, np.ndarray]:
+    model.config.model.require_residual("rollout counts half of each stream as what was there, and here nothing stays")
     attentions = model.sample(np.frombuffer(question, dtype=np.int64)).attentions
     return rollout(attentions, through), rollout(evenly(attentions), through)
 

@@ -6,7 +6,8 @@ the view, so a link, a click in a figure and a widget can never disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
@@ -15,6 +16,7 @@ from dashboard import clicks, session
 from dashboard.models import Model
 from dashboard.settings import LONGER, Settings
 from transformer import masks
+from transformer.config import ConfigError
 from transformer.tasks import ALPHABET
 
 MOST_WAVES = 8
@@ -98,6 +100,15 @@ def sentence(text: str) -> str:
     """Words, as a sentence: a capital first, unless it is a setting's own name, and a full stop."""
     first = text if "_" in text.split()[0] else f"{text[0].upper()}{text[1:]}"
     return f"{first}."
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Say in a section's place why there is none: the model is not of the kind that it opens."""
+    try:
+        yield
+    except ConfigError as error:
+        st.info(sentence(str(error)), icon=":material/block:")
 
 
 def sidebar() -> Model:

@@ -41,6 +41,7 @@ menus = {
     "How it began": [
         st.Page("app_pages/corners.py", title="Square corners", icon=":material/crop_square:", url_path="corners"),
         st.Page("app_pages/context.py", title="Attention by hand", icon=":material/calculate:", url_path="context"),
+        st.Page("app_pages/questions.py", title="Five questions", icon=":material/help:", url_path="questions"),
     ],
 }
 page = st.navigation(menus, position="top")

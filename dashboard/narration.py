@@ -59,8 +59,10 @@ def code(inside: Inside, stage: str) -> tuple[str, str]:
 
 
 def formula(inside: Inside, stage: str) -> str:
-    """LaTeX; rotary positions turn what is projected."""
+    """LaTeX; rotary positions turn what is projected, and without residual connections nothing is added to x."""
     plain = STAGES[stage].formula
+    if stage == "add" and not inside.residual:
+        return plain.replace("x + ", "")
     if inside.rotated and stage in ("query", "keys"):
         left, right = plain.split(" = ")
         return rf"{left} = R\,({right})"
@@ -186,6 +188,11 @@ def _add(inside: Inside, key: int) -> str:
     parts = (inside.before, inside.written, inside.others, inside.output_bias, inside.after)
     before, head, others, bias, after = (_component(part[i]) for part in parts)
     follows = " A LayerNorm follows." if inside.normed else ""
+    if not inside.residual:
+        return (
+            f"In dimension {i} this head writes {head}, the other heads {others}, and the bias b_O, which is no "
+            f"head's, {bias}: {after}.{follows} This model has no residual connections: what was there is gone."
+        )
     return (
         f"In dimension {i} the stream held {before}; this head adds {head}, the other heads {others}, and the bias "
         f"b_O, which is no head's, {bias}: {after}.{follows}"

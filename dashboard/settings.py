@@ -54,6 +54,11 @@ LIMITS = {
     "walk_given": (2, 6),
     "stretch": (0.0, 5.0),
     "turned": (-180, 180),
+    "unrolled": (2, 32),
+    "stacked": (1, 6),
+    **dict.fromkeys(("n_queries", "n_keys", "n_values", "d_query", "d_key", "d_value"), (1, 12)),
+    "d_stream": (1, 64),
+    "deep": (1, 8),
 }
 
 
@@ -179,6 +184,28 @@ class Settings:
     """The walk that is looked at, "lower left clockwise"; empty is the page's choice."""
     corner_given: int | None = None
     """How many of its corners are given; empty is as many as there are at most."""
+    asked: str = ""
+    """Which of the five questions of a lecture is answered, "1" to "5"; empty is the first."""
+    unrolled: int = 8
+    """Over how many tokens a network is unrolled in time."""
+    stacked: int = 2
+    """How many layers it has there."""
+    timed: bool = False
+    """Time one pass of a recurrent network and of a transformer, here and now."""
+    n_queries: int = 3
+    n_keys: int = 5
+    n_values: int = 5
+    d_query: int = 4
+    d_key: int = 4
+    d_value: int = 6
+    d_stream: int = 8
+    """The shapes that attention is tried with: how many queries, keys and values, how wide each is, and the stream."""
+    deep: int = 6
+    """Layers of the model that is trained with and without residual connections."""
+    deep_rate: str = ""
+    """The learning rate of both; empty is the larger one."""
+    parted: bool = False
+    """Train both, here and now."""
     health: str = ""
     """Which law of the health strip is explained, as "probe"; empty is none."""
     walk_start: str = "1"

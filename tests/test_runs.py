@@ -317,6 +317,7 @@ NONSENSE = [
     ("model", "n_heads", 5, r"d_model (64) must be divisible by n_heads (5)"),
     ("model", "d_model", True, "d_model must be a whole number, not True"),
     ("model", "scale_embeddings", 1, "scale_embeddings must be true or false, not 1"),
+    ("model", "residual", 1, "residual must be true or false, not 1"),
     ("model", "dropout", math.nan, "dropout must be at least 0 and less than 1, not nan"),
     ("model", "positions", None, "positions must be text, not None"),
     ("model", "positions", "braille", "positions must be one of alibi, learned"),

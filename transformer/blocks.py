@@ -1,4 +1,7 @@
-"""The blocks a transformer is stacked from: attention and a feed-forward layer, each added to the residual stream."""
+"""The blocks a transformer is stacked from: attention and a feed-forward layer, each added to the residual stream.
+
+Or not added: a model whose config says `residual=False` sends on what each sub-layer makes, and that alone.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class Block(nn.Module):
             self.cross_attention, self.around_cross = MultiHeadAttention(config.d_model, config.n_heads), Norms(config)
         if config.d_ff:
             self.feed_forward, self.around_feed_forward = FeedForward(config.d_model, config.d_ff), Norms(config)
-        self.cross, self.feeds = cross, config.d_ff > 0
+        self.cross, self.feeds, self.residual = cross, config.d_ff > 0, config.residual
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
@@ -61,17 +64,21 @@ class Block(nn.Module):
         norm = self.around_self
         x = norm.before(resid)
         attended = self.self_attention(x, x, mask, positions, trace.within("self_attention"))
-        resid = trace("resid_mid", norm.after(resid + self.dropout(attended)))
+        resid = trace("resid_mid", norm.after(self.kept(resid) + self.dropout(attended)))
 
         if self.cross:
             norm = self.around_cross
             attended = self.cross_attention(
                 norm.before(resid), memory, memory_mask, trace=trace.within("cross_attention")
             )
-            resid = trace("resid_cross", norm.after(resid + self.dropout(attended)))
+            resid = trace("resid_cross", norm.after(self.kept(resid) + self.dropout(attended)))
 
         if self.feeds:
             norm = self.around_feed_forward
             fed = self.feed_forward(norm.before(resid), trace.within("feed_forward"))
-            resid = norm.after(resid + self.dropout(fed))
+            resid = norm.after(self.kept(resid) + self.dropout(fed))
         return trace("resid_post", resid)
+
+    def kept(self, resid: Float[Tensor, "batch position d_model"]) -> Float[Tensor, "batch position d_model"] | float:
+        """What the residual connection adds to a sub-layer's output: its input. 0 where there is none."""
+        return resid if self.residual else 0.0

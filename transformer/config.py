@@ -102,6 +102,8 @@ class ModelConfig:
     random:PERCENT:SEED or painted:N:CELLS; auto is the architecture's own."""
     norm: str = "pre"
     """LayerNorm before each sub-layer (pre), after its residual sum (post), or nowhere (none)."""
+    residual: bool = True
+    """Add each sub-layer's input to its output; without that, only its output goes on."""
     dropout: float = 0.0
     """Probability of dropping a feature of a sub-layer's output while training."""
     scale_embeddings: bool = True
@@ -160,6 +162,10 @@ class ModelConfig:
     def recurrent(self) -> bool:
         """Is it no transformer, but a network that reads one token after the other?"""
         return self.architecture == "gru"
+
+    def require_residual(self, else_: str) -> None:
+        """Refuse what reads the stream as a sum of writes where it is none. Raises ConfigError, which says `else_`."""
+        _require(self.residual, f"this model has no residual connections: {else_}")
 
     @property
     def attends(self) -> bool:
@@ -243,6 +249,8 @@ _TRANSFORMER_ONLY: dict[str, Any] = {
     "norm": "none",
     "mask": "causal",
     "dropout": 0.0,
+    "scale_embeddings": True,
+    "residual": True,
     "query_key_gain": 1.0,
 }
 _RECURRENT_ONLY: dict[str, Any] = {"attention": "scaled-dot", "affine": True}

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import closer, elsewhere, session
 from dashboard.attention import LINK, focused, heads_of, palette
 from dashboard.components.plot import plot
-from dashboard.controls import bound_choice
+from dashboard.controls import bound_choice, told
 from dashboard.figures.influence import Words, influence_heatmap, moved_strip
 from dashboard.influences import MOST_SLOTS, Flow
 from dashboard.prose import plain, show_code
@@ -107,9 +107,10 @@ def attention(flow: Flow) -> None:
             head = focused(heads, model.survey())
             pick_head(heads, head)
     if chosen == ROLLOUT:
-        rolled, even = closer.rolled(model, question, depth(sample.attentions) - 1)
-        words = Words("output {output} draws {value} from {slot}", NO_PATH)
-        matrix(flow, rolled, even > 0, words, "beside", 1.0)
+        with told():
+            rolled, even = closer.rolled(model, question, depth(sample.attentions) - 1)
+            words = Words("output {output} draws {value} from {slot}", NO_PATH)
+            matrix(flow, rolled, even > 0, words, "beside", 1.0)
         return
     seen = flow.over_slots(head)
     if seen is None:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import lenses, rollouts, session
-from dashboard.controls import bound
+from dashboard.controls import bound, told
 from dashboard.prose import orientation, show_code
 from transformer.analysis.rollout import depth
 
@@ -31,24 +31,28 @@ st.caption("Click a cell to look into it. Dashed: chance. The last stage is exac
 st.header("Where it comes from", anchor=False)
 sample = model.sample(question)
 through = rollouts.pick_layer(depth(sample.attentions))
-found = rollouts.Rolled.of(model, question, sample.attentions, through)
-st.markdown(f"**{found.sentence()}**")
-rollouts.pictures(found, task.has_source)
-outlined = "" if rollouts.is_long(found) else "Outlined: where the answer stands. "
-st.caption(
-    f"{outlined}Grey and hatched: no path through the masks. {orientation()} Rollout multiplies the layers, each half "
-    "what was there and half the mean of its heads. It cannot know what the values carry nor what the feed-forward "
-    "layers do, and it counts a head that does nothing as much as the one that works."
-    + (" The rest of each rollout row lies on the tokens that the decoder has read itself." if task.has_source else "")
-)
+with told():
+    found = rollouts.Rolled.of(model, question, sample.attentions, through)
+    st.markdown(f"**{found.sentence()}**")
+    rollouts.pictures(found, task.has_source)
+    outlined = "" if rollouts.is_long(found) else "Outlined: where the answer stands. "
+    rest = (
+        " The rest of each rollout row lies on the tokens that the decoder has read itself." if task.has_source else ""
+    )
+    st.caption(
+        f"{outlined}Grey and hatched: no path through the masks. {orientation()} Rollout multiplies the layers, each "
+        "half what was there and half the mean of its heads. It cannot know what the values carry nor what the "
+        f"feed-forward layers do, and it counts a head that does nothing as much as the one that works.{rest}"
+    )
 
 st.header("Who wrote the answer", anchor=False)
-lenses.writers(model, question, reading)
-st.caption(
-    "What each head and each feed-forward layer adds to the right token's logit, the mean token's taken off, with the "
-    "scale of every norm after it held as it was in this pass; with the embedding and the biases the sum is exact. "
-    "What a part does by way of later parts is counted as theirs."
-)
+with told():
+    lenses.writers(model, question, reading)
+    st.caption(
+        "What each head and each feed-forward layer adds to the right token's logit, the mean token's taken off, with "
+        "the scale of every norm after it held as it was in this pass; with the embedding and the biases the sum is "
+        "exact. What a part does by way of later parts is counted as theirs."
+    )
 show_code(
     "transformer.analysis.lens.logit_lens",
     "transformer.analysis.rollout.mix",

@@ -44,6 +44,7 @@ PAGES = {
     "What positions buy": 3,
     "Square corners": 6,
     "Attention by hand": 5,
+    "Five questions": 1,
 }
 """The pages, and how many plots stand on each."""
 PATIENCE = 60_000

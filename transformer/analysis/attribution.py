@@ -28,7 +28,9 @@ def direct_logits(model: Transformer, seen: Observation) -> dict[str, Float[Tens
 
     Parts: "embedding" (token and position), each head ("decoder.1.self_attention.3"), each feed-forward layer
     ("decoder.1.feed_forward"), and "biases": those of attention outputs, norms and unembedding, which nobody chose.
+    Raises ConfigError for a model without residual connections.
     """
+    model.config.require_residual("its logits are no sum of what its parts wrote, for each replaced what was there")
     stack = "decoder" if "decoder.0.resid_pre" in seen.sites else "encoder"
     stream = seen[f"{stack}.0.resid_pre"]
     parts: Parts = {EMBEDDING: stream, BIASES: torch.zeros_like(stream)}

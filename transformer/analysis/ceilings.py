@@ -27,8 +27,9 @@ def reachable(
     """Which slots can influence each target through `n_layers` of attention.
 
     A layer moves information along its mask, and the residual path keeps what was there: (mask or identity) to the
-    power n_layers. With an encoder, `source` is its mask (it has as many layers) and `cross` what each decoder query
-    sees of it; the slots are then the source's, followed by the tokens'.
+    power n_layers. (Without residual connections a query's own place still counts, by way of what it asks for.) With
+    an encoder, `source` is its mask (it has as many layers) and `cross` what each decoder query sees of it; the slots
+    are then the source's, followed by the tokens'.
     """
     step = mask | np.eye(len(mask), dtype=bool)
     tokens = np.eye(len(mask), dtype=bool)

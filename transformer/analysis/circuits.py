@@ -45,7 +45,11 @@ class Circuits:
 
 @torch.no_grad()
 def circuits(model: Transformer, head: Head) -> Circuits:
-    """QK and OV of one head. Raises AttributeError for a site, IndexError for a head that is not there."""
+    """QK and OV of one head. Raises AttributeError for a site, IndexError for a head that is not there.
+
+    Raises ConfigError for a model without residual connections.
+    """
+    model.config.require_residual("no straight way leads from its embeddings past the other layers")
     stack, layer, kind = head.site.split(".")
     attention = model.get_submodule(head.site)
     assert isinstance(attention, MultiHeadAttention)

@@ -68,6 +68,8 @@ class Inside:
     """The residual stream that all this is added to."""
     after: Float[np.ndarray, "d_model"]
     """The sum, before the LayerNorm of a post-norm model."""
+    residual: bool = True
+    """Does the model keep what was there? If not, `before` is 0: the stream is what is written, and that alone."""
 
     @property
     def strongest(self) -> int | None:
@@ -115,6 +117,8 @@ def look_inside(
 
     written = attention.contributions(seen[f"{site}.z"])[0, :, query]
     before = seen[f"{layer}.{'resid_mid' if across else 'resid_pre'}"][0, query]
+    if not model.config.residual:
+        before = torch.zeros_like(before)
     out = seen[f"{site}.out"][0, query]
     other = torch.arange(n_heads, device=written.device) != head.index
     weight = attention.out.weight.view(-1, n_heads, attention.d_head)[:, head.index]
@@ -151,6 +155,7 @@ def look_inside(
         out=_array(out),
         before=_array(before),
         after=_array(before + out),
+        residual=model.config.residual,
     )
 
 

@@ -1,7 +1,8 @@
 """Attention rollout: from which tokens the information at a position may have come, through all layers at once.
 
 Abnar and Zuidema (2020), "Quantifying Attention Flow in Transformers", section 3.1. No PyTorch here. What it cannot
-know: it weighs all heads alike, and sees neither the values they carry nor the feed-forward layers.
+know: it weighs all heads alike, and sees neither the values they carry nor the feed-forward layers. It is for models
+with residual connections: half of each stream counts as what was there.
 """
 
 from __future__ import annotations
