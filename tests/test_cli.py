@@ -113,6 +113,7 @@ def test_every_setting_reaches_the_run(capsys):
         "norm": "post",
         "dropout": 0.25,
         "scale_embeddings": False,
+        "residual": False,
         "query_key_gain": 0.5,
         "seed": 7,
         "device": "cpu",
@@ -129,6 +130,7 @@ def test_every_setting_reaches_the_run(capsys):
     }
     of_a_gru = {"attention": "additive", "affine": False, "teacher_forcing": 0.25}
     means_nothing_to_it = {"positions", "n_heads", "d_ff", "mask", "norm", "dropout", "query_key_gain"}
+    means_nothing_to_it |= {"scale_embeddings", "residual"}
     kept = chosen | {"task": "reverse-translate", "architecture": "gru"} | of_a_gru
     defaults = {field.name: field.default for field in fields()}
     assert set(kept) == set(defaults)
