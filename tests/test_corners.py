@@ -352,7 +352,7 @@ class TestTeacherForcing:
         assert (round(mean, 2), round(low, 2), round(high, 2)) == (2.33, 0.90, 3.76)
 
     def test_the_command_writes_the_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
-        monkeypatch.setattr("transformer.__main__.os.cpu_count", lambda: 1)
+        monkeypatch.setattr("transformer.measurements.os.cpu_count", lambda: 1)
         path = tmp_path / "own.json"
         small = ["--steps", "1", "--batch-size", "2", "--attention", "dot", "--d-model", "3", "--no-affine"]
         assert main(["corners", "--out", str(path), *small]) == 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +16,7 @@ from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter
 
 from transformer import __version__
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.corners import CornerConfig
+from transformer.measurements import TRAINING, corners, lengths
 from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, new_folder
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ app = App(
     suppress_keyboard_interrupt=False,
     help_epilogue="A run is a folder; the dashboard lists what is trained here: `streamlit run dashboard/app.py`.",
 )
-TASK, MODEL, TRAINING = Group("The task"), Group("The model"), Group("The training")
-DEFAULT, AUTO, WALKER = RunConfig(), ModelConfig(), CornerConfig()
+TASK, MODEL = Group("The task"), Group("The model")
+DEFAULT, AUTO = RunConfig(), ModelConfig()
 
 
 @app.command
@@ -210,76 +209,8 @@ def list_(root: Path = DEFAULT_ROOT) -> None:
         print(f"no runs in {root}: make one with `python -m transformer train`")
 
 
-@app.command
-def lengths(*, out: Path = DEFAULT_ROOT / "lengths-own.json", length: int = 8, steps: int | None = None) -> int:
-    """Train with each positional encoding on short sequences, and measure on sequences three times as long.
-
-    Five encodings, three seeds: some two minutes on two cores. The dashboard shows it on “What positions buy”.
-
-    Parameters
-    ----------
-    out
-        The file; it grows after every training.
-    length
-        Symbols in the longest sequence that is trained on.
-    steps
-        Steps of each training; left out, as many as the shipped file has.
-    """
-    if not 1 <= length <= 64:
-        raise ConfigError(f"length must be between 1 and 64, not {length}")
-
-    import torch
-
-    from transformer.training.lengths import STEPS, carry_out, plan
-    from transformer.training.loop import TrainingError
-
-    torch.set_num_threads(1)
-    try:
-        for found in carry_out(plan(length, STEPS if steps is None else steps), out, min(2, os.cpu_count() or 1)):
-            last = found.trials[-1]
-            kept = found.exact(last.positions)[-1][length - 1]
-            print(
-                f"{len(found.trials):>2} of {found.planned}  {last.positions}, seed {last.seed}: "
-                f"{kept:.2f} of length {length}, {last.seconds:.1f} s",
-                flush=True,
-            )
-    except TrainingError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-@app.command
-def corners(
-    *,
-    out: Path = DEFAULT_ROOT / "corners-own.json",
-    config: Annotated[CornerConfig, Parameter(name="*", group=TRAINING)] = WALKER,
-) -> int:
-    """Train a GRU on square corners with five probabilities of teacher forcing, and measure what comes of it.
-
-    Five seeds each, half a minute on two cores. The dashboard shows it on “Square corners”.
-
-    Parameters
-    ----------
-    out
-        The file; it grows after every training.
-    """
-    import torch
-
-    from transformer.analysis.forcing import shared
-    from transformer.training.forcing import carry_out, plan
-
-    if config != shared(config):
-        raise ConfigError("teacher_forcing and seed are what this varies: leave them out")
-    torch.set_num_threads(1)
-    for found in carry_out(plan(config), out, min(2, os.cpu_count() or 1)):
-        last = found.trials[-1]
-        print(
-            f"{len(found.trials):>2} of {found.planned}  teacher forcing {last.chance:g}, seed {last.seed}: "
-            f"{last.error:.3f} off, {last.seconds:.1f} s",
-            flush=True,
-        )
-    return 0
+app.command(lengths)
+app.command(corners)
 
 
 def _find(run: str) -> Path:
