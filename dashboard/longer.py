@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +9,7 @@ import numpy as np
 
 from dashboard import models
 from dashboard.figures.lengths import Line
+from dashboard.measuring import Measuring
 from transformer.analysis.lengths import Lengths, LengthsError
 from transformer.training.runs import DEFAULT_ROOT
 
@@ -134,40 +131,4 @@ def _listed(numbers: Sequence[int]) -> str:
 
 # --- measuring anew
 
-
-class Measuring:
-    """The one process that measures; it belongs to the server, and its file says how far it is."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def failed(self) -> bool:
-        """Did the last one end before its time?"""
-        return self._process is not None and self._process.poll() not in (None, 0)
-
-    def start(self, path: Path) -> None:
-        """Begin, unless one is at it. Raises OSError when no process can be made."""
-        with self._lock:
-            if self.running:
-                return
-            path.unlink(missing_ok=True)
-            command = [sys.executable, "-m", "transformer", "lengths", "--out", str(path)]
-            # Below everything else: whoever looks at a page comes first.
-            nice = ["nice"] if os.name == "posix" else []
-            self._process = subprocess.Popen([*nice, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def stop(self) -> None:
-        """End it; what it has measured stays."""
-        with self._lock:
-            if self._process is not None and self.running:
-                self._process.terminate()
-                self._process.wait()
-
-
-measuring = Measuring()
+measuring = Measuring("lengths")

@@ -1,0 +1,50 @@
+"""Measuring anew: a command of the library, run beside the dashboard in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+
+class Measuring:
+    """The one process that measures; it belongs to the server, and its file says how far it is.
+
+    `command` is one of `python -m transformer`, which takes the file as its --out. Where that file `grows`, an older
+    one goes when it begins; else it stands until it is replaced.
+    """
+
+    def __init__(self, command: str = "lengths", *, grows: bool = True) -> None:
+        self._command, self._grows = command, grows
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def failed(self) -> bool:
+        """Did the last one end before its time?"""
+        return self._process is not None and self._process.poll() not in (None, 0)
+
+    def start(self, path: Path, *options: str) -> None:
+        """Begin, unless one is at it. Raises OSError when no process can be made."""
+        with self._lock:
+            if self.running:
+                return
+            if self._grows:
+                path.unlink(missing_ok=True)
+            command = [sys.executable, "-m", "transformer", self._command, "--out", str(path), *options]
+            # Below everything else: whoever looks at a page comes first.
+            nice = ["nice"] if os.name == "posix" else []
+            self._process = subprocess.Popen([*nice, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def stop(self) -> None:
+        """End it; what it has measured stays."""
+        with self._lock:
+            if self._process is not None and self.running:
+                self._process.terminate()
+                self._process.wait()
