@@ -38,6 +38,9 @@ menus = {
         st.Page("app_pages/runs.py", title="Runs and races", icon=":material/flag:", url_path="runs"),
         st.Page("app_pages/lengths.py", title="What positions buy", icon=":material/straighten:", url_path="lengths"),
     ],
+    "How it began": [
+        st.Page("app_pages/bottleneck.py", title="The bottleneck", icon=":material/compress:", url_path="bottleneck"),
+    ],
 }
 page = st.navigation(menus, position="top")
 st.html(theme.STYLE + theme.marked(next(place for place, pages in enumerate(menus.values(), 1) if page in pages)))

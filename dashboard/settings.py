@@ -45,6 +45,7 @@ LIMITS = {
     "scaled": (0, 1),
     "confused": (0, 65_536),
     "longer": (1, 192),
+    "spoken": (1, 64),
 }
 
 
@@ -150,6 +151,10 @@ class Settings:
     """The length whose places are shown one by one; empty is the page's choice."""
     raced: bool = False
     """Race the positional encodings against each other, here and now."""
+    trio: str = ""
+    """Whose three models of the bottleneck are shown: "shipped" or "own"; empty are the shipped ones."""
+    spoken: int | None = None
+    """The length at which the three are looked at place by place; empty is the longest."""
     health: str = ""
     """Which law of the health strip is explained, as "probe"; empty is none."""
     # what would be trained next

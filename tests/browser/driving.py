@@ -42,6 +42,7 @@ PAGES = {
     "Accuracy by position": 2,
     "Runs and races": 1,
     "What positions buy": 3,
+    "The bottleneck": 4,
 }
 """The pages, and how many plots stand on each."""
 PATIENCE = 60_000
