@@ -131,5 +131,4 @@ def _listed(numbers: Sequence[int]) -> str:
 
 # --- measuring anew
 
-
-measuring = Measuring()
+measuring = Measuring("lengths")

@@ -39,6 +39,7 @@ menus = {
         st.Page("app_pages/lengths.py", title="What positions buy", icon=":material/straighten:", url_path="lengths"),
     ],
     "How it began": [
+        st.Page("app_pages/bottleneck.py", title="The bottleneck", icon=":material/compress:", url_path="bottleneck"),
         st.Page("app_pages/corners.py", title="Square corners", icon=":material/crop_square:", url_path="corners"),
         st.Page("app_pages/context.py", title="Attention by hand", icon=":material/calculate:", url_path="context"),
         st.Page("app_pages/questions.py", title="Five questions", icon=":material/help:", url_path="questions"),

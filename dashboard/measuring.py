@@ -10,10 +10,14 @@ from pathlib import Path
 
 
 class Measuring:
-    """The one process that measures; it belongs to the server, and its file says how far it is."""
+    """The one process that measures; it belongs to the server, and its file says how far it is.
 
-    def __init__(self, command: str = "lengths") -> None:
-        self._command = command
+    `command` is one of `python -m transformer`, which takes the file as its --out. Where that file `grows`, an older
+    one goes when it begins; else it stands until it is replaced.
+    """
+
+    def __init__(self, command: str, *, grows: bool = True) -> None:
+        self._command, self._grows = command, grows
         self.path: Path | None = None
         """What it writes, or wrote last."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -33,7 +37,8 @@ class Measuring:
         with self._lock:
             if self.running:
                 return
-            path.unlink(missing_ok=True)
+            if self._grows:
+                path.unlink(missing_ok=True)
             self.path = path
             command = [sys.executable, "-m", "transformer", self._command, "--out", str(path), *options]
             # Below everything else: whoever looks at a page comes first.

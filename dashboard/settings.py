@@ -59,6 +59,7 @@ LIMITS = {
     **dict.fromkeys(("n_queries", "n_keys", "n_values", "d_query", "d_key", "d_value"), (1, 12)),
     "d_stream": (1, 64),
     "deep": (1, 8),
+    "spoken": (1, 64),
 }
 
 
@@ -206,6 +207,10 @@ class Settings:
     """The learning rate of both; empty is the larger one."""
     parted: bool = False
     """Train both, here and now."""
+    trio: str = ""
+    """Whose three models of the bottleneck are shown: "shipped" or "own"; empty are the shipped ones."""
+    spoken: int | None = None
+    """The length at which the three are looked at place by place; empty is the longest."""
     health: str = ""
     """Which law of the health strip is explained, as "probe"; empty is none."""
     walk_start: str = "1"

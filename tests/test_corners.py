@@ -334,7 +334,7 @@ class TestTeacherForcing:
             (lambda text: text.replace('"noise":0.1', '"noise":9'), "noise must be"),
             (lambda text: text.replace('"attention":"none"', '"attention":"look"'), "attention must be"),
             (lambda text: text.replace('"trials":[{', '"trials":[{"more":1,'), "damaged"),
-            (lambda text: " " * 1_000_001, "far too large"),
+            (lambda text: " " * 4_000_001, "far too large"),
         ],
     )
     def test_a_harmed_file_is_a_sentence(self, harm, words: str, tmp_path: Path) -> None:

@@ -368,7 +368,7 @@ class TestMeasuringAnew:
         assert any("did not start: no room" in warning.value for warning in app.warning)
 
     def test_a_process_can_be_ended_and_says_that_it_was(self, tmp_path: Path) -> None:
-        path, measuring = tmp_path / "own.json", longer.Measuring()
+        path, measuring = tmp_path / "own.json", longer.Measuring("lengths")
         path.write_text("old")
         measuring.start(path)
         try:

@@ -213,6 +213,45 @@ app.command(lengths)
 app.command(corners)
 
 
+@app.command
+def bottleneck(
+    *, out: Path = DEFAULT_ROOT / "bottleneck-own.json", runs: list[str] | None = None, steps: int | None = None
+) -> int:
+    """Train a GRU, a GRU with attention and a transformer alike, and measure what they reverse at each length.
+
+    Three runs of one size: some ten minutes on two cores. The dashboard shows it on “The bottleneck”.
+
+    Parameters
+    ----------
+    out
+        The file, written once all three are measured; new runs stand beside it.
+    runs
+        Three trained runs that are measured only: folders, or names of runs below checkpoints/.
+    steps
+        Steps of each training; left out, as many as the shipped ones have.
+    """
+    from transformer.training.bottleneck import compare
+    from transformer.training.trio import STEPS, plan
+
+    chosen = [Run(_find(name)) for name in runs or ()]
+    for config in () if chosen else plan(STEPS if steps is None else steps).values():
+        folder = new_folder(out.parent, config)
+        code = train(out=folder, task=config.task, model=config.model, training=config.training)
+        if code:
+            return code
+        chosen.append(Run(folder))
+
+    import torch
+
+    torch.set_num_threads(1)
+    found = compare(chosen)
+    found.save(out)
+    for each in found.contestants:
+        shares = " ".join(f"{count / found.sequences:.2f}" for count in each.exact)
+        print(f"{each.run}, {each.parameters} parameters, lengths {found.lengths[0]} to {found.lengths[-1]}: {shares}")
+    return 0
+
+
 def _find(run: str) -> Path:
     """A run's folder or a file, by its path, or by its name below checkpoints/."""
     path = Path(run)

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, 
 from transformer.training.runs import list_runs
 
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
+TRIO = ("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer")
 SCREEN = {"width": 1440, "height": 900}
 PROBES = re.compile(
     r"^/(heads|inside|layers|film|masks|information|edits|positions|order|accuracy|runs|lengths|bottleneck|corners|context|questions)"
@@ -50,7 +51,7 @@ def chromium() -> Iterator[Browser]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs of its own: what is trained here never reaches the repository."""
     folder = tmp_path_factory.mktemp("runs")
-    for name in SHIPPED:
+    for name in (*SHIPPED, *TRIO):
         shutil.copytree(ROOT / "checkpoints" / name, folder / name)
     return folder
 

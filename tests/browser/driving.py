@@ -45,6 +45,7 @@ PAGES = {
     "Square corners": 6,
     "Attention by hand": 5,
     "Five questions": 1,
+    "The bottleneck": 4,
 }
 """The pages, and how many plots stand on each."""
 PATIENCE = 60_000

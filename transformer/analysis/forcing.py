@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from transformer.analysis.stored import damaged, read_stored
 from transformer.config import ConfigError
 from transformer.corners import CornerConfig
 from transformer.files import write_whole
 
 FORMAT = "attention-lab forcing/1"
-LARGEST = 1_000_000
-"""Bytes of a file that is read: a whole measurement has some 3,000."""
 T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Student's t of a two-sided 95 % interval, for 1, 2, … degrees of freedom; beyond them 2.262, a little too wide."""
 
@@ -85,22 +84,11 @@ class Forcing:
     @classmethod
     def load(cls, path: Path) -> Forcing:
         """Read what `save` wrote. Raises ForcingError with one sentence for anything else."""
-        try:
-            if path.stat().st_size > LARGEST:
-                raise ForcingError(f"{path.name} is far too large to be a measurement of teacher forcing")
-            values = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            raise ForcingError(f"there is no file {path.name}") from None
-        except (OSError, ValueError, RecursionError) as error:
-            if isinstance(error, ForcingError):
-                raise
-            raise ForcingError(f"{path.name} cannot be read: it is no JSON") from None
-        if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
-            raise ForcingError(f"{path.name} is no measurement of teacher forcing, or one of another version")
+        values = read_stored(path, FORMAT, "measurement of teacher forcing", ForcingError)
         try:
             return cls._read(values)
         except (KeyError, TypeError, ValueError, ConfigError) as error:
-            raise ForcingError(f"{path.name} is damaged: {' '.join(str(error).split())[:120]}") from None
+            raise ForcingError(damaged(path, error)) from None
 
     @classmethod
     def _read(cls, values: dict[str, Any]) -> Forcing:

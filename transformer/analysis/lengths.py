@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from transformer.analysis.stored import damaged, read_stored
 from transformer.config import POSITIONS, ConfigError, RunConfig
 from transformer.files import write_whole
 
 FORMAT = "attention-lab lengths/1"
-LARGEST = 4_000_000
-"""Bytes of a file that is read: a whole measurement has some 30,000."""
 
 
 class LengthsError(ValueError):
@@ -103,22 +102,11 @@ class Lengths:
     @classmethod
     def load(cls, path: Path) -> Lengths:
         """Read what `save` wrote. Raises LengthsError with one sentence for anything else."""
-        try:
-            if path.stat().st_size > LARGEST:
-                raise LengthsError(f"{path.name} is far too large to be a measurement over lengths")
-            values = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            raise LengthsError(f"there is no file {path.name}") from None
-        except (OSError, ValueError, RecursionError) as error:
-            if isinstance(error, LengthsError):
-                raise
-            raise LengthsError(f"{path.name} cannot be read: it is no JSON") from None
-        if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
-            raise LengthsError(f"{path.name} is no measurement over lengths, or one of another version")
+        values = read_stored(path, FORMAT, "measurement over lengths", LengthsError)
         try:
             return cls._read(values)
         except (KeyError, TypeError, ValueError, ConfigError) as error:
-            raise LengthsError(f"{path.name} is damaged: {' '.join(str(error).split())[:120]}") from None
+            raise LengthsError(damaged(path, error)) from None
 
     @classmethod
     def _read(cls, values: dict[str, Any]) -> Lengths:

@@ -5,10 +5,8 @@ A file is written after every training, so that whoever looks sees how far it is
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import torch
@@ -17,6 +15,7 @@ from transformer.analysis.forcing import Forcing, Trial, shared
 from transformer.corners import CornerConfig
 from transformer.recurrent.corners import build_walker, train_corners
 from transformer.training.recording import details
+from transformer.training.trials import carry_out_trials
 
 CHANCES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEEDS = (0, 1, 2, 3, 4)
@@ -33,19 +32,8 @@ def carry_out(planned: Forcing, path: Path, processes: int = 1) -> Iterator[Forc
 
     Raises OSError when the file cannot be written.
     """
-    found = replace(planned, trials=())
-    found.save(path)
     jobs = [(planned, chance, seed) for seed in planned.seeds for chance in planned.chances]
-    with contextlib.ExitStack() as stack:
-        done: Iterable[Trial] = map(try_out, jobs)
-        if processes > 1:
-            # Of a pool's workers none outlives whoever made it, even where that is killed: they read from its pipe.
-            pool = get_context("spawn").Pool(processes, torch.set_num_threads, (1,))
-            done = stack.enter_context(pool).imap(try_out, jobs)
-        for trial in done:
-            found = found.with_trial(trial)
-            found.save(path)
-            yield found
+    return carry_out_trials(replace(planned, trials=()), jobs, try_out, path, processes)
 
 
 def try_out(job: tuple[Forcing, float, int]) -> Trial:

@@ -6,9 +6,8 @@ A file is written after every training, so that whoever looks sees how far it is
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from transformer.model import Transformer, build, stretched
 from transformer.tasks import Task
 from transformer.training.loop import Training
 from transformer.training.recording import details
+from transformer.training.trials import carry_out_trials
 
 STEPS = 500
 SEQUENCES = 256
@@ -53,19 +53,8 @@ def carry_out(planned: Lengths, path: Path, processes: int = 1) -> Iterator[Leng
 
     Raises TrainingError when a loss is no longer a number, and OSError when the file cannot be written.
     """
-    found = replace(planned, trials=())
-    found.save(path)
     jobs = [(planned, positions, seed) for seed in planned.seeds for positions in planned.encodings]
-    with contextlib.ExitStack() as stack:
-        done: Iterable[Trial] = map(try_out, jobs)
-        if processes > 1:
-            # Of a pool's workers none outlives whoever made it, even where that is killed: they read from its pipe.
-            pool = get_context("spawn").Pool(processes, torch.set_num_threads, (1,))
-            done = stack.enter_context(pool).imap(try_out, jobs)
-        for trial in done:
-            found = found.with_trial(trial)
-            found.save(path)
-            yield found
+    return carry_out_trials(replace(planned, trials=()), jobs, try_out, path, processes)
 
 
 def try_out(job: tuple[Lengths, str, int]) -> Trial:

@@ -186,7 +186,8 @@ class _Recording:
             status, reason = "finished", f"solved at step {step}, after {training.seconds:.1f} s"
         elif training.done:
             status = "finished"
-            reason = f"all {step} steps taken; not solved to {config.training.solved_at:.1%}"
+            aim = config.training.solved_at
+            reason = f"all {step} steps taken" + (f"; not solved to {aim:.1%}" if aim <= 1 else "")
         elif self.wishes.tired:
             return  # it stays paused, for whoever comes back
         else:
