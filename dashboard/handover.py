@@ -181,9 +181,9 @@ def looks(pattern: np.ndarray) -> str:
     said = f"{own:.2f} of the attention is on the symbol to be said"
     if best == 0:
         return f"{said}."
-    where = f"{abs(best)} place{'s' if abs(best) > 1 else ''} {'later' if best > 0 else 'earlier'}"
+    where = f"lies {abs(best)} place{'s' if abs(best) > 1 else ''} {'later' if best > 0 else 'earlier'}"
     why = ": a state holds what was read before it as well" if best > 0 else ""
-    return f"{said}, {aside[best]:.2f} {where}{why}."
+    return f"{said}; {aside[best]:.2f} {where}{why}."
 
 
 # --- three runs anew

@@ -265,8 +265,8 @@ class TestWords:
         ("by", "words"),
         [
             (0, "1.00 of the attention is on the symbol to be said."),
-            (2, "0.00 of the attention is on the symbol to be said, 1.00 2 places later: a state holds"),
-            (-1, "0.00 of the attention is on the symbol to be said, 1.00 1 place earlier."),
+            (2, "0.00 of the attention is on the symbol to be said; 1.00 lies 2 places later: a state holds"),
+            (-1, "0.00 of the attention is on the symbol to be said; 1.00 lies 1 place earlier."),
         ],
     )
     def test_attention_beside_the_symbol_is_said(self, by: int, words: str) -> None:

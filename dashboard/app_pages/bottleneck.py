@@ -32,7 +32,7 @@ def measurement() -> Bottleneck | None:
     menu = list(FILES) if FILES["own"].is_file() else ["shipped"]
     which = "shipped"
     if len(menu) > 1 or session.settings().trio:
-        which = bound_choice(st.segmented_control, "Models", "trio", menu, which, format_func=TOLD.__getitem__)
+        which = bound_choice(st.segmented_control, "Measurement", "trio", menu, which, format_func=TOLD.__getitem__)
     try:
         return handover.load(FILES[which], FILES[which].stat().st_mtime if FILES[which].is_file() else 0.0)
     except BottleneckError as error:
