@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec
+from typing import NoReturn, ParamSpec
 
 import streamlit as st
 
@@ -17,6 +17,13 @@ ECHO = 0.1
 def touch() -> None:
     """Say that this rerun comes from the page itself, not from the browser's address bar."""
     st.session_state.touched = True
+
+
+def again() -> NoReturn:
+    """Draw everything anew by itself: what was said stays, and a click that was made meanwhile is not taken back."""
+    st.session_state.notices = st.session_state.get("said", [])
+    touch()  # this rerun may come with the URL of before that click
+    st.rerun()
 
 
 def once(answer: Callable[P, None]) -> Callable[P, None]:

@@ -66,8 +66,7 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
 def progress(looks: Iterator[int]) -> None:
     """How many trainings are done; when all are, the page shows what they found."""
     if next(looks) and not measuring.running:
-        clicks.touch()
-        st.rerun()
+        clicks.again()
     try:
         assert measuring.path is not None
         found = Forcing.load(measuring.path)

@@ -72,8 +72,7 @@ def find_the_one(model: Model, focus: Head) -> None:
 def _wait_for(measured: Future[Any], words: str, looks: Iterator[int]) -> None:
     """Say what is going on, and draw the page anew when it is over; not before what stands there is painted."""
     if next(looks) and measured.done():
-        clicks.touch()  # this rerun has the URL of before the latest click
-        st.rerun()
+        clicks.again()
     st.caption(f":material/hourglass_top: {words}")
 
 

@@ -48,11 +48,9 @@ def _watch(name: str) -> None:
         st.rerun()
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
         st.session_state.awaited = None
-        clicks.touch()
-        st.rerun()  # it is there: nothing is left to wait for
+        clicks.again()  # it is there: nothing is left to wait for
     if state.live and _interval(run, metrics) != st.session_state.get("redrawn_every"):
-        clicks.touch()
-        st.rerun()  # the browser's timer is set when the whole page is drawn
+        clicks.again()  # the browser's timer is set when the whole page is drawn
     _head(run, state, metrics, own)
     if state.live:
         measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)

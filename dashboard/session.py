@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import models, warm
-from dashboard.clicks import once, touch
+from dashboard.clicks import again, once, touch
 from dashboard.components.origin import origin_element
 from dashboard.models import ROOT, Choice, Model
 from dashboard.settings import AROUND, BY_KEY, FAST, Settings, from_query
@@ -84,9 +84,7 @@ def finish() -> None:
 def _look_again(model: Model, looks: Iterator[int]) -> None:
     if next(looks) and warm.torch() is not None:
         st.session_state.seen = model
-        st.session_state.notices = st.session_state.said  # what was said at the first look stays
-        touch()  # asked for before a click, it may come after: its URL would take the click back
-        st.rerun()
+        again()
 
 
 def origin() -> str:

@@ -98,8 +98,7 @@ def pictures(config: CornerConfig, shown: Moving | None, looks: Iterator[int]) -
     """Everything that moves while it trains: the plane, the eight walks, the errors, the alignment."""
     live = shown is not None and shown.running
     if next(looks) and not live:
-        clicks.touch()
-        st.rerun()
+        clicks.again()
     view = seen(config, shown)
     makers = [Maker("a GRU on square corners, trained on the spot", 0 if view.step is None else view.step.step)]
     st.title(walkwords.headline(view), anchor=False)

@@ -36,8 +36,7 @@ def _trained() -> Future[bool]:
 def _watch(looks: Iterator[int]) -> None:
     """Say what goes on, and draw the page anew when it is over."""
     if next(looks) and _trained().done():
-        clicks.touch()  # this rerun has the URL of before the latest click
-        st.rerun()
+        clicks.again()
     st.caption(":material/hourglass_top: Two small models are being trained, with positions and without …")
 
 

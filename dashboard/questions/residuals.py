@@ -137,8 +137,7 @@ def _waiting(layers: int, rate: str) -> None:
 def _watch(race: lecture.Race, looks: Iterator[int]) -> None:
     """The curves so far; when both are trained, the page says what came out."""
     if next(looks) and race.done:
-        clicks.touch()  # this rerun has the URL of before the latest click
-        st.rerun()
+        clicks.again()
     curves(race)
 
 
