@@ -123,7 +123,7 @@ def made(found: Bottleneck) -> str:
 
 def table(found: Bottleneck) -> str:
     """The three beside each other, as Markdown."""
-    rows = ["| | parameters | made of | learning rate | training |", "|---|---:|---|---|---:|"]
+    rows = ["| model | parameters | made of | learning rate | training |", "|---|---:|---|---|---:|"]
     for each in found.contestants:
         rows.append(
             f"| **{NAMES[each.kind]}** | {each.parameters:,} | {_shape(each.config)} | {_rate(each.config)} | "
