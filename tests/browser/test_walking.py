@@ -30,6 +30,7 @@ def test_corners_fly_to_their_places_and_a_click_chooses_a_walk(page: Page, addr
     page.wait_for_function(
         """(before) => {
           const now = document.querySelectorAll('.st-key-corners-plane .scatterlayer .trace:last-child .points path');
+          if (!now.length) return false;  // they are just being drawn
           const box = now[now.length - 1].getBoundingClientRect();
           return Math.hypot(box.x - before[before.length - 2], box.y - before[before.length - 1]) > 20;
         }""",
