@@ -9,9 +9,10 @@ import numpy as np
 import streamlit as st
 
 from dashboard import session, theme
+from dashboard.alignment import alignment_sentence
 from dashboard.components.head_grid import Panel, head_grid
+from dashboard.models import Model
 from transformer.analysis.findings import Attention, Head, Survey
-from transformer.tasks import Task
 
 LINK = "pattern"
 """Grids and heatmaps of one attention share the hovered cell."""
@@ -96,25 +97,11 @@ def grid(
     )
 
 
-def alignment_sentence(task: Task, survey: Survey) -> str:
-    """Which of the encoder's states a GRU looks at, beside the one after the token to be said; from mean patterns.
-
-    A state has read all up to its token: that of a later one may hold the token to be said as well.
-    """
-    ((mean,),) = survey.patterns.values()
-    queries, keys = np.nonzero(task.expected_keys(task.example))
-    shares = {}
-    for later in range(1 - len(mean), len(mean)):
-        there = (keys + later >= 0) & (keys + later < mean.shape[1])
-        shares[later] = float(mean[queries[there], keys[there] + later].sum() / len(mean))
-    best = max(shares, key=lambda later: shares[later])
-    if not best:
-        return f"The decoder looks at the token to be said: {shares[0]:.2f} of its attention is there."
-    places = f"{abs(best)} token{'s' * (abs(best) > 1)} {'after' if best > 0 else 'before'}"
-    return (
-        f"The decoder looks {places} the one to be said: {shares[best]:.2f} of its attention is there, and "
-        f"{shares[0]:.2f} on that one."
-    )
+def working_sentence(model: Model, head: Head, survey: Survey) -> str:
+    """What a head does about the task, on average: of a GRU, which of the encoder's states its decoder looks at."""
+    if not model.config.model.recurrent:
+        return share_sentence(head, survey)
+    return alignment_sentence(survey.patterns[head.site][head.index], model.task.expected_keys(model.task.example))
 
 
 def share_sentence(head: Head, survey: Survey) -> str:

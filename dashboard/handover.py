@@ -84,8 +84,8 @@ def forgotten(found: Bottleneck, length: int) -> str:
     shares = [float(part.mean()) / found.sequences for part in (first, last)]
     intervals = [wilson(int(part.sum()), found.sequences * third) for part in (first, last)]
     numbers = (
-        f"of the {third} symbols that it read last, and says first, {share_text(shares[0])} are right; of the {third} "
-        f"that it read first, and says last, {share_text(shares[1])}"
+        f"of what it read last, and says first, {share_text(shares[0])} is right; of what it read first, and says "
+        f"last, {share_text(shares[1])} ({third} place{'s' * (third > 1)} each)"
     )
     if intervals[0][0] > intervals[1][1]:
         return f"The one vector forgets what it read first: {numbers}."
@@ -116,7 +116,7 @@ def made(found: Bottleneck) -> str:
     training = found.of("gru").config.training
     return (
         f"Each took {training.max_steps:,} steps of {training.batch_size} sequences, the very same ones, of length "
-        f"{found.lengths[0]} to {found.lengths[-1]}, at its own best learning rate of those that were tried. Measured "
+        f"{found.lengths[0]} to {found.lengths[-1]}, at a learning rate of its own. Measured "
         f"on {found.sequences:,} fresh sequences a length, 95 % intervals. Nobody helps: each reads its own words."
     )
 
@@ -166,24 +166,6 @@ def mean_alignment(model: Model, length: int) -> Survey:
     from transformer.analysis.heads import survey
 
     return survey(model.network(), model.task, length=length)
-
-
-def looks(pattern: np.ndarray) -> str:
-    """Where the attention of a reversal lies, float [target, source]: on the symbol to be said, or beside it.
-
-    A state holds its own token and those before it, so the symbol may as well be read off a later one.
-    """
-    length = len(pattern)
-    mirrored = pattern[:, ::-1]  # the symbol to be said stands on the diagonal now, later ones below it
-    own = float(np.trace(mirrored)) / length
-    aside = {by: float(np.diagonal(mirrored, -by).mean()) for by in range(-(length // 2), length // 2 + 1)}
-    best = max(aside, key=lambda by: (aside[by], -abs(by)))
-    said = f"{own:.2f} of the attention is on the symbol to be said"
-    if best == 0:
-        return f"{said}."
-    where = f"lies {abs(best)} place{'s' if abs(best) > 1 else ''} {'later' if best > 0 else 'earlier'}"
-    why = ": a state holds what was read before it as well" if best > 0 else ""
-    return f"{said}; {aside[best]:.2f} {where}{why}."
 
 
 # --- three runs anew

@@ -18,7 +18,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dashboard import clicks, closer, session, theme
-from dashboard.attention import palette
+from dashboard.attention import palette, working_sentence
 from dashboard.components.plot import plot
 from dashboard.controls import bound, bound_choice
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
@@ -58,7 +58,11 @@ def find_the_one(model: Model, focus: Head) -> None:
                 return
     labels = labels_of(metrics.heads)
     names = [metrics.name(head) for head in metrics.heads]
-    said = named_sentence(labels, names, choice=bool(metrics.asked["entropy"].any()))
+    said = (
+        working_sentence(model, focus, model.survey())
+        if model.config.model.recurrent  # whose one head is measured against the token itself, not a state beside it
+        else named_sentence(labels, names, choice=bool(metrics.asked["entropy"].any()))
+    )
     st.markdown(f"**{said}**")
     _table(metrics, labels, names, focus, said)
     left, right = st.columns([1.3, 1], gap="medium")

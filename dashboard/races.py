@@ -124,6 +124,8 @@ def headline(standings: Sequence[Standing], clock: str) -> str:
         most = (
             "" if best.share is None else f": at most {share_text(best.share)} of the second half, {best.label.phrase}"
         )
+        if all(each.config.training.solved_at > 1 for each in standings):  # they were to take all their steps
+            return f"All steps are taken{most}."
         none = "Neither" if len(standings) == 2 else f"None of the {len(standings)}"
         return f"{none} solves it{most}."
     first = first_of(solved, clock)

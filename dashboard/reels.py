@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dashboard.alignment import alignment_sentence
 from dashboard.components.film import Moment, Reel, Track
 from transformer.analysis import ceilings
 from transformer.analysis.film import LEARNED, Film, Sharpening, learned_at, quantise, sharpening
@@ -88,6 +89,10 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
         known, when_all = np.isfinite(right), f" at step {film.steps[-1]}"
         return f"No heads to watch: {known.sum()} of {len(known)} places are right nine times in ten{when_all}"
     moment = sharpening(film)
+    if moment is None and config.model.recurrent:
+        task, (reading,) = config.build_task(), film.readings.values()
+        said = alignment_sentence(reading.pattern(-1)[0], task.expected_keys(task.example))
+        return f"At step {film.steps[-1]} {said[0].lower()}{said[1:-1]}"
     if moment is None:
         ends = {head: float(share[-1]) for head, share in film.shares.items() if np.isfinite(share[-1])}
         if not ends:

@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import clicks, handover, session
+from dashboard.alignment import alignment_sentence
 from dashboard.attention import palette
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
@@ -118,10 +119,11 @@ def one(model: Model, length: int) -> None:
         palette=palette(),
     )
     right, total = sample.answers_right()
-    said = f"{right} of {total} right; {handover.looks(attention.pattern[0])}"
+    said = f"{right} of {total} right. {alignment_sentence(attention.pattern[0], expected)}"
     alt = f"{model.name} reads {''.join(sample.question)}: {said}"
     plot(figure, key="alignment", alt=alt, height=440, makers=[model.maker()])
-    st.caption(f"{''.join(sample.question)}: {said} Outlined: where that symbol stands.")
+    asked = f"{''.join(sample.question)} (length {len(question)})"
+    st.caption(f"{asked}: {said} Outlined: where that token stands; a later state holds it as well.")
 
 
 def average(model: Model, length: int) -> None:
@@ -138,7 +140,8 @@ def average(model: Model, length: int) -> None:
         marks=expected,
         palette=palette(),
     )
-    said = f"On average over {survey.sequences} fresh sequences of length {length}, {handover.looks(pattern)}"
+    looks = alignment_sentence(pattern, expected)
+    said = f"On average over {survey.sequences} fresh sequences of length {length} {looks[0].lower()}{looks[1:]}"
     plot(figure, key="mean-alignment", alt=said, height=440, makers=[model.maker()])
     st.caption(f"{said} Here the right answers are read. No position is told to it: the states must carry the place.")
 
@@ -154,7 +157,9 @@ def anew(found: Bottleneck | None) -> None:
     live = [run for run in runs if run.state.live]
     left, right = st.columns([1, 3], vertical_alignment="center")
     if live or measuring.running:
-        left.button("Stop", icon=":material/stop:", on_click=stop, args=(live,), width="stretch", key="stop-trio")
+        left.button(
+            "Stop all three", icon=":material/stop:", on_click=stop, args=(live,), width="stretch", key="stop-trio"
+        )
         with right:
             st.fragment(_progress, run_every=AGAIN)(runs, bool(live), count())
         return
@@ -174,7 +179,7 @@ def words_beside(found: Bottleneck | None, runs: list[Run]) -> str:
     else:
         first = "Trains the three as runs, through the queue, and then measures them; “Runs and races” shows how."
     seconds = 0.0 if found is None else sum(each.seconds for each in found.contestants)
-    long = f" These took {max(1, round(seconds / 60))} minutes of training." if seconds else ""
+    long = f" The three shown took {max(1, round(seconds / 60))} minutes of training." if seconds else ""
     return f"{first}{long} On a command line: python -m transformer bottleneck"
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import streamlit as st
 
 from dashboard import elsewhere, explore, session
-from dashboard.attention import alignment_sentence, focused, grid, heads_of, share_sentence
+from dashboard.alignment import alignment_sentence
+from dashboard.attention import focused, grid, heads_of, share_sentence, working_sentence
 from dashboard.controls import bound
 from dashboard.headtable import find_the_one
 from dashboard.models import Model
@@ -22,8 +23,8 @@ STATES = " A key is the encoder’s state after a token: it has read all before 
 def page(model: Model, question: np.ndarray) -> None:
     recurrent = model.config.model.recurrent
     sample, survey = model.sample(question), model.survey()
-    st.title(alignment_sentence(model.task, survey) if recurrent else headline(survey), anchor=False)
     head = focused(heads_of(sample.attentions), survey)
+    st.title(working_sentence(model, head, survey) if recurrent else headline(survey), anchor=False)
     pictures(model, question, sample, survey, head)
     find_the_one(model, head)
     formula = "recurrent.scoring.Alignment" if recurrent else "attention.scaled_dot_product_attention"
@@ -46,8 +47,15 @@ def headline(survey: Survey) -> str:
     return f"No head does the work alone: the best, {worker.short}, has {share:.2f} of its attention on the answer."
 
 
+def here(model: Model, question: np.ndarray, sample: Sample, head: Head) -> str:
+    """Where a GRU's decoder looks on this input; the title says where on average."""
+    said = alignment_sentence(sample.attentions[head.site].pattern[head.index], model.task.expected_keys(question))
+    return f"On this input: {said[0].lower()}{said[1:]}"
+
+
 def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey, head: Head) -> None:
     """The grid, and the head in focus beside it."""
+    recurrent = model.config.model.recurrent
     long = any(attention.factor > 1 for attention in sample.attentions.values())
     has_mean = len(question) == model.task.length and not long
     mean = session.settings().mean and has_mean
@@ -65,7 +73,7 @@ def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey,
             by_row=session.settings().by_row,
         )
     with right:
-        st.markdown(f"**{share_sentence(head, survey)}**")
+        st.markdown(f"**{here(model, question, sample, head) if recurrent else share_sentence(head, survey)}**")
         explore.pattern(model, question, head, survey, mean=mean)
     if not mean:
         with below_the_grid:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import elsewhere, explore, session, views
-from dashboard.attention import focused, grid, heads_of, palette, share_sentence
+from dashboard.attention import focused, grid, heads_of, palette, working_sentence
 from dashboard.figures.tokens import Token
 from dashboard.models import OWN_WORDS
 from dashboard.prose import orientation
@@ -62,7 +62,7 @@ if model.config.model.attends:
         st.markdown("**All heads**: click one, or move with the arrow keys")
         grid(sample.attentions, head, key="overview-heads", size=92)
     with focus_place:
-        st.markdown(f"**{share_sentence(head, survey)}**")
+        st.markdown(f"**{working_sentence(model, head, survey)}**")
         explore.glance(model, question, head, key="overview-pattern", height=272)
         st.caption(orientation())
 else:
