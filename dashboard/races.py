@@ -168,7 +168,8 @@ def outcome(each: Standing) -> str:
         won = "right, for it is shown the answers," if each.cheats else "solved"
         return f"{won} at step {each.step} after {each.seconds:.1f} s"
     if state.status in ("finished", "measuring"):
-        return ": ".join(filter(None, [f"not solved in {each.step} steps and {each.seconds:.1f} s", share]))
+        taken = "not solved in" if each.config.training.solved_at <= 1 else "took"
+        return ": ".join(filter(None, [f"{taken} {each.step} steps and {each.seconds:.1f} s", share]))
     return ": ".join(filter(None, [state.reason or state.status, share]))
 
 

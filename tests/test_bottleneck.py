@@ -376,8 +376,9 @@ class TestPage:
         np.testing.assert_allclose(shown, mean, atol=1e-5)
         beside = [sum(mean[row, 11 - row + by] for row in range(12) if 11 - row + by < 12) / 12 for by in range(4)]
         assert max(beside) == beside[2]
-        words = f"looks 2 tokens after the one to be said: {beside[2]:.2f} of its attention is there, and {beside[0]:.2f} on"
-        assert f"length 12 the decoder {words} that one." in charts_words(open_page("bottleneck", spoken="12"))
+        looks = f"looks 2 tokens after the one to be said: {beside[2]:.2f} of its attention is there"
+        said = charts_words(open_page("bottleneck", spoken="12"))
+        assert f"length 12 the decoder {looks}, and {beside[0]:.2f} on that one." in said
 
     def test_an_input_of_another_task_gives_way_to_the_example(self) -> None:
         app = open_page("bottleneck", run="reverse", input="3 1", spoken="5")

@@ -178,6 +178,10 @@ LOST = {"solved": False, "step": 2000, "seconds": 14.0}
         ),
         ([stand("a", **LOST, share=None), stand("b", **LOST, share=None)], "Neither solves it."),
         (
+            [stand(each, **LOST, config=config(training={"solved_at": 2.0})) for each in "ab"],
+            "All steps are taken: at most 0.43 of the second half, with a.",
+        ),
+        (
             [stand("a"), stand("b", **LOST, config=config(task={"length": 9}))],
             "1 of 2 runs have solved their tasks.",
         ),
