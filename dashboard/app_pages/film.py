@@ -20,6 +20,8 @@ from transformer.analysis.film import Film, sharpening
 from transformer.analysis.findings import Head
 from transformer.training.runs import Run
 
+MEAN_SHARE = "the head's mean share of attention on the token to be said"
+
 
 def page(model: Model, run: Run) -> None:
     film, metrics, kept = model.film(), run.metrics(), list(run.snapshots())
@@ -78,8 +80,9 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
         f"All heads read {' '.join(film.question)}, with the right answer; accuracy" if film.readings else "Accuracy"
     )
     alone = ", answered by itself" if model.config.model.recurrent else ""
-    shares = " The numbers of the title: the head's mean share of attention on the token to be said."
-    words.caption(f"{heads} on {film.sequences} fresh sequences{alone}.{shares if film.readings else ''}{where}")
+    share = "its attention on this example" if model.config.model.recurrent else MEAN_SHARE
+    title = f" The numbers of the title: {share}." if film.readings else ""
+    words.caption(f"{heads} on {film.sequences} fresh sequences{alone}.{title}{where}")
     file = packed(film.snapshot, len(metrics), model, film, headline)
     button.download_button(
         f"Save the film ({len(file) / 1000:.0f} kB)",
