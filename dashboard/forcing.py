@@ -96,15 +96,23 @@ def own(config: CornerConfig) -> Path:
 
 
 def forced(config: CornerConfig) -> Forcing | None:
-    """What teacher forcing does with these settings, measured here or shipped; None where nobody has measured."""
+    """What teacher forcing does with these settings, measured here or shipped; None where nobody has measured.
+
+    A measurement that is not complete is taken only where there is none that is.
+    """
+    partial: Forcing | None = None
     for path in (own(config), *SHIPPED):
         try:
             found = Forcing.load(path)
         except ForcingError:
             continue
-        if found.config == shared(config) and found.trials:
+        if found.config != shared(config):
+            continue
+        if found.complete:
             return found
-    return None
+        if found.trials:
+            partial = partial or found
+    return partial
 
 
 def options(config: CornerConfig) -> list[str]:

@@ -348,6 +348,20 @@ class TestMeasuring:
         app.run()
         assert array(trace(app, "corners-forcing", "by itself")["y"]) == pytest.approx([0.201, 0.401667], abs=1e-5)
 
+    def test_a_partial_one_replaces_no_complete_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(models, "ROOT", tmp_path)
+        monkeypatch.setattr(forcing, "SHIPPED", (tmp_path / "shipped.json",))
+        whole, path = made_up(0.2, 0.4), forcing.own(config())
+        part = replace(whole, trials=whole.trials[:2])
+        part.save(path)
+        assert forcing.forced(config()) == part
+        shipped = made_up(0.3, 0.3)
+        shipped.save(forcing.SHIPPED[0])
+        assert forcing.forced(config()) == shipped
+        whole.save(path)
+        assert forcing.forced(config(seed=3, teacher_forcing=1.0)) == whole
+        assert forcing.forced(config(most=3)) is None
+
     def test_what_cannot_begin_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(self: forcing.Measuring, path: Path, *options: str) -> None:
             raise OSError("no room")
