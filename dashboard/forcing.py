@@ -23,6 +23,7 @@ from transformer.training.runs import DEFAULT_ROOT
 SHIPPED = (DEFAULT_ROOT / "corners.json", DEFAULT_ROOT / "corners-none.json")
 AGAIN = 1.0
 """Seconds between two looks at a measurement that is under way."""
+ANOTHER = "Another measurement is under way; this one can begin after it."
 measuring = Measuring("corners")
 
 
@@ -50,26 +51,37 @@ def section(config: CornerConfig) -> None:
 
 def anew(config: CornerConfig, found: Forcing | None) -> None:
     """The button, and how far the measurement is."""
+    path = own(config)
+    if measuring.running and measuring.path != path:
+        st.fragment(waiting, run_every=AGAIN)(path, count())
+        return
     left, right = st.columns([1, 3], vertical_alignment="center")
     if measuring.running:
-        left.button("Stop measuring", icon=":material/stop:", on_click=measuring.stop, width="stretch")
+        left.button("Stop measuring", icon=":material/stop:", on_click=stop, args=(path,), width="stretch")
         with right:
-            st.fragment(progress, run_every=AGAIN)(count())
+            st.fragment(progress, run_every=AGAIN)(path, count())
         return
     label = "Measure" if found is None else "Measure anew"
     left.button(label, icon=":material/refresh:", on_click=begin, width="stretch")
     command = " ".join(["python -m transformer corners", *options(config)])
-    cut = "The last measurement was cut off. " if measuring.failed else ""
+    broken = measuring.failed and not measuring.stopped and measuring.path == path
+    cut = "The last measurement was cut off. " if broken else ""
     right.caption(f"{cut}Trains 25 of them beside the dashboard. On a command line: {command}")
 
 
-def progress(looks: Iterator[int]) -> None:
+def waiting(path: Path, looks: Iterator[int]) -> None:
+    """Another measurement has to end first; the page shows when it has."""
+    if next(looks) and (not measuring.running or measuring.path == path):
+        clicks.again()
+    st.caption(ANOTHER)
+
+
+def progress(path: Path, looks: Iterator[int]) -> None:
     """How many trainings are done; when all are, the page shows what they found."""
-    if next(looks) and not measuring.running:
+    if next(looks) and not (measuring.running and measuring.path == path):
         clicks.again()
     try:
-        assert measuring.path is not None
-        found = Forcing.load(measuring.path)
+        found = Forcing.load(path)
         done, planned = len(found.trials), found.planned
     except ForcingError:
         done, planned = 0, 0
@@ -80,10 +92,19 @@ def progress(looks: Iterator[int]) -> None:
 def begin() -> None:
     """Measure in a process of its own."""
     config = walking.config_of(session.settings())
+    if measuring.running and measuring.path != own(config):
+        session.notice(ANOTHER)
+        return
     try:
         measuring.start(own(config), *options(config))
     except OSError as error:
         session.notice(f"The measurement did not start: {error}.")
+
+
+def stop(path: Path) -> None:
+    """End this measurement, and no other that has begun since."""
+    if measuring.path == path:
+        measuring.stop()
 
 
 # --- what was measured, and its words

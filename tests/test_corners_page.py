@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -361,6 +363,56 @@ class TestMeasuring:
         whole.save(path)
         assert forcing.forced(config(seed=3, teacher_forcing=1.0)) == whole
         assert forcing.forced(config(most=3)) is None
+
+    @pytest.mark.parametrize("mine", [True, False])
+    def test_one_under_way_is_told_from_another(self, mine: bool, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr(models, "ROOT", tmp_path)
+        monkeypatch.setattr(forcing.Measuring, "running", True)
+        path = forcing.own(config(d_model=3 if mine else 5))
+        replace(made_up(0.2, 0.4), config=config(d_model=3 if mine else 5)).save(path)
+        monkeypatch.setattr(forcing.measuring, "path", path)
+        app = open_page("corners", corner_width="3")
+        assert not app.exception
+        told = [caption.value for caption in app.caption if "Another measurement" in caption.value]
+        assert told == ([] if mine else ["Another measurement is under way; this one can begin after it."])
+        labels = [each.label for each in app.button if "easur" in each.label]
+        assert labels == (["Stop measuring"] if mine else [])
+
+    def test_one_that_begins_meanwhile_is_a_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(models, "ROOT", tmp_path)
+        app = open_page("corners", corner_width="3")
+        monkeypatch.setattr(forcing.Measuring, "running", True)
+        monkeypatch.setattr(forcing.measuring, "path", tmp_path / "another.json")
+        next(each for each in app.button if each.label == "Measure").click().run()
+        assert any("Another measurement is under way" in warning.value for warning in app.warning)
+
+    @pytest.mark.parametrize(
+        ("mine", "stopped", "cut"), [(True, False, True), (True, True, False), (False, False, False)]
+    )
+    def test_cut_off_is_only_this_one_and_not_by_its_reader(
+        self, mine: bool, stopped: bool, cut: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(models, "ROOT", tmp_path)
+        monkeypatch.setattr(forcing.Measuring, "failed", True)
+        monkeypatch.setattr(forcing.measuring, "stopped", stopped)
+        monkeypatch.setattr(forcing.measuring, "path", forcing.own(config(d_model=3 if mine else 5)))
+        app = open_page("corners", corner_width="3")
+        assert any("was cut off" in caption.value for caption in app.caption) == cut
+
+    def test_a_stop_is_remembered_until_the_next_begins(self, tmp_path: Path, monkeypatch) -> None:
+        sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+        start = subprocess.Popen
+        monkeypatch.setattr("dashboard.measuring.subprocess.Popen", lambda command, **said: start(sleeper, **said))
+        measuring = forcing.Measuring("corners")
+        monkeypatch.setattr(forcing, "measuring", measuring)
+        measuring.start(tmp_path / "one.json")
+        forcing.stop(tmp_path / "another.json")
+        assert measuring.running
+        forcing.stop(tmp_path / "one.json")
+        assert (measuring.running, measuring.failed, measuring.stopped) == (False, True, True)
+        measuring.start(tmp_path / "one.json")
+        assert not measuring.stopped
+        measuring.stop()
 
     def test_what_cannot_begin_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(self: forcing.Measuring, path: Path, *options: str) -> None:
