@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import shlex
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -16,7 +16,7 @@ from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.figures.corners import forcing_curves
 from dashboard.measuring import Measuring
-from transformer.analysis.forcing import Forcing, ForcingError, mean_interval, shared
+from transformer.analysis.forcing import Forcing, ForcingError, file_name, mean_interval, shared
 from transformer.corners import CornerConfig, floor
 from transformer.training.runs import DEFAULT_ROOT
 
@@ -63,7 +63,8 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
         return
     label = "Measure" if found is None else "Measure anew"
     left.button(label, icon=":material/refresh:", on_click=begin, width="stretch")
-    command = " ".join(["python -m transformer corners", *options(config)])
+    elsewhere = [] if models.ROOT == DEFAULT_ROOT else ["--out", shlex.quote(str(path))]
+    command = " ".join(["python -m transformer corners", *options(config), *elsewhere])
     broken = measuring.failed and not measuring.stopped and measuring.path == path
     cut = "The last measurement was cut off. " if broken else ""
     right.caption(f"{cut}Trains 25 of them beside the dashboard. On a command line: {command}")
@@ -112,8 +113,7 @@ def stop(path: Path) -> None:
 
 def own(config: CornerConfig) -> Path:
     """Where a measurement of these settings is kept."""
-    digest = hashlib.sha256(repr(shared(config)).encode()).hexdigest()[:12]
-    return models.ROOT / f"corners-{digest}.json"
+    return models.ROOT / file_name(config)
 
 
 def forced(config: CornerConfig) -> Forcing | None:

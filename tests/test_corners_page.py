@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from dashboard.figures.corners import alignment_heatmap, error_curves, forcing_c
 from dashboard.settings import Settings
 from dashboard.theme import DARK, LIGHT
 from dashboard.walking import Lesson, Replay
+from transformer.__main__ import main
 from transformer.analysis.forcing import Forcing, Trial
 from transformer.corners import CornerConfig, every_walk, walks
 from transformer.recurrent.corners import build_walker, train_corners
@@ -363,6 +365,26 @@ class TestMeasuring:
         whole.save(path)
         assert forcing.forced(config(seed=3, teacher_forcing=1.0)) == whole
         assert forcing.forced(config(most=3)) is None
+
+    def test_the_command_that_is_told_writes_what_the_page_reads(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr(walking, "config_of", COMPLETE)
+        monkeypatch.setattr(walking, "taught", lambda settings: Lesson(replace(settings, steps=1)))
+        written: list[tuple[CornerConfig, Path]] = []
+        monkeypatch.setattr(
+            "transformer.training.forcing.carry_out",
+            lambda planned, path, processes: iter(written.append((planned.config, path)) or ()),
+        )
+        for elsewhere in (False, True):
+            if elsewhere:
+                monkeypatch.setattr(models, "ROOT", tmp_path)
+            app = open_page("corners", corner_width="3", corner_noise="0.15", corner_affine="0", corner_seed="4")
+            (told,) = [caption.value for caption in app.caption if "On a command line" in caption.value]
+            assert main(shlex.split(told.partition("python -m transformer ")[2])) == 0
+            ((made, path),) = written
+            assert made == CornerConfig(d_model=3, attention="dot", affine=False, noise=0.15)
+            assert path == forcing.own(made)
+            assert path.parent == models.ROOT
+            written.clear()
 
     @pytest.mark.parametrize("mine", [True, False])
     def test_one_under_way_is_told_from_another(self, mine: bool, tmp_path: Path, monkeypatch) -> None:
