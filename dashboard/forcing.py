@@ -15,6 +15,7 @@ from dashboard.attention import palette
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.figures.corners import forcing_curves
+from dashboard.keeping import kept
 from dashboard.measuring import Measuring
 from transformer.analysis.forcing import Forcing, ForcingError, file_name, mean_interval, shared
 from transformer.corners import CornerConfig, floor
@@ -116,6 +117,12 @@ def own(config: CornerConfig) -> Path:
     return models.ROOT / file_name(config)
 
 
+@kept(32)
+def load(path: Path, stamp: float) -> Forcing:
+    """A measurement, read once for each time (`stamp`) it was written. Raises ForcingError with one sentence."""
+    return Forcing.load(path)
+
+
 def forced(config: CornerConfig) -> Forcing | None:
     """What teacher forcing does with these settings, measured here or shipped; None where nobody has measured.
 
@@ -124,8 +131,8 @@ def forced(config: CornerConfig) -> Forcing | None:
     partial: Forcing | None = None
     for path in (own(config), *SHIPPED):
         try:
-            found = Forcing.load(path)
-        except ForcingError:
+            found = load(path, path.stat().st_mtime)
+        except (OSError, ForcingError):
             continue
         if found.config != shared(config):
             continue

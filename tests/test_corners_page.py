@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import shlex
 import subprocess
@@ -365,6 +366,20 @@ class TestMeasuring:
         whole.save(path)
         assert forcing.forced(config(seed=3, teacher_forcing=1.0)) == whole
         assert forcing.forced(config(most=3)) is None
+
+    def test_a_file_is_read_once_for_each_time_it_is_written(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr(models, "ROOT", tmp_path)
+        monkeypatch.setattr(forcing, "SHIPPED", ())
+        path, whole, read = forcing.own(config()), made_up(0.2, 0.4), []
+        load = Forcing.load
+        monkeypatch.setattr(Forcing, "load", lambda path: read.append(path) or load(path))
+        whole.save(path)
+        os.utime(path, (1, 1))
+        assert [forcing.forced(config()) for _ in range(3)] == [whole] * 3
+        assert read == [path]
+        made_up(0.3, 0.4).save(path)
+        assert forcing.forced(config()) == made_up(0.3, 0.4)
+        assert read == [path] * 2
 
     def test_the_command_that_is_told_writes_what_the_page_reads(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setattr(walking, "config_of", COMPLETE)
