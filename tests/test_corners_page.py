@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -263,6 +264,42 @@ def test_a_training_that_breaks_off_says_why(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Lesson, "_taken", broken)
     app = open_page("corners", corner_seed="77")
     assert [error.value for error in app.error] == ["The training broke off: no memory left."]
+    assert button(app, "corners-replay").disabled
+    monkeypatch.undo()
+    monkeypatch.setattr(walking, "config_of", lambda view: replace(COMPLETE(view), steps=STEPS))
+    monkeypatch.setattr(walking, "AT_ONCE", 60.0)
+    other = open_page("corners", corner_seed="77")
+    assert not other.error
+    assert other.title[0].value.startswith(f"After {STEPS} steps ")
+
+
+def test_two_trainings_that_nobody_watches_go_on_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    going, most, lock, go = [0], [0], threading.Lock(), threading.Event()
+
+    def counted(self: Lesson):
+        with lock:
+            going[0] += 1
+            most[0] = max(most[0], going[0])
+        go.wait(60)
+        with lock:
+            going[0] -= 1
+        return iter(())
+
+    monkeypatch.setattr(Lesson, "_taken", counted)
+    lessons = [Lesson(config(seed=seed)) for seed in range(5)]
+    watched = Lesson(config(), 1.0)
+    until = time.monotonic() + 60
+    while going[0] < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    assert going[0] == 3  # two, and the one that is watched
+    assert all(each.running for each in [watched, *lessons])
+    go.set()
+    for each in [watched, *lessons]:
+        each.wait(60)
+        assert not each.running
+        assert not each.failure
+    assert most[0] == 3
 
 
 def test_before_pytorch_is_there_the_walks_are(monkeypatch: pytest.MonkeyPatch) -> None:

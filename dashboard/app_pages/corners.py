@@ -37,9 +37,7 @@ def moving(config: CornerConfig) -> Moving | None:
     if own is not None and own.config == config:
         return own
     drop()
-    found = walking.taught(config)
-    found.wait(walking.AT_ONCE)
-    return found
+    return walking.taught(config)
 
 
 def drop() -> None:
@@ -202,7 +200,7 @@ def controls(shown: Moving | None, live: bool) -> None:
         else:
             waiting, icon = shown is None, ":material/model_training:"
             st.button("Train and watch", icon=icon, on_click=train, key="corners-train", disabled=waiting, width=180)
-        idle = shown is not None and not live
+        idle = shown is not None and not live and len(shown.steps) > 0
         icon = ":material/replay:"
         st.button("Replay", icon=icon, on_click=replay, key="corners-replay", disabled=not idle, width=130)
         steps = [] if shown is None or live else [each.step for each in shown.steps]
