@@ -116,12 +116,16 @@ class Replay:
 
     @property
     def steps(self) -> list[CornerStep]:
-        done = min(1.0, (time.monotonic() - self.began) / self.seconds)
-        return self.lesson.steps[: max(1, round(done * len(self.lesson.steps)))]
+        return self.lesson.steps[: max(1, round(self._done * len(self.lesson.steps)))]
 
     @property
     def running(self) -> bool:
-        return self.seconds > 0 and time.monotonic() - self.began < self.seconds
+        return self._done < 1
+
+    @property
+    def _done(self) -> float:
+        """The share of its time that has passed."""
+        return min(1.0, (time.monotonic() - self.began) / self.seconds) if self.seconds > 0 else 1.0
 
 
 _failed: dict[CornerConfig, int] = {}

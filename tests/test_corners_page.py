@@ -245,6 +245,8 @@ def test_a_replay_shows_the_recorded_steps_in_its_time() -> None:
     shown = [[step.step for step in Replay(lesson, now - past, 100.0).steps] for past in (0, 51, 200)]
     assert shown == [[0], [0, 10], [0, 10, 20, 30]]
     assert [Replay(lesson, now - past, 100.0).running for past in (0, 51, 200)] == [True, True, False]
+    assert not Replay(lesson, now, 0.0).running
+    assert len(Replay(lesson, now, 0.0).steps) == 4
 
 
 def test_a_replay_that_is_stopped_stays_at_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
