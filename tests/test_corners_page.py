@@ -517,6 +517,20 @@ def test_a_plane_numbers_its_corners_where_they_are() -> None:
     assert flying.layout.transition.duration > 0
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.5])
+def test_the_numbers_of_a_corner_stand_outside_of_every_mark(noise: float) -> None:
+    app = open_page("corners", corner_noise=str(noise))
+    half = figures(app)["corners-plane"]["layout"]["xaxis"]["range"][1]
+    drawn = every_walk(most=12, noise=noise)
+    for walk, given in enumerate(drawn.given):
+        marks = np.concatenate([drawn.source[walk, :given], drawn.target[walk]])
+        figure = walk_plane(marks[:-2], marks[-2:], None, drawn.visited(walk), reach=half)
+        for note in figure.layout.annotations:
+            assert max(abs(note.x), abs(note.y)) < 0.9 * half
+            away = np.hypot(*(marks - [note.x, note.y]).T).min() * 396 / (2 * half)
+            assert away > 25, (walk, note.text)  # pixels: half of an open circle and of a line of text
+
+
 def test_panels_show_each_walk_in_its_place_and_frame_the_chosen_one() -> None:
     drawn, names = every_walk(), [f"walk {i}" for i in range(8)]
     figure = walk_panels(
