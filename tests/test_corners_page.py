@@ -216,6 +216,12 @@ def button(app: AppTest, key: str):
     return next((each for each in app.button if each.key == key), None)
 
 
+def of_its_steps(app: AppTest):
+    """The one slider of the training's steps, chosen or yet to come."""
+    (slider,) = [each for each in app.select_slider if each.label == "Step of its training"]
+    return slider
+
+
 def test_a_training_can_be_watched_and_stopped_and_another_session_sees_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -224,7 +230,9 @@ def test_a_training_can_be_watched_and_stopped_and_another_session_sees_its_own(
     button(app, "corners-train").click().run()
     assert not app.exception
     assert button(app, "corners-replay").disabled
+    assert of_its_steps(app).disabled
     other.run()
+    assert not of_its_steps(other).disabled
     assert other.title[0].value.startswith(f"After {STEPS} steps ")
     assert button(other, "corners-stop") is None
     button(app, "corners-stop").click().run()
@@ -247,6 +255,27 @@ def test_a_replay_shows_the_recorded_steps_in_its_time() -> None:
     assert [Replay(lesson, now - past, 100.0).running for past in (0, 51, 200)] == [True, True, False]
     assert not Replay(lesson, now, 0.0).running
     assert len(Replay(lesson, now, 0.0).steps) == 4
+
+
+def test_everything_in_one_picture_is_of_the_same_step() -> None:
+    lesson, reads = Lesson(config()), []
+    lesson.wait(60)
+
+    class Growing(Replay):
+        """Further at every look."""
+
+        @property
+        def steps(self) -> list:
+            reads.append(None)
+            return lesson.steps[: 1 + len(reads)]
+
+    app = open_page("corners")
+    app.session_state["corner_own"] = Growing(lesson, time.monotonic(), 300.0)
+    app.run()
+    assert not app.exception
+    assert len(reads) == 1
+    assert app.title[0].value.startswith("After 10 steps ")
+    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0, 10]
 
 
 def test_a_replay_that_is_stopped_stays_at_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
