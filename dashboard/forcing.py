@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import shlex
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -15,14 +15,16 @@ from dashboard.attention import palette
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.figures.corners import forcing_curves
+from dashboard.keeping import kept
 from dashboard.measuring import Measuring
-from transformer.analysis.forcing import Forcing, ForcingError, mean_interval, shared
+from transformer.analysis.forcing import Forcing, ForcingError, file_name, mean_interval, shared
 from transformer.corners import CornerConfig, floor
 from transformer.training.runs import DEFAULT_ROOT
 
 SHIPPED = (DEFAULT_ROOT / "corners.json", DEFAULT_ROOT / "corners-none.json")
 AGAIN = 1.0
 """Seconds between two looks at a measurement that is under way."""
+ANOTHER = "Another measurement is under way; this one can begin after it."
 measuring = Measuring("corners")
 
 
@@ -50,26 +52,38 @@ def section(config: CornerConfig) -> None:
 
 def anew(config: CornerConfig, found: Forcing | None) -> None:
     """The button, and how far the measurement is."""
+    path = own(config)
+    if measuring.running and measuring.path != path:
+        st.fragment(waiting, run_every=AGAIN)(path, count())
+        return
     left, right = st.columns([1, 3], vertical_alignment="center")
     if measuring.running:
-        left.button("Stop measuring", icon=":material/stop:", on_click=measuring.stop, width="stretch")
+        left.button("Stop measuring", icon=":material/stop:", on_click=stop, args=(path,), width="stretch")
         with right:
-            st.fragment(progress, run_every=AGAIN)(count())
+            st.fragment(progress, run_every=AGAIN)(path, count())
         return
     label = "Measure" if found is None else "Measure anew"
     left.button(label, icon=":material/refresh:", on_click=begin, width="stretch")
-    command = " ".join(["python -m transformer corners", *options(config)])
-    cut = "The last measurement was cut off. " if measuring.failed else ""
+    elsewhere = [] if models.ROOT == DEFAULT_ROOT else ["--out", shlex.quote(str(path))]
+    command = " ".join(["python -m transformer corners", *options(config), *elsewhere])
+    broken = measuring.failed and not measuring.stopped and measuring.path == path
+    cut = "The last measurement was cut off. " if broken else ""
     right.caption(f"{cut}Trains 25 of them beside the dashboard. On a command line: {command}")
 
 
-def progress(looks: Iterator[int]) -> None:
+def waiting(path: Path, looks: Iterator[int]) -> None:
+    """Another measurement has to end first; the page shows when it has."""
+    if next(looks) and (not measuring.running or measuring.path == path):
+        clicks.again()
+    st.caption(ANOTHER)
+
+
+def progress(path: Path, looks: Iterator[int]) -> None:
     """How many trainings are done; when all are, the page shows what they found."""
-    if next(looks) and not measuring.running:
+    if next(looks) and not (measuring.running and measuring.path == path):
         clicks.again()
     try:
-        assert measuring.path is not None
-        found = Forcing.load(measuring.path)
+        found = Forcing.load(path)
         done, planned = len(found.trials), found.planned
     except ForcingError:
         done, planned = 0, 0
@@ -80,10 +94,19 @@ def progress(looks: Iterator[int]) -> None:
 def begin() -> None:
     """Measure in a process of its own."""
     config = walking.config_of(session.settings())
+    if measuring.running and measuring.path != own(config):
+        session.notice(ANOTHER)
+        return
     try:
         measuring.start(own(config), *options(config))
     except OSError as error:
         session.notice(f"The measurement did not start: {error}.")
+
+
+def stop(path: Path) -> None:
+    """End this measurement, and no other that has begun since."""
+    if measuring.path == path:
+        measuring.stop()
 
 
 # --- what was measured, and its words
@@ -91,20 +114,33 @@ def begin() -> None:
 
 def own(config: CornerConfig) -> Path:
     """Where a measurement of these settings is kept."""
-    digest = hashlib.sha256(repr(shared(config)).encode()).hexdigest()[:12]
-    return models.ROOT / f"corners-{digest}.json"
+    return models.ROOT / file_name(config)
+
+
+@kept(32)
+def load(path: Path, stamp: float) -> Forcing:
+    """A measurement, read once for each time (`stamp`) it was written. Raises ForcingError with one sentence."""
+    return Forcing.load(path)
 
 
 def forced(config: CornerConfig) -> Forcing | None:
-    """What teacher forcing does with these settings, measured here or shipped; None where nobody has measured."""
+    """What teacher forcing does with these settings, measured here or shipped; None where nobody has measured.
+
+    A measurement that is not complete is taken only where there is none that is.
+    """
+    partial: Forcing | None = None
     for path in (own(config), *SHIPPED):
         try:
-            found = Forcing.load(path)
-        except ForcingError:
+            found = load(path, path.stat().st_mtime)
+        except (OSError, ForcingError):
             continue
-        if found.config == shared(config) and found.trials:
+        if found.config != shared(config):
+            continue
+        if found.complete:
             return found
-    return None
+        if found.trials:
+            partial = partial or found
+    return partial
 
 
 def options(config: CornerConfig) -> list[str]:

@@ -20,6 +20,8 @@ class Measuring:
         self._command, self._grows = command, grows
         self.path: Path | None = None
         """What it writes, or wrote last."""
+        self.stopped = False
+        """Was the last one ended by `stop`?"""
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -39,7 +41,7 @@ class Measuring:
                 return
             if self._grows:
                 path.unlink(missing_ok=True)
-            self.path = path
+            self.path, self.stopped = path, False
             command = [sys.executable, "-m", "transformer", self._command, "--out", str(path), *options]
             # Below everything else: whoever looks at a page comes first.
             nice = ["nice"] if os.name == "posix" else []
@@ -49,5 +51,6 @@ class Measuring:
         """End it; what it has measured stays."""
         with self._lock:
             if self._process is not None and self.running:
+                self.stopped = True
                 self._process.terminate()
                 self._process.wait()

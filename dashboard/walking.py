@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -48,6 +49,9 @@ def config_of(view: Settings) -> CornerConfig:
 
 # --- trainings under way
 
+_unwatched = threading.Semaphore(2)
+"""So many trainings at full speed go on at a time; the others wait."""
+
 
 class Lesson:
     """One training in a thread; made to last so many seconds if it is to be watched."""
@@ -77,8 +81,9 @@ class Lesson:
 
     def _run(self) -> None:
         try:
-            for step in self._taken():
-                self.steps.append(replace(step, weights={}))
+            with nullcontext() if self._seconds > 0 else _unwatched:
+                for step in self._taken():
+                    self.steps.append(replace(step, weights={}))
         except Exception as error:  # a thread has nobody else to tell
             self.failure = str(error) or type(error).__name__
 
@@ -111,17 +116,38 @@ class Replay:
 
     @property
     def steps(self) -> list[CornerStep]:
-        done = min(1.0, (time.monotonic() - self.began) / self.seconds)
-        return self.lesson.steps[: max(1, round(done * len(self.lesson.steps)))]
+        return self.lesson.steps[: max(1, round(self._done * len(self.lesson.steps)))]
 
     @property
     def running(self) -> bool:
-        return self.seconds > 0 and time.monotonic() - self.began < self.seconds
+        return self._done < 1
+
+    @property
+    def _done(self) -> float:
+        """The share of its time that has passed."""
+        return min(1.0, (time.monotonic() - self.began) / self.seconds) if self.seconds > 0 else 1.0
+
+
+_failed: dict[CornerConfig, int] = {}
+"""How often a training of these settings broke off."""
+
+
+def taught(config: CornerConfig) -> Lesson:
+    """A training at full speed, begun when it is first asked for, and waited for a moment; everybody's.
+
+    One that broke off is shown to whoever asks first, and then begun anew.
+    """
+    times = _failed.get(config, 0)
+    lesson = _begun(config, times)
+    lesson.wait(AT_ONCE)
+    if lesson.failure and not lesson.running:
+        _failed[config] = times + 1
+    return lesson
 
 
 @kept(32)
-def taught(config: CornerConfig) -> Lesson:
-    """A training at full speed, begun when it is first asked for; everybody's."""
+def _begun(config: CornerConfig, failed: int) -> Lesson:
+    """The training after so many that `failed`."""
     return Lesson(config)
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import shlex
+import subprocess
+import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +24,7 @@ from dashboard.figures.corners import alignment_heatmap, error_curves, forcing_c
 from dashboard.settings import Settings
 from dashboard.theme import DARK, LIGHT
 from dashboard.walking import Lesson, Replay
+from transformer.__main__ import main
 from transformer.analysis.forcing import Forcing, Trial
 from transformer.corners import CornerConfig, every_walk, walks
 from transformer.recurrent.corners import build_walker, train_corners
@@ -210,6 +216,12 @@ def button(app: AppTest, key: str):
     return next((each for each in app.button if each.key == key), None)
 
 
+def of_its_steps(app: AppTest):
+    """The one slider of the training's steps, chosen or yet to come."""
+    (slider,) = [each for each in app.select_slider if each.label == "Step of its training"]
+    return slider
+
+
 def test_a_training_can_be_watched_and_stopped_and_another_session_sees_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -218,7 +230,9 @@ def test_a_training_can_be_watched_and_stopped_and_another_session_sees_its_own(
     button(app, "corners-train").click().run()
     assert not app.exception
     assert button(app, "corners-replay").disabled
+    assert of_its_steps(app).disabled
     other.run()
+    assert not of_its_steps(other).disabled
     assert other.title[0].value.startswith(f"After {STEPS} steps ")
     assert button(other, "corners-stop") is None
     button(app, "corners-stop").click().run()
@@ -239,6 +253,29 @@ def test_a_replay_shows_the_recorded_steps_in_its_time() -> None:
     shown = [[step.step for step in Replay(lesson, now - past, 100.0).steps] for past in (0, 51, 200)]
     assert shown == [[0], [0, 10], [0, 10, 20, 30]]
     assert [Replay(lesson, now - past, 100.0).running for past in (0, 51, 200)] == [True, True, False]
+    assert not Replay(lesson, now, 0.0).running
+    assert len(Replay(lesson, now, 0.0).steps) == 4
+
+
+def test_everything_in_one_picture_is_of_the_same_step() -> None:
+    lesson, reads = Lesson(config()), []
+    lesson.wait(60)
+
+    class Growing(Replay):
+        """Further at every look."""
+
+        @property
+        def steps(self) -> list:
+            reads.append(None)
+            return lesson.steps[: 1 + len(reads)]
+
+    app = open_page("corners")
+    app.session_state["corner_own"] = Growing(lesson, time.monotonic(), 300.0)
+    app.run()
+    assert not app.exception
+    assert len(reads) == 1
+    assert app.title[0].value.startswith("After 10 steps ")
+    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0, 10]
 
 
 def test_a_replay_that_is_stopped_stays_at_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,6 +295,42 @@ def test_a_training_that_breaks_off_says_why(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Lesson, "_taken", broken)
     app = open_page("corners", corner_seed="77")
     assert [error.value for error in app.error] == ["The training broke off: no memory left."]
+    assert button(app, "corners-replay").disabled
+    monkeypatch.undo()
+    monkeypatch.setattr(walking, "config_of", lambda view: replace(COMPLETE(view), steps=STEPS))
+    monkeypatch.setattr(walking, "AT_ONCE", 60.0)
+    other = open_page("corners", corner_seed="77")
+    assert not other.error
+    assert other.title[0].value.startswith(f"After {STEPS} steps ")
+
+
+def test_two_trainings_that_nobody_watches_go_on_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    going, most, lock, go = [0], [0], threading.Lock(), threading.Event()
+
+    def counted(self: Lesson):
+        with lock:
+            going[0] += 1
+            most[0] = max(most[0], going[0])
+        go.wait(60)
+        with lock:
+            going[0] -= 1
+        return iter(())
+
+    monkeypatch.setattr(Lesson, "_taken", counted)
+    lessons = [Lesson(config(seed=seed)) for seed in range(5)]
+    watched = Lesson(config(), 1.0)
+    until = time.monotonic() + 60
+    while going[0] < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    assert going[0] == 3  # two, and the one that is watched
+    assert all(each.running for each in [watched, *lessons])
+    go.set()
+    for each in [watched, *lessons]:
+        each.wait(60)
+        assert not each.running
+        assert not each.failure
+    assert most[0] == 3
 
 
 def test_before_pytorch_is_there_the_walks_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,6 +421,104 @@ class TestMeasuring:
         app.run()
         assert array(trace(app, "corners-forcing", "by itself")["y"]) == pytest.approx([0.201, 0.401667], abs=1e-5)
 
+    def test_a_partial_one_replaces_no_complete_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(models, "ROOT", tmp_path)
+        monkeypatch.setattr(forcing, "SHIPPED", (tmp_path / "shipped.json",))
+        whole, path = made_up(0.2, 0.4), forcing.own(config())
+        part = replace(whole, trials=whole.trials[:2])
+        part.save(path)
+        assert forcing.forced(config()) == part
+        shipped = made_up(0.3, 0.3)
+        shipped.save(forcing.SHIPPED[0])
+        assert forcing.forced(config()) == shipped
+        whole.save(path)
+        assert forcing.forced(config(seed=3, teacher_forcing=1.0)) == whole
+        assert forcing.forced(config(most=3)) is None
+
+    def test_a_file_is_read_once_for_each_time_it_is_written(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr(models, "ROOT", tmp_path)
+        monkeypatch.setattr(forcing, "SHIPPED", ())
+        path, whole, read = forcing.own(config()), made_up(0.2, 0.4), []
+        load = Forcing.load
+        monkeypatch.setattr(Forcing, "load", lambda path: read.append(path) or load(path))
+        whole.save(path)
+        os.utime(path, (1, 1))
+        assert [forcing.forced(config()) for _ in range(3)] == [whole] * 3
+        assert read == [path]
+        made_up(0.3, 0.4).save(path)
+        assert forcing.forced(config()) == made_up(0.3, 0.4)
+        assert read == [path] * 2
+
+    def test_the_command_that_is_told_writes_what_the_page_reads(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr(walking, "config_of", COMPLETE)
+        monkeypatch.setattr(walking, "taught", lambda settings: Lesson(replace(settings, steps=1)))
+        written: list[tuple[CornerConfig, Path]] = []
+        monkeypatch.setattr(
+            "transformer.training.forcing.carry_out",
+            lambda planned, path, processes: iter(written.append((planned.config, path)) or ()),
+        )
+        for elsewhere in (False, True):
+            if elsewhere:
+                monkeypatch.setattr(models, "ROOT", tmp_path)
+            app = open_page("corners", corner_width="3", corner_noise="0.15", corner_affine="0", corner_seed="4")
+            (told,) = [caption.value for caption in app.caption if "On a command line" in caption.value]
+            assert main(shlex.split(told.partition("python -m transformer ")[2])) == 0
+            ((made, path),) = written
+            assert made == CornerConfig(d_model=3, attention="dot", affine=False, noise=0.15)
+            assert path == forcing.own(made)
+            assert path.parent == models.ROOT
+            written.clear()
+
+    @pytest.mark.parametrize("mine", [True, False])
+    def test_one_under_way_is_told_from_another(self, mine: bool, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr(models, "ROOT", tmp_path)
+        monkeypatch.setattr(forcing.Measuring, "running", True)
+        path = forcing.own(config(d_model=3 if mine else 5))
+        replace(made_up(0.2, 0.4), config=config(d_model=3 if mine else 5)).save(path)
+        monkeypatch.setattr(forcing.measuring, "path", path)
+        app = open_page("corners", corner_width="3")
+        assert not app.exception
+        told = [caption.value for caption in app.caption if "Another measurement" in caption.value]
+        assert told == ([] if mine else ["Another measurement is under way; this one can begin after it."])
+        labels = [each.label for each in app.button if "easur" in each.label]
+        assert labels == (["Stop measuring"] if mine else [])
+
+    def test_one_that_begins_meanwhile_is_a_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(models, "ROOT", tmp_path)
+        app = open_page("corners", corner_width="3")
+        monkeypatch.setattr(forcing.Measuring, "running", True)
+        monkeypatch.setattr(forcing.measuring, "path", tmp_path / "another.json")
+        next(each for each in app.button if each.label == "Measure").click().run()
+        assert any("Another measurement is under way" in warning.value for warning in app.warning)
+
+    @pytest.mark.parametrize(
+        ("mine", "stopped", "cut"), [(True, False, True), (True, True, False), (False, False, False)]
+    )
+    def test_cut_off_is_only_this_one_and_not_by_its_reader(
+        self, mine: bool, stopped: bool, cut: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(models, "ROOT", tmp_path)
+        monkeypatch.setattr(forcing.Measuring, "failed", True)
+        monkeypatch.setattr(forcing.measuring, "stopped", stopped)
+        monkeypatch.setattr(forcing.measuring, "path", forcing.own(config(d_model=3 if mine else 5)))
+        app = open_page("corners", corner_width="3")
+        assert any("was cut off" in caption.value for caption in app.caption) == cut
+
+    def test_a_stop_is_remembered_until_the_next_begins(self, tmp_path: Path, monkeypatch) -> None:
+        sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+        start = subprocess.Popen
+        monkeypatch.setattr("dashboard.measuring.subprocess.Popen", lambda command, **said: start(sleeper, **said))
+        measuring = forcing.Measuring("corners")
+        monkeypatch.setattr(forcing, "measuring", measuring)
+        measuring.start(tmp_path / "one.json")
+        forcing.stop(tmp_path / "another.json")
+        assert measuring.running
+        forcing.stop(tmp_path / "one.json")
+        assert (measuring.running, measuring.failed, measuring.stopped) == (False, True, True)
+        measuring.start(tmp_path / "one.json")
+        assert not measuring.stopped
+        measuring.stop()
+
     def test_what_cannot_begin_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(self: forcing.Measuring, path: Path, *options: str) -> None:
             raise OSError("no room")
@@ -373,6 +544,20 @@ def test_a_plane_numbers_its_corners_where_they_are() -> None:
         drawn.source[walk, :5], drawn.target[walk], drawn.target[walk], drawn.visited(walk), reach=1.75, flying=True
     )
     assert flying.layout.transition.duration > 0
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.5])
+def test_the_numbers_of_a_corner_stand_outside_of_every_mark(noise: float) -> None:
+    app = open_page("corners", corner_noise=str(noise))
+    half = figures(app)["corners-plane"]["layout"]["xaxis"]["range"][1]
+    drawn = every_walk(most=12, noise=noise)
+    for walk, given in enumerate(drawn.given):
+        marks = np.concatenate([drawn.source[walk, :given], drawn.target[walk]])
+        figure = walk_plane(marks[:-2], marks[-2:], None, drawn.visited(walk), reach=half)
+        for note in figure.layout.annotations:
+            assert max(abs(note.x), abs(note.y)) < 0.9 * half
+            away = np.hypot(*(marks - [note.x, note.y]).T).min() * 396 / (2 * half)
+            assert away > 25, (walk, note.text)  # pixels: half of an open circle and of a line of text
 
 
 def test_panels_show_each_walk_in_its_place_and_frame_the_chosen_one() -> None:

@@ -57,7 +57,7 @@ def lengths(*, out: Path = DEFAULT_ROOT / "lengths-own.json", length: int = 8, s
 
 def corners(
     *,
-    out: Path = DEFAULT_ROOT / "corners-own.json",
+    out: Path | None = None,
     config: Annotated[CornerConfig, Parameter(name="*", group=TRAINING)] = WALKER,
 ) -> int:
     """Train a GRU on square corners with five probabilities of teacher forcing, and measure what comes of it.
@@ -67,16 +67,17 @@ def corners(
     Parameters
     ----------
     out
-        The file; it grows after every training.
+        The file; it grows after every training. Left out, the one in which the dashboard looks for these settings.
     """
     import torch
 
-    from transformer.analysis.forcing import shared
+    from transformer.analysis.forcing import file_name, shared
     from transformer.training.forcing import carry_out, plan
 
     if config != shared(config):
         raise ConfigError("teacher_forcing and seed are what this varies: leave them out")
     torch.set_num_threads(1)
+    out = DEFAULT_ROOT / file_name(config) if out is None else out
     for found in carry_out(plan(config), out, min(2, os.cpu_count() or 1)):
         last = found.trials[-1]
         print(

@@ -1,8 +1,11 @@
 """Square corners: a GRU says how a walk goes on, in the plane, while it trains; its errors and where it looks."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -18,6 +21,9 @@ from dashboard.settings import LIMITS, Settings
 from dashboard.walking import Lesson, Replay, View
 from transformer.config import ATTENTIONS
 from transformer.corners import CornerConfig, every_walk, floor
+
+if TYPE_CHECKING:
+    from transformer.recurrent.corners import CornerStep
 
 REFRESH = 0.3  # seconds between two looks at a training, a little more than the crosses fly
 WIDE = 196  # pixels of a slider
@@ -37,9 +43,7 @@ def moving(config: CornerConfig) -> Moving | None:
     if own is not None and own.config == config:
         return own
     drop()
-    found = walking.taught(config)
-    found.wait(walking.AT_ONCE)
-    return found
+    return walking.taught(config)
 
 
 def drop() -> None:
@@ -83,13 +87,12 @@ def stop() -> None:
 # --- the pictures
 
 
-def seen(config: CornerConfig, shown: Moving | None) -> View:
-    """The walk and the step in view."""
+def seen(config: CornerConfig, steps: Sequence[CornerStep], live: bool) -> View:
+    """The walk and the step in view, of all that are recorded: while it is `live` the last."""
     view, drawn = session.settings(), every_walk(config.most, config.noise)
     start, turn = walking.kinds().get(view.corner_walk, (0, 1))
     place = drawn.which(start, turn, min(view.corner_given or config.most, config.most))
-    steps = [] if shown is None else shown.steps
-    chosen = None if shown is None or shown.running else view.corner_step
+    chosen = None if live else view.corner_step
     step = next((each for each in steps if each.step == chosen), steps[-1] if steps else None)
     return View(config, drawn, place, step)
 
@@ -99,7 +102,8 @@ def pictures(config: CornerConfig, shown: Moving | None, looks: Iterator[int]) -
     live = shown is not None and shown.running
     if next(looks) and not live:
         clicks.again()
-    view = seen(config, shown)
+    steps = [] if shown is None else list(shown.steps)  # more may come at any moment
+    view = seen(config, steps, live)
     makers = [Maker("a GRU on square corners, trained on the spot", 0 if view.step is None else view.step.step)]
     st.title(walkwords.headline(view), anchor=False)
     if isinstance(shown, Lesson) and shown.failure:
@@ -112,7 +116,7 @@ def pictures(config: CornerConfig, shown: Moving | None, looks: Iterator[int]) -
         with first:
             panels(view, live, makers)
         with second:
-            curves(view, shown, makers)
+            curves(view, steps, makers)
         alignments(view, makers)
         st.caption(f"{walkwords.errors(view)} {walkwords.alignment(view)}")
 
@@ -163,10 +167,10 @@ def panels(view: View, live: bool, makers: list[Maker]) -> None:
     plot(figure, key="corners-walks", alt=walkwords.everywhere(view), height=190, on_click=clicked, makers=makers)
 
 
-def curves(view: View, shown: Moving | None, makers: list[Maker]) -> None:
+def curves(view: View, recorded: Sequence[CornerStep], makers: list[Maker]) -> None:
     """Both errors up to the step in view."""
     st.markdown("**How far off**, on 512 fresh walks")
-    steps = [] if shown is None else [each for each in shown.steps if view.step and each.step <= view.step.step]
+    steps = [each for each in recorded if view.step and each.step <= view.step.step]
     figure = figures.error_curves(
         np.array([each.step for each in steps]),
         np.array([each.error for each in steps], dtype=np.float64),
@@ -202,12 +206,14 @@ def controls(shown: Moving | None, live: bool) -> None:
         else:
             waiting, icon = shown is None, ":material/model_training:"
             st.button("Train and watch", icon=icon, on_click=train, key="corners-train", disabled=waiting, width=180)
-        idle = shown is not None and not live
+        idle = shown is not None and not live and len(shown.steps) > 0
         icon = ":material/replay:"
         st.button("Replay", icon=icon, on_click=replay, key="corners-replay", disabled=not idle, width=130)
         steps = [] if shown is None or live else [each.step for each in shown.steps]
         if len(steps) > 1:
             step(steps)
+        elif shown is not None:
+            later(shown.config)
         if shown is None:
             st.caption(":material/hourglass_top: A GRU is about to be trained …")
 
@@ -225,6 +231,12 @@ def step(steps: list[int]) -> None:
         session.update(corner_step=None if picked == steps[-1] else picked)
 
     st.select_slider("Step of its training", steps, key="control-corner_step", on_change=written)
+
+
+def later(config: CornerConfig) -> None:
+    """The place of the steps, until one can be chosen."""
+    steps = range(0, config.steps + walking.EVERY, walking.EVERY)
+    st.select_slider("Step of its training", steps, format_func=lambda _: "…", disabled=True)
 
 
 def choices() -> None:

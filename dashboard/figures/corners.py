@@ -14,8 +14,8 @@ from dashboard.theme import LIGHT, Palette, colour_scale, share_colours, templat
 
 GIVEN, SAID, FREE, HELPED = 0, 1, 1, 4
 """Colours of the categorical palette: marks in the plane, and the two errors."""
-BEYOND = 1.34
-"""Where the numbers of a corner stand, as a multiple of it."""
+BEYOND = 0.865
+"""Where the numbers of a corner stand, as a share of the way to the plane's own corner."""
 FLIGHT = 250
 """Milliseconds in which the crosses fly from one recorded step to the next."""
 
@@ -41,7 +41,7 @@ def walk_plane(
         "xaxis": {**axis, "constrain": "domain"},
         "yaxis": {**axis, "scaleanchor": "x", "constrain": "domain"},
         "shapes": [_square(palette)],
-        "annotations": _numbers(visited, len(given), palette),
+        "annotations": _numbers(visited, len(given), BEYOND * reach, palette),
         "legend": {"x": 0.5, "xanchor": "center", "font": {"size": 15}, "itemsizing": "trace"},
         "margin": {"t": 30, "l": 4, "r": 4, "b": 4},
         **({"transition": {"duration": FLIGHT, "easing": "linear"}} if flying else {}),
@@ -268,8 +268,8 @@ def _marks(
     ]
 
 
-def _numbers(visited: np.ndarray, given: int, palette: Palette) -> list[dict[str, Any]]:
-    """Outside of each corner, which ones of the walk it is: a walk of many comes by twice."""
+def _numbers(visited: np.ndarray, given: int, out: float, palette: Palette) -> list[dict[str, Any]]:
+    """Outside of each corner, so far `out`, which ones of the walk it is: a walk of many comes by twice."""
     at: dict[tuple[float, float], list[str]] = {}
     for i, (x, y) in enumerate(visited):
         colour = palette.categorical[GIVEN] if i < given else palette.text
@@ -277,8 +277,8 @@ def _numbers(visited: np.ndarray, given: int, palette: Palette) -> list[dict[str
         at.setdefault((float(x), float(y)), []).append(word)
     return [
         {
-            "x": BEYOND * x,
-            "y": BEYOND * y,
+            "x": out * x,
+            "y": out * y,
             "text": f"<b>{', '.join(words)}</b>",
             "showarrow": False,
             "font": {"size": 18},

@@ -6,6 +6,7 @@ Sampling for Sequence Prediction with Recurrent Neural Networks" (Bengio et al.,
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass, replace
@@ -120,6 +121,11 @@ def _trial(*, chance: float, seed: int, error: float, helped_error: float, secon
 def shared(config: CornerConfig) -> CornerConfig:
     """The settings without the probability and the seed: what names a measurement."""
     return replace(config, teacher_forcing=CornerConfig().teacher_forcing, seed=CornerConfig().seed)
+
+
+def file_name(config: CornerConfig) -> str:
+    """Under which name a measurement of these settings is kept, and looked for."""
+    return f"corners-{hashlib.sha256(repr(shared(config)).encode()).hexdigest()[:12]}.json"
 
 
 def mean_interval(values: Float[np.ndarray, "n"]) -> tuple[float, float, float]:
