@@ -187,6 +187,12 @@ def test_matrices_are_drawn_to_scale_and_do_not_meet(palette):
         assert ("output" in drawn) == (tried.output is not None)
 
 
+@pytest.mark.parametrize(("run", "words"), [("compiled", "in its one head."), ("reverse", "in each of 4 heads.")])
+def test_heads_are_counted_in_words(run, words):
+    app = open_questions(run=run, asked="2")
+    assert any(caption.value.endswith(words) for caption in app.caption)
+
+
 # --- 3: dense layers
 
 
@@ -555,7 +561,8 @@ def test_what_breaks_a_race_is_a_sentence_on_the_page(monkeypatch):
     assert not labelled(app, "Train both, here and now").disabled
 
 
-def test_small_models_that_wait_say_so(busy):
+def test_small_models_that_wait_say_so(busy, monkeypatch):
+    monkeypatch.setattr("dashboard.closer.AT_ONCE", 0.1)
     positions._trained.clear()  # type: ignore[attr-defined]
     app = open_questions(run="reverse", asked="5")
     assert any("Two small models wait for another training" in caption.value for caption in app.caption)

@@ -173,7 +173,5 @@ def _of(model: Model) -> str:
             config.attention, f"one attention, {config.attention}, as wide as its"
         )
         return f"{model.name} has {has}{'' if config.attention == 'none' else f' state: {config.d_model}'}."
-    return (
-        f"{model.name} has d_k = d_v = {config.d_model} / {config.n_heads} = {config.d_head} in each of "
-        f"{config.n_heads} head{'s' if config.n_heads > 1 else ''}."
-    )
+    heads = "its one head" if config.n_heads == 1 else f"each of {config.n_heads} heads"
+    return f"{model.name} has d_k = d_v = {config.d_model} / {config.n_heads} = {config.d_head} in {heads}."
