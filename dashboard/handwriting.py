@@ -262,7 +262,7 @@ STAGES = {
         r"c = \sum_i \alpha_i\,v_i",
         (FORWARD, "pattern @ value"),
         _context,
-        "The weighted sum of the values. The shares are positive and add up to 1, so it lies among the values.",
+        "The weighted sum of the values. The shares are at least 0 and add up to 1, so it lies in their hull.",
     ),
     "join": Stage(
         "Join",
