@@ -22,6 +22,14 @@ CALLED = {
     "scaled-dot": "scaled dot product",
     "additive": "additive",
 }
+MAKES = {
+    "uniform": "the mean of all values",
+    "cosine": "the direction of query and key alone",
+    "dot": "their lengths as well",
+    "scaled-dot": "the same, divided by √d",
+    "additive": "a fit that is learned, through tanh",
+}
+"""What each kind of scores takes into account, in the order of the menu: each goes on from the one before."""
 FORWARD = "transformer.recurrent.scoring:Alignment.forward"
 SOFTMAX = "transformer.attention:masked_softmax"
 SCORE_FORMULA = {

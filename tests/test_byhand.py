@@ -24,7 +24,7 @@ from dashboard.figures.number_table import number_table
 from dashboard.figures.planes import angle_plane, hull, said_plane, values_plane
 from dashboard.figures.scores import fit_bars, growth_panels
 from dashboard.hand_tables import hand_shapes, hand_table, hand_thumbs, scores_table
-from dashboard.handwriting import STAGES, code, formula, headline, worked
+from dashboard.handwriting import MAKES, STAGES, code, formula, headline, worked
 from dashboard.prose import code_around
 from transformer.analysis.context import look_back, moved, one_walk, weigh
 from transformer.analysis.growth import growth
@@ -541,3 +541,11 @@ def test_the_context_lies_in_the_hull_be_it_on_its_edge() -> None:
     app = open_page("context", run="reverse", walk_given="2")
     assert any("lies in the hull of the 2 values" in caption.value for caption in app.caption)
     assert "hull" in STAGES["context"].says
+
+
+@pytest.mark.parametrize("trained", ["scaled-dot", "additive"])
+def test_one_line_leads_along_the_scores_in_their_order(trained: str) -> None:
+    app = open_page("context", run="reverse", scores_trained=trained)
+    [line] = [caption.value for caption in app.caption if caption.value.startswith("From left to right: ")]
+    assert re.split("; |: |[.]$", line)[1:-1] == [MAKES[scoring] for scoring in byhand.scorings(trained)]
+    assert line.count("tanh") == (trained == "additive")

@@ -18,7 +18,7 @@ from dashboard.figures import planes, scores
 from dashboard.figures.number_table import number_table
 from dashboard.figures.step_strip import code_excerpt, shape_line, step_strip
 from dashboard.hand_tables import hand_series, hand_shapes, hand_table, hand_thumbs, scores_table
-from dashboard.handwriting import CALLED, STAGES, code, formula, headline, number, point, worked
+from dashboard.handwriting import CALLED, MAKES, STAGES, code, formula, headline, number, point, worked
 from dashboard.prose import code_around, show_code
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def pick(label: str, field: str, names: dict[str, str], menu: tuple[str, ...], w
 
 def pick_scores(look: LookBack) -> str:
     menu = list(byhand.scorings(look.trained))
-    return bound_choice(
+    picked = bound_choice(
         st.segmented_control,
         "Score",
         "scores",
@@ -65,6 +65,8 @@ def pick_scores(look: LookBack) -> str:
         look.trained,
         format_func=CALLED.__getitem__,
     )
+    st.caption(f"From left to right: {'; '.join(MAKES[scoring] for scoring in menu)}.")
+    return picked
 
 
 def maker(look: LookBack) -> list[Maker]:
