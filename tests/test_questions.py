@@ -114,6 +114,18 @@ def test_a_schedule_shows_each_state_once_at_its_moment():
     ]
 
 
+@pytest.mark.parametrize(("length", "layers"), [(2, 1), (8, 2), (7, 3), (32, 6)])
+def test_the_ticks_of_a_schedule_are_regular(length, layers):
+    taken = {kind: moments(waits_for(kind, layers, causal(length))) for kind in ("attention", "recurrent", "writing")}
+    layout = schedule_heatmaps([Schedule(kind, each) for kind, each in taken.items()]).layout
+    for axis, last in ((layout.xaxis3, length * layers), (layout.yaxis, length)):
+        ticks = list(axis.tickvals)
+        assert {later - tick for tick, later in itertools.pairwise([0, *ticks])} == {ticks[0]}
+        assert len(ticks) <= 9
+        assert last - ticks[-1] < ticks[0]
+    assert layout.margin.t > 30  # over the words on the right, where the buttons come up
+
+
 @pytest.mark.parametrize("layers", [1, 2, 4])
 def test_what_is_timed_is_of_one_size(layers):
     gates, blocks = same_size(layers)
@@ -494,6 +506,13 @@ def test_a_slider_that_breaks_attention_says_how_and_one_that_mends_it_is_believ
     app.slider(key="control-d_key").set_value(9).run()
     assert not app.error
     assert link(app) == {"run": "reverse", "asked": "2", "d_query": "9", "d_key": "9"}
+
+
+def test_no_slider_of_the_shapes_has_a_name_of_two_lines():
+    app = open_questions(run="reverse", asked="2")
+    named = [slider.label for slider in app.slider if slider.key in {f"control-{each[1]}" for each in shapes.SLIDERS}]
+    assert len(named) == 6
+    assert max(map(len, named)) <= len("Queries")
 
 
 def test_the_title_of_the_dense_layers_is_their_cosine():

@@ -23,9 +23,9 @@ SLIDERS = (
     ("Queries", "n_queries", "As many as look: positions of the stream that asks"),
     ("Keys", "n_keys", "As many as can be looked at: positions of the stream that is asked"),
     ("Values", "n_values", "One for each key"),
-    ("Query width", "d_query", "d_k: columns of W_Q"),
-    ("Key width", "d_key", "d_k: columns of W_K"),
-    ("Value width", "d_value", "d_v: columns of W_V"),
+    ("d of Q", "d_query", "The width of a query, d_k: columns of W_Q"),
+    ("d of K", "d_key", "The width of a key, d_k: columns of W_K"),
+    ("d of V", "d_value", "The width of a value, d_v: columns of W_V"),
 )
 
 
