@@ -24,8 +24,8 @@ CALLED = {
 }
 MAKES = {
     "uniform": "the mean of all values",
-    "cosine": "the direction of query and key alone",
-    "dot": "their lengths as well",
+    "cosine": "the direction alone",
+    "dot": "the lengths as well",
     "scaled-dot": "the same, divided by √d",
     "additive": "a fit that is learned, through tanh",
 }
