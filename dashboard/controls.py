@@ -48,14 +48,15 @@ def bound_choice(
 ) -> str:
     """A menu that is a text field of the view, whose own default, mostly empty, stands for `default`.
 
-    `also` are fields that change with it.
+    `also` are fields that change with it. What a link names in vain falls back, and is said in the menu's own words.
     """
     key = f"control-{field}"
     value, unset = getattr(session.settings(), field), getattr(Settings(), field)
     if value == unset:
         value = default
     elif value not in menu:
-        session.notice(f"There is no {label.lower()} “{value[:30]}” here; this is {default}.")
+        shown = options.get("format_func", str)(default)
+        session.notice(f"There is no {label.lower()} “{value[:30]}” here; this is {shown}.")
         session.update(**{field: unset})
         value = default
     st.session_state[key] = value

@@ -22,6 +22,14 @@ CALLED = {
     "scaled-dot": "scaled dot product",
     "additive": "additive",
 }
+MAKES = {
+    "uniform": "the mean of all values",
+    "cosine": "the direction alone",
+    "dot": "the lengths as well",
+    "scaled-dot": "the same, divided by √d",
+    "additive": "a fit that is learned, through tanh",
+}
+"""What each kind of scores takes into account, in the order of the menu: each goes on from the one before."""
 FORWARD = "transformer.recurrent.scoring:Alignment.forward"
 SOFTMAX = "transformer.attention:masked_softmax"
 SCORE_FORMULA = {
@@ -262,7 +270,7 @@ STAGES = {
         r"c = \sum_i \alpha_i\,v_i",
         (FORWARD, "pattern @ value"),
         _context,
-        "The weighted sum of the values. The shares are positive and add up to 1, so it lies among the values.",
+        "The weighted sum of the values. The shares are at least 0 and add up to 1, so it lies in their hull.",
     ),
     "join": Stage(
         "Join",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,31 +117,46 @@ class Race:
     def __init__(self, n_layers: int, rate: str) -> None:
         self.learners = tuple(Learner(deep(n_layers, residual, rate)) for residual in (True, False))
         self.problem = ""
-        """Why it ended before its time, if it did."""
+        """Why it ended before its time, if it did so by itself."""
+        self._ended = Event()
         self._future: Future[None] = behind.submit(self._run)
+
+    @property
+    def waiting(self) -> bool:
+        """Is another training first?"""
+        return not (self._future.running() or self._future.done())
 
     @property
     def done(self) -> bool:
         return self._future.done()
 
+    @property
+    def stopped(self) -> bool:
+        return self.done and self._ended.is_set()
+
+    def stop(self) -> None:
+        """End it; what is learned so far stays. One that is over is left as it is."""
+        if not self.done:
+            self._ended.set()
+            self._future.cancel()
+            self.wait()
+
     def wait(self) -> None:
         """Until it is over."""
-        self._future.result()
+        wait([self._future])
 
     def _run(self) -> None:
-        from transformer.training.loop import TrainingError
-
         try:
             self._train()
-        except TrainingError as error:
-            self.problem = str(error)
+        except Exception as error:  # a thread has nobody else to tell
+            self.problem = str(error) or type(error).__name__
 
     def _train(self) -> None:
         from transformer.model import build
         from transformer.training.loop import Training
 
         trainings = [Training(build(learner.config), learner.config) for learner in self.learners]
-        while sum(training.seconds for training in trainings) < SECONDS:
+        while not self._ended.is_set() and sum(training.seconds for training in trainings) < SECONDS:
             going = [pair for pair in zip(trainings, self.learners, strict=True) if not pair[0].done]
             if not going:
                 return
@@ -159,3 +175,10 @@ class Race:
 def race(n_layers: int, rate: str) -> Race:
     """Begin to train both, unless that is done already."""
     return Race(n_layers, rate)
+
+
+def forget(n_layers: int, rate: str) -> None:
+    """Let this race begin anew when it is next asked for, if it was ended before its time; no other is touched."""
+    found = race(n_layers, rate)
+    if found.stopped or found.problem:
+        race.clear(n_layers, rate)  # type: ignore[attr-defined]

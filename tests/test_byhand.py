@@ -24,7 +24,7 @@ from dashboard.figures.number_table import number_table
 from dashboard.figures.planes import angle_plane, hull, said_plane, values_plane
 from dashboard.figures.scores import fit_bars, growth_panels
 from dashboard.hand_tables import hand_shapes, hand_table, hand_thumbs, scores_table
-from dashboard.handwriting import STAGES, code, formula, headline, worked
+from dashboard.handwriting import MAKES, STAGES, code, formula, headline, worked
 from dashboard.prose import code_around
 from transformer.analysis.context import look_back, moved, one_walk, weigh
 from transformer.analysis.growth import growth
@@ -509,3 +509,43 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(nonsense: dict[str
     assert len(app.warning) == 1
     assert len(app.title) == 1
     assert link(app) == {"run": "reverse"}
+
+
+@pytest.mark.parametrize(
+    ("nonsense", "words"),
+    [
+        ({"walk_start": "9"}, "There is no start “9” here; this is bottom left."),
+        ({"walk_target": "3"}, "There is no target “3” here; this is the next corner."),
+        ({"scores": "additive"}, "There is no score “additive” here; this is scaled dot product."),
+        ({"hand": "dot"}, "There is no step “dot” here; this is Values."),
+    ],
+)
+def test_a_notice_has_the_words_of_the_menu(nonsense: dict[str, str], words: str) -> None:
+    app = open_page("context", run="reverse", **nonsense)
+    assert [warning.value for warning in app.warning] == [words]
+
+
+@pytest.mark.parametrize("scoring", ["dot", "scaled-dot", "cosine", "uniform", "additive"])
+def test_of_a_query_without_length_only_what_is_true_is_said(scoring: str) -> None:
+    """Additive scores are the one kind that still tells keys apart."""
+    trained = {"scores_trained": "additive"} if scoring == "additive" else {}
+    app = open_page("context", run="reverse", stretch="0.0", scores=scoring, **trained)
+    captions = " ".join(caption.value for caption in app.caption)
+    assert "every dot product is 0." in captions
+    assert "twice as long" not in captions
+    assert ("all shares are alike" in captions) == (scoring in ("dot", "scaled-dot", "cosine"))
+    assert ("plain mean of 4 values" in app.title[0].value) == (scoring != "additive")
+
+
+def test_the_context_lies_in_the_hull_be_it_on_its_edge() -> None:
+    app = open_page("context", run="reverse", walk_given="2")
+    assert any("lies in the hull of the 2 values" in caption.value for caption in app.caption)
+    assert "hull" in STAGES["context"].says
+
+
+@pytest.mark.parametrize("trained", ["scaled-dot", "additive"])
+def test_one_line_leads_along_the_scores_in_their_order(trained: str) -> None:
+    app = open_page("context", run="reverse", scores_trained=trained)
+    [line] = [caption.value for caption in app.caption if caption.value.startswith("From left to right: ")]
+    assert re.split("; |: |[.]$", line)[1:-1] == [MAKES[scoring] for scoring in byhand.scorings(trained)]
+    assert line.count("tanh") == (trained == "additive")

@@ -6,6 +6,8 @@ import base64
 import itertools
 import json
 import re
+import threading
+import time
 from collections.abc import Iterator
 from graphlib import CycleError
 from pathlib import Path
@@ -23,7 +25,7 @@ from dashboard.figures.depth import Line, layer_lines, loss_lines
 from dashboard.figures.feeds import cosine_heatmap, weight_heatmaps
 from dashboard.figures.schedule import Schedule, Timing, pass_lines, schedule_heatmaps
 from dashboard.figures.shapes import falk, shapes_to_scale
-from dashboard.questions import shapes
+from dashboard.questions import positions, residuals, shapes
 from dashboard.settings import Settings
 from transformer import checkpoints
 from transformer.analysis.accuracy import EVALUATION_STREAM
@@ -112,6 +114,18 @@ def test_a_schedule_shows_each_state_once_at_its_moment():
     ]
 
 
+@pytest.mark.parametrize(("length", "layers"), [(2, 1), (8, 2), (7, 3), (32, 6)])
+def test_the_ticks_of_a_schedule_are_regular(length, layers):
+    taken = {kind: moments(waits_for(kind, layers, causal(length))) for kind in ("attention", "recurrent", "writing")}
+    layout = schedule_heatmaps([Schedule(kind, each) for kind, each in taken.items()]).layout
+    for axis, last in ((layout.xaxis3, length * layers), (layout.yaxis, length)):
+        ticks = list(axis.tickvals)
+        assert {later - tick for tick, later in itertools.pairwise([0, *ticks])} == {ticks[0]}
+        assert len(ticks) <= 9
+        assert last - ticks[-1] < ticks[0]
+    assert layout.margin.t > 30  # over the words on the right, where the buttons come up
+
+
 @pytest.mark.parametrize("layers", [1, 2, 4])
 def test_what_is_timed_is_of_one_size(layers):
     gates, blocks = same_size(layers)
@@ -183,6 +197,12 @@ def test_matrices_are_drawn_to_scale_and_do_not_meet(palette):
         drawn = {trace.name: np.array(trace.z) for trace in figure.data}
         np.testing.assert_allclose(drawn["Kᵀ"], tried.key.T, atol=1e-6)
         assert ("output" in drawn) == (tried.output is not None)
+
+
+@pytest.mark.parametrize(("run", "words"), [("compiled", "in its one head."), ("reverse", "in each of 4 heads.")])
+def test_heads_are_counted_in_words(run, words):
+    app = open_questions(run=run, asked="2")
+    assert any(caption.value.endswith(words) for caption in app.caption)
 
 
 # --- 3: dense layers
@@ -300,6 +320,61 @@ def test_a_race_that_runs_away_says_so(monkeypatch):
     race = lecture.Race(1, "10")
     race.wait()
     assert "the loss is no longer a number at step 1" in race.problem
+
+
+def test_whatever_breaks_a_race_is_said(monkeypatch):
+    def broken(config):
+        raise MemoryError
+
+    monkeypatch.setattr("transformer.model.build", broken)
+    race = lecture.Race(1, "0.005")
+    race.wait()
+    assert race.done
+    assert not race.stopped
+    assert race.problem == "MemoryError"
+
+
+@pytest.fixture
+def busy() -> Iterator[threading.Event]:
+    """Another training goes on until this is set."""
+    over = threading.Event()
+    lecture.behind.submit(over.wait, 30)
+    yield over
+    over.set()
+
+
+def test_a_race_is_stopped_and_what_is_learned_stays(monkeypatch):
+    monkeypatch.setattr(lecture, "RATES", {"0.005": 100_000})
+    race = lecture.Race(1, "0.005")
+    while not race.learners[1].steps:
+        time.sleep(0.01)
+    race.stop()
+    assert race.done
+    assert race.stopped
+    assert not race.problem
+    steps = [len(learner.steps) for learner in race.learners]
+    assert steps[0] == steps[1] < 100_000
+    race.wait()
+    assert [len(learner.losses) for learner in race.learners] == steps
+
+
+def test_a_race_that_waits_says_so_and_can_be_stopped(busy):
+    race = lecture.Race(1, "0.005")
+    assert race.waiting
+    assert residuals._state(race) == "It waits for another training …"
+    race.stop()
+    assert not race.waiting
+    assert race.stopped
+    assert residuals._state(race) == "Stopped by hand."
+    assert not race.learners[0].steps
+
+
+def test_a_race_that_is_over_cannot_be_stopped(monkeypatch):
+    monkeypatch.setattr(lecture, "RATES", {"0.005": 2})
+    race = lecture.Race(1, "0.005")
+    race.wait()
+    race.stop()
+    assert not race.stopped
 
 
 def test_lines_by_layer_and_by_step_are_the_numbers():
@@ -433,6 +508,13 @@ def test_a_slider_that_breaks_attention_says_how_and_one_that_mends_it_is_believ
     assert link(app) == {"run": "reverse", "asked": "2", "d_query": "9", "d_key": "9"}
 
 
+def test_no_slider_of_the_shapes_has_a_name_of_two_lines():
+    app = open_questions(run="reverse", asked="2")
+    named = [slider.label for slider in app.slider if slider.key in {f"control-{each[1]}" for each in shapes.SLIDERS}]
+    assert len(named) == 6
+    assert max(map(len, named)) <= len("Queries")
+
+
 def test_the_title_of_the_dense_layers_is_their_cosine():
     one, other = (np.concatenate([w.ravel() for w in weights_of("reverse", f"decoder.{i}")[::2]]) for i in (0, 1))
     app = open_questions(run="reverse", asked="3")
@@ -456,6 +538,53 @@ def test_both_are_trained_when_asked_for_and_the_title_says_what_came_out():
     app.slider(key="control-deep").set_value(3).run()
     assert link(app) == {"run": "reverse", "asked": "4", "deep": "3"}  # another model is trained when it is asked for
     assert "parted" not in drawn(app)
+
+
+def labelled(app: AppTest, label: str) -> Any:
+    return next((button for button in app.button if button.label == label), None)
+
+
+def test_a_race_can_be_stopped_on_the_page_and_begun_anew(busy):
+    app = open_questions(run="reverse", asked="4", deep="2")
+    labelled(app, "Train both, here and now").click().run()
+    assert not app.exception
+    assert labelled(app, "Train both, here and now") is None
+    assert any("It waits for another training …" in caption.value for caption in app.caption)
+    stopped = lecture.race(2, "0.005")
+    labelled(app, "Stop").click().run()
+    assert not app.exception
+    assert lecture.race(2, "0.005") is stopped
+    assert stopped.stopped
+    assert "two places come to a cosine of" in app.title[0].value  # nothing is measured
+    assert "parted" in drawn(app)
+    busy.set()
+    labelled(app, "Train both, here and now").click().run()
+    assert not app.exception
+    assert link(app) == {"run": "reverse", "asked": "4", "deep": "2", "parted": "1"}
+    again = lecture.race(2, "0.005")
+    assert again is not stopped
+    again.wait()
+    app.run()
+    assert "in 6 steps" in app.title[0].value
+    assert labelled(app, "Train both, here and now").disabled
+    assert labelled(app, "Stop") is None
+
+
+def test_what_breaks_a_race_is_a_sentence_on_the_page(monkeypatch):
+    monkeypatch.setattr(lecture.Race, "_train", lambda race: [].pop())
+    app = open_questions(run="reverse", asked="4", parted="1")
+    lecture.race(6, "0.005").wait()
+    app.run()
+    assert not app.exception
+    assert [warning.value for warning in app.warning] == ["Pop from empty list."]
+    assert not labelled(app, "Train both, here and now").disabled
+
+
+def test_small_models_that_wait_say_so(busy, monkeypatch):
+    monkeypatch.setattr("dashboard.closer.AT_ONCE", 0.1)
+    positions._trained.clear()  # type: ignore[attr-defined]
+    app = open_questions(run="reverse", asked="5")
+    assert any("Two small models wait for another training" in caption.value for caption in app.caption)
 
 
 @pytest.fixture(scope="module")

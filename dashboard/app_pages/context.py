@@ -18,7 +18,7 @@ from dashboard.figures import planes, scores
 from dashboard.figures.number_table import number_table
 from dashboard.figures.step_strip import code_excerpt, shape_line, step_strip
 from dashboard.hand_tables import hand_series, hand_shapes, hand_table, hand_thumbs, scores_table
-from dashboard.handwriting import CALLED, STAGES, code, formula, headline, number, point, worked
+from dashboard.handwriting import CALLED, MAKES, STAGES, code, formula, headline, number, point, worked
 from dashboard.prose import code_around, show_code
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def pick(label: str, field: str, names: dict[str, str], menu: tuple[str, ...], w
 
 def pick_scores(look: LookBack) -> str:
     menu = list(byhand.scorings(look.trained))
-    return bound_choice(
+    picked = bound_choice(
         st.segmented_control,
         "Score",
         "scores",
@@ -65,6 +65,8 @@ def pick_scores(look: LookBack) -> str:
         look.trained,
         format_func=CALLED.__getitem__,
     )
+    st.caption(f"From left to right: {'; '.join(MAKES[scoring] for scoring in menu)}.")
+    return picked
 
 
 def maker(look: LookBack) -> list[Maker]:
@@ -122,7 +124,7 @@ def among(work: Weighing) -> None:
     look, whose = work.look, maker(work.look)
     left, right = st.container(key="order-row-among").columns(2, gap="large")
     with left:
-        said = f"The context {point(work.context)} lies inside the hull of the {len(work.pattern)} values."
+        said = f"The context {point(work.context)} lies in the hull of the {len(work.pattern)} values."
         st.markdown("**The context among the values**")
         plot(planes.values_plane(look.value, work.pattern, work.context, palette=palette()), key="values", alt=said,
              height=330, makers=whose)  # fmt: skip
@@ -190,7 +192,7 @@ def angle_sentence(work: Weighing) -> str:
     i, q = work.strongest, float(np.linalg.norm(work.query))
     k, cos = float(np.linalg.norm(work.look.key[i])), float(work.cosines[i])
     if q * k <= 1e-9:
-        return "A query of length 0 has no angle with any key: every dot product is 0, and all shares are alike."
+        return "A query of length 0 has no angle with any key: every dot product is 0."
     return (
         f"q · k{i + 1} = ‖q‖ ‖k{i + 1}‖ cos θ = {number(q)} × {number(k)} × {number(cos)} = {number(work.dots[i])}. "
         "Were both of length 1, on the dotted circle, the dot product would be the cosine itself."
@@ -200,6 +202,9 @@ def angle_sentence(work: Weighing) -> str:
 def share_sentence(work: Weighing) -> str:
     """What the lengths do under these scores."""
     least, most = number(work.pattern.min()), number(work.pattern.max())
+    product = work.scoring in ("cosine", "dot", "scaled-dot")
+    if product and not work.query.any():
+        return f"Shares from {least} to {most}. Of a query of length 0 every score is 0, so all shares are alike."
     said = {
         "uniform": "Uniform scores look at nothing: query and keys do not matter.",
         "cosine": "The cosine divides by both lengths: a longer query changes no share, and no score is above 1.",

@@ -16,6 +16,10 @@ MOST_LETTERS = 18
 """More rows or moments than this, and a cell has no room for its layer's number."""
 GAP = 0.07
 """Between two panels, as a share of the height."""
+STEPS = (1, 2, 4, 5, 10, 20, 25, 50, 100, 200, 500, 1000)
+"""From one tick to the next."""
+ABOVE = 34
+"""Pixels over the first panel, for the button that zooms back and the one that takes away: there stand its words."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def schedule_heatmaps(schedules: Sequence[Schedule], *, palette: Palette = LIGHT
         {
             "template": template(palette),
             "showlegend": False,
-            "margin": {"t": 8, "r": 12},
+            "margin": {"t": ABOVE, "r": 12},
             "annotations": [_said(each, number, palette) for number, each in enumerate(schedules)],
             **layout,
         },
@@ -122,9 +126,9 @@ def _said(each: Schedule, number: int, palette: Palette) -> dict[str, object]:
 
 
 def _ticks(last: int, most: int) -> list[int]:
-    """The first, the last, and so many between that none touch."""
-    step = max(1, -(-last // most))
-    return sorted({1, last, *range(2 * step if step > 1 else 1, last - step // 2, step)})
+    """Multiples of one round number, at most so many: of 1, if they are few enough."""
+    step = next(each for each in STEPS if each * most >= last)
+    return list(range(step, last + 1, step))
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,12 @@ def _trained() -> Future[bool]:
 
 def _watch(looks: Iterator[int]) -> None:
     """Say what goes on, and draw the page anew when it is over."""
-    if next(looks) and _trained().done():
+    trained = _trained()
+    if next(looks) and trained.done():
         clicks.again()
-    st.caption(":material/hourglass_top: Two small models are being trained, with positions and without …")
+    begun = trained.running() or trained.done()
+    doing = "are being trained" if begun else "wait for another training"
+    st.caption(f":material/hourglass_top: Two small models {doing}, with positions and without …")
 
 
 def answer(model: Model) -> str:

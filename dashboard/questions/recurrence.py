@@ -57,7 +57,7 @@ def _schedules(taken: dict[str, np.ndarray], last: dict[str, int]) -> None:
         f"All states of the transformer are there after {last['attention']} moments, those of the GRU after "
         f"{last['recurrent']}; when it writes, either takes {last['writing']}."
     )
-    plot(schedule_heatmaps(schedules, palette=palette()), key="schedule", alt=said, height=470, makers=[])
+    plot(schedule_heatmaps(schedules, palette=palette()), key="schedule", alt=said, height=496, makers=[])
     st.caption(
         f"{said} Within a layer of the transformer no position waits for another, so it can be trained on all at once; "
         "but each token that it says itself is read only after it is said."

@@ -36,36 +36,51 @@ def answer(model: Model) -> str:
         rates = list(lecture.RATES)
         rate = bound_choice(st.segmented_control, "Learning rate", "deep_rate", rates, rates[0], also={"parted": False})
     layers, asked = session.settings().deep, session.settings().parted
-    three.button(
-        "Train both, here and now",
-        on_click=lambda: session.update(parted=True),
-        disabled=asked,
-        icon=":material/play_arrow:",
-        type="primary",
-    )
+    race = lecture.race(layers, rate) if asked and not session.first_look() else None
+    with three:
+        _button(race, asked, layers, rate)
     if not asked:
         _fresh(layers, st.container(key="questions-row").columns(2, gap="large"), tall=300)
         _waiting(layers, rate)
     else:
         left, right = st.container(key="questions-row").columns([1.35, 1], gap="large")
         with left:
-            _trained(layers, rate)
+            _trained(race)
         _fresh(layers, [right, right], tall=190)
     st.caption(_of(model))
-    return _headline(layers, rate)
+    return _headline(race, layers)
 
 
-def _headline(layers: int, rate: str) -> str:
-    """What was learned, where it was trained; else how much of the tokens gets through."""
+def _button(race: lecture.Race | None, asked: bool, layers: int, rate: str) -> None:
+    """Train both; stop, while they are trained; and train them anew, where that was ended before its time."""
+    if race is not None and not race.done:
+        st.button("Stop", on_click=clicks.once(race.stop), icon=":material/stop:", key="parted-stop")
+        return
+    ended = race is not None and (race.stopped or bool(race.problem))
+
+    def train() -> None:
+        if ended:
+            lecture.forget(layers, rate)
+        session.update(parted=True)
+
+    st.button(
+        "Train both, here and now",
+        on_click=clicks.once(train),
+        disabled=asked and not ended,
+        icon=":material/play_arrow:",
+        type="primary",
+    )
+
+
+def _headline(race: lecture.Race | None, layers: int) -> str:
+    """What was learned, where it was trained and measured; else how much of the tokens gets through."""
     many = f"{layers} layer{'s' if layers > 1 else ''}"
-    if session.settings().parted and not session.first_look():
-        race = lecture.race(layers, rate)
-        if race.done:
-            one, other = race.learners
-            return (
-                f"With residuals {many} {'reach' if layers > 1 else 'reaches'} {one.share:.2f} in {len(one.steps)} "
-                f"steps, without them {other.share:.2f} in {len(other.steps)}."
-            )
+    if race is not None and race.done and all(np.isfinite(each.share) for each in race.learners):
+        one, other = race.learners
+        return (
+            f"With residuals {many} {'reach' if layers > 1 else 'reaches'} {one.share:.2f} in {len(one.steps)} "
+            f"steps, without them {other.share:.2f} in {len(other.steps)}."
+        )
     apart, alike = (lecture.depth(layers, residual).alike[-1] for residual in (True, False))
     return f"Through {many} two places come to a cosine of {apart:.2f}; without residuals, of {alike:.2f}."
 
@@ -107,12 +122,11 @@ def _fresh(layers: int, places: Sequence[DeltaGenerator], tall: int) -> None:
 # --- trained
 
 
-def _trained(layers: int, rate: str) -> None:
+def _trained(race: lecture.Race | None) -> None:
     """The race, as far as it is."""
-    if session.first_look():
+    if race is None:
         st.caption(":material/hourglass_top: Both are about to be trained …")
         return
-    race = lecture.race(layers, rate)
     if not race.done:
         st.fragment(_watch, run_every=AGAIN)(race, count())
         return
@@ -158,8 +172,14 @@ def curves(race: lecture.Race) -> None:
     )
     makers = [Maker(f"{config.model.n_layers} layers, with and without residual connections", last)]
     plot(figure, key="parted", alt=f"Loss by step. {said}", height=HEIGHT, makers=makers)
-    over = "" if race.done else " Still training …"
-    st.caption(f"{said} Chance is {config.build_task().chance:.2f}.{over}")
+    st.caption(f"{said} Chance is {config.build_task().chance:.2f}. {_state(race)}".strip())
+
+
+def _state(race: lecture.Race) -> str:
+    """How far the race is, where it is not simply over."""
+    if race.done:
+        return "Stopped by hand." if race.stopped else ""
+    return "It waits for another training …" if race.waiting else "Still training …"
 
 
 def _outcome(each: lecture.Learner) -> str:
@@ -167,7 +187,9 @@ def _outcome(each: lecture.Learner) -> str:
     if not each.steps:
         return "no step yet"
     end = "solved" if each.solved else "not solved"
-    return f"{each.share:.2f} of the answer right after {len(each.steps)} steps, loss {each.losses[-1]:.2f}, {end}"
+    right = f"{each.share:.2f} of the answer right " if np.isfinite(each.share) else ""
+    steps = f"{len(each.steps)} step{'s' if len(each.steps) > 1 else ''}"
+    return f"{right}after {steps}, loss {each.losses[-1]:.2f}, {end}"
 
 
 def _of(model: Model) -> str:

@@ -23,9 +23,9 @@ SLIDERS = (
     ("Queries", "n_queries", "As many as look: positions of the stream that asks"),
     ("Keys", "n_keys", "As many as can be looked at: positions of the stream that is asked"),
     ("Values", "n_values", "One for each key"),
-    ("Query width", "d_query", "d_k: columns of W_Q"),
-    ("Key width", "d_key", "d_k: columns of W_K"),
-    ("Value width", "d_value", "d_v: columns of W_V"),
+    ("d of Q", "d_query", "The width of a query, d_k: columns of W_Q"),
+    ("d of K", "d_key", "The width of a key, d_k: columns of W_K"),
+    ("d of V", "d_value", "The width of a value, d_v: columns of W_V"),
 )
 
 
@@ -173,7 +173,5 @@ def _of(model: Model) -> str:
             config.attention, f"one attention, {config.attention}, as wide as its"
         )
         return f"{model.name} has {has}{'' if config.attention == 'none' else f' state: {config.d_model}'}."
-    return (
-        f"{model.name} has d_k = d_v = {config.d_model} / {config.n_heads} = {config.d_head} in each of "
-        f"{config.n_heads} head{'s' if config.n_heads > 1 else ''}."
-    )
+    heads = "its one head" if config.n_heads == 1 else f"each of {config.n_heads} heads"
+    return f"{model.name} has d_k = d_v = {config.d_model} / {config.n_heads} = {config.d_head} in {heads}."
