@@ -66,7 +66,7 @@ def test_a_run_is_renamed_deleted_had_back_and_carried(page: Page, address: str,
     assert digests(runs / "yours & [mine]") == whole
 
     choose(page, "Run", "yours & [mine]")
-    expect(page.get_by_label("Rename it")).to_have_value("yours & [mine]")
+    expect(page.get_by_label("Rename it", exact=True)).to_have_value("yours & [mine]")
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(state="attached")
     with page.expect_download() as saving:
         page.get_by_test_id("stDownloadButton").get_by_role("button").click()
