@@ -22,6 +22,8 @@ def test_corners_fly_to_their_places_and_a_click_chooses_a_walk(page: Page, addr
     train = page.get_by_role("button", name="Train and watch")
     expect(train).to_be_enabled()
     expect(title(page)).to_contain_text("After 400 steps")
+    crosses = page.locator(".st-key-corners-plane .scatterlayer .trace:last-child .points path")
+    expect(crosses).to_have_count(3)  # the title may be there before them; they begin at the last given corner
     before = said(page)
     train.click()
     stop = page.get_by_role("button", name="Stop", exact=True)
