@@ -35,7 +35,8 @@ def small(config: RunConfig, **changes: object) -> RunConfig:
 
 def answer(config: RunConfig, seconds: float, length: int | None = None, sequences: int = ANSWER_SEQUENCES) -> Answer:
     """Train a model now, for at most some seconds, and measure it on fresh sequences of one length."""
-    return _measured(config, seconds, length, sequences)
+    found = _trained(config, seconds)
+    return _measured(found, found.steps[-1].seconds, config, length, sequences)
 
 
 def trained(config: RunConfig, seconds: float) -> Trained:
@@ -44,12 +45,13 @@ def trained(config: RunConfig, seconds: float) -> Trained:
 
 
 @kept(64, "Training …")
-def _measured(config: RunConfig, seconds: float, length: int | None, sequences: int) -> Answer:
+def _measured(_found: Trained, seconds: float, config: RunConfig, length: int | None, sequences: int) -> Answer:
+    """One training is told from the next by the time it took, so that no measurement outlives its model."""
     from transformer.analysis.accuracy import accuracy_by_position
 
-    found, seed = _trained(config, seconds), config.training.seed + 1
-    accuracy = accuracy_by_position(found.model, config.build_task(), sequences=sequences, length=length, seed=seed)
-    return Answer(config, found.solved, len(found.steps), found.steps[-1].seconds, accuracy)
+    task, seed = config.build_task(), config.training.seed + 1
+    accuracy = accuracy_by_position(_found.model, task, sequences=sequences, length=length, seed=seed)
+    return Answer(config, _found.solved, len(_found.steps), seconds, accuracy)
 
 
 @kept(16)
