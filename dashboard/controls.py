@@ -188,7 +188,7 @@ def _model_menu() -> Model:
 
 def _input(model: Model) -> None:
     task = model.task
-    shown = " ".join(task.vocabulary[symbol] for symbol in session.question(model))
+    shown = task.typed(session.question(model))
     error = st.session_state.pop("input_error", "")
     # What was typed stays in the field as long as the error about it does.
     st.session_state["control-input"] = st.session_state.pop("input_typed", shown) if error else shown
@@ -201,10 +201,10 @@ def _input(model: Model) -> None:
             st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), text
             clicks.touch()
             return
-        session.update(input=" ".join(text.lower().split()))
+        session.update(input=" ".join(text.lower().split()) if task.lawful else text)
 
     def drawn() -> None:
-        session.update(input=" ".join(task.vocabulary[symbol] for symbol in session.draw(model)))
+        session.update(input=task.typed(session.draw(model)))
 
     st.text_input("Input", key="control-input", on_change=written, max_chars=LONGER["input"])
     st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")

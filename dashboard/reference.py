@@ -80,7 +80,7 @@ def pick_reference(model: Model, head: Head) -> None:
 def _drawn(model: Model) -> list[str]:
     """An input of the present length, drawn at random."""
     question = session.question(model)
-    drawn = np.random.default_rng().integers(0, model.task.symbols, len(question))
+    (drawn,) = model.task.draw(np.random.default_rng(), 1, len(question))
     return [model.task.vocabulary[symbol] for symbol in drawn]
 
 

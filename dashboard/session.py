@@ -164,7 +164,9 @@ def question(model: Model) -> Question:
 
 def draw(model: Model) -> Question:
     """A question drawn at random."""
-    return np.random.default_rng().integers(0, model.config.task.symbols, model.config.task.length)
+    length = len(question(model)) if not model.task.lawful else model.task.length
+    (drawn,) = model.task.draw(np.random.default_rng(), 1, length)
+    return drawn
 
 
 # --- training

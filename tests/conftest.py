@@ -1,10 +1,15 @@
 """What every test shares: shapes checked by a machine, one torch thread, how `hypothesis` looks for examples."""
 
+import os
 import pkgutil
+import tempfile
 from functools import cache
 from importlib import import_module
 
 from jaxtyping import install_import_hook
+
+# Texts that tests read lie in a cache of this process's own.
+os.environ["ATTENTION_LAB_CACHE"] = tempfile.mkdtemp(prefix="attention-lab-")
 
 # Before anything imports transformer. The numeric tower: an int is welcome where a float is asked for (PEP 484).
 install_import_hook("transformer", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")

@@ -10,9 +10,13 @@ import math
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional
 
 from transformer.positions import NO_POSITIONS, PositionalEncoding
 from transformer.trace import UNTRACED, Trace
+
+FUSED = 256
+"""Keys from which on nobody's untraced attention writes its pattern down: below, that costs nothing."""
 
 
 def masked_softmax(
@@ -53,6 +57,23 @@ def scaled_dot_product_attention(
     return trace("z", pattern @ value), pattern
 
 
+def fused_attention(
+    query: Float[Tensor, "*batch query d_k"],
+    key: Float[Tensor, "*batch key d_k"],
+    value: Float[Tensor, "*batch key d_v"],
+    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    *,
+    bias: Float[Tensor, "*#batch query key"] | None = None,
+) -> Float[Tensor, "*batch query d_v"]:
+    """The same output from PyTorch's fused kernel, which never writes the pattern down: for long inputs.
+
+    Dao et al., "FlashAttention" (2022). It rounds in another order, so it agrees to rounding, not to the bit.
+    """
+    if mask is not None and bias is not None:
+        mask = bias.masked_fill(~mask, -math.inf)
+    return functional.scaled_dot_product_attention(query, key, value, bias if mask is None else mask)
+
+
 class MultiHeadAttention(nn.Module):
     """Several heads side by side, each a projection of the same stream (section 3.2.2)."""
 
@@ -79,7 +100,10 @@ class MultiHeadAttention(nn.Module):
         key = trace("key", positions.rotate(self._split(self.key(looked_at))))
         value = trace("value", self._split(self.value(looked_at)))
         bias = positions.bias(query.shape[-2], key.shape[-2])
-        z, _ = scaled_dot_product_attention(query, key, value, mask, bias=bias, trace=trace)
+        if trace is UNTRACED and key.shape[-2] >= FUSED:
+            z = fused_attention(query, key, value, mask, bias=bias)
+        else:
+            z, _ = scaled_dot_product_attention(query, key, value, mask, bias=bias, trace=trace)
         return trace("out", self.out(self._merge(z)))
 
     def contributions(self, z: Float[Tensor, "batch head query d_head"]) -> Float[Tensor, "batch head query d_model"]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from transformer import masks
+from transformer.checks import ConfigError, check_types, require, within
 from transformer.registry import folder_names
 
 if TYPE_CHECKING:
@@ -24,37 +25,11 @@ POSITIONS: tuple[str, ...] = folder_names(Path(__file__).parent / "positions")
 MAX_TOKENS, MAX_WIDTH, MAX_LAYERS = 4096, 4096, 48
 PROBE_SEQUENCES = 512
 """Fresh sequences behind each accuracy that is measured while training."""
-
-
-class ConfigError(ValueError):
-    """A setting that cannot be used; the message is one sentence that says what can."""
-
-
-def _require(condition: bool, sentence: str) -> None:
-    if not condition:
-        raise ConfigError(sentence)
-
-
-def _within(name: str, value: float, low: float, high: float) -> None:
-    _require(low <= value <= high, f"{name} must be between {low:.10g} and {high:.10g}, not {value:.10g}")
-
-
-def _check_types(record: TaskConfig | ModelConfig | TrainingConfig) -> None:
-    """A file may hold anything: say so here, and not where it first breaks."""
-    for entry in dataclasses.fields(record):
-        value, (kinds, words) = getattr(record, entry.name), _KINDS[str(entry.type)]
-        boolean = isinstance(value, bool)
-        right = isinstance(value, kinds) and boolean == (kinds is bool)
-        _require(right, f"{entry.name} must be {words}, not {value!r}")
-
-
-_KINDS: dict[str, tuple[Any, str]] = {
-    "str": (str, "text"),
-    "bool": (bool, "true or false"),
-    "int": (int, "a whole number"),
-    "int | None": ((int, type(None)), "a whole number or nothing"),
-    "float": ((int, float), "a number"),
-}
+TEXT = "text"
+"""The task that has no law but a text."""
+SPLITS = ("words", "characters")
+PRECISIONS = ("float32", "bfloat16")
+DECAYS = ("inverse", "linear")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,20 +37,29 @@ class TaskConfig:
     """What is to be learned."""
 
     task: str = "reverse"
-    """The task: reverse, reverse-aligned, reverse-translate, copy or sort."""
+    """The task: reverse, reverse-aligned, reverse-translate, copy, sort or text."""
     length: int = 8
     """Symbols in the (longest) sequence."""
     min_length: int | None = None
     """Symbols in the shortest sequence; left out, all have the same length."""
     symbols: int = 10
-    """How many different symbols there are."""
+    """How many different symbols there are; of a text, its tokens are counted."""
+    text: str = ""
+    """What is read: shakespeare, a text that was read before, or a file."""
+    split: str = "words"
+    """Where a text is cut: at the boundaries of words, or between characters."""
+    min_count: int = 5
+    """How often a token must stand in the text to be known."""
 
     def __post_init__(self) -> None:
-        _check_types(self)
-        _within("length", self.length, 1, MAX_TOKENS // 2)
-        _within("symbols", self.symbols, 2, 36)
+        check_types(self)
+        within("length", self.length, 1, MAX_TOKENS // 2)
+        require(self.split in SPLITS, f"split must be {' or '.join(SPLITS)}, not {self.split!r}")
+        within("min_count", self.min_count, 1, 1_000_000)
+        if self.task != TEXT:
+            within("symbols", self.symbols, 2, 36)
         if self.min_length is not None:
-            _require(
+            require(
                 1 <= self.min_length <= self.length,
                 f"min_length must be between 1 and length ({self.length}), not {self.min_length}",
             )
@@ -108,6 +92,8 @@ class ModelConfig:
     """Probability of dropping a feature of a sub-layer's output while training."""
     scale_embeddings: bool = True
     """Multiply token embeddings by sqrt(d_model), as in the paper (section 3.4)."""
+    tied: bool = False
+    """Let one matrix embed tokens and, transposed, unembed them, as in the paper (section 3.4)."""
     query_key_gain: float = 1.0
     """Factor on the initial query and key weights; 0.3 steadies a model with a single head."""
     attention: str = "scaled-dot"
@@ -116,35 +102,35 @@ class ModelConfig:
     """Give that attention affine maps of its own for queries, keys and values."""
 
     def __post_init__(self) -> None:
-        _check_types(self)
-        _require(
+        check_types(self)
+        require(
             self.architecture in ("auto", *ARCHITECTURES),
             f"architecture must be auto, {', '.join(ARCHITECTURES)}, not {self.architecture!r}",
         )
-        _within("n_layers", self.n_layers, 1, MAX_LAYERS)
-        _within("n_heads", self.n_heads, 1, 64)
-        _within("d_model", self.d_model, 1, MAX_WIDTH)
-        _within("d_ff", self.d_ff, 0, 4 * MAX_WIDTH)
-        _require(
+        within("n_layers", self.n_layers, 1, MAX_LAYERS)
+        within("n_heads", self.n_heads, 1, 64)
+        within("d_model", self.d_model, 1, MAX_WIDTH)
+        within("d_ff", self.d_ff, 0, 4 * MAX_WIDTH)
+        require(
             self.recurrent or self.d_model % self.n_heads == 0,
             f"d_model ({self.d_model}) must be divisible by n_heads ({self.n_heads})",
         )
-        _require(
+        require(
             self.positions in POSITIONS,
             f"positions must be one of {', '.join(POSITIONS)}, not {self.positions!r}",
         )
-        _require(
+        require(
             self.recurrent or self.positions != "rotary" or self.d_head % 2 == 0,
             f"rotary positions turn pairs of dimensions, so d_model / n_heads must be even, not {self.d_head}",
         )
-        _require(
+        require(
             self.recurrent or self.positions != "sinusoidal" or self.d_model % 2 == 0,
             f"sinusoidal positions pair sines with cosines, so d_model must be even, not {self.d_model}",
         )
-        _require(self.norm in ("pre", "post", "none"), f"norm must be pre, post or none, not {self.norm!r}")
-        _require(0 <= self.dropout < 1, f"dropout must be at least 0 and less than 1, not {self.dropout:g}")
-        _within("query_key_gain", self.query_key_gain, 0, 100)
-        _require(
+        require(self.norm in ("pre", "post", "none"), f"norm must be pre, post or none, not {self.norm!r}")
+        require(0 <= self.dropout < 1, f"dropout must be at least 0 and less than 1, not {self.dropout:g}")
+        within("query_key_gain", self.query_key_gain, 0, 100)
+        require(
             self.attention in ATTENTIONS,
             f"attention must be one of {', '.join(ATTENTIONS)}, not {self.attention!r}",
         )
@@ -165,7 +151,7 @@ class ModelConfig:
 
     def require_residual(self, else_: str) -> None:
         """Refuse what reads the stream as a sum of writes where it is none. Raises ConfigError, which says `else_`."""
-        _require(self.residual, f"this model has no residual connections: {else_}")
+        require(self.residual, f"this model has no residual connections: {else_}")
 
     @property
     def attends(self) -> bool:
@@ -209,8 +195,10 @@ class TrainingConfig:
     warmup_steps: int = 0
     """Steps over which the rate rises from zero."""
     decay_after: int | None = None
-    """Steps after which the rate falls as 1/step; 0 never. Left out: 40 with sinusoidal positions, 150 for a gru, and
+    """Steps after which the rate falls; 0 never. Left out: 40 with sinusoidal positions, 150 for a gru, and
     else 0."""
+    decay: str = "inverse"
+    """How the rate falls: inverse (as 1/step), or linear (to nothing at the last step)."""
     weight_decay: float = 0.0
     """AdamW's decoupled weight decay."""
     clip: float = 1.0
@@ -221,25 +209,29 @@ class TrainingConfig:
     """Probability with which a gru's decoder reads the right token while it trains, and not the one it said itself."""
     evaluate_every: int = 5
     """Steps between measurements on fresh sequences."""
+    precision: str = "float32"
+    """float32, or bfloat16: matrix products in 16 bits while training, everything else as ever."""
     solved_at: float = 0.999
     """Accuracy, on what the mask lets be known, at which training stops; above 1 never stops early."""
 
     def __post_init__(self) -> None:
-        _check_types(self)
-        _within("seed", self.seed, 0, 2**31 - 1)
-        _within("max_steps", self.max_steps, 1, 10_000_000)
-        _within("batch_size", self.batch_size, 1, 65_536)
-        _require(
+        check_types(self)
+        within("seed", self.seed, 0, 2**31 - 1)
+        within("max_steps", self.max_steps, 1, 10_000_000)
+        within("batch_size", self.batch_size, 1, 65_536)
+        require(
             0 < self.learning_rate <= 10, f"learning_rate must be above 0 and at most 10, not {self.learning_rate:g}"
         )
-        _within("warmup_steps", self.warmup_steps, 0, 10_000_000)
-        _within("decay_after", self.decay_after or 0, 0, 10_000_000)
-        _within("weight_decay", self.weight_decay, 0, 10)
-        _require(self.clip >= 0, f"clip must be 0 (off) or more, not {self.clip:g}")
-        _within("prompt_weight", self.prompt_weight, 0, 1)
-        _within("teacher_forcing", self.teacher_forcing, 0, 1)
-        _within("evaluate_every", self.evaluate_every, 1, 1_000_000)
-        _within("solved_at", self.solved_at, 0, 2)
+        within("warmup_steps", self.warmup_steps, 0, 10_000_000)
+        within("decay_after", self.decay_after or 0, 0, 10_000_000)
+        require(self.decay in DECAYS, f"decay must be {' or '.join(DECAYS)}, not {self.decay!r}")
+        within("weight_decay", self.weight_decay, 0, 10)
+        require(self.clip >= 0, f"clip must be 0 (off) or more, not {self.clip:g}")
+        within("prompt_weight", self.prompt_weight, 0, 1)
+        within("teacher_forcing", self.teacher_forcing, 0, 1)
+        within("evaluate_every", self.evaluate_every, 1, 1_000_000)
+        require(self.precision in PRECISIONS, f"precision must be {' or '.join(PRECISIONS)}, not {self.precision!r}")
+        within("solved_at", self.solved_at, 0, 2)
 
 
 _TRANSFORMER_ONLY: dict[str, Any] = {
@@ -250,6 +242,7 @@ _TRANSFORMER_ONLY: dict[str, Any] = {
     "mask": "causal",
     "dropout": 0.0,
     "scale_embeddings": True,
+    "tied": False,
     "residual": True,
     "query_key_gain": 1.0,
 }
@@ -269,7 +262,7 @@ class RunConfig:
         task = self.build_task()
         allowed = task.architectures
         architecture = allowed[0] if self.model.architecture == "auto" else self.model.architecture
-        _require(
+        require(
             architecture in allowed,
             f"the task {self.task.task} is for the architecture {' or '.join(allowed)}, not {architecture}",
         )
@@ -279,11 +272,14 @@ class RunConfig:
             model = dataclasses.replace(model, affine=True)
         name = {"encoder": "full"}.get(architecture, "causal") if model.mask == "auto" else model.mask
         mask = masks.parse(name)
-        _require(
+        require(
             mask.longest is None or task.n_ctx <= mask.longest,
             f"the mask was painted for {mask.longest} positions, but the task {self.task.task} of length "
             f"{self.task.length} has {task.n_ctx}",
         )
+        lawful = {"text": "", "split": "words", "min_count": 5}
+        meaningless = lawful if task.lawful else {"min_length": None, "symbols": 10}
+        object.__setattr__(self, "task", dataclasses.replace(self.task, **meaningless))
         model, training = dataclasses.replace(model, mask=str(mask)), self.training
         if training.decay_after is None:
             # Neighbouring sinusoids look alike, and a GRU's places too: to tell them apart for good takes small steps.
@@ -297,12 +293,14 @@ class RunConfig:
     def build_task(self) -> Task:
         """The task itself. Raises ConfigError when there is none of that name."""
         from transformer.tasks import TASKS
+        from transformer.text.corpus import TextError
+        from transformer.text.task import Text
 
         try:
-            kind = TASKS[self.task.task]
-        except KeyError as error:
+            kind = Text if self.task.task == TEXT else TASKS[self.task.task]
+            return kind.of(self.task)
+        except (KeyError, TextError) as error:
             raise ConfigError(str(error.args[0])) from None
-        return kind(length=self.task.length, min_length=self.task.min_length, symbols=self.task.symbols)
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -50,6 +50,8 @@ class Transformer(Network):
         self.unembedding = nn.Linear(config.d_model, d_vocab)
         if both:
             self.memory_norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        if config.tied:
+            self.unembedding.weight = self.embedding.weight
         visible = masks.parse(config.mask).matrix(n_ctx)
         self.register_buffer("visible", torch.from_numpy(visible), persistent=False)
         self._initialise()

@@ -32,7 +32,8 @@ def logits(
     A recurrent network gets no such help once it is trained: it reads what it says itself, under edits too.
     """
     device = next(model.parameters()).device
-    chunk = max(1, min(CHUNK, CELLS // (batch.tokens.shape[1] ** 2 * model.config.cell)))
+    width = batch.tokens.shape[1]
+    chunk = max(1, min(CHUNK, CELLS // (width**2 * model.config.cell), 4 * CELLS // (width * model.d_vocab)))
     for start in range(0, len(batch.tokens), chunk):
         part = slice(start, start + chunk)
         tokens = torch.from_numpy(batch.tokens[part]).to(device)
@@ -87,11 +88,11 @@ def accuracy_by_position(
 ) -> Accuracy:
     """Measure on fresh sequences of one length (the longest unless said). The model must be in evaluation mode."""
     length = task.length if length is None else length
-    batch = task.batch(np.random.default_rng([seed, EVALUATION_STREAM]), sequences, length)
+    batch = task.fresh(np.random.default_rng([seed, EVALUATION_STREAM]), sequences, length)
     right = predictions(model, batch, edits) == batch.targets
     return Accuracy(
         correct=right.sum(axis=0),
-        sequences=sequences,
+        sequences=len(right),
         names=task.target_names(length),
         groups=task.groups(length),
         chance=task.chance,

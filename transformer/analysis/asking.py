@@ -17,7 +17,7 @@ from transformer.tasks import Task
 def ask(model: Network, task: Task, *, sequences: int = 4096, length: int | None = None, seed: int = 0) -> Answers:
     """What is said to the very sequences of `accuracy_by_position`. The model must be in evaluation mode."""
     length = task.length if length is None else length
-    batch = task.batch(np.random.default_rng([seed, EVALUATION_STREAM]), sequences, length)
+    batch = task.fresh(np.random.default_rng([seed, EVALUATION_STREAM]), sequences, length)
     predicted, probable, done = [], [], 0
     for said in logits(model, batch):
         targets = torch.from_numpy(batch.targets[done : done + len(said)]).to(said.device)

@@ -10,6 +10,7 @@ from transformer.analysis.accuracy import EVALUATION_STREAM, predictions
 from transformer.analysis.film import MOST_CELLS, Film, Reading, quantise, thinned
 from transformer.analysis.findings import Attention
 from transformer.analysis.heads import survey
+from transformer.analysis.reading import READ
 from transformer.analysis.sample import sample
 from transformer.network import Network
 from transformer.tasks import Question, Task
@@ -32,7 +33,8 @@ def film(
     Raises ValueError when there is no frame.
     """
     question = task.example if question is None else question
-    batch = task.batch(np.random.default_rng([seed, EVALUATION_STREAM]), sequences, task.length)
+    few = sequences if task.lawful else max(1, READ // task.n_ctx)
+    batch = task.fresh(np.random.default_rng([seed, EVALUATION_STREAM]), few, task.length)
     steps, seen, correct, surveys = [], [], [], []
     for step, model in frames:
         model.eval()
@@ -40,7 +42,8 @@ def film(
         looked = sample(model, task, question)
         seen.append({site: quantise(attention.pattern) for site, attention in looked.attentions.items()})
         correct.append((predictions(model, batch) == batch.targets).sum(axis=0))
-        surveys.append(survey(model, task, sequences=sequences, seed=seed).expected_share)
+        surveyed = survey(model, task, sequences=sequences, seed=seed)
+        surveys.append(surveyed.expected_share)
     if not steps:
         raise ValueError("a film needs at least one step whose weights were kept")
     cells = sum(levels.size for levels in seen[0].values())
@@ -55,12 +58,12 @@ def film(
             for site, attention in looked.attentions.items()
         },
         correct=np.stack(correct),
-        sequences=sequences,
+        sequences=len(batch.tokens),
         names=task.target_names(task.length),
         groups=task.groups(task.length),
         chance=task.chance,
         shares={head: np.array([one[head] for one in surveys], dtype=np.float32) for head in surveys[0]},
-        surveyed=sequences,
+        surveyed=surveyed.sequences,
         snapshot=snapshot,
     )
 

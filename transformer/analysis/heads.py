@@ -33,7 +33,7 @@ def working_attention(task: Task, site: str) -> bool:
 
 def survey(model: Network, task: Task, *, sequences: int = 256, length: int | None = None, seed: int = 0) -> Survey:
     """Observe many fresh sequences and average. The right answers are read (teacher forcing)."""
-    batch, expected_keys = questions(task, sequences, length or task.length, seed)
+    batch, expected_keys = questions(task, sequences, length or task.surveyed, seed)
     sums: dict[str, Tensor] = {}
     shares: dict[str, list[Tensor]] = {}
 
@@ -49,12 +49,12 @@ def survey(model: Network, task: Task, *, sequences: int = 256, length: int | No
                 shares.setdefault(site, []).append(on_expected[:, visible.any(dim=-1)])
 
     in_parts(model, batch, look, keep=("*.pattern", "*.mask"))
-    patterns = {site: (total / sequences).cpu().numpy() for site, total in sums.items()}
+    patterns = {site: (total / len(batch.tokens)).cpu().numpy() for site, total in sums.items()}
     means = {}
     for site, parts in shares.items():
         for head, asked in enumerate(torch.cat(parts, dim=1)):
             means[Head(site, head)] = float(asked.mean()) if len(asked) else math.nan
-    return Survey(sequences, patterns, means)
+    return Survey(len(batch.tokens), patterns, means)
 
 
 def in_parts(
@@ -96,5 +96,5 @@ def _bytes_of_one(model: Network, batch: Batch, patterns: bool) -> int:
 def questions(task: Task, sequences: int, length: int, seed: int) -> tuple[Batch, Bool[np.ndarray, "batch query key"]]:
     """What a survey asks, and where each answer stands; kept, for a film asks the same at every step."""
     rng = np.random.default_rng([seed, SURVEY_STREAM])
-    drawn = list(rng.integers(0, task.symbols, (sequences, length)))
+    drawn = task.draw(rng, sequences, length)
     return task.encode(drawn), np.stack([task.expected_keys(question) for question in drawn])

@@ -65,7 +65,7 @@ def measure_heads(
     measured = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
     return HeadMetrics(
         heads=heads_of(model),
-        sequences=sequences,
+        sequences=len(batch.tokens),
         estimates={name: Estimate.of(own, METRICS[name]) for name, (own, _, _) in measured.items()},
         even={name: Estimate.of(even, METRICS[name]).mean for name, (_, even, _) in measured.items()},
         asked={name: asked.mean(axis=0) for name, (_, _, asked) in measured.items()},

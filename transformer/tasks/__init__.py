@@ -14,13 +14,16 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from transformer.masks import Mask
 from transformer.registry import Registry
+
+if TYPE_CHECKING:
+    from transformer.config import TaskConfig
 
 PI = "31415926535897932384626433832795"
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -73,10 +76,17 @@ class Task(ABC):
 
     law: ClassVar[str]
     """The law in one sentence."""
+    lawful: ClassVar[bool] = True
+    """Is there a law, by which the answer follows from the question? A text has none that anybody knows."""
     architectures: ClassVar[tuple[str, ...]]
     """Which architectures fit; the first is the task's own."""
     limit: ClassVar[Mask]
     """What a query may see without being told its own answer."""
+
+    @classmethod
+    def of(cls, config: TaskConfig) -> Task:
+        """The task that a config describes."""
+        return cls(length=config.length, min_length=config.min_length, symbols=config.symbols)
 
     # --- the law and its words
 
@@ -136,6 +146,10 @@ class Task(ABC):
             raise ValueError(f"type 1 to {self.length} symbols ({span}), not {len(characters)}")
         return np.array([allowed.index(c) for c in characters], dtype=np.int64)
 
+    def typed(self, question: Question) -> str:
+        """A question as one would type it: what `parse` reads."""
+        return " ".join(self.vocabulary[symbol] for symbol in question)
+
     @property
     def example(self) -> Question:
         """The question that stands for all: the digits of pi."""
@@ -150,6 +164,23 @@ class Task(ABC):
             sizes = rng.integers(self.lengths.start, self.lengths.stop, size)
             return self.encode([rng.integers(0, self.symbols, n) for n in sizes])
         return self.encode(list(rng.integers(0, self.symbols, (size, length or self.length))))
+
+    def fresh(self, rng: np.random.Generator, size: int, length: int | None = None) -> Batch:
+        """`size` sequences to measure on, which no training has seen; fewer where there are no more."""
+        return self.batch(rng, size, length)
+
+    def held_out(self) -> Batch:
+        """Of a text, all that is held out. Raises TypeError for a law: there is no end of fresh sequences."""
+        raise TypeError(f"the task {self.name} holds nothing out: it has a law")
+
+    @property
+    def surveyed(self) -> int:
+        """Symbols in the sequences over which heads are averaged, unless it is said."""
+        return self.length
+
+    def draw(self, rng: np.random.Generator, size: int, length: int) -> Questions:
+        """`size` questions of one length; fewer where there are no more."""
+        return list(rng.integers(0, self.symbols, (size, length)))
 
     def encode(self, questions: Questions, pad_to: int | None = None) -> Batch:
         """Lay questions out as the model reads them, padded to the longest or to a question of `pad_to` symbols."""
@@ -189,6 +220,10 @@ class Task(ABC):
     def groups(self, length: int) -> tuple[str, ...]:
         """The part each target belongs to: "first half", "separator" or "second half"."""
 
+    def answers(self, length: int) -> Bool[np.ndarray, "target"]:
+        """Which targets are the answer's."""
+        return np.array([name.startswith("y") for name in self.target_names(length)])
+
     @abstractmethod
     def symbols_of_slots(self, length: int) -> Int[np.ndarray, "slot"]:
         """Which symbol of the question each slot (source, then tokens) carries; -1 where none."""
@@ -215,8 +250,7 @@ class Task(ABC):
         """
         length = len(question)
         targets = self.symbols_of_targets(length)
-        is_answer = np.array([name.startswith("y") for name in self.target_names(length)])
-        expected = is_answer[:, None] & (targets[:, None] == np.arange(length)[None, :])
+        expected = self.answers(length)[:, None] & (targets[:, None] == np.arange(length)[None, :])
         keys = length if self.has_source else len(targets)
         return np.pad(expected, ((0, 0), (0, keys - length)))
 

@@ -47,7 +47,7 @@ def answer(config: RunConfig, seconds: float) -> Answer:
         while not training.done and training.seconds < seconds:
             steps.append(training.take_step())
         if steps[-1].accuracy is None:
-            accuracy, probed = training.measure()
+            accuracy, probed, _ = training.measure()
             steps[-1] = replace(steps[-1], accuracy=accuracy, probed=probed)
     training.model.eval()
     return Answer(config, training.model, tuple(steps))

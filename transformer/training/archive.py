@@ -22,13 +22,22 @@ from typing import IO
 
 from transformer.training import inspection
 from transformer.training.library import TRASH, LibraryError, check_name, settle
-from transformer.training.runs import Run, RunError, new_folder
+from transformer.training.runs import TEXT_FILE, Run, RunError, new_folder
 
 SUFFIX = ".attention-run.zip"
 MOST_BYTES = 500 * 2**20
 """The largest run that travels in one file, packed or unpacked."""
 MOST_FILES = 1000
-NAMES = ("run.json", "state.json", "metrics.jsonl", "evaluation.json", "example.npz", "film.npz", "resume.safetensors")
+NAMES = (
+    "run.json",
+    "state.json",
+    "metrics.jsonl",
+    TEXT_FILE,
+    "evaluation.json",
+    "example.npz",
+    "film.npz",
+    "resume.safetensors",
+)
 SNAPSHOT = re.compile(r"snapshots/step-\d{6,8}\.safetensors", re.ASCII)
 CHUNK = 2**20
 ABANDONED = 86_400.0

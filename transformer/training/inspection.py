@@ -21,8 +21,9 @@ from safetensors import SafetensorError, safe_open
 from transformer.analysis.film import Film
 from transformer.analysis.findings import Accuracy, Attention, Example, Head
 from transformer.config import RunConfig
+from transformer.text.corpus import Excerpt
 from transformer.training.library import LibraryError
-from transformer.training.runs import FORMAT, LIVE, Run, State
+from transformer.training.runs import FORMAT, LIVE, TEXT_FILE, Run, State
 
 MOST_WORDS = 4 * 2**20
 """Bytes in the largest of the small JSON files."""
@@ -51,6 +52,7 @@ _BROKEN = (
 
 def inspect(run: Run) -> State:
     """Read a whole run folder, and return its state as it is stored. Raises LibraryError with what is wrong."""
+    _read(run, TEXT_FILE, Excerpt.load)
     config = _read(run, "run.json", _config)
     _require(config is not None, "this is no run: it has no run.json")
     assert config is not None
@@ -93,6 +95,7 @@ def _config(path: Path) -> RunConfig:
     _whole(card.get("processes", 1))
     for name in ("device", "stepping"):
         _text(card.get(name, ""))
+    Run(path.parent).register_text(card["config"])
     return RunConfig.from_dict(card["config"])
 
 
@@ -120,6 +123,7 @@ def _metrics(path: Path, config: RunConfig) -> None:
             _number(line[name])
         _number(line.get("milliseconds", 0.0))
         _expect(isinstance(line.get("solved", False), bool), f"line {number} is neither solved nor not")
+        _number(line.get("held_out_loss", 0.0))
         if "accuracy" in line:
             _expect(len(line["accuracy"]) == targets, f"line {number} is of another task")
             for share in line["accuracy"]:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from transformer.analysis.accuracy import EVALUATION_STREAM, predictions
 from transformer.analysis.ceilings import ceiling
+from transformer.analysis.reading import READ, reading
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.network import Network
 from transformer.tasks import Task
@@ -47,14 +48,19 @@ class Step:
     """Of this step alone, its measurement left out."""
     accuracy: Float[np.ndarray, "target"] | None = None
     """By position, on fresh sequences of the greatest length; on the steps on which it was measured."""
+    held_out_loss: float | None = None
+    """Mean cross-entropy on them, in nats, where they are of a text."""
     probed: int = 0
     """On how many sequences it was measured."""
     solved: bool = False
 
 
 def learning_rate(config: TrainingConfig, step: int) -> float:
-    """A linear rise over the warm-up, then constant, then falling as 1/step. Steps count from 1."""
-    fall = config.decay_after / step if config.decay_after else 1.0
+    """A linear rise over the warm-up, then constant, then falling: as 1/step, or in a line. Steps count from 1."""
+    after, last = config.decay_after, config.max_steps
+    fall = after / step if after else 1.0
+    if after and config.decay == "linear":
+        fall = (last - step + 1) / (last - after + 1) if after <= last else 1.0
     return config.learning_rate * min(1.0, step / max(1, config.warmup_steps), fall)
 
 
@@ -127,11 +133,11 @@ class Training:
             )
         self.last_norm = norm
         took = time.perf_counter() - began
-        accuracy, probed = None, 0
+        accuracy, probed, nats = None, 0, None
         if self.step == 1 or self.step % settings.evaluate_every == 0 or self.step == settings.max_steps:
-            accuracy, probed = self.measure()
+            accuracy, probed, nats = self.measure()
         self.seconds += time.perf_counter() - began
-        return Step(self.step, loss, rate, norm, self.seconds, 1000 * took, accuracy, probed, self.solved)
+        return Step(self.step, loss, rate, norm, self.seconds, 1000 * took, accuracy, nats, probed, self.solved)
 
     def _update(self, rate: float) -> tuple[float, float]:
         """Draw a batch and learn from it: the loss, and the gradient's norm."""
@@ -151,12 +157,14 @@ class Training:
             loss, norm = (self._captured or self._eager)(inputs)
         return float(self.team.mean(loss)), float(norm)
 
-    def measure(self) -> tuple[Float[np.ndarray, "target"], int]:
-        """Accuracy by position on fresh sequences, and on how many; is it solved?"""
+    def measure(self) -> tuple[Float[np.ndarray, "target"], int, float | None]:
+        """Accuracy by position on fresh sequences, on how many, and of a text the loss on them; is it solved?"""
+        if not self.task.lawful:
+            return read(self.model, self.task)
         accuracy, probed = probe(self.model, self.task, self.probe_rng, self._may_be_solved)
         enough = self._share(accuracy) >= self.config.training.solved_at
         self.in_a_row = self.in_a_row + 1 if self.team.agree(int(enough)) else 0
-        return accuracy, probed
+        return accuracy, probed, None
 
     def _may_be_solved(self, accuracy: Float[np.ndarray, "target"]) -> bool:
         return bool(self.team.agree(int(self._share(accuracy) >= self.config.training.solved_at - CLOSE)))
@@ -184,7 +192,7 @@ def probe(
 
     A few are looked at first; `go_on`, asked with their accuracy, says whether the others are worth it.
     """
-    batch = task.batch(rng, PROBE_SEQUENCES, task.length)  # all are drawn, so that measuring changes no later draw
+    batch = task.fresh(rng, PROBE_SEQUENCES, task.length)  # all are drawn, so that measuring changes no later draw
     model.eval()
     first, others = batch.part(slice(FIRST_LOOK)), batch.part(slice(FIRST_LOOK, None))
     right = predictions(model, first) == first.targets
@@ -194,10 +202,18 @@ def probe(
     return right.mean(axis=0), len(right)
 
 
+def read(model: Network, task: Task) -> tuple[Float[np.ndarray, "target"], int, float]:
+    """Let a model read some of what was held out, the same at each step: accuracy by position, windows, mean nats."""
+    batch = task.fresh(np.random.default_rng(EVALUATION_STREAM), max(1, READ // task.n_ctx), task.length)
+    model.eval()
+    found = reading(model, batch)
+    model.train()
+    return found.right.mean(axis=0), len(found.right), float(found.nats.mean())
+
+
 def _knowable(config: RunConfig, task: Task) -> Bool[np.ndarray, "target"]:
     """The answers that the mask lets be known."""
-    names = task.target_names(task.length)
-    return (ceiling(config).accuracy == 1) & np.array([name[0] == "y" for name in names])
+    return (ceiling(config).accuracy == 1) & task.answers(task.length)
 
 
 def _fresh_noise(device: torch.device, seed: int) -> Tensor:

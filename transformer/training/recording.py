@@ -16,10 +16,12 @@ from transformer.analysis.accuracy import accuracy_by_position
 from transformer.analysis.filming import film
 from transformer.analysis.findings import Example, verdict
 from transformer.analysis.heads import survey
+from transformer.analysis.reading import reading
 from transformer.analysis.sample import WHOLE, sample, say
 from transformer.config import RunConfig
 from transformer.model import build
 from transformer.network import Network
+from transformer.tasks import Task
 from transformer.training import presence, resume
 from transformer.training.device import describe_device, memory, resolve_device
 from transformer.training.events import Events
@@ -30,17 +32,19 @@ from transformer.training.wishes import Wishes
 
 HEARTBEAT = 0.1
 """Seconds between two writings of the state while training."""
-SAVE_EVERY = 2.0
-"""Seconds after which a long training is written down between two of its snapshots."""
+SAVE_EVERY, SHARE = 2.0, 50
+"""Seconds after which a long training is written down between two snapshots; or so many times what that takes."""
 EVALUATION_SEQUENCES = 4096
 SNAPSHOTS = 40
+FEW_SNAPSHOTS = (1, 16)
+"""Of a model that reads a text, whose weights take megabytes: the first steps, and how many are kept in all."""
 
 
-def snapshot_steps(most: int) -> list[int]:
+def snapshot_steps(most: int, dense: int = 16, kept: int = SNAPSHOTS) -> list[int]:
     """The steps whose weights are kept: about 40, each of the first 16 and then log-spaced, to the last."""
-    dense = min(16, most)
+    dense = min(dense, most)
     steps = set(range(dense + 1))
-    left = SNAPSHOTS - len(steps)
+    left = kept - len(steps)
     steps |= {round(dense * (most / dense) ** (i / left)) for i in range(1, left + 1)}
     return sorted(steps)
 
@@ -58,6 +62,7 @@ def evaluate(model: Network, config: RunConfig, sequences: int = EVALUATION_SEQU
     task = config.build_task()
     accuracy = accuracy_by_position(model, task, sequences=sequences, seed=config.training.seed + 1)
     low, high = accuracy.interval()
+    read = {} if task.lawful else _read(model, task)
     return {
         "sequences": accuracy.sequences,
         "positions": list(accuracy.names),
@@ -69,9 +74,16 @@ def evaluate(model: Network, config: RunConfig, sequences: int = EVALUATION_SEQU
         "first_half": accuracy.of("first half") if "first half" in accuracy.groups else None,
         "second_half": accuracy.of("second half"),
         "exact_match": accuracy.exact / accuracy.sequences,
-        "verdict": verdict(accuracy, config),
+        "verdict": verdict(accuracy, config) if task.lawful else f"perplexity {read['perplexity']:.1f}",
+        **read,
         "weights": checkpoints.weights_hash(model),
     }
+
+
+def _read(model: Network, task: Task) -> dict[str, Any]:
+    """What reading all of a text's works that were held out costs; its excerpt, where the text is not here."""
+    found = reading(model, task.held_out())
+    return {"perplexity": found.perplexity, "nats": float(found.nats.mean()), "read": found.nats.size}
 
 
 def record(
@@ -96,10 +108,11 @@ class _Recording:
     def __init__(self, run: Run, team: Team, device: torch.device | None, config: RunConfig) -> None:
         self.run, self.team, self.config = run, team, config
         self.device = device
-        self.step = 0
+        self.step, self.pause = 0, SAVE_EVERY
         self.last_beat = self.last_save = 0.0
         self.wishes = Wishes(run, team)
-        self.kept = set(snapshot_steps(self.config.training.max_steps))
+        lawful = self.config.build_task().lawful
+        self.kept = set(snapshot_steps(self.config.training.max_steps, *(() if lawful else FEW_SNAPSHOTS)))
 
     def steps(self) -> Iterator[Step]:
         try:
@@ -173,9 +186,11 @@ class _Recording:
             self.stepping = training.stepping
             self.run.add_details(stepping=self.stepping)
         due = training.step in self.kept
-        if due or time.monotonic() - self.last_save >= SAVE_EVERY:
+        if due or time.monotonic() - self.last_save >= self.pause:
+            began = time.monotonic()
             resume.save(self.run.folder / "resume.safetensors", training)
             self.last_save = time.monotonic()
+            self.pause = max(SAVE_EVERY, SHARE * (self.last_save - began))
         if due:  # the second of the two: what is lost are never more than the steps since the last snapshot
             self._snapshot(training)
 
@@ -187,7 +202,8 @@ class _Recording:
         elif training.done:
             status = "finished"
             aim = config.training.solved_at
-            reason = f"all {step} steps taken" + (f"; not solved to {aim:.1%}" if aim <= 1 else "")
+            unsolved = aim <= 1 and training.task.lawful
+            reason = f"all {step} steps taken" + (f"; not solved to {aim:.1%}" if unsolved else "")
         elif self.wishes.tired:
             return  # it stays paused, for whoever comes back
         else:
@@ -264,6 +280,8 @@ def _line(entry: Step) -> dict[str, Any]:
     }
     if entry.solved:
         line["solved"] = True
+    if entry.held_out_loss is not None:
+        line["held_out_loss"] = entry.held_out_loss
     if entry.accuracy is not None:
         line["accuracy"] = [round(float(value), 5) for value in entry.accuracy]
         line["probed"] = entry.probed

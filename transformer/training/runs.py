@@ -6,6 +6,7 @@ snapshots/            step-000100.safetensors, each written whole or not at all
 resume.safetensors    the newest state from which training can go on, to the bit
 state.json            queued, running, paused, measuring, finished, stopped or failed; the step, the reason, a heartbeat
 control.json          what is asked of whoever trains it: stop, pause, a pace
+text.npz              of a run that reads a text: its vocabulary, and an excerpt that was held out
 evaluation.json       accuracy by position of the final model, measured once, with its verdict
 example.npz           one question answered by it, and every head's mean: the first look, without PyTorch
 film.npz              how the heads came to be, made once the run has ended
@@ -27,9 +28,11 @@ from typing import Any
 
 from transformer.config import ConfigError, RunConfig
 from transformer.files import write_whole
+from transformer.text import shelf
 from transformer.training import presence
 
 FORMAT = "attention-lab-run/1"
+TEXT_FILE = "text.npz"
 LIVE = ("queued", "running", "paused", "measuring")
 SILENT_AFTER = 30.0
 """Seconds without a heartbeat after which a training elsewhere, or one that nobody has begun, is taken for dead."""
@@ -99,6 +102,9 @@ class Run:
         run = cls(folder)
         card = {"format": FORMAT, "config": config.to_dict(), "created": time.time(), **details}
         run.set_state("queued", 0)
+        task = config.task
+        if task.text:
+            shelf.excerpt(task.text, task.split, task.min_count).save(folder / TEXT_FILE)
         run._write("run.json", card)
         return run
 
@@ -119,9 +125,19 @@ class Run:
     @property
     def config(self) -> RunConfig:
         try:
-            return _config_of(json.dumps(self.card["config"]))
+            config = self.card["config"]
+            self.register_text(config)
+            return _config_of(json.dumps(config))
         except (KeyError, ConfigError) as error:
             raise RunError(f"the config of the run {self.name} cannot be used: {error}") from None
+
+    def register_text(self, config: Any) -> None:
+        """Let the task of a stored config find the words that this run brings with it."""
+        task = config.get("task") if isinstance(config, dict) else None
+        if isinstance(task, dict) and task.get("text"):
+            key, by, min_count = (task.get(name) for name in ("text", "split", "min_count"))
+            if isinstance(key, str) and isinstance(by, str) and isinstance(min_count, int):
+                shelf.register(self.folder / TEXT_FILE, key, by, min_count)
 
     @property
     def created(self) -> float:
@@ -284,6 +300,7 @@ def new_folder(root: Path, config: RunConfig) -> Path:
     """A fresh folder's name that says what is in it: reverse-8-2x4-learned-2."""
     model, task = config.model, config.task
     shape = f"gru-{model.attention}" if model.recurrent else f"{model.n_layers}x{model.n_heads}-{model.positions}"
-    stem = f"{task.task}-{task.length}-{shape}"
+    named = task.text.rpartition("-")[0] + ("" if task.split == "words" else "-characters")
+    stem = f"{named if task.text else task.task}-{task.length}-{shape}"
     taken = {path.name for path in root.glob(f"{stem}*")} if root.is_dir() else set()
     return root / next(name for i in range(1, 1_000_000) if (name := f"{stem}-{i}") not in taken)

@@ -68,7 +68,10 @@ class EagerStep:
 
     def __call__(self, inputs: Inputs) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """The loss before the update, and the gradient's norm before clipping."""
-        loss = weighted_loss(self.network(inputs.tokens, inputs.source), inputs.targets, inputs.weights, inputs.total)
+        half = self.config.precision == "bfloat16"
+        with torch.autocast(inputs.tokens.device.type, torch.bfloat16, enabled=half):
+            logits = self.network(inputs.tokens, inputs.source)
+        loss = weighted_loss(logits.float(), inputs.targets, inputs.weights, inputs.total)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip or math.inf)

@@ -1,0 +1,43 @@
+"""Reading a text: what each token of it costs a model, and whether it was the likeliest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+from torch import from_numpy
+
+from transformer.analysis.accuracy import logits
+from transformer.network import Network
+from transformer.tasks import Batch
+
+READ = 2**13
+"""Tokens of what is held out that are read where a law would be asked for fresh sequences while it is learned."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What it cost to read windows of a text, target by target."""
+
+    nats: Float[np.ndarray, "window target"]
+    """Cross-entropy: minus the logarithm of the probability that the token was given."""
+    right: Bool[np.ndarray, "window target"]
+
+    @property
+    def perplexity(self) -> float:
+        """The exponential of the mean cross-entropy: of how many tokens, equally likely, one would be as unsure."""
+        return math.exp(self.nats.mean())
+
+
+def reading(model: Network, batch: Batch) -> Reading:
+    """Read a batch whose every target counts. The model must be in evaluation mode."""
+    nats, right, done = [], [], 0
+    for said in logits(model, batch):
+        targets = from_numpy(batch.targets[done : done + len(said)]).to(said.device)
+        done += len(said)
+        given = said.float().log_softmax(dim=-1).gather(-1, targets[..., None])[..., 0]
+        nats.append(-given.cpu().numpy())
+        right.append((said.argmax(dim=-1) == targets).cpu().numpy())
+    return Reading(np.concatenate(nats), np.concatenate(right))

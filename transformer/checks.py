@@ -1,0 +1,37 @@
+"""Records that check themselves: what is wrong with a setting is one sentence that says what would be right."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be used; the message is one sentence that says what can."""
+
+
+def require(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise ConfigError(sentence)
+
+
+def within(name: str, value: float, low: float, high: float) -> None:
+    require(low <= value <= high, f"{name} must be between {low:.10g} and {high:.10g}, not {value:.10g}")
+
+
+def check_types(record: Any) -> None:
+    """A file may hold anything: say so here, and not where it first breaks."""
+    for entry in dataclasses.fields(record):
+        value, (kinds, words) = getattr(record, entry.name), _KINDS[str(entry.type)]
+        boolean = isinstance(value, bool)
+        right = isinstance(value, kinds) and boolean == (kinds is bool)
+        require(right, f"{entry.name} must be {words}, not {value!r}")
+
+
+_KINDS: dict[str, tuple[Any, str]] = {
+    "str": (str, "text"),
+    "bool": (bool, "true or false"),
+    "int": (int, "a whole number"),
+    "int | None": ((int, type(None)), "a whole number or nothing"),
+    "float": ((int, float), "a number"),
+}

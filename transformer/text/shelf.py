@@ -1,0 +1,119 @@
+"""The texts at hand: files in a cache, each under its key; and the excerpts that go with runs.
+
+A key names its contents, so the same key means the same text everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from functools import lru_cache
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from transformer.files import write_whole
+from transformer.text.corpus import Corpus, Excerpt, TextError
+
+LARGEST = 20 * 2**20
+"""Bytes of a text."""
+SHORTEST = 1000
+"""Characters of one: a tenth is held out, and there must be something to learn."""
+_excerpts: dict[tuple[str, str, int], Path] = {}
+_cutting = threading.Lock()
+
+
+def folder() -> Path:
+    """Where texts lie: $ATTENTION_LAB_CACHE, or the user's cache."""
+    given = os.environ.get("ATTENTION_LAB_CACHE")
+    return (Path(given) if given else user_cache_path("attention-lab")) / "texts"
+
+
+def decoded(content: bytes, name: str) -> str:
+    """A file's text, with line ends as they are in Python. Raises TextError, with a sentence, for what is none."""
+    if len(content) > LARGEST:
+        raise TextError(f"{name} has {len(content) / 2**20:.1f} MB, and a text may have {LARGEST // 2**20}")
+    if b"\0" in content[:4096] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise TextError(f"{name} is not a text: it holds bytes that no text has")
+    try:
+        text = content.decode("utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TextError(f"{name} is not encoded in UTF-8 (byte {error.start + 1}): save it as UTF-8 first") from None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if len(text.strip()) < SHORTEST:
+        raise TextError(f"{name} is too short: a text needs {SHORTEST} characters, and it has {len(text.strip())}")
+    return text
+
+
+def put(name: str, content: bytes) -> str:
+    """Put a file's text on the shelf; its key. Raises TextError, with a sentence, for what cannot be used."""
+    text = decoded(content, name)
+    stem = re.sub(r"[^a-z0-9]+", "-", Path(name).stem.lower()).strip("-")[:40] or "text"
+    key = f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    if not _file(key).is_file():
+        write_whole(_file(key), text.encode())
+    return key
+
+
+def keys() -> tuple[str, ...]:
+    """The texts that can be learned from, by name."""
+    return tuple(sorted(path.stem for path in folder().glob("*.txt") if not path.name.startswith(".")))
+
+
+def resolve(wanted: str) -> str:
+    """The key of a text by its key, by the name that is left of it, or by a file's path. Raises TextError."""
+    at_hand = keys()
+    if wanted in at_hand or any(key == wanted for key, *_ in _excerpts):
+        return wanted
+    named = [key for key in at_hand if key.rpartition("-")[0] == wanted]
+    if len(named) == 1:
+        return named[0]
+    if len(named) > 1:
+        raise TextError(f"there are several texts named {wanted}: say which of {', '.join(named)}")
+    path = Path(wanted)
+    if path.is_file():
+        return put(path.name, path.read_bytes())
+    if wanted == "shakespeare":
+        raise TextError("the works of Shakespeare are not here yet: `python -m transformer corpus shakespeare`")
+    known = f"name a file, or one of {', '.join(at_hand)}" if at_hand else "name a file"
+    raise TextError(f"there is no text {wanted!r}: {known}")
+
+
+def register(path: Path, key: str, by: str, min_count: int) -> None:
+    """Let the excerpt in this file be found."""
+    known = _excerpts.get((key, by, min_count))
+    if path.is_file() and (known is None or not known.is_file()):
+        _excerpts[key, by, min_count] = path
+
+
+def excerpt(key: str, by: str, min_count: int) -> Excerpt:
+    """What a run knows of its text: from its own file, else from the text. Raises TextError where neither is here."""
+    stored = _excerpts.get((key, by, min_count))
+    if stored is not None and stored.is_file():
+        return _loaded(stored, stored.stat().st_mtime)
+    return corpus(key, by, min_count).excerpt
+
+
+def corpus(key: str, by: str, min_count: int) -> Corpus:
+    """The whole text, cut; it is cut once. Raises TextError where it is not here."""
+    path = _file(key)
+    if not re.fullmatch(r"[a-z0-9-]+", key) or not path.is_file():
+        raise TextError(f"the text {key or '(none)'} is not here: name a file with --text, or choose one that is here")
+    with _cutting:
+        return _cut(path, by, min_count)
+
+
+@lru_cache(maxsize=4)
+def _cut(path: Path, by: str, min_count: int) -> Corpus:
+    return Corpus.of(path.read_bytes().decode(), by, min_count)
+
+
+@lru_cache(maxsize=32)
+def _loaded(path: Path, stamp: float) -> Excerpt:
+    return Excerpt.load(path)
+
+
+def _file(key: str) -> Path:
+    return folder() / f"{key}.txt"
