@@ -52,7 +52,7 @@ _BROKEN = (
 
 def inspect(run: Run) -> State:
     """Read a whole run folder, and return its state as it is stored. Raises LibraryError with what is wrong."""
-    _read(run, TEXT_FILE, Excerpt.load)
+    _read(run, TEXT_FILE, _text)
     config = _read(run, "run.json", _config)
     _require(config is not None, "this is no run: it has no run.json")
     assert config is not None
@@ -230,6 +230,11 @@ def _header(path: Path, version: str) -> tuple[dict[str, str], dict[str, tuple[i
         raise ValueError(f"it is not a whole safetensors file ({error})") from None
     _expect(metadata.get("format") == version, f"its format is {metadata.get('format')!r} and not {version}")
     return metadata, shapes
+
+
+def _text(path: Path) -> None:
+    _slim(path)
+    Excerpt.load(path)
 
 
 def _slim(path: Path) -> None:
