@@ -30,7 +30,9 @@ def estimate(works: Sequence[np.ndarray], order: int, program: str, folder: Path
     done = subprocess.run([*asked, "--text", str(text), "--arpa", str(arpa)], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"lmplz could not make a {order}-gram model: {done.stderr.strip().splitlines()[-1]}")
-    return kenlm.Model(str(arpa))
+    quiet = kenlm.Config()
+    quiet.show_progress = False
+    return kenlm.Model(str(arpa), quiet)
 
 
 def nats(model: kenlm.Model, work: np.ndarray) -> np.ndarray:
