@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+import torch
 from ngrams import estimate, nats
 from tables import table
 
@@ -59,6 +60,7 @@ def by_counting(corpus: Corpus, length: int, program: str) -> dict[str, float]:
         with tempfile.TemporaryDirectory() as folder:
             model = estimate(corpus.train, order, program, Path(folder))
             found[name] = perplexity([whole_windows(nats(model, work), length) for work in corpus.held_out])
+            print(f"{name}: {found[name]:.2f}", file=sys.stderr, flush=True)
     return found
 
 
@@ -109,6 +111,7 @@ def main() -> None:
         corpus = shelf.corpus(key, config.task.split, config.task.min_count)
     except (RunError, TextError) as error:
         sys.exit(f"error: {error}")
+    torch.set_num_threads(1)
     length = config.task.length
     found = by_counting(corpus, length, arguments.lmplz) | {"run": by_reading(run, config, corpus)}
     read = sum(len(whole_windows(work, length)) for work in corpus.held_out)

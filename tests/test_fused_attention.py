@@ -1,4 +1,4 @@
-"""Attention that nobody watches: the fused kernel gives what the formula gives, in every case that the formula knows."""
+"""Attention that nobody watches: the fused kernel gives what the formula gives, in every case that it knows."""
 
 import math
 
@@ -16,8 +16,17 @@ from transformer.trace import Recorder
 
 N = 24
 MASKS = [
-    "none", "causal", "anti-causal", "full", "padding", "sliding-window:3", "prefix:4", "block:5", "hide:3", "random:30:1",
-]  # fmt: skip
+    "none",
+    "causal",
+    "anti-causal",
+    "full",
+    "padding",
+    "sliding-window:3",
+    "prefix:4",
+    "block:5",
+    "hide:3",
+    "random:30:1",
+]
 
 
 def written_out(query, key, value, mask, bias):
