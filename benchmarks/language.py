@@ -2,7 +2,7 @@
 
 Perplexity per token of a trained run and of a unigram, a trigram and a 5-gram model with Kneser-Ney smoothing (KenLM),
 on the same tokens, the same split into works and the same vocabulary; the unknown token counts as a token. The run
-reads windows that do not overlap and that it begins without any context; the n-gram models read on through each work,
+reads windows that do not overlap, and begins each without context; the n-gram models read on through each work,
 and count where the run does. --save writes LANGUAGE.md, --card writes baselines.json into the run, for its card.
 Needs what benchmarks/requirements.txt says.
 """
@@ -74,11 +74,11 @@ def by_reading(run: Run, config: RunConfig, corpus: Corpus) -> float:
 
 
 def trained(run: Run, config: RunConfig) -> str:
-    """How it came to be, in a sentence, from the run's own folder."""
-    lines, settings = run.metrics(), config.training
-    if not lines:
-        return "What its training took is not in the folder."
-    steps, seconds = lines[-1]["step"], lines[-1]["seconds"]
+    """How its last weights came to be, in a sentence, from the run's own folder."""
+    steps, settings = max(run.snapshots()), config.training
+    seconds = next((line["seconds"] for line in run.metrics() if line["step"] == steps), None)
+    if not seconds:
+        return "How long its training took is not in the folder."
     rate = steps * settings.batch_size * config.task.length / seconds
     device = run.card.get("device", "an unknown device")
     return (
@@ -136,7 +136,7 @@ def report(run: Run, config: RunConfig, corpus: Corpus, found: dict[str, float],
         f"{learned:,} tokens to learn from, {len(corpus.held_out)} held out ({', '.join(corpus.titles)}). "
         f"{len(corpus.vocabulary.tokens):,} tokens occur {config.task.min_count} times and are known; of what is held "
         f"out {unknown:.1%} is unknown, which counts as a token. Perplexity per token over {read:,} tokens, every one "
-        f"counted once; {left:,} in the last, incomplete windows of {config.task.length} tokens are left out for all.\n"
+        f"counted once; {left:,} in the last, incomplete windows of {config.task.length} tokens are left out for all."
     )
     smoothed = f"modified Kneser-Ney, KenLM {version('kenlm')}"
     shape, parameters = config.model.shape, sum(w.numel() for w in checkpoints.load(run.snapshot())[0].parameters())
