@@ -72,7 +72,7 @@ def ship(name: str, config: RunConfig) -> None:
 
 
 def reader(text: str) -> RunConfig:
-    """The one that reads Shakespeare: the paper's decoder, tied embeddings, ten times through the works it learns from."""
+    """The one that reads Shakespeare: the paper's decoder, tied embeddings, about ten times through its works."""
     return RunConfig(
         task=TaskConfig(task="text", text=text, length=512, min_count=5),
         model=ModelConfig(n_layers=4, d_model=128, d_ff=512, positions="rotary", tied=True, dropout=0.1),
