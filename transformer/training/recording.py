@@ -74,7 +74,7 @@ def evaluate(model: Network, config: RunConfig, sequences: int = EVALUATION_SEQU
         "first_half": accuracy.of("first half") if "first half" in accuracy.groups else None,
         "second_half": accuracy.of("second half"),
         "exact_match": accuracy.exact / accuracy.sequences,
-        "verdict": verdict(accuracy, config) if task.lawful else f"perplexity {read['perplexity']:.1f}",
+        "verdict": verdict(accuracy, config) if task.lawful else f"held-out perplexity {read['perplexity']:.1f}",
         **read,
         "weights": checkpoints.weights_hash(model),
     }
