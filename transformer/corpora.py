@@ -32,10 +32,7 @@ def corpus(name: str | None = None, *, file: Path | None = None, url: str | None
             raise ConfigError("say what it is called: `python -m transformer corpus shakespeare --file PATH`")
         _list()
         return
-    if file is not None:
-        key = shelf.take(file, name)
-    else:
-        key = _found(name, url)
+    key = shelf.take(file, name) if file is not None else _found(name, url)
     print(f"{key}: {described(key)}")
 
 
@@ -83,7 +80,8 @@ def _fetched(url: str) -> str:
 
 
 def _list() -> None:
-    for key in shelf.keys():
+    at_hand = shelf.keys()
+    for key in at_hand:
         print(f"{key}: {described(key)}")
-    if not shelf.keys():
+    if not at_hand:
         print(f"no texts in {shelf.folder()}: fetch one with `python -m transformer corpus shakespeare`")
