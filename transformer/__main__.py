@@ -7,7 +7,6 @@ and exit code 2; a training that fails is one line and exit code 1.
 from __future__ import annotations
 
 import json
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +17,7 @@ from transformer import __version__
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.corpora import corpus, resolved
 from transformer.measurements import TRAINING, corners, lengths
+from transformer.text.perplexity import perplexity, said
 from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, new_folder
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _record(run: Run, config: RunConfig, team: Team, device: torch.device) -> in
 def _measured(step: Step) -> str:
     """What was measured at a step, for the line of progress; empty where nothing was."""
     if step.held_out_loss is not None:
-        return f", held-out perplexity {math.exp(step.held_out_loss):.1f}"
+        return f", held-out perplexity {said(perplexity(step.held_out_loss))}"
     if step.accuracy is not None:
         return f", second half {float(step.accuracy[len(step.accuracy) // 2 :].mean()):.3f}"
     return ""
@@ -226,7 +226,7 @@ def list_(root: Path = DEFAULT_ROOT) -> None:
 def _known(evaluation: dict[str, Any] | None, reads: bool) -> str:
     """What was measured when a run had ended."""
     if reads:
-        return f"perplexity {evaluation['perplexity']:.1f}" if evaluation else "perplexity –"
+        return f"perplexity {said(evaluation['perplexity'])}" if evaluation else "perplexity –"
     return f"second half {evaluation['second_half']:.3f}" if evaluation else "second half –"
 
 

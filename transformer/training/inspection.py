@@ -141,6 +141,10 @@ def _evaluation(path: Path, config: RunConfig) -> None:
     for name in ("exact_match", "second_half", "first_half"):
         if name != "first_half" or stored.get(name) is not None:  # a short answer may have no first half
             _number(stored[name], 0, 1)
+    if not config.build_task().lawful:
+        _number(stored["perplexity"], 1, math.inf)
+        _number(stored["nats"], 0, math.inf)
+        _whole(stored["read"])
     for name in ("verdict", "snapshot"):
         _text(stored.get(name, ""))
 
