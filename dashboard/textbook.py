@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import clicks, session
-from dashboard.controls import bound, bound_choice, sentence
+from dashboard.controls import bound, bound_choice
 from dashboard.fetching import shakespeare
 from dashboard.prose import plain
 from dashboard.settings import LIMITS
@@ -67,7 +67,7 @@ def _fetch() -> None:
         help="The complete works, 5.4 MB from Project Gutenberg, once",
     )
     if shakespeare.problem:
-        st.error(sentence(plain(shakespeare.problem)), icon=":material/cloud_off:")
+        st.error(f"{plain(shakespeare.problem)}.", icon=":material/cloud_off:")
 
 
 @clicks.once
@@ -103,4 +103,4 @@ def _upload() -> None:
 
     st.file_uploader("Another text (.txt, UTF-8)", type="txt", key=key, on_change=uploaded, max_upload_size=LARGEST)
     if problem := st.session_state.pop("text_problem", ""):
-        st.error(sentence(plain(problem)), icon=":material/error:")
+        st.error(f"{plain(problem)}.", icon=":material/error:")

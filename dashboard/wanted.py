@@ -76,10 +76,9 @@ def _fields(task: TaskConfig, model: ModelConfig, training: TrainingConfig, own:
         "learning_rate": training.learning_rate,
         "batch": training.batch_size,
     }
+    common |= {name: getattr(task, name) for name in ("min_length", "symbols", "text", "split", "min_count")}
     if task.task == TEXT:  # its rate falls to nothing at the last step, so their number belongs to it
-        common |= {"text": task.text, "split": task.split, "min_count": task.min_count, "max_steps": training.max_steps}
-    else:
-        common |= {"min_length": task.min_length, "symbols": task.symbols}
+        common["max_steps"] = training.max_steps
     if model.recurrent:
         helped = training.teacher_forcing
         return {**common, "attention": model.attention, "affine": model.affine, "teacher_forcing": helped}

@@ -85,7 +85,7 @@ def test_without_a_text_it_says_what_to_do_and_a_file_will_do(empty: Path, hande
     app = open_page("positions", task="text")
     assert any(error.value.lower().startswith(NO_TEXT[:30]) for error in app.error)
     assert next(button for button in app.button if button.label == "Train").disabled
-    for content, why in ((b"\xff\xfe\x00", "is too short"), ("é".encode("latin-1") * 2000, "not encoded in UTF-8")):
+    for content, why in (("hi".encode("utf-16"), "bad.txt is too short"), ("é".encode("latin-1") * 2000, "not encoded in UTF-8")):
         app = upload(app, "bad.txt", content)
         assert why in "\n".join(error.value for error in app.error)
     assert shelf.keys() == ()

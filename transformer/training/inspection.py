@@ -52,7 +52,7 @@ _BROKEN = (
 
 def inspect(run: Run) -> State:
     """Read a whole run folder, and return its state as it is stored. Raises LibraryError with what is wrong."""
-    _read(run, TEXT_FILE, Excerpt.load)
+    _read(run, TEXT_FILE, _excerpt)
     config = _read(run, "run.json", _config)
     _require(config is not None, "this is no run: it has no run.json")
     assert config is not None
@@ -97,6 +97,11 @@ def _config(path: Path) -> RunConfig:
         _text(card.get(name, ""))
     Run(path.parent).register_text(card["config"])
     return RunConfig.from_dict(card["config"])
+
+
+def _excerpt(path: Path) -> Excerpt:
+    _slim(path)
+    return Excerpt.load(path)
 
 
 def _state(path: Path) -> State:
