@@ -145,7 +145,8 @@ def test_every_setting_reaches_the_run(capsys):
         arguments = []
         for field, value in settings.items():
             assert value != defaults[field]
-            arguments += [option(f"no_{field}")] if value is False else [option(field), str(value)]
+            flag = {True: [option(field)], False: [option(f"no_{field}")]}
+            arguments += flag[value] if isinstance(value, bool) else [option(field), str(value)]
         assert main(["train", *arguments, "--out", name]) == 0
         config = Run(Path(name)).config.to_dict()
         written = {**config["task"], **config["model"], **config["training"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
 from collections.abc import Callable
@@ -36,7 +35,7 @@ def download(url: str = "", said: Callable[[int, int], None] = lambda done, tota
     import requests
 
     url = url or address()
-    logging.getLogger("pooch").setLevel(logging.WARNING)  # it would say where its own copy lies
+    pooch.get_logger().setLevel("WARNING")  # it would say where its own copy lies
     # As they are, not packed: then the length that the server names is the one that is counted.
     plain = {"Accept-Encoding": "identity"}
     fetch = pooch.HTTPDownloader(progressbar=_Progress(said), chunk_size=PIECE, timeout=PATIENCE, headers=plain)
