@@ -52,8 +52,6 @@ def panel() -> None:
         _number("Most steps", "max_steps", step=100)
         if kind.lawful:
             _number("Shortest length (empty: all alike)", "min_length")
-        else:
-            textbook.choose_counts()
         if not recurrent:
             gain = "Factor on their first weights; 0.3 suits one head"
             _number("Gain of queries and keys", "gain", step=0.1, help=gain)
@@ -93,6 +91,8 @@ def _numbers(lawful: bool, recurrent: bool) -> None:
             _number("Heads", "heads")
         if lawful:
             _number("Symbols", "symbols")
+        else:
+            _number("Min. count", "min_count", help="How often a token must stand in the text to be known")
     with three:
         if not recurrent:
             _number("d_model", "width", step=8)

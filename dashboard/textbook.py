@@ -5,10 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import clicks, session
-from dashboard.controls import bound, bound_choice
+from dashboard.controls import bound_choice
 from dashboard.fetching import shakespeare
 from dashboard.prose import plain
-from dashboard.settings import LIMITS
 from dashboard.wanted import text_of
 from transformer.config import SPLITS
 from transformer.text import download, shelf
@@ -39,13 +38,6 @@ def choose_text() -> None:
         help="At the boundaries of words, as `re.split(r'\\b', text)` does it, or between any two characters",
         width="stretch",
     )
-
-
-def choose_counts() -> None:
-    """From how many occurrences on a token is known."""
-    low, high = LIMITS["min_count"]
-    help = "How often a token must stand in the text to be known; all others are one unknown token"
-    bound(st.number_input, "Minimum count", "min_count", min_value=low, max_value=high, step=1, help=help)
 
 
 def _named(key: str) -> str:
