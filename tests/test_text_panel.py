@@ -232,6 +232,8 @@ def test_the_loss_curve_of_a_text_has_no_floor_and_what_was_held_out() -> None:
     curve = next(trace for trace in figure.data if trace.name == "held out")
     assert list(curve.x) == [2, 4]
     assert list(curve.y) == [4.5, 3.25]
+    assert figure.layout.yaxis.range[0] < 2.0
+    assert figure.layout.yaxis.range[1] > 5.0
     assert {shape.y0 for shape in figure.layout.shapes} == {4.0}
     assert {a.text for a in figure.layout.annotations} == {"counts alone: 4.00", "held out: 3.25"}
     assert "nan" not in figure.to_json().lower()

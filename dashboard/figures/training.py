@@ -45,7 +45,9 @@ def loss_curve(
     if solved_at is not None and len(steps):
         shapes.append(upright(solved_at, {"color": palette.right, "width": 2}))
         names.append(_solved_name(solved_at, last, palette))
-    axis = {"title": {"text": "loss (nats)"}, "range": [-0.1 * top, top], "nticks": 6}
+    # Room for the floor's name; without a floor, for the name of what was held out.
+    least = -0.1 * top if floor is not None else 0.8 * float(loss.min(initial=chance))
+    axis = {"title": {"text": "loss (nats)"}, "range": [least, top], "nticks": 6}
     return _curve(steps, loss, "step %{x}: loss %{y:.3f} nats", axis, palette, shapes, names, others)
 
 

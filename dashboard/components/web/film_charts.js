@@ -72,10 +72,13 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
   const plot = { x: box.x + 34, y: box.y + 8, width: box.width - 40, height: box.height - 34 };
   let most = loss.guessing * 1.12;
   for (let i = 0; i < loss.count; i++) if (loss.values[i] * 1.03 > most) most = loss.values[i] * 1.03;
-  const least = -0.1 * most;
+  // Where nobody knows a floor, the axis ends a little below what was reached: a text never gets near to nothing.
+  let least = -0.1 * most;
+  if (loss.floor === null && loss.count) least = 0.8 * loss.values.reduce((low, nats) => Math.min(low, nats), most);
   const x = (step) => plot.x + axis.at(step) * plot.width;
   const y = (nats) => plot.y + plot.height * (1 - (Math.min(nats, most) - least) / (most - least));
   for (const value of ticks(most, Math.max(2, Math.min(5, plot.height / 30)))) {
+    if (value < least) continue;
     pen.line(look.grid, 1);
     pen.stroke(plot.x, y(value), plot.x + plot.width, y(value));
     pen.text(String(value), plot.x - 6, y(value), { colour: look.muted, align: 'right', size: 12 });
