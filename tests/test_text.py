@@ -141,6 +141,12 @@ def test_old_editions_are_cut_where_a_cast_follows_a_title():
     assert all(work.text.count("DRAMATIS PERSONAE") == 1 for work in found)
 
 
+def test_what_stands_before_the_first_cast_is_not_lost():
+    found = works("A sonnet\nor two.\n\n" + texts.TEXT)
+    assert [work.title for work in found] == ["THE FIRST PLAY", "THE SECOND PLAY", "THE THIRD PLAY"]
+    assert "".join(work.text for work in found) == "A sonnet\nor two.\n\n" + texts.TEXT
+
+
 def test_titles_with_numbers_apostrophes_and_another_spelling_of_the_cast_are_found():
     heads = ("1 KING HENRY IV", "ALL'S WELL, THAT ENDS", "A MID-SUMMER’S DREAM")
     text = "".join(f"  {head}\n\n\n\tDRAMATIS PERSONÆ\n\nA speech in {head}.\n\n" for head in heads)

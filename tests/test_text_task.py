@@ -156,6 +156,12 @@ def test_measuring_is_on_works_that_were_held_out_and_gives_what_there_is():
     assert all(len(question) == 5 for question in task.draw(np.random.default_rng(0), 4, 5))
 
 
+def test_works_that_are_too_short_to_be_learned_from_are_said_to_be():
+    task = reader({"A": 1, "B": 60, "C": 1}, length=100)
+    with pytest.raises(TextError, match="^no work of own-.* that could be learned from has 100 tokens: read fewer$"):
+        task.batch(np.random.default_rng(0), 4)
+
+
 def test_the_same_seed_is_the_same_batch(task):
     batches = [task.batch(np.random.default_rng(seed), 4).tokens.tolist() for seed in (0, 0, 1)]
     assert batches[0] == batches[1] != batches[2]
