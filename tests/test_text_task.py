@@ -158,7 +158,7 @@ def test_measuring_is_on_works_that_were_held_out_and_gives_what_there_is():
 
 def test_works_that_are_too_short_to_be_learned_from_are_said_to_be():
     task = reader({"A": 1, "B": 60, "C": 1}, length=100)
-    with pytest.raises(TextError, match="^no work of own-.* that could be learned from has 100 tokens: read fewer$"):
+    with pytest.raises(TextError, match=r"^no work of own-.* that could be learned from has 100 tokens: read fewer$"):
         task.batch(np.random.default_rng(0), 4)
 
 

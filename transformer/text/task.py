@@ -109,7 +109,7 @@ class Text(Task):
     # --- data
 
     def batch(self, rng, size, length=None):
-        """`size` windows of the works that are learned from, none of them twice in a batch; fewer if there are fewer."""
+        """`size` windows of the works that are learned from, none of them twice in a batch; all, if fewer."""
         return self.encode(_some(self._to_learn(length or self.length), rng, size))
 
     def fresh(self, rng, size, length=None) -> Batch:
