@@ -195,8 +195,8 @@ class TrainingConfig:
     warmup_steps: int = 0
     """Steps over which the rate rises from zero."""
     decay_after: int | None = None
-    """Steps after which the rate falls; 0 never. Left out: 40 with sinusoidal positions, 150 for a gru, and
-    else 0."""
+    """Steps after which the rate falls; 0 never. Left out: 1 where it falls in a line, else 40 with sinusoidal
+    positions, 150 for a gru, and else 0."""
     decay: str = "inverse"
     """How the rate falls: inverse (as 1/step), or linear (to nothing at the last step)."""
     weight_decay: float = 0.0
@@ -284,6 +284,7 @@ class RunConfig:
         if training.decay_after is None:
             # Neighbouring sinusoids look alike, and a GRU's places too: to tell them apart for good takes small steps.
             decay = 40 if model.positions == "sinusoidal" else 150 if model.recurrent else 0
+            decay = 1 if training.decay == "linear" else decay
             training = dataclasses.replace(training, decay_after=decay)
         if not model.recurrent:
             training = dataclasses.replace(training, teacher_forcing=1.0)

@@ -50,8 +50,9 @@ def observe(
     """Run the model once and return its logits and every named site.
 
     The model is run in evaluation mode and left in the mode it was in. Without edits the logits are, bit for bit,
-    those of a plain call. `remember(site, value)` says what to keep of each site, for inputs so long that all patterns
-    together would not fit into memory; without it, everything is kept.
+    those of a plain call; where there are so many keys that a plain call takes the fused kernel, they are to rounding.
+    `remember(site, value)` says what to keep of each site, for inputs so long that all patterns together would not fit
+    into memory; without it, everything is kept.
     Raises EditError when an edit met no site, and when one that says what shall change (scale, shift, swap, patch from
     another model, remove positions) left every number as it was: such an edit is never silently without effect. One
     that says what shall be (a head is zero, a mask is this) may find it so already: that a removal costs nothing is a

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from torch import from_numpy
 from transformer.analysis.accuracy import logits
 from transformer.network import Network
 from transformer.tasks import Batch
+from transformer.text.perplexity import perplexity
 
 READ = 2**13
 """Tokens of what is held out that are read where a law would be asked for fresh sequences while it is learned."""
@@ -28,7 +28,7 @@ class Reading:
     @property
     def perplexity(self) -> float:
         """The exponential of the mean cross-entropy: of how many tokens, equally likely, one would be as unsure."""
-        return math.exp(self.nats.mean())
+        return perplexity(float(self.nats.mean()))
 
 
 def reading(model: Network, batch: Batch) -> Reading:

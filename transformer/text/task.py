@@ -109,7 +109,7 @@ class Text(Task):
     # --- data
 
     def batch(self, rng, size, length=None):
-        """`size` windows of the works that are learned from, none of them twice in a batch."""
+        """`size` windows of the works that are learned from, none of them twice in a batch; all, if fewer."""
         return self.encode(_some(self._to_learn(length or self.length), rng, size))
 
     def fresh(self, rng, size, length=None) -> Batch:
@@ -171,7 +171,10 @@ def _some(found: np.ndarray, rng: np.random.Generator, size: int) -> list[np.nda
 
 @lru_cache(maxsize=8)
 def _windows(text: str, split: str, min_count: int, length: int) -> np.ndarray:
-    return windows(shelf.corpus(text, split, min_count).train, length)
+    found = windows(shelf.corpus(text, split, min_count).train, length)
+    if not len(found):
+        raise TextError(f"no work of {text} that could be learned from has {length} tokens: read fewer")
+    return found
 
 
 @lru_cache(maxsize=8)

@@ -64,7 +64,7 @@ class Vocabulary:
         unknown, index = self.unknown, self._index
         return np.array([index.get(token, unknown) for token in tokens], dtype=np.int64)
 
-    def decode(self, indices: Iterable[int]) -> str:
+    def decode(self, indices: Iterable[int | np.integer]) -> str:
         """The text again; what was unknown stays unknown."""
         return "".join(self.tokens[index] if index < self.unknown else UNKNOWN for index in indices)
 

@@ -34,7 +34,7 @@ def without_licence(text: str) -> str:
 def works(text: str) -> list[Work]:
     """The works of a text, in their order: by its table of contents, else by its casts of characters, else one."""
     text = without_licence(text)
-    starts = _by_contents(text) or [(m.start(), m[0]) for m in _CAST.finditer(text)]
+    starts = _by_contents(text) or _by_casts(text)
     if len(starts) < 2:
         return [Work("", text)]
     ends = [start for start, _ in starts[1:]] + [len(text)]
@@ -54,6 +54,12 @@ def _by_contents(text: str) -> list[tuple[int, str]]:
         starts.append((found.start(), title))
         place = found.end()
     return starts
+
+
+def _by_casts(text: str) -> list[tuple[int, str]]:
+    """Where a title stands above a cast; what comes before the first belongs to it, for it may be verse."""
+    found = list(_CAST.finditer(text))
+    return [(match.start() if i else 0, match[0]) for i, match in enumerate(found)]
 
 
 def hold_out(found: list[Work]) -> tuple[list[Work], list[Work]]:
