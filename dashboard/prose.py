@@ -20,6 +20,16 @@ def plain(text: str) -> str:
     return re.sub(r"(?i)www\.", lambda found: f"{found[0][:3]}\\.", re.sub(r":(?=\w)", r"\\:", marked))
 
 
+def in_a_line(passage: str) -> str:
+    """A passage for a field of one line, and for a link: its line ends as signs."""
+    return passage.replace("\n", "↵")
+
+
+def as_typed(line: str) -> str:
+    """What `in_a_line` was given."""
+    return line.replace("↵", "\n")
+
+
 def show_code(*names: str) -> None:
     """The very functions that computed the picture, folded away; named as "transformer.attention.masked_softmax"."""
     folded = st.expander("Show the code", icon=":material/code:", on_change="rerun", key="code")
