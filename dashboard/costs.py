@@ -13,8 +13,8 @@ import streamlit as st
 from dashboard import clicks, closer, edited
 from dashboard.attention import palette
 from dashboard.components.plot import plot
-from dashboard.figures import effects
 from dashboard.components.sheet import Axis, Series, sheet
+from dashboard.figures import effects
 from dashboard.figures.costs import place_bars
 from dashboard.figures.tinted import tinted_text
 from dashboard.headwords import labels_of
@@ -92,9 +92,7 @@ def passage(first: Said, last: Said | None, *, key: str) -> None:
     most = MOST_NATS if last is None else MOST_CHANGE
     words = [_priced(first, last, place) for place in range(len(first.targets))]
     ends = ("0 nats", f"{most:g} nats or more") if last is None else (f"−{most:g} nats", f"+{most:g} nats")
-    html = tinted_text(
-        first.targets, cost, words, most=most, ends=ends, signed=last is not None, palette=palette()
-    )
+    html = tinted_text(first.targets, cost, words, most=most, ends=ends, signed=last is not None, palette=palette())
     worst = int(np.abs(cost).argmax())
     if last is None:
         said = (
