@@ -19,6 +19,7 @@ from dashboard.figures.costs import place_bars
 from dashboard.figures.tinted import tinted_text
 from dashboard.headwords import labels_of
 from dashboard.models import Model
+from dashboard.prose import plain
 from transformer.analysis.findings import Head
 from transformer.analysis.windows import ByPlace
 
@@ -39,6 +40,11 @@ AGAIN = 0.5
 def perplexity(value: float) -> str:
     """ "35.2", "1,240": three digits of a perplexity."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def signed(value: float) -> str:
+    """One digit, and the sign."""
+    return f"{value:+.1f}".replace("-", "−")
 
 
 def change(what: str, before: Reading, after: Reading) -> str:
@@ -94,17 +100,17 @@ def passage(first: Said, last: Said | None, *, key: str) -> None:
     ends = ("0 nats", f"{most:g} nats or more") if last is None else (f"−{most:g} nats", f"+{most:g} nats")
     html = tinted_text(first.targets, cost, words, most=most, ends=ends, signed=last is not None, palette=palette())
     worst = int(np.abs(cost).argmax())
+    named = f"‘{plain(first.targets[worst])}’ at {worst + 1}"
     if last is None:
         said = (
             f"{int(first.right.sum())} of {len(cost)} tokens are guessed, {first.nats.mean():.2f} nats a token; "
-            f"‘{first.targets[worst]}’ at {worst + 1} surprises most, {cost[worst]:.1f} nats."
+            f"{named} surprises most, {cost[worst]:.1f} nats."
         )
     else:
         flips = int((np.array(first.tokens) != np.array(last.tokens)).sum())
         said = (
             f"{flips} of {len(cost)} guesses change, and a token costs {first.nats.mean():.2f} nats before, "
-            f"{last.nats.mean():.2f} after; ‘{first.targets[worst]}’ at {worst + 1} changes most, by "
-            f"{cost[worst]:+.1f} nats.".replace("-", "−")
+            f"{last.nats.mean():.2f} after; {named} changes most, by {signed(float(cost[worst]))} nats."
         )
     axis = (Axis("position", np.arange(1, len(cost) + 1), first.targets),)
     series = [Series("before", first.nats, axis), *([] if last is None else [Series("after", last.nats, axis)])]

@@ -13,7 +13,7 @@ from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import learning
 from dashboard.figures import training as training_figures
 from dashboard.models import Model, maker_of
-from transformer.analysis import ceilings
+from transformer.analysis import ceilings, windows
 from transformer.analysis.film import Film, learned_at, sharpening
 from transformer.analysis.findings import Accuracy, verdict
 from transformer.config import RunConfig
@@ -45,8 +45,18 @@ def accuracy_bars(
     )
 
 
-def order_heatmap(film: Film) -> go.Figure:
-    """Which position was learned when, and the moment at which the heads sharpen."""
+def order_heatmap(film: Film, config: RunConfig) -> go.Figure:
+    """Which position was learned when, and the moment at which the heads sharpen; of a text, stretch by stretch."""
+    if not config.build_task().lawful:
+        names = windows.named(len(film.names))
+        return learning.accuracy_by_step_heatmap(
+            film.steps,
+            windows.drawn_together(film.accuracy),
+            names,
+            ("",) * len(names),
+            called=[f"place {name}" for name in names],
+            palette=palette(),
+        )
     moment = sharpening(film)
     return learning.accuracy_by_step_heatmap(
         film.steps,

@@ -118,11 +118,11 @@ def last(model: Model, film: Film) -> Maker:
 def positions(model: Model, film: Film) -> None:
     """Which position was learned when."""
     st.markdown("**Accuracy by position and step**")
-    figure = order_heatmap(film)
+    figure = order_heatmap(film, model.config)
     sentence = reels.order_sentence(film, model.config)
     alt = f"Accuracy by position and step. {sentence}"
     plot(figure, key="film-positions", alt=alt, height=400, makers=[last(model, film)])
-    st.caption(f"{sentence} The dot: from there on.")
+    st.caption(f"{sentence}{reels.dots(model.config)}")
 
 
 def shares(model: Model, film: Film, focus: Head | None) -> None:

@@ -87,6 +87,7 @@ class Reel:
     loss_steps: np.ndarray
     loss: np.ndarray
     floor: float
+    """The least that is possible; nan where nobody knows it."""
     chance_loss: float
     solved_at: int | None
     accuracy_steps: Sequence[int]
@@ -98,7 +99,9 @@ class Reel:
     groups: Sequence[str]
     chance: float
     ceiling: np.ndarray
-    """float [target]"""
+    """float [target]; nan where nobody knows it."""
+    called: Sequence[str] = ()
+    """What the pointer says of each target; its position and its name, where nothing else is said."""
     moment: Moment | None = None
     focus: int | None = None
     """The number of the head that is outlined."""
@@ -156,7 +159,7 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
             "count": len(points),
             "steps": body.add(np.asarray(reel.loss_steps, dtype="<f4")[points].tobytes()),
             "values": body.add(np.asarray(reel.loss, dtype="<f4")[points].tobytes()),
-            "floor": float(reel.floor),
+            "floor": _known(reel.floor),
             "guessing": float(reel.chance_loss),
             "solvedAt": reel.solved_at,
         },
@@ -166,13 +169,19 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
         "names": list(reel.names),
         "groups": list(reel.groups),
         "chance": float(reel.chance),
-        "ceiling": [float(value) for value in reel.ceiling],
+        "ceiling": [_known(value) for value in reel.ceiling],
+        "called": list(reel.called) or [f"Position {i} ({name})" for i, name in enumerate(reel.names, start=1)],
         "moment": None if reel.moment is None else asdict(reel.moment),
         "focus": reel.focus,
         "kept": [int(step) for step in reel.kept],
         "stops": stops(reel, pictures),
     }
     return pack(header, bytes(body.data))
+
+
+def _known(value: float) -> float | None:
+    """A number for the browser; None where nobody knows it."""
+    return None if math.isnan(value) else float(value)
 
 
 def stops(reel: Reel, pictures: Sequence[int]) -> list[int]:

@@ -64,7 +64,7 @@ export function marksOf(stops) {
 }
 
 /**
- * The loss up to a step, between guessing and the floor. `box` is the whole area; `axis` {at(step) from 0 to 1, marks}
+ * The loss up to a step, between guessing and the floor, where that is known. `box` is the whole area; `axis` {at(step) from 0 to 1, marks}
  * says where steps stand. Returns where the plot itself is, for the pointer.
  */
 export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
@@ -83,8 +83,10 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
   marks(pen, plot, axis, 'step');
   pen.line(look.chance, 1.75, [2, 3]);
   pen.stroke(plot.x, y(loss.guessing), plot.x + plot.width, y(loss.guessing));
-  pen.line(look.ceiling, 1.75, [6, 4]);
-  pen.stroke(plot.x, y(loss.floor), plot.x + plot.width, y(loss.floor));
+  if (loss.floor !== null) {
+    pen.line(look.ceiling, 1.75, [6, 4]);
+    pen.stroke(plot.x, y(loss.floor), plot.x + plot.width, y(loss.floor));
+  }
   if (now !== null) {
     pen.line(look.muted, 1);
     pen.stroke(x(now), plot.y, x(now), plot.y + plot.height);
@@ -113,8 +115,10 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
   const guessing = `guessing: ${loss.guessing.toFixed(2)}`;
   const above = Math.max(plot.y + 7, y(crest) - 9);
   pen.text(guessing, plot.x + plot.width - 3, above, { colour: look.chance, align: 'right', veil: true });
-  const floor = `floor: ${loss.floor.toFixed(2)}`;
-  pen.text(floor, plot.x + 3, Math.min(plot.y + plot.height - 8, y(loss.floor) + 10), { colour: look.ceiling, veil: true });
+  if (loss.floor !== null) {
+    const floor = `floor: ${loss.floor.toFixed(2)}`;
+    pen.text(floor, plot.x + 3, Math.min(plot.y + plot.height - 8, y(loss.floor) + 10), { colour: look.ceiling, veil: true });
+  }
   if (solved) {
     const early = axis.at(loss.solvedAt) < 0.5;
     const place = x(loss.solvedAt) + (early ? 6 : -6);
@@ -141,7 +145,7 @@ function marks(pen, plot, axis, name) {
   }
 }
 
-/** Accuracy of every target as bars before their ceilings; `values` null while nothing is measured. */
+/** Accuracy of every target as bars before their ceilings, where those are known; `values` null while nothing is measured. */
 export function accuracyChart(pen, box, reel, values) {
   const { context, look } = pen;
   const { names, ceiling, chance, groups } = reel;
@@ -156,12 +160,15 @@ export function accuracyChart(pen, box, reel, values) {
   const wide = slot > 5 ? 0.88 : 1;
   names.forEach((_, i) => {
     const left = plot.x + (i + (1 - wide) / 2) * slot;
-    context.fillStyle = look.surface;
-    context.fillRect(left, y(ceiling[i]), wide * slot, y(0) - y(ceiling[i]));
+    if (ceiling[i] !== null) {
+      context.fillStyle = look.surface;
+      context.fillRect(left, y(ceiling[i]), wide * slot, y(0) - y(ceiling[i]));
+    }
     if (values) {
       context.fillStyle = look.measured;
       context.fillRect(plot.x + (i + 0.18) * slot, y(values[i]), 0.64 * slot, y(0) - y(values[i]));
     }
+    if (ceiling[i] === null) return; // nobody knows it
     pen.line(look.ceiling, 2);
     pen.stroke(left, y(ceiling[i]), left + wide * slot, y(ceiling[i]));
   });
@@ -169,7 +176,7 @@ export function accuracyChart(pen, box, reel, values) {
   pen.stroke(plot.x, y(chance), plot.x + plot.width, y(chance));
   const right = plot.x + plot.width + 5;
   pen.text('chance', right, y(chance), { colour: look.chance, size: 12 });
-  if (ceiling.at(-1) - chance > 18 / plot.height) pen.text('ceiling', right, y(ceiling.at(-1)), { colour: look.ceiling, size: 12 });
+  if (ceiling.at(-1) !== null && ceiling.at(-1) - chance > 18 / plot.height) pen.text('ceiling', right, y(ceiling.at(-1)), { colour: look.ceiling, size: 12 });
   nameTargets(pen, plot, names, slot);
   nameGroups(pen, plot, groups, slot);
   if (!values) pen.text('not measured yet', plot.x + plot.width / 2, plot.y + plot.height / 2, { colour: look.muted, align: 'center', size: 15, veil: true });
