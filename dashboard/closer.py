@@ -75,11 +75,11 @@ def is_large(model: Model) -> bool:
 
 
 @kept(64)
-def circuits(model: Model, head: Head) -> Circuits:
-    """What a head does to embeddings and positions, whatever is read."""
+def circuits(model: Model, head: Head, tokens: tuple[int, ...]) -> Circuits:
+    """What a head does to the embeddings of these tokens and to positions, whatever is read."""
     from transformer.analysis.circuits import circuits
 
-    return circuits(model.transformer(), head)
+    return circuits(model.transformer(), head, tokens)
 
 
 def split(model: Model, question: Question, site: str) -> Split:

@@ -8,6 +8,9 @@ import re
 
 import streamlit as st
 
+from dashboard.passages import as_typed as as_typed
+from dashboard.passages import in_a_line as in_a_line
+
 
 def orientation() -> str:
     """Which side is which; said under every pattern."""
@@ -18,16 +21,6 @@ def plain(text: str) -> str:
     """A text whose every character is meant as such: a run may be called *x*, :red[x] or www.x.org."""
     marked = re.sub(r"([\\`*_\[\]<>$~#|@&])", r"\\\1", text)
     return re.sub(r"(?i)www\.", lambda found: f"{found[0][:3]}\\.", re.sub(r":(?=\w)", r"\\:", marked))
-
-
-def in_a_line(passage: str) -> str:
-    """A passage for a field of one line, and for a link: its line ends as signs."""
-    return passage.replace("\n", "↵")
-
-
-def as_typed(line: str) -> str:
-    """What `in_a_line` was given."""
-    return line.replace("↵", "\n")
 
 
 def show_code(*names: str) -> None:

@@ -13,6 +13,7 @@ import streamlit as st
 from dashboard import models, warm
 from dashboard.clicks import again, once, touch
 from dashboard.components.origin import origin_element
+from dashboard.passages import as_typed
 from dashboard.models import ROOT, Choice, Model
 from dashboard.settings import AROUND, BY_KEY, FAST, Settings, from_query
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -155,17 +156,18 @@ def question(model: Model) -> Question:
     typed = settings().input
     if typed:
         try:
-            return model.task.parse(typed)
+            return model.task.parse(typed if model.task.lawful else as_typed(typed))
         except ValueError as error:
             notice(f"The input cannot be read: {error}.")
             update(input="")
     return model.task.example
 
 
-def draw(model: Model) -> Question:
-    """A question drawn at random."""
-    length = len(question(model)) if not model.task.lawful else model.task.length
-    (drawn,) = model.task.draw(np.random.default_rng(), 1, length)
+def draw(model: Model, length: int | None = None) -> Question:
+    """A question drawn at random; of a text, a passage of so many tokens or of as many as the present one has."""
+    if model.task.lawful:
+        length = model.task.length
+    (drawn,) = model.task.draw(np.random.default_rng(), 1, length or len(question(model)))
     return drawn
 
 
