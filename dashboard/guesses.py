@@ -66,7 +66,8 @@ def page(model: Model) -> None:
 
 def headline(found: ByPlace, perplexity: float, right: float) -> str:
     """How well it reads, in a sentence."""
-    return f"It guesses {right:.2f} of the tokens rightly, and is as unsure as among {costs.perplexity(perplexity)}."
+    among = costs.perplexity(perplexity)
+    return f"It guesses {right:.2f} of the tokens: it is as unsure as among {among} equally likely ones."
 
 
 def _worth(found: ByPlace) -> str:
@@ -121,9 +122,7 @@ def _table(found: ByPlace) -> None:
         }
     ).dropna(axis=1, how="all")
     number = st.column_config.NumberColumn(format="%.3f")
-    columns = dict.fromkeys(frame.columns[1:], number) | {
-        "perplexity": st.column_config.NumberColumn(format="%.1f")
-    }
+    columns = dict.fromkeys(frame.columns[1:], number) | {"perplexity": st.column_config.NumberColumn(format="%.1f")}
     st.dataframe(frame, hide_index=True, column_config=columns, height=HEAD + ROW * min(8, len(frame)))
 
 
@@ -166,7 +165,7 @@ def by_token(model: Model, length: int) -> None:
 
 
 def token_table(answers: Answers, names: tuple[str, ...], most: int) -> pd.DataFrame:
-    """The commonest targets, the first the most frequent: times, share guessed with its interval, nats, and mistakes."""
+    """The commonest targets, the most frequent first: times, share guessed with its interval, nats, and mistakes."""
     targets, said = answers.targets.ravel(), answers.predicted.ravel()
     found, times = np.unique(targets, return_counts=True)
     commonest = found[np.argsort(-times, kind="stable")[:most]]

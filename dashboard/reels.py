@@ -85,11 +85,11 @@ def of_training(
 def moment_sentence(film: Film, config: RunConfig) -> str:
     """When the heads sharpen, in words that the numbers bear out; of a model without heads, what it has learned.
 
-    Of a text, whose heads have nothing that they must find, what its training came to.
+    Of a text, where no token is the one to look at, what it came to guess.
     """
     if not config.build_task().lawful:
         first, last = film.accuracy[0].mean(), film.accuracy[-1].mean()
-        return f"From step {film.steps[0]} to {film.steps[-1]} it comes to guess {last:.2f} of the tokens: {first:.2f} before"
+        return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}, {first:.2f} at step {film.steps[0]}"
     if not film.readings:
         right = learned_at(film)
         known, when_all = np.isfinite(right), f" at step {film.steps[-1]}"

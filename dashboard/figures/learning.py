@@ -92,9 +92,10 @@ def share_curves(
     focus: str | None = None,
     even: float | None = None,
     moment: int | None = None,
+    title: str = "share on the answer",
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Share of each head's attention on the token to be said: int [frame], float [frame] by the head's name.
+    """Share of each head's attention on the token to be said, or on what `title` says: int [frame], float [frame] by the head's name.
 
     `focus` is drawn thick; `even` is the share that an even look over everything visible would have; `moment` the step
     at which the heads sharpen.
@@ -133,7 +134,7 @@ def share_curves(
         "yaxis": {
             "range": [-0.02, 1.04],
             "tickvals": [0, 0.25, 0.5, 0.75, 1],
-            "title": {"text": "share on the answer"},
+            "title": {"text": title},
         },
         "shapes": shapes,
         "annotations": names,

@@ -119,3 +119,52 @@ def _round_up(step: int) -> int:
     """A step count, rounded up to 1, 1.5, 2, 3, … times a power of ten, so that the axis moves seldom."""
     power = 10 ** max(1, len(str(step)) - 1)
     return next(int(power * f) for f in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step <= power * f)
+
+
+def held_out_curve(
+    steps: np.ndarray,
+    loss: np.ndarray,
+    held_out: tuple[np.ndarray, np.ndarray],
+    *,
+    chance: float,
+    palette: Palette = LIGHT,
+) -> go.Figure:
+    """Loss of a text in nats by step: faint on what is learned from, and in front on what was held out (steps, nats).
+
+    Look at whether the two part: then it learns by heart. `chance` is what who knows only the counts pays.
+    """
+    top = 1.03 * max(chance * 1.08, float(loss.max(initial=0.0)), float(held_out[1].max(initial=0.0)))
+    learned = {
+        "type": "scatter",
+        "x": steps,
+        "y": loss.astype(np.float32),
+        "mode": "lines",
+        "line": {"color": palette.before, "width": 1.5},
+        "hovertemplate": "step %{x}: %{y:.3f} nats on the batch<extra></extra>",
+        "name": "learned from",
+    }
+    other = {
+        "type": "scatter",
+        "x": held_out[0],
+        "y": held_out[1].astype(np.float32),
+        "mode": "lines+markers",
+        "line": {"color": palette.measured, "width": 3},
+        "marker": {"size": 7},
+        "cliponaxis": False,
+        "hovertext": [
+            f"step {step}: {nats:.3f} nats, perplexity {np.exp(nats):.4g}, on what was held out"
+            for step, nats in zip(held_out[0].tolist(), held_out[1].tolist(), strict=True)
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": "held out",
+    }
+    layout = {
+        "template": template(palette),
+        "xaxis": {"title": {"text": "step"}, "range": [0, _last(steps)], "nticks": 6},
+        "yaxis": {"title": {"text": "loss (nats a token)"}, "range": [0, top], "nticks": 6},
+        "shapes": [level(chance, {"color": palette.chance, "width": 2, "dash": "dot"})],
+        "annotations": [level_name(chance, f"counts alone: {chance:.2f}", palette.chance, palette, above=True)],
+        "legend": {"y": 1.0, "yanchor": "bottom", "x": 0.5, "xanchor": "center", "font": {"size": 14}},
+        "margin": {"t": 30, "r": 16},
+    }
+    return go.Figure([learned, other], layout)

@@ -1,0 +1,103 @@
+"""How a reader of a text came to be: its loss on what was held out, and its heads' habits, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard import costs
+from dashboard.attention import palette
+from dashboard.components.origin import Maker
+from dashboard.components.plot import plot
+from dashboard.figures.learning import share_curves
+from dashboard.figures.training import held_out_curve
+from dashboard.habits import PLACES, habits
+from dashboard.models import Model
+from transformer.analysis.film import Film
+from transformer.analysis.findings import Head
+
+Metrics = Sequence[Mapping[str, Any]]
+
+
+def held_out(metrics: Metrics) -> tuple[np.ndarray, np.ndarray]:
+    """Where the loss was measured on what was held out: steps and nats."""
+    measured = [(m["step"], m["held_out_loss"]) for m in metrics if m.get("held_out_loss") is not None]
+    steps = np.array([step for step, _ in measured], dtype=np.int64)
+    return steps, np.array([nats for _, nats in measured], dtype=np.float64)
+
+
+def headline(metrics: Metrics) -> str:
+    """How far perplexity fell, in a sentence; empty where it was not measured twice."""
+    steps, nats = held_out(metrics)
+    if len(steps) < 2:
+        return ""
+    first, last = (costs.perplexity(float(np.exp(value))) for value in (nats[0], nats[-1]))
+    verb = "falls" if nats[-1] < nats[0] else "rises"
+    return f"Perplexity {verb} from {first} at step {steps[0]} to {last} at step {steps[-1]}"
+
+
+def loss(model: Model, metrics: Metrics, makers: list[Maker]) -> None:
+    """The loss on what is learned from, and on what was held out."""
+    st.markdown("**Loss on what is learned from, and on what was held out**")
+    steps, nats = held_out(metrics)
+    figure = held_out_curve(
+        np.array([m["step"] for m in metrics], dtype=np.int64),
+        np.array([m["loss"] for m in metrics], dtype=np.float64),
+        (steps, nats),
+        chance=model.task.chance_loss,
+        palette=palette(),
+    )
+    said = "The loss on what was held out is not measured yet."
+    if len(steps):
+        least = int(nats.argmin())
+        said = (
+            f"On what was held out {nats[-1]:.3f} nats a token at step {steps[-1]}; least {nats[least]:.3f}, at step "
+        )
+        said += f"{steps[least]}."
+    plot(figure, key="film-loss", alt=said, height=360, makers=makers)
+    st.caption(f"{said} Where the two part, it learns by heart. Nobody knows the least that is possible.")
+
+
+def kept_habits(film: Film) -> dict[str, dict[Head, np.ndarray]]:
+    """Every head's share on each of PLACES, picture after picture, on the passage that the film shows."""
+    heads = [Head(site, i) for site, reading in film.readings.items() for i in range(reading.levels.shape[1])]
+    rows = {
+        head: [habits(film.readings[head.site].pattern(i)[head.index]) for i in range(len(film.pictured))]
+        for head in heads
+    }
+    return {name: {head: np.array([row[name] for row in rows[head]]) for head in heads} for name in PLACES}
+
+
+def heads(film: Film, focus: Head | None, makers: list[Maker]) -> None:
+    """How the heads came to look where they do: of the three places the one that a head looks at most."""
+    shares = {
+        name: {head: share for head, share in each.items() if np.isfinite(share).all()}
+        for name, each in kept_habits(film).items()
+    }
+    known = {name: max(float(share[-1]) for share in each.values()) for name, each in shares.items() if each}
+    if not known:
+        st.info("No query of this passage has a choice of keys.")
+        return
+    name = max(known, key=lambda each: known[each])
+    curves, steps = shares[name], film.steps[film.pictured]
+    best = max(curves, key=lambda head: (curves[head][-1], head))
+    shown = focus if focus in curves else best
+    st.markdown(f"**Attention of each head on {PLACES[name]}**")
+    share = curves[shown]
+    said = (
+        f"On this passage head {shown.short} puts {share[-1]:.2f} of its attention on {PLACES[name]} at step "
+        f"{steps[-1]}, {share[0]:.2f} at step {steps[0]}."
+    )
+    figure = share_curves(
+        steps,
+        {head.short: values for head, values in curves.items()},
+        focus=shown.short,
+        title=f"share on {PLACES[name]}",
+        palette=palette(),
+    )
+    plot(figure, key="film-heads", alt=said, height=400, makers=makers)
+    also = f" Head {best.short} does most, {curves[best][-1]:.2f}." if shown != best else ""
+    st.caption(f"{said}{also} Mean over its tokens; those that can see one key only are left out.")
