@@ -95,7 +95,9 @@ def share_curves(
     title: str = "share on the answer",
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Share of each head's attention on the token to be said, or on what `title` says: int [frame], float [frame] by the head's name.
+    """Share of each head's attention on the token to be said, or on what `title` says.
+
+    int [frame], float [frame] by the head's name.
 
     `focus` is drawn thick; `even` is the share that an even look over everything visible would have; `moment` the step
     at which the heads sharpen.
