@@ -104,7 +104,8 @@ def _guessed(model: Model, found: ByPlace) -> None:
         palette=palette(),
     )
     best = int(found.right.argmax())
-    said = f"At place {found.names[best]} it guesses most: {found.right[best]:.2f}, at the first {found.right[0]:.2f}."
+    first = "" if best == 0 else f", at the first {found.right[0]:.2f}"
+    said = f"At place {found.names[best]} it guesses most: {found.right[best]:.2f}{first}."
     plot(figure, key="accuracy-guessed", alt=said, height=340)
     st.caption(f"{said} 95 % intervals. Dotted: always saying the commonest token.")
 

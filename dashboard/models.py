@@ -32,7 +32,7 @@ ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
 COMPILED = "compiled"
 ACCURACY_CELLS, SURVEY_CELLS = 2**24, 2**22
 """Cells of one head's patterns that may be computed for an accuracy and for a survey while somebody waits."""
-LOGITS = 2**26
+LOGITS = 2**25
 """Logits that may be computed for either: a text's vocabulary costs more than its patterns."""
 OWN_WORDS = 64
 """Symbols up to which a model is let speak by itself: each token costs a pass over all before it."""
@@ -282,7 +282,7 @@ def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, p
         model.task,
         symbols,
         said=words_of(model, symbols) if own_words else None,
-        edits=_mask_edits(model, mask, len(symbols), pad),
+        edits=mask_edits(model, mask, len(symbols), pad),
         pad_to=model.config.task.length if pad else None,
     )
 
@@ -297,11 +297,11 @@ def _accuracy(model: Model, sequences: int, mask: Mask | None, length: int) -> A
         sequences=sequences,
         length=length,
         seed=model.config.training.seed + 1,
-        edits=_mask_edits(model, mask, length, pad=False),
+        edits=mask_edits(model, mask, length),
     )
 
 
-def _mask_edits(model: Model, mask: Mask | None, length: int, pad: bool) -> tuple[Edit, ...]:
+def mask_edits(model: Model, mask: Mask | None, length: int, pad: bool = False) -> tuple[Edit, ...]:
     """The edit that puts a mask on the self-attention of the stack that predicts."""
     if mask is None:
         return ()

@@ -89,6 +89,8 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
     """
     if not config.build_task().lawful:
         first, last = film.accuracy[0].mean(), film.accuracy[-1].mean()
+        if len(film.steps) == 1:
+            return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}"
         return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}, {first:.2f} at step {film.steps[0]}"
     if not film.readings:
         right = learned_at(film)
@@ -118,9 +120,10 @@ def order_sentence(film: Film, config: RunConfig) -> str:
     if not config.build_task().lawful:
         last, names = windows.drawn_together(film.accuracy[-1]), windows.named(len(film.names))
         best = int(last.argmax())
+        first = "" if best == 0 else f", and at the first {last[0]:.2f}"
         return (
             f"At step {film.steps[-1]} {film.accuracy[-1].mean():.2f} of the tokens are guessed: most at place "
-            f"{names[best]}, {last[best]:.2f}, and at the first {last[0]:.2f}."
+            f"{names[best]}, {last[best]:.2f}{first}."
         )
     learned, ceiling = learned_at(film), ceilings.ceiling(config).accuracy
     steps = sorted({int(step) for step in learned if np.isfinite(step)})

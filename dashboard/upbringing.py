@@ -87,9 +87,10 @@ def heads(film: Film, focus: Head | None, makers: list[Maker]) -> None:
     shown = focus if focus in curves else best
     st.markdown(f"**Attention of each head on {PLACES[name]}**")
     share = curves[shown]
+    earlier = f", {share[0]:.2f} at step {steps[0]}" if len(steps) > 1 else ""
     said = (
         f"On this passage head {shown.short} puts {share[-1]:.2f} of its attention on {PLACES[name]} at step "
-        f"{steps[-1]}, {share[0]:.2f} at step {steps[0]}."
+        f"{steps[-1]}{earlier}."
     )
     figure = share_curves(
         steps,
