@@ -46,7 +46,8 @@ def closer_look(model: Model, length: int) -> None:
     default = "training" if model.run else "head"
     drawn = DRAWN if model.task.lawful else READ
     menu = [look for look in drawn if look != "head" or model.config.model.attends]
-    look = bound_choice(st.segmented_control, "Look closer", "depth", menu, default, format_func=LOOKS.__getitem__)
+    called = LOOKS if model.task.lawful else LOOKS | {"symbol": "by token"}
+    look = bound_choice(st.segmented_control, "Look closer", "depth", menu, default, format_func=called.__getitem__)
     if session.first_look() and look != "training":  # the bars come first; a film is kept beside its run
         st.caption(":material/hourglass_top: About to look closer …")
     else:

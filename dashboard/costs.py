@@ -65,7 +65,7 @@ def by_place(model: Model, after: Reading, before: Reading | None, *, key: str, 
         found.names,
         sentences(found),
         title="nats a token",
-        against=(model.task.chance_loss, "counts<br>alone"),
+        against=(model.task.chance_loss, "counts\nalone"),
         half=None if old is not None else (found.half, found.half),
         before=None if old is None else old.nats,
         palette=palette(),
@@ -97,7 +97,7 @@ def passage(first: Said, last: Said | None, *, key: str) -> None:
     cost = first.nats if last is None else last.nats - first.nats
     most = MOST_NATS if last is None else MOST_CHANGE
     words = [_priced(first, last, place) for place in range(len(first.targets))]
-    ends = ("0 nats", f"{most:g} nats or more") if last is None else (f"−{most:g} nats", f"+{most:g} nats")
+    ends = ("0 nats", f"{most:g} nats or more") if last is None else (f"{most:g} nats less", f"{most:g} nats more")
     html = tinted_text(first.targets, cost, words, most=most, ends=ends, signed=last is not None, palette=palette())
     worst = int(np.abs(cost).argmax())
     named = f"‘{plain(first.targets[worst])}’ at {worst + 1}"

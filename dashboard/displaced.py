@@ -94,7 +94,7 @@ def _summary(model: Model, moved: str, text: str, before: Reading) -> None:
     from transformer.edits import EditError, parse_edit
 
     menu = {f"{moved}:{by}": f"{by:+d}".replace("-", "−") for by in moving.SHIFTS}
-    menu |= {f"{moving.SHUFFLE}:0": "shuffled", moving.REMOVE: "removed"}
+    menu |= {f"{moving.SHUFFLE}:0": "shuf-\nfled", moving.REMOVE: "re-\nmoved"}
     values, sentences = [], []
     for each in menu:
         try:

@@ -83,7 +83,11 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
     chosen = session.settings().step
     where = "" if chosen is None else f" Every page shows step {chosen} now; the sidebar changes it."
     lawful = model.task.lawful
-    read = f"{' '.join(film.question)}, with the right answer" if lawful else f"‘{plain(''.join(film.question))}’"
+    read = (
+        f"{' '.join(film.question)}, with the right answer"
+        if lawful
+        else f"‘{plain(''.join(film.question).replace('␣', ' '))}’"
+    )
     heads = f"All heads read {read}; accuracy" if film.readings else "Accuracy"
     alone = ", answered by itself" if model.config.model.recurrent else ""
     share = "its attention on this example" if model.config.model.recurrent else MEAN_SHARE

@@ -49,7 +49,7 @@ def place_bars(
         "xaxis": {
             "tickmode": "array",
             "tickvals": places.tolist(),
-            "ticktext": [safe(name) for name in names],
+            "ticktext": [_lines(name) for name in names],
             "tickfont": {"size": 14 if len(names) <= 10 else 12},
             "tickangle": None if len(names) <= MOST_VALUES else -45,
             "showgrid": False,
@@ -58,13 +58,18 @@ def place_bars(
         },
         "yaxis": {"range": [0, top], "nticks": 6, "title": {"text": safe(title)}},
         "shapes": [level(against[0], {"color": palette.chance, "width": 2, "dash": "dot"})],
-        "annotations": [end_name(against[0], f"{safe(against[1])}<br>{against[0]:.2f}", palette.chance)],
+        "annotations": [end_name(against[0], f"{_lines(against[1])}<br>{against[0]:.2f}", palette.chance)],
         "showlegend": before is not None,
         "legend": {"y": 1.0, "yanchor": "bottom", "x": 0.5, "xanchor": "center", "font": {"size": 14}},
         "margin": {"t": 22 if before is None else 40, "r": 84},
-        "meta": {"tokens": {"x": list(names)}},
+        "meta": {"tokens": {"x": [name.replace("-\n", "") for name in names]}},
     }
     return go.Figure(traces, layout)
+
+
+def _lines(name: str) -> str:
+    """A name of several lines."""
+    return safe(name).replace("\n", "<br>")
 
 
 def _bars(
