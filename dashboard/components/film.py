@@ -86,7 +86,8 @@ class Reel:
     tracks: Sequence[Track]
     loss_steps: np.ndarray
     loss: np.ndarray
-    floor: float
+    floor: float | None
+    """The least loss that is possible; None where nobody knows."""
     chance_loss: float
     solved_at: int | None
     accuracy_steps: Sequence[int]
@@ -98,12 +99,16 @@ class Reel:
     groups: Sequence[str]
     chance: float
     ceiling: np.ndarray
-    """float [target]"""
+    """float [target]; nan where nobody knows."""
     moment: Moment | None = None
     focus: int | None = None
     """The number of the head that is outlined."""
     kept: Sequence[int] = ()
     """Steps whose weights can be looked at: what "use this step" chooses from."""
+    guess: str = "guessing"
+    """What the loss `chance_loss` is called."""
+    held_out: tuple[np.ndarray, np.ndarray] | None = None
+    """The loss on what was held out of a text: its steps, and nats at each."""
 
 
 def film_player(
@@ -156,8 +161,12 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
             "count": len(points),
             "steps": body.add(np.asarray(reel.loss_steps, dtype="<f4")[points].tobytes()),
             "values": body.add(np.asarray(reel.loss, dtype="<f4")[points].tobytes()),
-            "floor": float(reel.floor),
+            "floor": reel.floor,
             "guessing": float(reel.chance_loss),
+            "guess": reel.guess,
+            "heldOut": []
+            if reel.held_out is None
+            else [[int(x), float(y)] for x, y in zip(*reel.held_out, strict=True)],
             "solvedAt": reel.solved_at,
         },
         "accuracySteps": [int(step) for step in reel.accuracy_steps],
@@ -166,7 +175,7 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
         "names": list(reel.names),
         "groups": list(reel.groups),
         "chance": float(reel.chance),
-        "ceiling": [float(value) for value in reel.ceiling],
+        "ceiling": [None if math.isnan(value) else float(value) for value in reel.ceiling],
         "moment": None if reel.moment is None else asdict(reel.moment),
         "focus": reel.focus,
         "kept": [int(step) for step in reel.kept],

@@ -15,14 +15,18 @@ def loss_curve(
     steps: np.ndarray,
     loss: np.ndarray,
     *,
-    floor: float,
+    floor: float | None,
     chance: float,
+    guess: str = "guessing",
+    held_out: tuple[np.ndarray, np.ndarray] | None = None,
     solved_at: int | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """Loss in nats by step, int and float [step], between guessing (`chance`) and the `floor` that no model passes.
 
-    Look at how far the curve is from either: at the upper line nothing is learned, at the lower one everything.
+    Look at how far the curve is from either: at the upper line nothing is learned, at the lower one everything. Of a
+    text nobody knows the floor, and guessing is knowing how common each token is; `held_out` are then the steps, and
+    the loss at each, of what was not learned from: where that rises again the text is learned by heart.
     """
     # The range only ever grows with the data, and has room under the floor for its label.
     top = max(chance * 1.12, float(loss.max(initial=0.0)) * 1.03)
@@ -31,17 +35,18 @@ def loss_curve(
     crest = max(chance, float(loss[steps > 0.7 * last].max(initial=0.0)))
     shapes = [
         level(chance, {"color": palette.chance, "width": 2, "dash": "dot"}),
-        level(floor, {"color": palette.ceiling, "width": 2, "dash": "dash"}),
     ]
-    names = [
-        level_name(crest, f"guessing: {chance:.2f}", palette.chance, palette, above=True),
-        level_name(floor, f"loss floor: {floor:.2f}", palette.ceiling, palette, above=False),
-    ]
+    names = [level_name(crest, f"{guess}: {chance:.2f}", palette.chance, palette, above=True)]
+    if floor is not None:
+        shapes.append(level(floor, {"color": palette.ceiling, "width": 2, "dash": "dash"}))
+        names.append(level_name(floor, f"loss floor: {floor:.2f}", palette.ceiling, palette, above=False))
+    others = [] if held_out is None else [_held_out(*held_out, palette)]
+    names += [] if held_out is None or not len(held_out[0]) else [_held_out_name(held_out[1], palette)]
     if solved_at is not None and len(steps):
         shapes.append(upright(solved_at, {"color": palette.right, "width": 2}))
         names.append(_solved_name(solved_at, last, palette))
     axis = {"title": {"text": "loss (nats)"}, "range": [-0.1 * top, top], "nticks": 6}
-    return _curve(steps, loss, "step %{x}: loss %{y:.3f} nats", axis, palette, shapes, names)
+    return _curve(steps, loss, "step %{x}: loss %{y:.3f} nats", axis, palette, shapes, names, others)
 
 
 def step_curve(steps: np.ndarray, values: np.ndarray, *, name: str, palette: Palette = LIGHT) -> go.Figure:
@@ -59,8 +64,9 @@ def _curve(
     palette: Palette,
     shapes: Sequence[dict[str, object]] = (),
     names: Sequence[dict[str, object]] = (),
+    others: Sequence[dict[str, object]] = (),
 ) -> go.Figure:
-    """The line, a dot at its newest point, and the axis of steps; words where there is no step yet."""
+    """The line, `others`, a dot at its newest point, and the axis of steps; words where there is no step yet."""
     line = {
         "type": "scatter",
         "x": steps,
@@ -89,7 +95,38 @@ def _curve(
         "annotations": [*([] if len(steps) else [waiting("waiting for the first step", palette)]), *names],
         "margin": {"r": 16},
     }
-    return go.Figure([line, newest], layout)
+    return go.Figure([line, *others, newest], layout)
+
+
+def _held_out(steps: np.ndarray, nats: np.ndarray, palette: Palette) -> dict[str, object]:
+    """The loss on what was held out, at the steps at which it was read."""
+    return {
+        "type": "scatter",
+        "x": steps,
+        "y": nats.astype(np.float32),
+        "mode": "lines+markers",
+        "line": {"color": palette.right, "width": 3},
+        "marker": {"color": palette.right, "size": 6},
+        "hovertemplate": "step %{x}: held out, loss %{y:.3f} nats<extra></extra>",
+        "name": "held out",
+    }
+
+
+def _held_out_name(nats: np.ndarray, palette: Palette) -> dict[str, object]:
+    """What the curve of what was held out is called, in a corner where a loss that falls never is."""
+    return {
+        "x": 0.005,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": 0.02,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "text": f"held out: {nats[-1]:.2f}",
+        "showarrow": False,
+        "borderpad": 1,
+        "bgcolor": veil(palette),
+        "font": {"color": palette.right, "size": 14},
+    }
 
 
 def _solved_name(step: int, last: int, palette: Palette) -> dict[str, object]:

@@ -83,8 +83,10 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
   marks(pen, plot, axis, 'step');
   pen.line(look.chance, 1.75, [2, 3]);
   pen.stroke(plot.x, y(loss.guessing), plot.x + plot.width, y(loss.guessing));
-  pen.line(look.ceiling, 1.75, [6, 4]);
-  pen.stroke(plot.x, y(loss.floor), plot.x + plot.width, y(loss.floor));
+  if (loss.floor !== null) {
+    pen.line(look.ceiling, 1.75, [6, 4]);
+    pen.stroke(plot.x, y(loss.floor), plot.x + plot.width, y(loss.floor));
+  }
   if (now !== null) {
     pen.line(look.muted, 1);
     pen.stroke(x(now), plot.y, x(now), plot.y + plot.height);
@@ -107,14 +109,26 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
     const middle = { colour: look.muted, align: 'center', size: 15, veil: true };
     if (!loss.count) pen.text('waiting for the first step', plot.x + plot.width / 2, plot.y + plot.height / 2, middle);
   }
+  const last = shown ? loss.steps[shown - 1] : -1;
+  const heldOut = (loss.heldOut ?? []).filter(([step]) => step <= last);
+  if (heldOut.length) {
+    pen.line(look.right, 2.75);
+    context.beginPath();
+    for (const [step, nats] of heldOut) context.lineTo(x(step), y(nats));
+    context.stroke();
+    const words = `held out: ${heldOut.at(-1)[1].toFixed(2)}`;
+    pen.text(words, plot.x + 3, plot.y + plot.height - 8, { colour: look.right, veil: true });
+  }
   // A loss that does not fall lies about the line of guessing: the line's name stands over the noise.
   let crest = loss.guessing;
   for (let i = 0; i < shown; i++) if (axis.at(loss.steps[i]) > 0.55) crest = Math.max(crest, loss.values[i]);
-  const guessing = `guessing: ${loss.guessing.toFixed(2)}`;
+  const guessing = `${loss.guess}: ${loss.guessing.toFixed(2)}`;
   const above = Math.max(plot.y + 7, y(crest) - 9);
   pen.text(guessing, plot.x + plot.width - 3, above, { colour: look.chance, align: 'right', veil: true });
-  const floor = `floor: ${loss.floor.toFixed(2)}`;
-  pen.text(floor, plot.x + 3, Math.min(plot.y + plot.height - 8, y(loss.floor) + 10), { colour: look.ceiling, veil: true });
+  if (loss.floor !== null) {
+    const floor = `floor: ${loss.floor.toFixed(2)}`;
+    pen.text(floor, plot.x + 3, Math.min(plot.y + plot.height - 8, y(loss.floor) + 10), { colour: look.ceiling, veil: true });
+  }
   if (solved) {
     const early = axis.at(loss.solvedAt) < 0.5;
     const place = x(loss.solvedAt) + (early ? 6 : -6);
@@ -157,11 +171,12 @@ export function accuracyChart(pen, box, reel, values) {
   names.forEach((_, i) => {
     const left = plot.x + (i + (1 - wide) / 2) * slot;
     context.fillStyle = look.surface;
-    context.fillRect(left, y(ceiling[i]), wide * slot, y(0) - y(ceiling[i]));
+    if (ceiling[i] !== null) context.fillRect(left, y(ceiling[i]), wide * slot, y(0) - y(ceiling[i]));
     if (values) {
       context.fillStyle = look.measured;
       context.fillRect(plot.x + (i + 0.18) * slot, y(values[i]), 0.64 * slot, y(0) - y(values[i]));
     }
+    if (ceiling[i] === null) return;
     pen.line(look.ceiling, 2);
     pen.stroke(left, y(ceiling[i]), left + wide * slot, y(ceiling[i]));
   });
@@ -169,7 +184,7 @@ export function accuracyChart(pen, box, reel, values) {
   pen.stroke(plot.x, y(chance), plot.x + plot.width, y(chance));
   const right = plot.x + plot.width + 5;
   pen.text('chance', right, y(chance), { colour: look.chance, size: 12 });
-  if (ceiling.at(-1) - chance > 18 / plot.height) pen.text('ceiling', right, y(ceiling.at(-1)), { colour: look.ceiling, size: 12 });
+  if (ceiling.at(-1) !== null && ceiling.at(-1) - chance > 18 / plot.height) pen.text('ceiling', right, y(ceiling.at(-1)), { colour: look.ceiling, size: 12 });
   nameTargets(pen, plot, names, slot);
   nameGroups(pen, plot, groups, slot);
   if (!values) pen.text('not measured yet', plot.x + plot.width / 2, plot.y + plot.height / 2, { colour: look.muted, align: 'center', size: 15, veil: true });

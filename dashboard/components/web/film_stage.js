@@ -203,7 +203,8 @@ export function describe(reel, seen, found) {
   }
   const i = found.bar;
   const name = `Position ${i + 1} (${reel.names[i]})`;
-  const limits = `ceiling ${reel.ceiling[i].toFixed(2)}, chance ${reel.chance.toFixed(2)}`;
+  const ceiling = reel.ceiling[i] === null ? '' : `ceiling ${reel.ceiling[i].toFixed(2)}, `;
+  const limits = `${ceiling}chance ${reel.chance.toFixed(2)}`;
   if (seen.measured < 0) return `${name}: not measured yet; ${limits}`;
   const share = measurement(reel, seen.measured)[i].toFixed(3);
   return `${name}: ${share} right in ${reel.sequences[seen.measured]} sequences at step ${reel.accuracySteps[seen.measured]}; ${limits}`;
