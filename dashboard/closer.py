@@ -51,6 +51,11 @@ def lens(model: Model, question: Question) -> Lens:
     return _lens(model, question.tobytes())
 
 
+def alternatives(model: Model, question: Question) -> tuple[np.ndarray, np.ndarray]:
+    """The likeliest tokens at each position and their probabilities: int and float [position, listed]."""
+    return _alternatives(model, question.tobytes())
+
+
 def writes(model: Model, question: Question) -> dict[str, np.ndarray]:
     """What each part of it adds to the right token's logit, above the mean token's: float [position] a part."""
     return _writes(model, question.tobytes())
@@ -168,6 +173,13 @@ def _lens(model: Model, question: bytes) -> Lens:
 
     symbols = np.frombuffer(question, dtype=np.int64)
     return lens(model.transformer(), model.task, symbols, said=words_of(model, symbols))
+
+
+@kept(64)
+def _alternatives(model: Model, question: bytes) -> tuple[np.ndarray, np.ndarray]:
+    from transformer.analysis.lens import alternatives
+
+    return alternatives(model.network(), model.task, np.frombuffer(question, dtype=np.int64))
 
 
 @kept(64)

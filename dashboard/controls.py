@@ -44,12 +44,13 @@ def bound_choice(
     menu: list[str],
     default: str,
     *,
-    also: dict[str, object] | None = None,
+    also: dict[str, object] | Callable[[str], dict[str, object]] | None = None,
     **options: Any,
 ) -> str:
     """A menu that is a text field of the view, whose own default, mostly empty, stands for `default`.
 
-    `also` are fields that change with it. What a link names in vain falls back, and is said in the menu's own words.
+    `also` are fields that change with it, or says them of what is picked. What a link names in vain falls back, and is
+    said in the menu's own words.
     """
     key = f"control-{field}"
     value, unset = getattr(session.settings(), field), getattr(Settings(), field)
@@ -64,7 +65,8 @@ def bound_choice(
 
     def written() -> None:
         picked = st.session_state[key] or default
-        session.update(**{field: unset if picked == default else picked}, **(also or {}))
+        others = also(picked) if callable(also) else also or {}
+        session.update(**{field: unset if picked == default else picked}, **others)
 
     widget(label, menu, key=key, on_change=written, **options)
     return value

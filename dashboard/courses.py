@@ -13,6 +13,7 @@ import numpy as np
 from transformer.analysis import ceilings
 from transformer.analysis.findings import Accuracy, verdict
 from transformer.config import PROBE_SEQUENCES, RunConfig
+from transformer.text.perplexity import perplexity as perplexity_of
 from transformer.training.library import changes
 from transformer.training.runs import Run, State
 
@@ -29,6 +30,9 @@ class Course:
     """Which of the steps were measured, from 0, …"""
     shares: list[float] = field(default_factory=list)
     """… and how much of the second half was right there."""
+    nats: list[float] = field(default_factory=list)
+    """What a token that was held out of a text cost, at each of the steps in `read`."""
+    read: list[int] = field(default_factory=list)
     probed: int = 0
     """Most fresh sequences behind one of them."""
     solved: bool = False
@@ -68,6 +72,9 @@ class Course:
             self.measured.append(len(self.steps))
             self.shares.append(share)
             self.probed = max(self.probed, int(line.get("probed", PROBE_SEQUENCES)))
+        if "held_out_loss" in line:
+            self.nats.append(float(line["held_out_loss"]))
+            self.read.append(len(self.steps))
         self.steps.append(step)
         self.losses.append(loss)
         self.seconds.append(seconds)
@@ -105,6 +112,13 @@ class Standing:
     share: float | None
     """Of the second half, right at the last measurement: of the final weights, where they were measured."""
     evaluation: dict[str, Any] | None
+    perplexity: float | None = None
+    """Of what was held out of the text that it reads, at the last measurement; None where it reads none."""
+
+    @property
+    def reads(self) -> bool:
+        """Does it read a text, of which nobody knows the law?"""
+        return bool(self.config.task.text)
 
     @property
     def accuracy(self) -> Accuracy | None:
@@ -114,14 +128,14 @@ class Standing:
     @property
     def leaks(self) -> bool:
         """Is more right than could be known without being shown the answer?"""
-        accuracy = self.accuracy
+        accuracy = None if self.reads else self.accuracy
         return accuracy is not None and verdict(accuracy, self.config).endswith("your mask leaks")
 
     @property
     def cheats(self) -> bool:
         """Does its mask show it what it has to say?"""
         most, honest = ceilings.ceiling(self.config).accuracy, ceilings.honest_ceiling(self.config).accuracy
-        return bool((most > honest).any())
+        return bool((most == 1).any()) if self.reads else bool((most > honest).any())
 
     @property
     def reachable(self) -> float:
@@ -138,8 +152,11 @@ def standing(course: Course, label: Label) -> Standing:
     share = course.shares[-1] if course.shares else None
     if evaluation is not None:
         share = float(evaluation["second_half"])
+    perplexity = perplexity_of(course.nats[-1]) if course.nats else None
+    if evaluation is not None:
+        perplexity = evaluation.get("perplexity")
     last = (course.steps[-1], course.seconds[-1]) if course.steps else (state.step, 0.0)
-    return Standing(run.name, label, run.config, state, *last, course.solved, share, evaluation)
+    return Standing(run.name, label, run.config, state, *last, course.solved, share, evaluation, perplexity)
 
 
 def labels(runs: Sequence[Run]) -> list[Label]:

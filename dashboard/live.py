@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import clicks, machine, recipe, session, stage
+from dashboard.heldout import newest
 from dashboard.models import ROOT
 from transformer.analysis.ceilings import ceiling
 from transformer.training.runs import Run, State
@@ -54,7 +55,8 @@ def _watch(name: str) -> None:
     _head(run, state, metrics, own)
     if state.live:
         measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
-        st.progress(_progress(run, measured))
+        lawful = run.config.build_task().lawful
+        st.progress(_progress(run, measured) if lawful else state.step / run.config.training.max_steps)
     stage.training(run, metrics, live=state.live)
     machine.panel(run, state, metrics, began)
 
@@ -164,10 +166,14 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
         return f"**{run.name}**: {state.reason}. Measuring it …"
     if state.status == "paused":
         return f"**{run.name}** is paused at step {state.step} of at most {most}."
+    read = newest(metrics)
     if state.status == "running":
-        return f"**{run.name}** is training: step {last['step']} of at most {most}, {last['seconds']:.1f} s"
+        said = f"step {last['step']} of {'' if read else 'at most '}{most}, {last['seconds']:.1f} s"
+        return f"**{run.name}** is training: {said}{f': {read}' if read else ''}"
     mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
     reason = state.reason or state.status
+    if read and (measured := (run.evaluation or {}).get("verdict")):
+        reason = f"{reason}, {measured}"
     taken = " It is selected below." if own and _has_result(run, state) else ""
     return f"{mark} **{run.name}**: {reason}.{taken}"
 

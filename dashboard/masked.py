@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from dashboard import costs, edited, session
+from dashboard import costs, edited, session, wanted
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures.flow import Nodes, Steps, is_merged, path_flow
@@ -54,7 +54,7 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
     )
     right.button(
         "Train the full model so",
-        on_click=lambda: session.update(**{**session.fields_of(model.config), "train_mask": str(mask)}),
+        on_click=lambda: session.update(**{**wanted.fields_of(model.config), "train_mask": str(mask)}),
         help="Writes the model and this mask into the panel on the left; Train starts it",
         icon=":material/tune:",
         width="stretch",

@@ -20,6 +20,7 @@ from transformer.analysis.findings import Accuracy, Example, Sample, Survey
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import ConfigError, RunConfig
 from transformer.masks import Mask
+from transformer.text.perplexity import said
 from transformer.training.runs import DEFAULT_ROOT, Run, State, list_runs
 
 if TYPE_CHECKING:
@@ -50,12 +51,16 @@ class Choice:
     accuracy: float | None
     """Second half of the answer, as measured when it was trained."""
     snapshots: tuple[int, ...]
+    perplexity: float | None = None
+    """Of what was held out of the text that it reads."""
 
     def label(self) -> str:
-        """For the menu: the name, the step, and how often it is right."""
+        """For the menu: the name, the step, and how often it is right; of a reader, the perplexity."""
         if self.name == COMPILED:
             return "compiled by hand · exact"
         accuracy = "" if self.accuracy is None else f" · {self.accuracy:.3f}"
+        if self.config.task.text:
+            accuracy = "" if self.perplexity is None else f" · perplexity {said(self.perplexity)}"
         return f"{self.name}{accuracy} · step {self.state.step}"
 
     def description(self) -> str:
@@ -64,6 +69,9 @@ class Choice:
         length = f"{task.min_length} to {task.length}" if task.min_length else str(task.length)
         rest = "" if model.recurrent else f" · {model.positions} positions · mask {model.mask_label}"
         shape = f"{model.shape}, d_model {model.d_model}{rest}"
+        if task.text:
+            known = self.config.build_task().symbols
+            return f"{task.text.rpartition('-')[0]}, {known:,} {task.split}, {length} at a time · {shape}"
         return f"{task.task}, length {length}, {task.symbols} symbols · {shape}"
 
 
@@ -73,8 +81,10 @@ def menu() -> dict[str, Choice]:
     for run in list_runs(ROOT):
         steps = tuple(run.snapshots())
         if steps:
-            accuracy = (run.evaluation or {}).get("second_half")
-            found[run.name] = Choice(run.name, run.config, run.state, accuracy, steps)
+            measured = run.evaluation or {}
+            found[run.name] = Choice(
+                run.name, run.config, run.state, measured.get("second_half"), steps, measured.get("perplexity")
+            )
     first = {name: found.pop(name) for name in (FIRST,) if name in found}
     others = dict(sorted(found.items(), key=lambda item: item[1].state.heartbeat, reverse=True))
     compiled = Choice(COMPILED, compiled_config(), State("finished"), 1.0, (0,))

@@ -12,6 +12,7 @@ from dashboard.figures.compare import share_text
 from transformer import masks
 from transformer.analysis.findings import verdict
 from transformer.config import ConfigError, RunConfig
+from transformer.text.perplexity import said
 
 SEEDS = 3
 
@@ -117,6 +118,8 @@ def headline(standings: Sequence[Standing], clock: str) -> str:
     if len(standings) == 1:
         return f"{standings[0].label.title}: {outcome(standings[0])}."
     solved = [each for each in standings if each.solved]
+    if any(each.reads for each in standings):
+        return _readers(standings)
     if len({each.config.task for each in standings}) > 1:
         return f"{len(solved)} of {len(standings)} runs have solved their tasks."
     if not solved:
@@ -146,6 +149,8 @@ def _meanwhile(standings: Sequence[Standing], clock: str) -> str:
         rest = "the results are being measured"
     else:
         rest = f"{still} of {count} still at it" if count > 1 else "still at it"
+    if any(each.reads for each in standings):
+        return f"{_readers(standings)[:-1]}; {rest}."
     if not solved:
         return f"Not solved yet: {rest}."
     if len({each.config.task for each in standings}) > 1:
@@ -154,10 +159,25 @@ def _meanwhile(standings: Sequence[Standing], clock: str) -> str:
     return f"Solved {_phrases(first)} {_when(first[0], clock)}; {rest}."
 
 
+def _readers(standings: Sequence[Standing]) -> str:
+    """Who reads best; perplexities are compared only where the tokens are the same."""
+    known = [(each.perplexity, each) for each in standings if each.perplexity is not None]
+    if len({each.config.task for each in standings}) > 1:
+        return "They read different things: their losses cannot be compared."
+    if not known:
+        return "Nothing was read yet."
+    least, best = min(known, key=lambda pair: pair[0])
+    if best.cheats:
+        return f"A perplexity of {said(least)} {best.label.phrase}, which is shown the answers."
+    return f"The least perplexity, {said(least)}, is reached {best.label.phrase}."
+
+
 def outcome(each: Standing) -> str:
     """What became of a run, or how far it is, as words that may follow its name."""
     state = each.state
     share = "" if each.share is None else f"{share_text(each.share)} of the second half right"
+    if each.reads:
+        share = "" if each.perplexity is None else f"held-out perplexity {said(each.perplexity)}"
     if state.status == "queued":
         return "waiting for its turn"
     if state.status == "running":
@@ -168,7 +188,7 @@ def outcome(each: Standing) -> str:
         won = "right, for it is shown the answers," if each.cheats else "solved"
         return f"{won} at step {each.step} after {each.seconds:.1f} s"
     if state.status in ("finished", "measuring"):
-        taken = "not solved in" if each.config.training.solved_at <= 1 else "took"
+        taken = "not solved in" if each.config.training.solved_at <= 1 and not each.reads else "took"
         return ": ".join(filter(None, [f"{taken} {each.step} steps and {each.seconds:.1f} s", share]))
     return ": ".join(filter(None, [state.reason or state.status, share]))
 
@@ -176,7 +196,12 @@ def outcome(each: Standing) -> str:
 def meaning(each: Standing) -> str:
     """What its final measurement says, and why, where a mask hides or shows too much; empty before there is one."""
     accuracy = each.accuracy
-    if accuracy is None:
+    if each.reads and each.cheats:
+        return (
+            f"Under the mask {each.config.model.mask_label} a query sees the very token that it has to say next: it "
+            "can copy, and need not learn to read."
+        )
+    if accuracy is None or each.reads:
         return ""
     words = _capital(verdict(accuracy, each.config))
     if each.leaks:

@@ -6,13 +6,15 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import session, warm
+from dashboard import session, textbook, warm
 from dashboard.controls import bound, bound_choice, is_mask, sentence
-from dashboard.settings import BY_KEY, FAST, LIMITS, PACES
+from dashboard.settings import BY_KEY, FAST, LIMITS, PACES, Settings
+from dashboard.wanted import MOST_SYMBOLS, fields_of, fields_of_reader
 from transformer import masks
-from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, ConfigError
-from transformer.presets import PRESETS
+from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, ConfigError
+from transformer.presets import PRESETS, READERS, Preset, Reader
 from transformer.tasks import TASKS
+from transformer.text.task import Text
 from transformer.training.runs import Run
 
 OWN = "your own settings"
@@ -23,31 +25,23 @@ def panel() -> None:
     st.subheader("Train another", divider="gray")
     button = st.container()
     _presets()
+    task = bound_choice(st.selectbox, "Task", "task", [*TASKS.names(), TEXT], "reverse", also=_of_another_kind)
+    kind = Text if task == TEXT else TASKS[task]
     view = session.settings()
-    bound_choice(st.selectbox, "Task", "task", list(TASKS.names()), "reverse")
-    kind = TASKS[session.settings().task] if session.settings().task in TASKS.names() else TASKS["reverse"]
     if view.architecture in ARCHITECTURES and view.architecture not in kind.architectures:
         session.update(architecture="")
+    if kind.lawful and view.length > MOST_SYMBOLS:
+        session.notice(f"A question has at most {MOST_SYMBOLS} symbols, not {view.length}; this is {MOST_SYMBOLS}.")
+        session.update(length=MOST_SYMBOLS)
+    if not kind.lawful:
+        textbook.choose_text()
     own = kind.architectures[0]
     recurrent = bound_choice(st.selectbox, "Architecture", "architecture", list(kind.architectures), own) == "gru"
     if recurrent:
         _looking_back()
     else:
         bound_choice(st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned")
-    one, two, three = st.columns(3, gap="small")
-    with one:
-        _number("Layers", "layers")
-        _number("Length", "length")
-    with two:
-        if recurrent:
-            _number("d_model", "width", step=8)
-        else:
-            _number("Heads", "heads")
-        _number("Symbols", "symbols")
-    with three:
-        if not recurrent:
-            _number("d_model", "width", step=8)
-        _number("Seed", "seed")
+    _numbers(kind.lawful, recurrent)
     bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help="auto takes a GPU where there is one")
     with st.expander("More"):
         if not recurrent:
@@ -56,7 +50,10 @@ def panel() -> None:
         _number("Learning rate", "learning_rate", step=0.001, format="%.4f")
         _number("Batch", "batch", help="Sequences in a step")
         _number("Most steps", "max_steps", step=100)
-        _number("Shortest length (empty: all alike)", "min_length")
+        if kind.lawful:
+            _number("Shortest length (empty: all alike)", "min_length")
+        else:
+            textbook.choose_counts()
         if not recurrent:
             gain = "Factor on their first weights; 0.3 suits one head"
             _number("Gain of queries and keys", "gain", step=0.1, help=gain)
@@ -64,6 +61,42 @@ def panel() -> None:
     st.fragment(_device_caption, run_every=1.0 if warm.torch() is None else None)()
     with button:  # last: by now the menus have put right what a link named in vain
         _train_button()
+
+
+def _of_another_kind(task: str) -> dict[str, object]:
+    """What changes with the task: what suits a question does not suit a text, nor the other way round."""
+    if (task == TEXT) == (session.settings().task == TEXT):
+        return {}
+    fields = fields_of_reader(READERS[0]) if task == TEXT else _lawful(PRESETS[0])
+    return {name: value for name, value in fields.items() if name != "task"}
+
+
+def _lawful(preset: Preset) -> dict[str, object]:
+    """The fields of a preset; after a text, whose steps belong to it, with as many steps as ever."""
+    steps = {"max_steps": Settings().max_steps} if session.settings().task == TEXT else {}
+    return {**fields_of(preset.config), **steps}
+
+
+def _numbers(lawful: bool, recurrent: bool) -> None:
+    """The small whole numbers, in three columns."""
+    one, two, three = st.columns(3, gap="small")
+    with one:
+        _number("Layers", "layers")
+        if lawful:
+            _number("Length", "length", most=MOST_SYMBOLS)
+        else:
+            _number("Length", "length", help="Tokens in a window of the text")
+    with two:
+        if recurrent:
+            _number("d_model", "width", step=8)
+        else:
+            _number("Heads", "heads")
+        if lawful:
+            _number("Symbols", "symbols")
+    with three:
+        if not recurrent:
+            _number("d_model", "width", step=8)
+        _number("Seed", "seed")
 
 
 def _looking_back() -> None:
@@ -94,17 +127,20 @@ def _looking_back() -> None:
 
 def _presets() -> None:
     """Settings to start from; touching a field below makes them one's own."""
+    key, menu = "control-preset", {preset.name: preset for preset in (*PRESETS, *READERS)}
     try:
         config = session.training_config()
-        now = next((preset.name for preset in PRESETS if preset.matches(config)), OWN)
+        now = next((name for name, preset in menu.items() if preset.matches(config)), OWN)
     except ConfigError:
         now = OWN
-    key, menu = "control-preset", {preset.name: preset for preset in PRESETS}
     st.session_state[key] = now
 
     def written() -> None:
-        if preset := menu.get(st.session_state[key]):
-            session.update(**session.fields_of(preset.config))
+        preset = menu.get(st.session_state[key])
+        if isinstance(preset, Reader):
+            session.update(**fields_of_reader(preset))
+        elif preset is not None:
+            session.update(**_lawful(preset))
 
     def name(option: str) -> str:
         return f"{option}: {menu[option].description}" if option in menu else option
@@ -178,9 +214,9 @@ def _mask_menu(kind: type) -> None:
     )
 
 
-def _number(label: str, field: str, step: float = 1, **options: Any) -> None:
+def _number(label: str, field: str, step: float = 1, most: float | None = None, **options: Any) -> None:
     low, high = LIMITS[field]
-    bound(st.number_input, label, field, min_value=low, max_value=high, step=step, **options)
+    bound(st.number_input, label, field, min_value=low, max_value=most or high, step=step, **options)
 
 
 def _devices() -> list[str]:

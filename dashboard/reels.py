@@ -9,11 +9,14 @@ import numpy as np
 
 from dashboard.alignment import alignment_sentence
 from dashboard.components.film import Moment, Reel, Track
+from dashboard.heldout import course
 from transformer.analysis import ceilings, windows
 from transformer.analysis.film import LEARNED, Film, Sharpening, learned_at, quantise, sharpening
 from transformer.analysis.findings import Attention, Head
 from transformer.config import PROBE_SEQUENCES, RunConfig
 
+COUNTS = "counts alone"
+"""The loss of who knows how common each token of a text is, and reads nothing."""
 FOUND = {"reverse": "the mirror image", "copy": "the token to copy", "sort": "the token that is next in order"}
 """What a head of a task has found once it looks at the token to be said."""
 
@@ -201,8 +204,10 @@ def _course(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> dict[str
     return {
         "loss_steps": np.array([m["step"] for m in metrics], dtype=np.int64),
         "loss": np.array([m["loss"] for m in metrics], dtype=np.float64),
-        "floor": ceilings.loss_floor(config),
+        "floor": ceilings.loss_floor(config) if task.lawful else None,
         "chance_loss": task.chance_loss,
+        "guess": "guessing" if task.lawful else COUNTS,
+        "held_out": None if task.lawful else course(metrics),
         "solved_at": last["step"] if last.get("solved") else None,
         "names": names,
         "groups": groups,

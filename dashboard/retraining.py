@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from dashboard import answers, session
+from dashboard import answers, session, wanted
 from dashboard.answers import Answer
 from dashboard.attention import palette
 from dashboard.components.origin import Maker
@@ -238,7 +238,7 @@ def _controls(model: Model, mask: Mask, ceiling: np.ndarray, retrained: Answer |
         )
     full.button(
         "Train the full model so",
-        on_click=lambda: session.update(**{**session.fields_of(model.config), "train_mask": str(mask)}),
+        on_click=lambda: session.update(**{**wanted.fields_of(model.config), "train_mask": str(mask)}),
         disabled=model.name == COMPILED,
         help="Writes the model and this mask into the panel on the left; Train starts it",
         icon=":material/tune:",

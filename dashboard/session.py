@@ -16,7 +16,8 @@ from dashboard.components.origin import origin_element
 from dashboard.models import ROOT, Choice, Model
 from dashboard.passages import as_typed
 from dashboard.settings import AROUND, BY_KEY, FAST, Settings, from_query
-from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from dashboard.wanted import config_of
+from transformer.config import ConfigError, RunConfig
 from transformer.training.runs import Run, RunError, new_folder
 
 if TYPE_CHECKING:
@@ -176,64 +177,7 @@ def draw(model: Model, length: int | None = None) -> Question:
 
 def training_config() -> RunConfig:
     """What the training panel describes. Raises ConfigError with a sentence when it cannot be trained."""
-    view = settings()
-    return RunConfig(
-        task=TaskConfig(task=view.task, length=view.length, min_length=view.min_length, symbols=view.symbols),
-        model=ModelConfig(
-            architecture=view.architecture or "auto",
-            positions=view.positions,
-            mask=view.train_mask or "auto",
-            n_layers=view.layers,
-            n_heads=view.heads,
-            d_model=view.width,
-            d_ff=4 * view.width if view.feed_forward else 0,
-            query_key_gain=view.gain,
-            attention=view.attention,
-            affine=view.affine,
-        ),
-        training=TrainingConfig(
-            seed=view.seed,
-            device=view.device,
-            max_steps=view.max_steps,
-            learning_rate=view.learning_rate,
-            batch_size=view.batch,
-            teacher_forcing=view.teacher_forcing,
-        ),
-    )
-
-
-def fields_of(config: RunConfig) -> dict[str, object]:
-    """The fields of the training panel that describe a run; seed, device and the number of steps stay as they are, and
-    so does what means nothing to its architecture."""
-    task, model = config.task, config.model
-    own = RunConfig(task=task)
-    common = {
-        "task": task.task,
-        "length": task.length,
-        "min_length": task.min_length,
-        "symbols": task.symbols,
-        "architecture": "" if model.architecture == own.model.architecture else model.architecture,
-        "layers": model.n_layers,
-        "width": model.d_model,
-        "learning_rate": config.training.learning_rate,
-        "batch": config.training.batch_size,
-    }
-    if model.recurrent:
-        helped = config.training.teacher_forcing
-        return {**common, "attention": model.attention, "affine": model.affine, "teacher_forcing": helped}
-    return {
-        **common,
-        "positions": model.positions,
-        "train_mask": "" if model.mask == _own_mask(model.architecture) else model.mask,
-        "heads": model.n_heads,
-        "feed_forward": model.d_ff > 0,
-        "gain": model.query_key_gain,
-    }
-
-
-def _own_mask(architecture: str) -> str:
-    """The mask that an architecture has unless another is named."""
-    return "full" if architecture == "encoder" else "causal"
+    return config_of(settings())
 
 
 def start(configs: Sequence[RunConfig]) -> list[Run]:

@@ -21,9 +21,10 @@ MOST_WIDE, MOST_LONG = 512, 200
 """Dimensions and positions of an encoding that are drawn: a matrix of them is 0.8 MB for the browser."""
 LIMITS = {
     "step": (0, 10_000_000),
-    "length": (1, 64),
+    "length": (1, 512),
     "min_length": (1, 64),
     "symbols": (2, 36),
+    "min_count": (1, 1000),
     "layers": (1, 12),
     "heads": (1, 12),
     "width": (2, 512),
@@ -242,6 +243,11 @@ class Settings:
     length: int = 8
     min_length: int | None = None
     symbols: int = 10
+    text: str = ""
+    """The text that is read, by its key; empty is Shakespeare, or the first that is here."""
+    split: str = "words"
+    min_count: int = 5
+    """How often a token must stand in it to be known."""
     seed: int = 0
     device: str = "auto"
     max_steps: int = 2000

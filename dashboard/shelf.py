@@ -56,6 +56,9 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
             "second half": st.column_config.NumberColumn(
                 "Second half", format="%.3f", help="Accuracy of the answer's second half, on 4,096 fresh sequences"
             ),
+            "perplexity": st.column_config.NumberColumn(
+                "Perplexity", format="%.1f", help="Of a run that reads a text: on all that was held out of it"
+            ),
             "solved": st.column_config.NumberColumn("Solved at", help="The step at which it was solved"),
             "steps": st.column_config.NumberColumn("Steps"),
             "seconds": st.column_config.NumberColumn("Seconds", format="%.1f", help="Spent on training"),
@@ -86,7 +89,8 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
                 "changed": "first of its task"
                 if previous is None
                 else ", ".join(changes(config, previous.config)) or "nothing",
-                "second half": _number(evaluation.get("second_half")),
+                "second half": None if config.task.text else _number(evaluation.get("second_half")),
+                "perplexity": _number(evaluation.get("perplexity")),
                 "solved": _number(last.get("step") if last.get("solved") else None),
                 "steps": _number(last.get("step", 0)),
                 "seconds": _number(last.get("seconds", 0.0)),
@@ -95,9 +99,22 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
                 "created": _when(run.created),
             }
         )
-    names = ["name", "changed", "second half", "solved", "steps", "seconds", "device", "status", "created"]
+    names = [
+        "name",
+        "changed",
+        "second half",
+        "perplexity",
+        "solved",
+        "steps",
+        "seconds",
+        "device",
+        "status",
+        "created",
+    ]
     frame = pd.DataFrame(rows[::-1], columns=names)
-    return frame.astype({"solved": "Int64", "steps": "Int64", "second half": "float64", "seconds": "float64"})
+    return frame.astype(
+        {"solved": "Int64", "steps": "Int64", "second half": "float64", "perplexity": "float64", "seconds": "float64"}
+    )
 
 
 def _number(value: Any) -> float | int | None:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from dashboard import models, reels, session
@@ -25,8 +24,7 @@ HEIGHT = 300
 def training(run: Run, metrics: Sequence[Mapping[str, Any]], *, live: bool) -> None:
     """What there is of a training now; when it has ended, its film."""
     config = run.config
-    losses = np.array([m["loss"] for m in metrics], dtype=np.float64)
-    sentence = f"{loss_sentence(config, losses)} {accuracy_sentence(run, metrics)}"
+    sentence = f"{loss_sentence(config, metrics)} {accuracy_sentence(run, metrics)}"
     film = None if live else kept_film(run)
     if film is not None:
         sentence = f"{reels.moment_sentence(film, config)}. {sentence}"
@@ -54,7 +52,8 @@ def newest(run: Run) -> tuple[int | None, Mapping[str, Attention]]:
     """The newest kept step of a run and its heads, reading the example; nothing where that would take too long."""
     task, steps = run.config.build_task(), run.snapshots()
     heads = run.config.model.n_layers * run.config.model.n_heads
-    if not steps or "torch" not in sys.modules or heads * task.n_ctx**2 > MOST_CELLS:
+    tokens = task.n_ctx if task.lawful else len(task.example)
+    if not steps or "torch" not in sys.modules or heads * tokens**2 > MOST_CELLS:
         return None, {}
     step = max(steps)
     model = models.Model(run.name, step, run.config, steps[step].stat().st_mtime)
@@ -66,10 +65,17 @@ def accuracy_sentence(run: Run, metrics: Sequence[Mapping[str, Any]]) -> str:
     last = next((m for m in reversed(metrics) if "accuracy" in m), None)
     if last is None:
         return "Accuracy by position: waiting for the first measurement."
+    task = run.config.build_task()
+    if not task.lawful:
+        share, read = sum(last["accuracy"]) / len(last["accuracy"]), last["probed"] * len(last["accuracy"])
+        return (
+            f"At step {last['step']} the likeliest token is the right one in {share:.3f} of {read:,} places that were "
+            f"held out; the commonest token stands in {task.chance:.3f} of all."
+        )
     half = last["accuracy"][len(last["accuracy"]) // 2 :]
     return (
         f"At step {last['step']} the second half is right in {sum(half) / len(half):.3f} of the cases, on "
-        f"{last.get('probed', PROBE_SEQUENCES)} fresh sequences; chance {run.config.build_task().chance:.2f}."
+        f"{last.get('probed', PROBE_SEQUENCES)} fresh sequences; chance {task.chance:.2f}."
     )
 
 

@@ -1,4 +1,4 @@
-"""How a reader of a text came to be: its loss on what was held out, and its heads' habits, step by step."""
+"""How a reader of a text came to be: its perplexity on what was held out, and its heads' habits, step by step."""
 
 from __future__ import annotations
 
@@ -13,52 +13,22 @@ from dashboard.attention import palette
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.figures.learning import share_curves
-from dashboard.figures.training import held_out_curve
 from dashboard.habits import PLACES, habits
-from dashboard.models import Model
+from dashboard.heldout import course
 from transformer.analysis.film import Film
 from transformer.analysis.findings import Head
 
 Metrics = Sequence[Mapping[str, Any]]
 
 
-def held_out(metrics: Metrics) -> tuple[np.ndarray, np.ndarray]:
-    """Where the loss was measured on what was held out: steps and nats."""
-    measured = [(m["step"], m["held_out_loss"]) for m in metrics if m.get("held_out_loss") is not None]
-    steps = np.array([step for step, _ in measured], dtype=np.int64)
-    return steps, np.array([nats for _, nats in measured], dtype=np.float64)
-
-
 def headline(metrics: Metrics) -> str:
     """How far perplexity fell, in a sentence; empty where it was not measured twice."""
-    steps, nats = held_out(metrics)
+    steps, nats = course(metrics)
     if len(steps) < 2:
         return ""
     first, last = (costs.perplexity(float(np.exp(value))) for value in (nats[0], nats[-1]))
     verb = "falls" if nats[-1] < nats[0] else "rises"
     return f"Perplexity {verb} from {first} at step {steps[0]} to {last} at step {steps[-1]}"
-
-
-def loss(model: Model, metrics: Metrics, makers: list[Maker]) -> None:
-    """The loss on what is learned from, and on what was held out."""
-    st.markdown("**Loss on what is learned from, and on what was held out**")
-    steps, nats = held_out(metrics)
-    figure = held_out_curve(
-        np.array([m["step"] for m in metrics], dtype=np.int64),
-        np.array([m["loss"] for m in metrics], dtype=np.float64),
-        (steps, nats),
-        chance=model.task.chance_loss,
-        palette=palette(),
-    )
-    said = "The loss on what was held out is not measured yet."
-    if len(steps):
-        least = int(nats.argmin())
-        said = (
-            f"On what was held out {nats[-1]:.3f} nats a token at step {steps[-1]}; least {nats[least]:.3f}, at step "
-        )
-        said += f"{steps[least]}."
-    plot(figure, key="film-loss", alt=said, height=360, makers=makers)
-    st.caption(f"{said} Where the two part, it learns by heart. Nobody knows the least that is possible.")
 
 
 def kept_habits(film: Film) -> dict[str, dict[Head, np.ndarray]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
@@ -12,7 +15,9 @@ from dashboard.components.plot import plot
 from dashboard.figures import accuracy as accuracy_figures
 from dashboard.figures import learning
 from dashboard.figures import training as training_figures
+from dashboard.heldout import course, newest
 from dashboard.models import Model, maker_of
+from dashboard.reels import COUNTS
 from transformer.analysis import ceilings, windows
 from transformer.analysis.film import Film, learned_at, sharpening
 from transformer.analysis.findings import Accuracy, verdict
@@ -91,12 +96,14 @@ def loss(model: Model, *, key: str, height: int) -> None:
         return
     metrics = run.metrics()
     steps, losses = np.array([m["step"] for m in metrics]), np.array([m["loss"] for m in metrics], dtype=np.float64)
-    sentence = loss_sentence(model.config, losses)
+    sentence, lawful = loss_sentence(model.config, metrics), model.task.lawful
     figure = training_figures.loss_curve(
         steps,
         losses,
-        floor=ceilings.loss_floor(model.config),
+        floor=ceilings.loss_floor(model.config) if lawful else None,
         chance=model.task.chance_loss,
+        guess="guessing" if lawful else COUNTS,
+        held_out=None if lawful else course(metrics),
         solved_at=solved_at(run),
         palette=palette(),
     )
@@ -111,12 +118,20 @@ def solved_at(run: Run) -> int | None:
     return last[0]["step"] if last and last[0].get("solved") else None
 
 
-def loss_sentence(config: RunConfig, losses: np.ndarray) -> str:
-    """Where the loss stands between guessing and the least that is possible."""
-    if not len(losses):
+def loss_sentence(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> str:
+    """Where the loss stands between guessing and the least that is possible; of a text, on what was held out."""
+    if not metrics:
         return "Loss: waiting for the first step."
-    guess, floor = config.build_task().chance_loss, ceilings.loss_floor(config)
+    last, task = metrics[-1], config.build_task()
+    stands = f"The loss stands at {last['loss']:.2f} nats after {last['step']} steps"
+    guess, floor = task.chance_loss, ceilings.loss_floor(config)
+    if not task.lawful:
+        steps, nats = course(metrics)
+        held_out = (
+            f"; on what was held out at {nats[-1]:.2f}, at step {steps[-1]}: {newest(metrics)[9:]}" if len(nats) else ""
+        )
+        return f"{stands}{held_out}. Knowing only how common each token is costs {guess:.2f}."
     return (
-        f"The loss stands at {losses[-1]:.2f} nats after {len(losses)} steps; guessing a symbol costs {guess:.2f}, "
+        f"{stands}; guessing a symbol costs {guess:.2f}, "
         f"and {'none' if config.model.recurrent else 'under this mask none'} gets below {floor:.2f}."
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import texts
 import torch
 
 from transformer import checkpoints, masks
@@ -127,22 +128,33 @@ def test_every_setting_reaches_the_run(capsys):
         "prompt_weight": 0.5,
         "evaluate_every": 1,
         "solved_at": 2.0,
+        "tied": True,
+        "decay": "linear",
+        "precision": "bfloat16",
     }
+    of_a_text = {"text": texts.key(), "split": "characters", "min_count": 3}
     of_a_gru = {"attention": "additive", "affine": False, "teacher_forcing": 0.25}
     means_nothing_to_it = {"positions", "n_heads", "d_ff", "mask", "norm", "dropout", "query_key_gain"}
-    means_nothing_to_it |= {"scale_embeddings", "residual"}
+    means_nothing_to_it |= {"scale_embeddings", "residual", "tied"}
     kept = chosen | {"task": "reverse-translate", "architecture": "gru"} | of_a_gru
+    read = {name: value for name, value in chosen.items() if name not in ("min_length", "symbols")}
+    read |= {"task": "text", "architecture": "decoder"} | of_a_text
     defaults = {field.name: field.default for field in fields()}
-    assert set(kept) == set(defaults)
-    for name, settings in (("all", chosen), ("gru", kept)):
+    assert set(kept) | set(read) == set(defaults)
+    for name, settings in (("all", chosen), ("gru", kept), ("text", read)):
         arguments = []
         for field, value in settings.items():
             assert value != defaults[field]
-            arguments += [option(f"no_{field}")] if value is False else [option(field), str(value)]
+            flag = {True: [option(field)], False: [option(f"no_{field}")]}
+            arguments += flag[value] if isinstance(value, bool) else [option(field), str(value)]
         assert main(["train", *arguments, "--out", name]) == 0
         config = Run(Path(name)).config.to_dict()
         written = {**config["task"], **config["model"], **config["training"]}
-        unused = means_nothing_to_it if name == "gru" else set(of_a_gru)
+        unused = {
+            "all": {*of_a_gru, *of_a_text},
+            "gru": {*means_nothing_to_it, *of_a_text},
+            "text": {*of_a_gru, "min_length", "symbols"},
+        }[name]
         assert {field: written[field] for field in written if field not in unused} == {
             field: value for field, value in settings.items() if field not in unused
         }

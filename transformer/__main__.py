@@ -7,21 +7,23 @@ and exit code 2; a training that fails is one line and exit code 1.
 from __future__ import annotations
 
 import json
-import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter
 
 from transformer import __version__
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.corpora import corpus, resolved
 from transformer.measurements import TRAINING, corners, lengths
+from transformer.text.perplexity import perplexity, said
 from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, new_folder
 
 if TYPE_CHECKING:
     import torch
 
+    from transformer.training.loop import Step
     from transformer.training.team import Team
 
 
@@ -64,7 +66,7 @@ def train(
     out
         The run's folder; left out, a new one below checkpoints/.
     """
-    config = RunConfig(task=task, model=model, training=training)
+    config = RunConfig(task=resolved(task), model=model, training=training)
 
     from transformer.training.device import resolve_device
     from transformer.training.recording import details
@@ -129,13 +131,10 @@ def _record(run: Run, config: RunConfig, team: Team, device: torch.device) -> in
     try:
         with Progress(*columns, console=console) as progress:
             bar = progress.add_task("loss …", total=config.training.max_steps)
-            accuracy = math.nan
+            measured = ""
             for step in record(run, team, device, config):
-                if step.accuracy is not None:
-                    accuracy = float(step.accuracy[len(step.accuracy) // 2 :].mean())
-                progress.update(
-                    bar, completed=step.step, description=f"loss {step.loss:.3f}, second half {accuracy:.3f}"
-                )
+                measured = _measured(step) or measured
+                progress.update(bar, completed=step.step, description=f"loss {step.loss:.3f}{measured}")
     except TrainingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -146,18 +145,27 @@ def _record(run: Run, config: RunConfig, team: Team, device: torch.device) -> in
     return 0
 
 
+def _measured(step: Step) -> str:
+    """What was measured at a step, for the line of progress; empty where nothing was."""
+    if step.held_out_loss is not None:
+        return f", held-out perplexity {said(perplexity(step.held_out_loss))}"
+    if step.accuracy is not None:
+        return f", second half {float(step.accuracy[len(step.accuracy) // 2 :].mean()):.3f}"
+    return ""
+
+
 @app.command
 def evaluate(
     run: str, *, sequences: int = 4096, device: str = "auto", json_: Annotated[bool, Parameter(name="--json")] = False
 ) -> None:
-    """Measure a run, or a single checkpoint file, on fresh sequences: accuracy by position, and what it means.
+    """Measure a run, or a checkpoint file, on fresh sequences: accuracy by position; of a text, the perplexity.
 
     Parameters
     ----------
     run
         A run folder, the name of one below checkpoints/, or a .safetensors file.
     sequences
-        How many fresh sequences.
+        How many fresh sequences; a text is read to the end of what was held out of it.
     device
         auto, cpu, cuda, mps …
     json_
@@ -166,6 +174,9 @@ def evaluate(
     if not 1 <= sequences <= 1_000_000:
         raise ConfigError(f"sequences must be between 1 and 1000000, not {sequences}")
     path = _find(run)
+    folder = path if path.is_dir() else path.absolute().parent.parent
+    if (folder / "run.json").is_file():
+        _ = Run(folder).config  # a run brings the words of its text with it
 
     from transformer.checkpoints import load
     from transformer.training.device import resolve_device
@@ -175,6 +186,9 @@ def evaluate(
     found = measure(model, config, sequences)
     if json_:
         print(json.dumps(found))
+        return
+    if "perplexity" in found:
+        print(f"{found['verdict']}, {found['nats']:.3f} nats a token, {found['read']:,} tokens that were held out")
         return
     for name, share, low, high in zip(
         found["positions"], found["accuracy_by_position"], found["low"], found["high"], strict=True
@@ -198,17 +212,25 @@ def list_(root: Path = DEFAULT_ROOT) -> None:
     runs = list_runs(root)
     for run in runs:
         config, state, evaluation = run.config, run.state, run.evaluation
-        accuracy = f"{evaluation['second_half']:.3f}" if evaluation else "–"
-        model = config.model
+        model, task = config.model, config.task
+        read = f"{task.text.rpartition('-')[0]} in {task.split}, " if task.text else ""
         print(
-            f"{run.name:<32} {config.task.task} {config.task.length}, {model.shape}"
+            f"{run.name:<32} {task.task} {read}{task.length}, {model.shape}"
             f"{'' if model.recurrent else f', {model.positions}, mask {model.mask_label}'}; "
-            f"step {state.step}, second half {accuracy}, {state.status}"
+            f"step {state.step}, {_known(evaluation, bool(task.text))}, {state.status}"
         )
     if not runs:
         print(f"no runs in {root}: make one with `python -m transformer train`")
 
 
+def _known(evaluation: dict[str, Any] | None, reads: bool) -> str:
+    """What was measured when a run had ended."""
+    if reads:
+        return f"perplexity {said(evaluation['perplexity'])}" if evaluation else "perplexity –"
+    return f"second half {evaluation['second_half']:.3f}" if evaluation else "second half –"
+
+
+app.command(corpus)
 app.command(lengths)
 app.command(corners)
 

@@ -15,7 +15,7 @@ from dashboard.figures import learning
 from dashboard.keeping import kept
 from dashboard.models import Model, maker_of
 from dashboard.prose import plain, show_code
-from dashboard.views import order_heatmap
+from dashboard.views import loss, order_heatmap
 from transformer.analysis.film import Film, sharpening
 from transformer.analysis.findings import Head
 from transformer.training.runs import Run
@@ -48,7 +48,8 @@ def page(model: Model, run: Run) -> None:
         else:
             upbringing.heads(film, focus, [last(model, film)])
     if not model.task.lawful:
-        upbringing.loss(model, metrics, [last(model, film)])
+        st.markdown("**Loss on what is learned from, and on what was held out**")
+        loss(model, key="film-loss", height=360)
     show_code(
         "transformer.analysis.film.sharpening",
         "transformer.analysis.film.learned_at",

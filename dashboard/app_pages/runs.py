@@ -100,7 +100,7 @@ def controls(standings: Sequence[Standing]) -> None:
     """What is drawn by what; and the end of the race."""
     left, middle, right = st.columns([2.2, 1.4, 1], vertical_alignment="bottom")
     for place, label, field, menu in (
-        (left, "Measure", "measure", ["accuracy", "loss"]),
+        (left, "Measure", "measure", measures(standings)),
         (middle, "Clock", "clock", ["steps", "seconds"]),
     ):
         with place:
@@ -117,6 +117,11 @@ def controls(standings: Sequence[Standing]) -> None:
         )
 
 
+def measures(standings: Sequence[Standing]) -> list[str]:
+    """What can be compared, the page's choice first: the loss where a text is read, which nobody says right."""
+    return ["loss", "accuracy"] if any(each.reads for each in standings) else ["accuracy", "loss"]
+
+
 def stop_all(runs: Sequence[Run]) -> None:
     for run in runs:
         session.stop(run)
@@ -125,18 +130,21 @@ def stop_all(runs: Sequence[Run]) -> None:
 def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
     """The chart."""
     view = session.settings()
-    measure: Measure = "loss" if view.measure == "loss" else "accuracy"
+    measure: Measure = "loss" if (view.measure or measures(standings)[0]) == "loss" else "accuracy"
     clock: Clock = "seconds" if view.clock == "seconds" else "steps"
     drawn, chance, floors = [], [], []
     for place, (course, each) in enumerate(zip(courses.values(), standings, strict=True)):
         task = each.config.build_task()
         chance.append(task.chance if measure == "accuracy" else task.chance_loss)
-        floors.append(ceilings.loss_floor(each.config))
+        floors += [ceilings.loss_floor(each.config)] if task.lawful else []
         steps, seconds = np.array(course.steps, dtype=np.int64), np.array(course.seconds, dtype=np.float64)
         values = np.array(course.losses if measure == "loss" else course.shares, dtype=np.float64)
         if measure == "accuracy":
             measured = np.array(course.measured, dtype=np.int64)
             steps, seconds = steps[measured], seconds[measured]
+        elif not task.lawful:
+            read, values = np.array(course.read, dtype=np.int64), np.array(course.nats, dtype=np.float64)
+            steps, seconds = steps[read], seconds[read]
         drawn.append(Curve(each.label.text, steps, seconds, values, each.solved, place))
     figure = learning_curves(
         drawn, measure=measure, clock=clock, chance=chance, floors=floors, height=HEIGHT, palette=palette()
@@ -149,6 +157,8 @@ def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
     source = f"measured on at most {most:,} fresh sequences" if most else "not measured yet"
     if measure == "loss":
         source = "that of each training step, in nats"
+        if any(each.reads for each in standings):
+            source = "in nats; of a text, on what was held out"
     st.caption(f"{what}, {source}; each run on its own clock, from its own start.")
 
 

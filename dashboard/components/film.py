@@ -86,8 +86,8 @@ class Reel:
     tracks: Sequence[Track]
     loss_steps: np.ndarray
     loss: np.ndarray
-    floor: float
-    """The least that is possible; nan where nobody knows it."""
+    floor: float | None
+    """The least loss that is possible; None where nobody knows."""
     chance_loss: float
     solved_at: int | None
     accuracy_steps: Sequence[int]
@@ -99,7 +99,7 @@ class Reel:
     groups: Sequence[str]
     chance: float
     ceiling: np.ndarray
-    """float [target]; nan where nobody knows it."""
+    """float [target]; nan where nobody knows."""
     called: Sequence[str] = ()
     """What the pointer says of each target; its position and its name, where nothing else is said."""
     moment: Moment | None = None
@@ -107,6 +107,10 @@ class Reel:
     """The number of the head that is outlined."""
     kept: Sequence[int] = ()
     """Steps whose weights can be looked at: what "use this step" chooses from."""
+    guess: str = "guessing"
+    """What the loss `chance_loss` is called."""
+    held_out: tuple[np.ndarray, np.ndarray] | None = None
+    """The loss on what was held out of a text: its steps, and nats at each."""
 
 
 def film_player(
@@ -159,8 +163,12 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
             "count": len(points),
             "steps": body.add(np.asarray(reel.loss_steps, dtype="<f4")[points].tobytes()),
             "values": body.add(np.asarray(reel.loss, dtype="<f4")[points].tobytes()),
-            "floor": _known(reel.floor),
+            "floor": reel.floor,
             "guessing": float(reel.chance_loss),
+            "guess": reel.guess,
+            "heldOut": []
+            if reel.held_out is None
+            else [[int(x), float(y)] for x, y in zip(*reel.held_out, strict=True)],
             "solvedAt": reel.solved_at,
         },
         "accuracySteps": [int(step) for step in reel.accuracy_steps],
@@ -169,7 +177,7 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
         "names": list(reel.names),
         "groups": list(reel.groups),
         "chance": float(reel.chance),
-        "ceiling": [_known(value) for value in reel.ceiling],
+        "ceiling": [None if math.isnan(value) else float(value) for value in reel.ceiling],
         "called": list(reel.called) or [f"Position {i} ({name})" for i, name in enumerate(reel.names, start=1)],
         "moment": None if reel.moment is None else asdict(reel.moment),
         "focus": reel.focus,
@@ -177,11 +185,6 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
         "stops": stops(reel, pictures),
     }
     return pack(header, bytes(body.data))
-
-
-def _known(value: float) -> float | None:
-    """A number for the browser; None where nobody knows it."""
-    return None if math.isnan(value) else float(value)
 
 
 def stops(reel: Reel, pictures: Sequence[int]) -> list[int]:

@@ -15,14 +15,18 @@ def loss_curve(
     steps: np.ndarray,
     loss: np.ndarray,
     *,
-    floor: float,
+    floor: float | None,
     chance: float,
+    guess: str = "guessing",
+    held_out: tuple[np.ndarray, np.ndarray] | None = None,
     solved_at: int | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """Loss in nats by step, int and float [step], between guessing (`chance`) and the `floor` that no model passes.
 
-    Look at how far the curve is from either: at the upper line nothing is learned, at the lower one everything.
+    Look at how far the curve is from either: at the upper line nothing is learned, at the lower one everything. Of a
+    text nobody knows the floor, and guessing is knowing how common each token is; `held_out` are then the steps, and
+    the loss at each, of what was not learned from: where that rises again the text is learned by heart.
     """
     # The range only ever grows with the data, and has room under the floor for its label.
     top = max(chance * 1.12, float(loss.max(initial=0.0)) * 1.03)
@@ -31,17 +35,18 @@ def loss_curve(
     crest = max(chance, float(loss[steps > 0.7 * last].max(initial=0.0)))
     shapes = [
         level(chance, {"color": palette.chance, "width": 2, "dash": "dot"}),
-        level(floor, {"color": palette.ceiling, "width": 2, "dash": "dash"}),
     ]
-    names = [
-        level_name(crest, f"guessing: {chance:.2f}", palette.chance, palette, above=True),
-        level_name(floor, f"loss floor: {floor:.2f}", palette.ceiling, palette, above=False),
-    ]
+    names = [level_name(crest, f"{guess}: {chance:.2f}", palette.chance, palette, above=True)]
+    if floor is not None:
+        shapes.append(level(floor, {"color": palette.ceiling, "width": 2, "dash": "dash"}))
+        names.append(level_name(floor, f"loss floor: {floor:.2f}", palette.ceiling, palette, above=False))
+    others = [] if held_out is None else [_held_out(*held_out, palette)]
+    names += [] if held_out is None or not len(held_out[0]) else [_held_out_name(held_out[1], palette)]
     if solved_at is not None and len(steps):
         shapes.append(upright(solved_at, {"color": palette.right, "width": 2}))
         names.append(_solved_name(solved_at, last, palette))
     axis = {"title": {"text": "loss (nats)"}, "range": [-0.1 * top, top], "nticks": 6}
-    return _curve(steps, loss, "step %{x}: loss %{y:.3f} nats", axis, palette, shapes, names)
+    return _curve(steps, loss, "step %{x}: loss %{y:.3f} nats", axis, palette, shapes, names, others)
 
 
 def step_curve(steps: np.ndarray, values: np.ndarray, *, name: str, palette: Palette = LIGHT) -> go.Figure:
@@ -59,8 +64,9 @@ def _curve(
     palette: Palette,
     shapes: Sequence[dict[str, object]] = (),
     names: Sequence[dict[str, object]] = (),
+    others: Sequence[dict[str, object]] = (),
 ) -> go.Figure:
-    """The line, a dot at its newest point, and the axis of steps; words where there is no step yet."""
+    """The line, `others`, a dot at its newest point, and the axis of steps; words where there is no step yet."""
     line = {
         "type": "scatter",
         "x": steps,
@@ -89,7 +95,38 @@ def _curve(
         "annotations": [*([] if len(steps) else [waiting("waiting for the first step", palette)]), *names],
         "margin": {"r": 16},
     }
-    return go.Figure([line, newest], layout)
+    return go.Figure([line, *others, newest], layout)
+
+
+def _held_out(steps: np.ndarray, nats: np.ndarray, palette: Palette) -> dict[str, object]:
+    """The loss on what was held out, at the steps at which it was read."""
+    return {
+        "type": "scatter",
+        "x": steps,
+        "y": nats.astype(np.float32),
+        "mode": "lines+markers",
+        "line": {"color": palette.right, "width": 3},
+        "marker": {"color": palette.right, "size": 6},
+        "hovertemplate": "step %{x}: held out, loss %{y:.3f} nats<extra></extra>",
+        "name": "held out",
+    }
+
+
+def _held_out_name(nats: np.ndarray, palette: Palette) -> dict[str, object]:
+    """What the curve of what was held out is called, in a corner where a loss that falls never is."""
+    return {
+        "x": 0.005,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": 0.02,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "text": f"held out: {nats[-1]:.2f}",
+        "showarrow": False,
+        "borderpad": 1,
+        "bgcolor": veil(palette),
+        "font": {"color": palette.right, "size": 14},
+    }
 
 
 def _solved_name(step: int, last: int, palette: Palette) -> dict[str, object]:
@@ -119,52 +156,3 @@ def _round_up(step: int) -> int:
     """A step count, rounded up to 1, 1.5, 2, 3, … times a power of ten, so that the axis moves seldom."""
     power = 10 ** max(1, len(str(step)) - 1)
     return next(int(power * f) for f in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step <= power * f)
-
-
-def held_out_curve(
-    steps: np.ndarray,
-    loss: np.ndarray,
-    held_out: tuple[np.ndarray, np.ndarray],
-    *,
-    chance: float,
-    palette: Palette = LIGHT,
-) -> go.Figure:
-    """Loss of a text in nats by step: faint on what is learned from, and in front on what was held out (steps, nats).
-
-    Look at whether the two part: then it learns by heart. `chance` is what who knows only the counts pays.
-    """
-    top = 1.03 * max(chance * 1.08, float(loss.max(initial=0.0)), float(held_out[1].max(initial=0.0)))
-    learned = {
-        "type": "scatter",
-        "x": steps,
-        "y": loss.astype(np.float32),
-        "mode": "lines",
-        "line": {"color": palette.before, "width": 1.5},
-        "hovertemplate": "step %{x}: %{y:.3f} nats on the batch<extra></extra>",
-        "name": "learned from",
-    }
-    other = {
-        "type": "scatter",
-        "x": held_out[0],
-        "y": held_out[1].astype(np.float32),
-        "mode": "lines+markers",
-        "line": {"color": palette.measured, "width": 3},
-        "marker": {"size": 7},
-        "cliponaxis": False,
-        "hovertext": [
-            f"step {step}: {nats:.3f} nats, perplexity {np.exp(nats):.4g}, on what was held out"
-            for step, nats in zip(held_out[0].tolist(), held_out[1].tolist(), strict=True)
-        ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "name": "held out",
-    }
-    layout = {
-        "template": template(palette),
-        "xaxis": {"title": {"text": "step"}, "range": [0, _last(steps)], "nticks": 6},
-        "yaxis": {"title": {"text": "loss (nats a token)"}, "range": [0, top], "nticks": 6},
-        "shapes": [level(chance, {"color": palette.chance, "width": 2, "dash": "dot"})],
-        "annotations": [level_name(chance, f"counts alone: {chance:.2f}", palette.chance, palette, above=True)],
-        "legend": {"y": 1.0, "yanchor": "bottom", "x": 0.5, "xanchor": "center", "font": {"size": 14}},
-        "margin": {"t": 30, "r": 16},
-    }
-    return go.Figure([learned, other], layout)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from transformer.analysis.sample import lay_out, observe_batch
 from transformer.model import Transformer
+from transformer.network import Network
 from transformer.observation import Observation
 from transformer.tasks import Question, Task
 
@@ -104,6 +105,17 @@ def lens(model: Transformer, task: Task, question: Question, *, said: Question |
     found = [_looked_at(_stopped(model, seen[site])[0].softmax(dim=-1).cpu(), targets) for site in stages(seen)]
     tokens, shares, of_target, rank = (torch.stack(parts).numpy() for parts in zip(*found, strict=True))
     return Lens(stages(seen), task.vocabulary, batch.tokens[0], batch.targets[0], tokens, shares, of_target, rank)
+
+
+@torch.no_grad()
+def alternatives(
+    model: Network, task: Task, question: Question
+) -> tuple[Int[np.ndarray, "position listed"], Float[np.ndarray, "position listed"]]:
+    """The likeliest tokens at each position, the likeliest first, and their probabilities, the right ones being read."""
+    batch = lay_out(task, question)
+    logits = observe_batch(model, batch, remember=lambda site, value: None).logits[0]
+    tokens, shares, *_ = _looked_at(logits.softmax(dim=-1).cpu(), torch.from_numpy(batch.targets[0])[:, None])
+    return tokens.numpy(), shares.numpy()
 
 
 def _looked_at(

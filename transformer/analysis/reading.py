@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from transformer.analysis.measuring import heads_of
 from transformer.edits import AblateHead, Edit
 from transformer.network import Network
 from transformer.tasks import Batch
+from transformer.text.perplexity import perplexity
 
 READ = 2**13
 """Tokens of what is held out that are read where a law would be asked for fresh sequences while it is learned."""
@@ -31,7 +31,7 @@ class Reading:
     @property
     def perplexity(self) -> float:
         """The exponential of the mean cross-entropy: of how many tokens, equally likely, one would be as unsure."""
-        return math.exp(self.nats.mean())
+        return perplexity(float(self.nats.mean()))
 
 
 def reading(model: Network, batch: Batch, edits: Sequence[Edit] = ()) -> Reading:

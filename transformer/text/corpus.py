@@ -7,9 +7,11 @@ where the text itself is not at hand; to learn, the text is needed.
 from __future__ import annotations
 
 import io
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Int
@@ -22,6 +24,8 @@ EXCERPT = 2**15
 """Tokens of the works that were held out that go with a run."""
 SKIPPED = 0.2
 """Of each work, the part before the excerpt: the title, and who appears."""
+_BROKEN = (OSError, ValueError, KeyError, IndexError, TypeError, EOFError, OverflowError, BadZipFile, zlib.error)
+"""What reading a file that is no excerpt can end in."""
 Tokens = Int[np.ndarray, " _"]
 
 
@@ -70,13 +74,13 @@ class Excerpt:
     def load(cls, path: Path) -> Excerpt:
         """Read what `save` wrote. Raises TextError for anything else: files come from anywhere."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
                 ends = np.cumsum(file["lengths"])
                 vocabulary = Vocabulary(_unpacked(file["tokens"]), tuple(map(int, file["counts"])), str(file["by"][()]))
                 parts = np.split(file["held_out"].astype(np.int64), ends[:-1])
                 sizes = (int(file["sizes"][0]), int(file["sizes"][1]))
                 found = cls(vocabulary, _unpacked(file["titles"]), tuple(parts), sizes)
-        except (OSError, ValueError, KeyError, IndexError, TypeError, EOFError) as error:
+        except _BROKEN as error:
             raise TextError(f"{path.name} does not hold the words of a text") from error
         indices = np.concatenate(found.held_out)
         whole = len(vocabulary.counts) == len(vocabulary.tokens) + 1 and sum(vocabulary.counts) > 0

@@ -34,7 +34,7 @@ def folder() -> Path:
 def decoded(content: bytes, name: str) -> str:
     """A file's text, with line ends as they are in Python. Raises TextError, with a sentence, for what is none."""
     if len(content) > LARGEST:
-        raise TextError(f"{name} has {len(content) / 2**20:.1f} MB, and a text may have {LARGEST // 2**20}")
+        raise TextError(_too_large(name, len(content)))
     if b"\0" in content[:4096] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TextError(f"{name} is not a text: it holds bytes that no text has")
     try:
@@ -57,6 +57,26 @@ def put(name: str, content: bytes) -> str:
     return key
 
 
+def take(path: Path, name: str = "") -> str:
+    """Put a file on the shelf, under its own name or another; its key. Raises TextError, with a sentence."""
+    try:
+        if not path.is_file():
+            raise TextError(f"there is no file {path}")
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)  # what is larger is refused, and need not be read to its end
+        size = path.stat().st_size
+    except OSError as error:
+        raise TextError(f"{path} cannot be read: {error.strerror or error}") from None
+    if size > LARGEST:
+        raise TextError(_too_large(path.name, size))
+    return put(name or path.name, content)
+
+
+def read(key: str) -> str:
+    """A text on the shelf, whole. Raises TextError where it is not here."""
+    return _present(key).read_bytes().decode()
+
+
 def keys() -> tuple[str, ...]:
     """The texts that can be learned from, by name."""
     return tuple(sorted(path.stem for path in folder().glob("*.txt") if not path.name.startswith(".")))
@@ -74,7 +94,7 @@ def resolve(wanted: str) -> str:
         raise TextError(f"there are several texts named {wanted}: say which of {', '.join(named)}")
     path = Path(wanted)
     if path.is_file():
-        return put(path.name, path.read_bytes())
+        return take(path)
     if wanted == "shakespeare":
         raise TextError("the works of Shakespeare are not here yet: `python -m transformer corpus shakespeare`")
     known = f"name a file, or one of {', '.join(at_hand)}" if at_hand else "name a file"
@@ -98,9 +118,7 @@ def excerpt(key: str, by: str, min_count: int) -> Excerpt:
 
 def corpus(key: str, by: str, min_count: int) -> Corpus:
     """The whole text, cut; it is cut once. Raises TextError where it is not here."""
-    path = _file(key)
-    if not re.fullmatch(r"[a-z0-9-]+", key) or not path.is_file():
-        raise TextError(f"the text {key or '(none)'} is not here: name a file with --text, or choose one that is here")
+    path = _present(key)
     with _cutting:
         return _cut(path, by, min_count)
 
@@ -117,3 +135,14 @@ def _loaded(path: Path, stamp: float) -> Excerpt:
 
 def _file(key: str) -> Path:
     return folder() / f"{key}.txt"
+
+
+def _present(key: str) -> Path:
+    """The file of a text that is on the shelf. Raises TextError where there is none."""
+    if not re.fullmatch(r"[a-z0-9-]+", key) or not _file(key).is_file():
+        raise TextError(f"the text {key or '(none)'} is not here: name a file with --text, or choose one that is here")
+    return _file(key)
+
+
+def _too_large(name: str, size: int) -> str:
+    return f"{name} has {size / 2**20:.1f} MB, and a text may have {LARGEST // 2**20}"

@@ -52,7 +52,7 @@ _BROKEN = (
 
 def inspect(run: Run) -> State:
     """Read a whole run folder, and return its state as it is stored. Raises LibraryError with what is wrong."""
-    _read(run, TEXT_FILE, Excerpt.load)
+    _read(run, TEXT_FILE, _excerpt)
     config = _read(run, "run.json", _config)
     _require(config is not None, "this is no run: it has no run.json")
     assert config is not None
@@ -99,6 +99,11 @@ def _config(path: Path) -> RunConfig:
     return RunConfig.from_dict(card["config"])
 
 
+def _excerpt(path: Path) -> Excerpt:
+    _slim(path)
+    return Excerpt.load(path)
+
+
 def _state(path: Path) -> State:
     state = State(**_json(path.read_text()))
     _expect(state.status in STATUSES, f"nobody knows the status {_short(state.status)}")
@@ -141,6 +146,10 @@ def _evaluation(path: Path, config: RunConfig) -> None:
     for name in ("exact_match", "second_half", "first_half"):
         if name != "first_half" or stored.get(name) is not None:  # a short answer may have no first half
             _number(stored[name], 0, 1)
+    if not config.build_task().lawful:
+        _number(stored["perplexity"], 1, math.inf)
+        _number(stored["nats"], 0, math.inf)
+        _whole(stored["read"])
     for name in ("verdict", "snapshot"):
         _text(stored.get(name, ""))
 

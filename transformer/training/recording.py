@@ -22,6 +22,7 @@ from transformer.config import RunConfig
 from transformer.model import build
 from transformer.network import Network
 from transformer.tasks import Task
+from transformer.text.perplexity import said
 from transformer.training import presence, resume
 from transformer.training.device import describe_device, memory, resolve_device
 from transformer.training.events import Events
@@ -74,7 +75,7 @@ def evaluate(model: Network, config: RunConfig, sequences: int = EVALUATION_SEQU
         "first_half": accuracy.of("first half") if "first half" in accuracy.groups else None,
         "second_half": accuracy.of("second half"),
         "exact_match": accuracy.exact / accuracy.sequences,
-        "verdict": verdict(accuracy, config) if task.lawful else f"perplexity {read['perplexity']:.1f}",
+        "verdict": verdict(accuracy, config) if task.lawful else f"held-out perplexity {said(read['perplexity'])}",
         **read,
         "weights": checkpoints.weights_hash(model),
     }

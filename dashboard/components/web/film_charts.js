@@ -109,10 +109,20 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
     const middle = { colour: look.muted, align: 'center', size: 15, veil: true };
     if (!loss.count) pen.text('waiting for the first step', plot.x + plot.width / 2, plot.y + plot.height / 2, middle);
   }
+  const last = shown ? loss.steps[shown - 1] : -1;
+  const heldOut = (loss.heldOut ?? []).filter(([step]) => step <= last);
+  if (heldOut.length) {
+    pen.line(look.right, 2.75);
+    context.beginPath();
+    for (const [step, nats] of heldOut) context.lineTo(x(step), y(nats));
+    context.stroke();
+    const words = `held out: ${heldOut.at(-1)[1].toFixed(2)}`;
+    pen.text(words, plot.x + 3, plot.y + plot.height - 8, { colour: look.right, veil: true });
+  }
   // A loss that does not fall lies about the line of guessing: the line's name stands over the noise.
   let crest = loss.guessing;
   for (let i = 0; i < shown; i++) if (axis.at(loss.steps[i]) > 0.55) crest = Math.max(crest, loss.values[i]);
-  const guessing = `guessing: ${loss.guessing.toFixed(2)}`;
+  const guessing = `${loss.guess}: ${loss.guessing.toFixed(2)}`;
   const above = Math.max(plot.y + 7, y(crest) - 9);
   pen.text(guessing, plot.x + plot.width - 3, above, { colour: look.chance, align: 'right', veil: true });
   if (loss.floor !== null) {
@@ -160,15 +170,13 @@ export function accuracyChart(pen, box, reel, values) {
   const wide = slot > 5 ? 0.88 : 1;
   names.forEach((_, i) => {
     const left = plot.x + (i + (1 - wide) / 2) * slot;
-    if (ceiling[i] !== null) {
-      context.fillStyle = look.surface;
-      context.fillRect(left, y(ceiling[i]), wide * slot, y(0) - y(ceiling[i]));
-    }
+    context.fillStyle = look.surface;
+    if (ceiling[i] !== null) context.fillRect(left, y(ceiling[i]), wide * slot, y(0) - y(ceiling[i]));
     if (values) {
       context.fillStyle = look.measured;
       context.fillRect(plot.x + (i + 0.18) * slot, y(values[i]), 0.64 * slot, y(0) - y(values[i]));
     }
-    if (ceiling[i] === null) return; // nobody knows it
+    if (ceiling[i] === null) return;
     pen.line(look.ceiling, 2);
     pen.stroke(left, y(ceiling[i]), left + wide * slot, y(ceiling[i]));
   });

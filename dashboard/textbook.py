@@ -1,0 +1,106 @@
+"""The part of the training panel that is about a text: which one, how it is cut, and where it comes from."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import clicks, session
+from dashboard.controls import bound, bound_choice
+from dashboard.fetching import shakespeare
+from dashboard.prose import plain
+from dashboard.settings import LIMITS
+from dashboard.wanted import text_of
+from transformer.config import SPLITS
+from transformer.text import download, shelf
+from transformer.text.corpus import TextError
+
+AGAIN = 0.5
+"""Seconds between two looks at a download."""
+LARGEST = shelf.LARGEST // 2**20
+"""Megabytes of the largest text."""
+
+
+def choose_text() -> None:
+    """Which text is read, from those at hand, and another one from a file or from Project Gutenberg."""
+    at_hand = list(shelf.keys())
+    if at_hand:
+        bound_choice(
+            st.selectbox, "Text", "text", at_hand, text_of(session.settings().with_(text="")), format_func=_named
+        )
+    if not any(key.rpartition("-")[0] == download.NAME for key in at_hand):
+        _fetch()
+    _upload()
+    bound_choice(
+        st.segmented_control,
+        "Split into",
+        "split",
+        list(SPLITS),
+        "words",
+        help="At the boundaries of words, as `re.split(r'\\b', text)` does it, or between any two characters",
+        width="stretch",
+    )
+
+
+def choose_counts() -> None:
+    """From how many occurrences on a token is known."""
+    low, high = LIMITS["min_count"]
+    help = "How often a token must stand in the text to be known; all others are one unknown token"
+    bound(st.number_input, "Minimum count", "min_count", min_value=low, max_value=high, step=1, help=help)
+
+
+def _named(key: str) -> str:
+    """A text's name; with its digits where there are several of that name."""
+    at_hand, name = shelf.keys(), key.rpartition("-")[0]
+    return name if [other.rpartition("-")[0] for other in at_hand].count(name) == 1 else key
+
+
+def _fetch() -> None:
+    """The button that fetches Shakespeare, or how far he is on his way; why he did not come."""
+    if shakespeare.running:
+        st.fragment(_progress, run_every=AGAIN)()
+        return
+    st.button(
+        "Fetch Shakespeare",
+        on_click=_begin,
+        icon=":material/download:",
+        width="stretch",
+        help="The complete works, 5.4 MB from Project Gutenberg, once",
+    )
+    if shakespeare.problem:
+        st.error(f"{plain(shakespeare.problem)}.", icon=":material/cloud_off:")
+
+
+@clicks.once
+def _begin() -> None:
+    shakespeare.start()
+    shakespeare.wait(AGAIN)  # so that a refusal is the click's own answer
+
+
+def _progress() -> None:
+    """Drawn again and again while he is on his way; then the whole page, for now there is something to read."""
+    if not shakespeare.running:
+        clicks.again()
+    done, total = shakespeare.done, shakespeare.total
+    share = min(1.0, done / total) if total else 0.0
+    st.progress(share, text=f"Fetching Shakespeare: {done / 2**20:.1f} MB" if done else "Asking Project Gutenberg …")
+
+
+def _upload() -> None:
+    """Another text, from a file; it is chosen at once."""
+    key = f"text-file-{st.session_state.setdefault('texts_read', 0)}"
+
+    def uploaded() -> None:
+        file = st.session_state.get(key)
+        if file is None:
+            return
+        st.session_state.texts_read += 1  # a new one, so that the same file can be tried again
+        try:
+            session.update(text=shelf.put(file.name, file.getvalue()))
+            st.session_state.text_problem = ""
+        except (TextError, OSError) as error:
+            st.session_state.text_problem = str(error)
+            clicks.touch()
+
+    st.file_uploader("Another text (.txt, UTF-8)", type="txt", key=key, on_change=uploaded, max_upload_size=LARGEST)
+    if problem := st.session_state.pop("text_problem", ""):
+        st.error(f"{plain(problem)}.", icon=":material/error:")

@@ -1,0 +1,87 @@
+"""The texts that can be learned from, from the command line: fetched, put in by hand, listed, and found by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from transformer.config import TEXT, ConfigError, TaskConfig
+from transformer.text import download, shelf
+from transformer.text.corpus import TextError
+from transformer.text.tokens import split
+from transformer.text.works import without_licence, works
+
+
+def corpus(name: str | None = None, *, file: Path | None = None, url: str | None = None) -> None:
+    """Fetch the works of Shakespeare, or put any other text among those that can be learned from; alone, list them.
+
+    Example: `python -m transformer corpus shakespeare`, then `python -m transformer train --task text --text
+    shakespeare --length 256`
+
+    Parameters
+    ----------
+    name
+        shakespeare, which is fetched from Project Gutenberg once; or a file.
+    file
+        A file to take in place of fetching anything: it is put in under the name.
+    url
+        Where to fetch Shakespeare from; left out, Project Gutenberg.
+    """
+    if name is None:
+        if file is not None or url is not None:
+            raise ConfigError("say what it is called: `python -m transformer corpus shakespeare --file PATH`")
+        _list()
+        return
+    key = shelf.take(file, name) if file is not None else _found(name, url)
+    print(f"{key}: {described(key)}")
+
+
+def resolved(task: TaskConfig) -> TaskConfig:
+    """The task with its text's key in place of a name or a path. Raises TextError where there is no such text."""
+    if task.task != TEXT:
+        if task.text:
+            raise ConfigError(f"the task {task.task} reads no text: leave --text out, or say --task text")
+        return task
+    if not task.text:
+        raise TextError("which text? Say --text shakespeare, or name a file")
+    return replace(task, text=shelf.resolve(task.text))
+
+
+def described(key: str) -> str:
+    """What is in a text: its works, and its tokens when it is split at the boundaries of words."""
+    text = without_licence(shelf.read(key))
+    many, tokens = len(works(text)), split(text, "words")
+    return f"{many} work{'s' * (many > 1)}, {len(tokens):,} tokens, {len(set(tokens)):,} of them distinct"
+
+
+def _found(name: str, url: str | None) -> str:
+    """The text of that name; Shakespeare is fetched if it is not here."""
+    try:
+        key = shelf.resolve(name)
+    except TextError:
+        if name != download.NAME:
+            raise
+    else:
+        if name == download.NAME:
+            print(f"the works of Shakespeare are here already, in {shelf.folder()}")
+        return key
+    return _fetched(url or "")
+
+
+def _fetched(url: str) -> str:
+    """Shakespeare, with a bar that shows how much of him is here."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task("shakespeare", total=None)
+        return download.download(url, lambda done, total: progress.update(bar, completed=done, total=total or None))
+
+
+def _list() -> None:
+    at_hand = shelf.keys()
+    for key in at_hand:
+        print(f"{key}: {described(key)}")
+    if not at_hand:
+        print(f"no texts in {shelf.folder()}: fetch one with `python -m transformer corpus shakespeare`")
