@@ -297,7 +297,7 @@ def test_a_passage_is_patched_from_another_of_as_many_tokens(made: Path) -> None
     assert not app.error
     assert "With head 1.0 as in input" in app.title[0].value
     shorter = edit_text(PatchInput("decoder.1.self_attention.z", 0, "To see"))
-    assert "and here are 32 tokens" in open_page("edits", run="reader", edits=shorter).error[0].value
+    assert "has 3 tokens, and here are 32" in open_page("edits", run="reader", edits=shorter).error[0].value
 
 
 def test_moved_positions_are_told_in_nats(made: Path) -> None:

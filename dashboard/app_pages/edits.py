@@ -92,7 +92,8 @@ title.title(headline(), anchor=False)
 def accuracy() -> None:
     """Accuracy by position, before and after."""
     if unmeasured:
-        st.info(f"This is measured without the edits. {unmeasured}", icon=":material/info:")
+        what = "accuracy" if task.lawful else "loss"
+        st.info(f"This is the {what} without the edits. {unmeasured}", icon=":material/info:")
     if not task.lawful:
         old = before if made and not unmeasured else None
         costs.by_place(model, after, old, key="edits-accuracy", height=330, words=headline())

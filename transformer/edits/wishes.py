@@ -94,8 +94,8 @@ class PatchInput(Wish):
         except ValueError as error:
             raise EditError(f"{self.name} cannot be patched from that input: {error}") from None
         if len(question) != occasion.length:
-            here = f"{occasion.length} {'symbols' if occasion.task.lawful else 'tokens'}"
-            raise EditError(f"{self.words}: that input has {len(question)}, and here are {here}")
+            unit = "symbols" if occasion.task.lawful else "tokens"
+            raise EditError(f"{self.words}: that input has {len(question)} {unit}, and here are {occasion.length}")
         if occasion.question is not None and np.array_equal(question, occasion.question):
             raise EditError(f"{self.words}: that is the input which is asked already; choose another")
         return Patch.of(self.site, occasion.look(question, self.site), head=self.head)
