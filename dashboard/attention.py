@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard import session, theme
 from dashboard.alignment import alignment_sentence
 from dashboard.components.head_grid import Panel, head_grid
+from dashboard.habits import habit_sentence
 from dashboard.models import Model
 from transformer.analysis.findings import Attention, Head, Survey
 
@@ -99,6 +100,8 @@ def grid(
 
 def working_sentence(model: Model, head: Head, survey: Survey) -> str:
     """What a head does about the task, on average: of a GRU, which of the encoder's states its decoder looks at."""
+    if not model.task.lawful:
+        return habit_sentence(head, survey)
     if not model.config.model.recurrent:
         return share_sentence(head, survey)
     return alignment_sentence(survey.patterns[head.site][head.index], model.task.expected_keys(model.task.example))

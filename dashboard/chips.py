@@ -14,6 +14,7 @@ from dashboard.attention import LINK, palette
 from dashboard.components.painter import Stroke, Words, painter
 from dashboard.controls import sentence
 from dashboard.models import Model
+from dashboard.pairs import input_of_patch
 from dashboard.settings import LONGER
 from transformer.analysis.findings import Attention, Head
 from transformer.masks.painted import LARGEST
@@ -183,7 +184,8 @@ def add(model: Model, question: Question, found: list[Chip], heads: list[Head]) 
     """The line with which an edit is added: what, where, how much."""
     left, middle, right, button = st.columns([3, 2, 2, 1.2], vertical_alignment="bottom")
     steps = [step for step in session.choices()[model.name].snapshots if step != model.step]
-    kinds = [kind for kind in KINDS if kind != "patch-step" or steps]
+    missing = {"patch-step": not steps, "expected": not model.task.lawful}
+    kinds = [kind for kind in KINDS if not missing.get(kind)]
     if st.session_state.get("edit-kind") not in kinds:
         st.session_state["edit-kind"] = kinds[0]
     kind = left.selectbox("Edit", kinds, key="edit-kind", format_func=KINDS.__getitem__)
@@ -233,11 +235,7 @@ def _more(kind: str, head: Head, model: Model, question: Question, place: DeltaG
                 st.session_state["edit-step"] = steps[-1]
             return [str(place.selectbox("as at step", steps, key="edit-step"))]
         case "patch-input":
-            other = (question + (np.arange(len(question)) == 0)) % model.task.symbols
-            shown = " ".join(model.task.vocabulary[symbol] for symbol in other)
-            st.session_state.setdefault("edit-input", shown)
-            typed = place.text_input("as in input", key="edit-input", max_chars=LONGER["edits"])
-            return ["_".join(c for c in typed.lower() if not c.isspace() and c not in ",;")]
+            return [input_of_patch(model, question, place)]
         case "painted":
             return [_first_painting(model.sample(question, own_words=False).attentions[head.site], head)]
     return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import streamlit as st
@@ -14,9 +14,12 @@ from dashboard.controls import told
 from dashboard.figures.circuits import circuit_heatmap
 from dashboard.models import Model
 from transformer.analysis.findings import Head, Sample
+from transformer.tasks import Task
 
 HEIGHT = 360
 MOST_POSITIONS = 64
+MOST_TOKENS, FEW_TOKENS, OWN_TOKENS = 40, 24, 16
+"""Symbols up to which a circuit is drawn whole; tokens of a larger vocabulary that are, and how many of the passage."""
 NO_POSITIONS = {
     "rotation": "Rotary positions have no vectors: queries and keys are turned, and only the distance between two "
     "tokens counts. The matrix beside holds for two tokens at the same place.",
@@ -33,9 +36,10 @@ def circuits(model: Model, sample: Sample, head: Head) -> None:
 
 
 def _three(model: Model, sample: Sample, head: Head) -> None:
-    found = closer.circuits(model, head)
+    tokens = tokens_to_show(model.task, session.question(model))
+    found = closer.circuits(model, head, tokens)
     expected = model.task.expected_keys(session.question(model))
-    names = model.task.vocabulary[:-1]
+    names = tuple(model.task.vocabulary[token] for token in tokens)
     places = st.columns(3, gap="medium")
     with places[0]:
         st.markdown("**QK over positions**: which place fits which")
@@ -75,7 +79,8 @@ def _three(model: Model, sample: Sample, head: Head) -> None:
                 "What an encoder writes is read by the decoder, not by the unembedding: it has no logits of its own."
             )
         else:
-            words = copy_sentence(ov, model.task.symbols)
+            words = copy_sentence(ov, tokens, model.task.symbols)
+            ov = ov[:, list(tokens)]
             _draw(
                 ov,
                 (names, names),
@@ -84,7 +89,26 @@ def _three(model: Model, sample: Sample, head: Head) -> None:
                 words,
                 lambda t, y: f"looking at '{names[t]}' adds {ov[t, y]:.2f} to the logit of '{names[y]}'",
             )
-    st.caption(caveat(found.normed, found.layer))
+    st.caption(_shown(len(tokens), model.task) + caveat(found.normed, found.layer))
+
+
+def tokens_to_show(task: Task, question: np.ndarray) -> tuple[int, ...]:
+    """All tokens but the padding; of a text's thousands, those of the passage and the commonest, FEW_TOKENS."""
+    if task.symbols < MOST_TOKENS:
+        return tuple(range(task.padding))
+    own = list(dict.fromkeys(question.tolist()))[:OWN_TOKENS]
+    common = [token for token in range(FEW_TOKENS) if token not in own]
+    return tuple([*own, *common][:FEW_TOKENS])
+
+
+def _shown(many: int, task: Task) -> str:
+    """Which tokens these are, where they are not all."""
+    if many == task.padding:
+        return ""
+    return (
+        f"{many} of {task.padding:,} tokens: the first of the passage, then the commonest. Counted for OV is whose logit "
+        "is raised most among all of them. "
+    )
 
 
 def works(head: Head, model: Model) -> bool:
@@ -126,11 +150,13 @@ def token_sentence(fit: np.ndarray, names: tuple[str, ...]) -> str:
     )
 
 
-def copy_sentence(ov: np.ndarray, symbols: int) -> str:
-    """For how many symbols the head raises most what it looks at."""
-    copied = int((ov[:symbols].argmax(axis=1) == np.arange(symbols)).sum())
-    verdict = ": this head copies" if copied == symbols else ""
-    return f"For {copied} of {symbols} symbols, looking at one raises its own logit most{verdict}."
+def copy_sentence(ov: np.ndarray, tokens: Sequence[int], symbols: int) -> str:
+    """For how many symbols the head raises most what it looks at; float [token, logit], the rows being `tokens`."""
+    read = np.array(tokens)
+    asked = read < symbols
+    copied, many = int((ov.argmax(axis=1) == read)[asked].sum()), int(asked.sum())
+    verdict = ": this head copies" if copied == many else ""
+    return f"For {copied} of {many} symbols, looking at one raises its own logit most{verdict}."
 
 
 def caveat(normed: bool, layer: int) -> str:

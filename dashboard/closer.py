@@ -32,6 +32,8 @@ _behind = ThreadPoolExecutor(max_workers=1, thread_name_prefix="measuring")
 
 LARGE = 2**17
 """Layers times squared width from which a model is checked once: half a second, where the shipped ones take 0.05."""
+IN_A_LAYER = 12
+"""About so many times its squared width are a layer's weights: a vocabulary of thousands counts as several layers."""
 
 
 def detail(model: Model, question: Question, site: str) -> Detail:
@@ -47,6 +49,11 @@ def states(model: Model, question: Question) -> np.ndarray:
 def lens(model: Model, question: Question) -> Lens:
     """One question through the logit lens, reading its own words."""
     return _lens(model, question.tobytes())
+
+
+def alternatives(model: Model, question: Question) -> tuple[np.ndarray, np.ndarray]:
+    """The likeliest tokens at each position and their probabilities: int and float [position, listed]."""
+    return _alternatives(model, question.tobytes())
 
 
 def writes(model: Model, question: Question) -> dict[str, np.ndarray]:
@@ -71,15 +78,17 @@ def checkup(model: Model, question: Question) -> Checkup:
 
 def is_large(model: Model) -> bool:
     """Does a check take so long that it is made once, and not again for each question?"""
-    return model.config.model.n_layers * model.config.model.d_model**2 > LARGE
+    shape = model.config.model
+    words = shape.d_model * model.task.d_vocab / IN_A_LAYER
+    return shape.n_layers * shape.d_model**2 + words > LARGE
 
 
 @kept(64)
-def circuits(model: Model, head: Head) -> Circuits:
-    """What a head does to embeddings and positions, whatever is read."""
+def circuits(model: Model, head: Head, tokens: tuple[int, ...]) -> Circuits:
+    """What a head does to the embeddings of these tokens and to positions, whatever is read."""
     from transformer.analysis.circuits import circuits
 
-    return circuits(model.transformer(), head)
+    return circuits(model.transformer(), head, tokens)
 
 
 def split(model: Model, question: Question, site: str) -> Split:
@@ -164,6 +173,13 @@ def _lens(model: Model, question: bytes) -> Lens:
 
     symbols = np.frombuffer(question, dtype=np.int64)
     return lens(model.transformer(), model.task, symbols, said=words_of(model, symbols))
+
+
+@kept(64)
+def _alternatives(model: Model, question: bytes) -> tuple[np.ndarray, np.ndarray]:
+    from transformer.analysis.lens import alternatives
+
+    return alternatives(model.network(), model.task, np.frombuffer(question, dtype=np.int64))
 
 
 @kept(64)

@@ -12,8 +12,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import clicks, session
+from dashboard import clicks, passage_field, session
 from dashboard.models import Model
+from dashboard.passages import as_typed, in_a_line
 from dashboard.settings import LONGER, Settings
 from transformer import masks
 from transformer.config import ConfigError
@@ -189,32 +190,38 @@ def _model_menu() -> Model:
 
 
 def _input(model: Model) -> None:
-    task = model.task
+    task, lawful = model.task, model.task.lawful
     shown = task.typed(session.question(model))
     error = st.session_state.pop("input_error", "")
     # What was typed stays in the field as long as the error about it does.
     st.session_state["control-input"] = st.session_state.pop("input_typed", shown) if error else shown
 
     def written() -> None:
-        text = st.session_state["control-input"].strip()
+        typed = st.session_state["control-input"]
+        text = typed.strip() if lawful else as_typed(typed)
         try:
             task.parse(text)
         except ValueError as error:
-            st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), text
+            st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), typed
             clicks.touch()
             return
-        session.update(input=" ".join(text.lower().split()) if task.lawful else text)
+        session.update(input=" ".join(text.lower().split()) if lawful else in_a_line(text))
 
     def drawn() -> None:
-        session.update(input=task.typed(session.draw(model)))
+        session.update(input=in_a_line(task.typed(session.draw(model))))
 
-    st.text_input("Input", key="control-input", on_change=written, max_chars=LONGER["input"])
+    widget = st.text_input if lawful else st.text_area
+    widget("Input", key="control-input", on_change=written, max_chars=LONGER["input"])
     st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
+    if not lawful:
+        passage_field.length(model)
     if error:
         st.error(error, icon=":material/error:")
-    else:
+    elif lawful:
         symbols = ALPHABET[0] + " to " + task.vocabulary[task.symbols - 1]
         st.caption(f"1 to {task.length} symbols, {symbols}. {_length_note(model)}")
+    else:
+        st.caption(passage_field.note(model))
 
 
 def _length_note(model: Model) -> str:

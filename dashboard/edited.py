@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from transformer.analysis.effects import Patching, Said
+    from transformer.analysis.reading import Reading
     from transformer.edits import Edit, Occasion
-    from transformer.tasks import Question
+    from transformer.network import Network
+    from transformer.tasks import Batch, Question
 
 SEQUENCES = 1024
 """Fresh sequences behind an accuracy that answers a click."""
@@ -28,6 +31,9 @@ TOLD = 8
 """Passes after which a click may be answered before the rest is known."""
 MOST_HEADS, MOST_PLACES = 32, 64
 """More heads are not removed by twos, and longer inputs not patched place by place, while somebody waits."""
+TOKENS, FEW_TOKENS = 2**11, 2**10
+"""Tokens of a text that are read to answer a click; and for each of many passes."""
+_behind = ThreadPoolExecutor(max_workers=1, thread_name_prefix="editing")
 
 
 def said(model: Model, question: Question, edits: tuple[Edit, ...] = ()) -> Said:
@@ -50,6 +56,36 @@ def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
         seed=model.config.training.seed + 1,
         edits=resolve(edits, _occasion(model, length)),
     )
+
+
+@kept(64, "Reading …")
+def reading(model: Model, edits: tuple[Edit, ...], length: int, tokens: int = TOKENS) -> Reading:
+    """What it costs to read windows of a text that were held out, under edits; always the same. Raises EditError."""
+    from transformer.analysis.reading import reading
+    from transformer.edits import resolve
+
+    return reading(model.network(), _windows(model, length, tokens), resolve(edits, _occasion(model, length)))
+
+
+@kept(32)
+def costs(model: Model, edits: tuple[Edit, ...], length: int) -> Future[np.ndarray]:
+    """What silencing each head adds to the loss of a text, under the edits; measured behind the page's back."""
+    from transformer.analysis.reading import cost_of_each_head
+    from transformer.edits import resolve
+
+    def measured() -> np.ndarray:
+        batch, made = _windows(model, length, FEW_TOKENS), resolve(edits, _occasion(model, length))
+        return cost_of_each_head(model.network(), batch, made)
+
+    return _behind.submit(measured)
+
+
+def _windows(model: Model, length: int, tokens: int) -> Batch:
+    """Windows of a text that were held out, so many tokens in all or one window."""
+    from transformer.analysis.accuracy import EVALUATION_STREAM
+
+    rng = np.random.default_rng([model.config.training.seed + 1, EVALUATION_STREAM])
+    return model.task.fresh(rng, max(1, tokens // length), length)
 
 
 @kept(32, "Removing each head in turn …")
@@ -94,6 +130,24 @@ def patching(model: Model, question: Question, other: Question, edits: tuple[Edi
     return _patching(model, question.tobytes(), other.tobytes(), edits)
 
 
+@kept(64)
+def _changed(model: Model, question: bytes) -> np.ndarray:
+    from transformer.analysis.effects import one_token_changed
+
+    return one_token_changed(model.task, np.frombuffer(question, dtype=np.int64))
+
+
+def one_token_changed(model: Model, question: Question) -> Question:
+    """The same input but for one token."""
+    return _changed(model, question.tobytes())
+
+
+@kept(32)
+def patched(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Future[Patching]:
+    """The same behind the page's back: a text's words are many, and each pass weighs them all."""
+    return _behind.submit(_patch, model, question, other, edits)
+
+
 def affordable(model: Model) -> bool:
     """Can heads be removed by twos, and inputs be patched place by place, while somebody waits?"""
     from transformer.analysis.measuring import heads_of, removal_takes_long
@@ -109,12 +163,18 @@ def _said(model: Model, question: bytes, edits: tuple[Edit, ...]) -> Said:
 
     symbols = np.frombuffer(question, dtype=np.int64)
     beside = max(1, min(63, FEW_CELLS // len(model.task.target_names(len(symbols))) ** 2))
+    if not model.task.lawful:
+        beside = max(1, min(beside, FEW_TOKENS // len(symbols)))
     made = resolve(edits, _occasion(model, len(symbols), symbols))
     return said_under(model.network(), model.task, symbols, made, beside=beside)
 
 
 @kept(32, "Patching site by site …")
 def _patching(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Patching:
+    return _patch(model, question, other, edits)
+
+
+def _patch(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Patching:
     from transformer.analysis.effects import patching
     from transformer.edits import resolve
 

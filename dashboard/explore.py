@@ -14,7 +14,7 @@ from dashboard.components.head_grid import downsampled
 from dashboard.components.origin import Maker
 from dashboard.models import Model
 from dashboard.reference import reference
-from transformer.analysis.findings import Attention, Detail, Head, Survey, blocks
+from transformer.analysis.findings import Attention, Detail, Head, blocks
 
 WINDOW = 64
 """Tokens a side of the part of a long input that is shown cell by cell."""
@@ -24,19 +24,23 @@ FINEST = 512
 """Blocks a side of the picture of the whole, at most."""
 
 
-def pattern(model: Model, question: np.ndarray, head: Head, survey: Survey, *, mean: bool) -> None:
-    """Draw the pattern of a head large, with its arcs, and how it differs from what the view names."""
+def pattern(model: Model, question: np.ndarray, head: Head, mean: np.ndarray | None = None) -> None:
+    """Draw the pattern of a head large, with its arcs, and how it differs from what the view names.
+
+    Or its `mean` over many sequences, float [query, key].
+    """
     detail = closer.detail(model, question, head.site)
-    values = survey.patterns[head.site][head.index] if mean else detail.pattern[head.index]
-    views = [View("pattern", "Mean pattern" if mean else "Pattern", values, 0.0, 1.0, theme.pattern_colours(is_dark()))]
-    other = None if mean else reference(model, question, head, values.shape)
+    values = detail.pattern[head.index] if mean is None else mean
+    title = "Pattern" if mean is None else "Mean pattern"
+    views = [View("pattern", title, values, 0.0, 1.0, theme.pattern_colours(is_dark()))]
+    other = None if mean is not None else reference(model, question, head, values.shape)
     if other is not None:
         difference = values - other.pattern
         most = _most(np.abs(difference), detail)
         colours = theme.signed_colours(is_dark())
         views.append(View("difference", f"Pattern − {other.words}", difference, -most, most, colours))
     makers = [model.maker(), other.maker] if other is not None and other.maker != model.maker() else None
-    _draw(model, question, head, detail, views, key="head-pattern", says=not mean, makers=makers)
+    _draw(model, question, head, detail, views, key="head-pattern", says=mean is None, makers=makers)
 
 
 def contribution(model: Model, question: np.ndarray, head: Head) -> None:

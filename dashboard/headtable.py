@@ -45,6 +45,8 @@ def find_the_one(model: Model, focus: Head) -> None:
         return
     time.sleep(BREATH)
     metrics = closer.at_hand(closer.head_metrics(model))
+    if metrics is not None and not model.task.lawful:
+        metrics = metrics.without("expected")
     if metrics is None:
         _wait_for(closer.head_metrics(model), "Measuring every head over many sequences …", count())
         return
@@ -195,7 +197,7 @@ def _scatter(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], 
     menu = [name for name in METRICS if name in metrics.estimates]
     one, other = st.columns(2)
     with one:
-        across = _axis_menu("Horizontal metric", "across", menu, "expected")
+        across = _axis_menu("Horizontal metric", "across", menu, "expected" if "expected" in menu else "previous")
     with other:
         up = _axis_menu("Vertical metric", "up", menu, "drop" if "drop" in menu else "entropy")
     key = "find-scatter"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_SLOTS = 128
 """More tokens than this, and poking each of them would take minutes."""
+MOST_WORDS = 6
+"""Of a text's thousands of tokens as many are tried, the commonest."""
 OPERATIONS = 2e11
 """Floating-point operations for which somebody may be kept waiting: seconds on two cores."""
 
@@ -44,7 +46,8 @@ class Flow:
     @classmethod
     def of(cls, model: Model, question: np.ndarray, slot: int, replacement: int | None) -> Flow:
         reach = ceilings.honest_reach(model.config, len(question))
-        candidates = symbols_to_try(model.config.model, model.task.symbols, reach.shape[1], replacement)
+        to_try = symbols_to_try if model.task.lawful else words_to_try
+        candidates = to_try(model.config.model, model.task.symbols, reach.shape[1], replacement)
         pokes, slopes = closer.pokes(model, question, candidates), closer.gradients(model, question)
         return cls(model, model.sample(question), pokes, slopes, reach, slot, replacement)
 
@@ -187,6 +190,9 @@ class Flow:
             return f"with '{self.symbol}' in the token's place"
         if len(self.pokes.candidates) == self.model.task.symbols:
             return "whichever symbol is put in the token's place"
+        if not self.model.task.lawful:
+            names = ", ".join(f"'{self.model.task.vocabulary[token]}'" for token in self.pokes.candidates)
+            return f"whichever of {names}, the commonest tokens, is put in the token's place"
         return f"with each of {len(self.pokes.candidates)} symbols in the token's place: more would take too long"
 
     def biggest(self, most: int = 6) -> pd.DataFrame:
@@ -214,13 +220,25 @@ def place_name(token: str, slot: int, n_source: int) -> str:
 
 
 def symbols_to_try(config: ModelConfig, symbols: int, slots: int, wanted: int | None) -> tuple[int, ...]:
-    """Every symbol; or as many, evenly spread, as can be tried at each slot within OPERATIONS, and the one wanted.
+    """Every symbol; or as many, evenly spread, as can be tried at each slot, and the one wanted."""
+    count = affordable(config, symbols, slots, symbols)
+    spread = np.linspace(0, symbols - 1, count).round().astype(int).tolist()
+    return tuple(sorted({*spread, *([] if wanted is None else [wanted])}))
+
+
+def words_to_try(config: ModelConfig, words: int, slots: int, wanted: int | None) -> tuple[int, ...]:
+    """Of a text's tokens the commonest, which come first: as many as can be tried, up to MOST_WORDS; and the one
+    wanted."""
+    common = range(affordable(config, words, slots, min(MOST_WORDS, words)))
+    return tuple(sorted({*common, *([] if wanted is None else [wanted])}))
+
+
+def affordable(config: ModelConfig, symbols: int, slots: int, most: int) -> int:
+    """How many symbols can be tried at each slot within OPERATIONS; from one up to `most`.
 
     A pass costs two operations a weight and token, and four a number of a stream that a query reads from a key.
     """
     d, blocks = config.d_model, config.n_layers * (2 if config.architecture == "encoder-decoder" else 1)
-    weights = blocks * (24 * d * d if config.recurrent else 4 * d * d + 2 * d * config.d_ff)
+    weights = blocks * (24 * d * d if config.recurrent else 4 * d * d + 2 * d * config.d_ff) + d * symbols
     cost = 2 * weights * slots + 4 * blocks * d * slots**2
-    count = int(np.clip(OPERATIONS / (cost * slots), 1, symbols))
-    spread = np.linspace(0, symbols - 1, count).round().astype(int).tolist()
-    return tuple(sorted({*spread, *([] if wanted is None else [wanted])}))
+    return int(np.clip(OPERATIONS / (cost * slots), 1, most))

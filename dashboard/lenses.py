@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import streamlit as st
@@ -15,10 +15,12 @@ from dashboard.components.plot import plot
 from dashboard.figures import lens as figures
 from dashboard.figures.writes import writes_heatmap
 from dashboard.models import Model
+from dashboard.prose import plain
 from transformer.analysis import ceilings
 
 if TYPE_CHECKING:
     from transformer.analysis.lens import Lens
+    from transformer.text.task import Text
 
 AFTER = {"resid_mid": "attention", "resid_cross": "cross-attention", "resid_post": "feed-forward"}
 
@@ -44,11 +46,15 @@ class Reading:
 
     lens: Lens
     known: np.ndarray
+    """Of a text, every token that is to be said."""
+    lawful: bool = True
 
     @classmethod
     def of(cls, model: Model, question: np.ndarray) -> Reading:
         names = model.task.target_names(len(question))
         answers = np.array([name.startswith("y") for name in names])
+        if not model.task.lawful:  # what can be known of a text, nobody knows
+            return cls(closer.lens(model, question), answers, lawful=False)
         ceiling = ceilings.ceiling(model.config, len(question)).accuracy
         return cls(closer.lens(model, question), answers & (ceiling == 1))
 
@@ -59,6 +65,8 @@ class Reading:
 
     def headline(self) -> str:
         """Where the answer appears, in a sentence."""
+        if not self.lawful:
+            return self._headline_of_a_text()
         counts, total = self.counts, int(self.known.sum())
         if not total:
             return "Nothing here can be known: the mask keeps every answer away."
@@ -75,6 +83,17 @@ class Reading:
             )
         return f"The answer comes little by little: {counts[0]} of {total} right in the embedding, {counts[-1]} {last}."
 
+    def _headline_of_a_text(self) -> str:
+        """How many tokens are guessed, and where most of them come from, in a sentence."""
+        counts, total = self.counts, int(self.known.sum())
+        leap = max(range(1, len(counts)), key=lambda stage: counts[stage] - counts[stage - 1])
+        first = f"It guesses {counts[-1]} of {total} tokens"
+        if counts[leap] <= counts[leap - 1]:
+            return f"{first}, and no more after any layer than in the embedding: {counts[0]}."
+        return (
+            f"{first}; most are won {after(self.lens.stages[leap])}: {counts[leap]} there, {counts[leap - 1]} before."
+        )
+
     def cell(self) -> tuple[int, int]:
         """The stage and the position that the view names, or where the first answer settles."""
         view, lens = session.settings(), self.lens
@@ -83,7 +102,8 @@ class Reading:
             session.notice(f"There is no position {query} here: the input has {len(lens.read)}.")
             session.update(query=None)
             query = None
-        place = int(self.known.argmax()) if query is None else query - 1
+        own = len(lens.read) - 1 if not self.lawful else int(self.known.argmax())
+        place = own if query is None else query - 1
         if view.stage and view.stage not in lens.stages:
             session.notice("This model has no stage of that name; the one where the answer settles is shown.")
             session.update(stage="")
@@ -104,7 +124,7 @@ def stages(reading: Reading, *, key: str) -> None:
             session.update(stage=lens.stages[row], query=column + 1)
 
     figure = figures.lens_heatmap(
-        lens.probabilities.max(axis=-1) if likeliest else lens.of_target,
+        lens.shares[..., 0] if likeliest else lens.of_target,
         [[names[token] for token in row] for row in lens.likeliest],
         lens.right,
         [stage_name(site) for site in lens.stages],
@@ -125,31 +145,38 @@ def cell(model: Model, reading: Reading) -> None:
     lens = reading.lens
     stage, place = reading.cell()
     names, target = lens.vocabulary, int(lens.targets[place])
-    shares = lens.probabilities[stage, place]
-    best = int(shares.argmax())
+    shares, listed = lens.shares[stage, place], lens.tokens[stage, place].tolist()
+    best, most, of_target = listed[0], float(shares[0]), float(lens.of_target[stage, place])
+    if target not in listed:
+        shares, listed = np.append(shares, of_target), [*listed, target]
     rank = int(lens.rank[stage, place])
     open_ = "" if reading.known[place] else " Nobody can know it here: look at it as a guess."
     st.markdown(
-        f"**Position {place + 1}, {after(lens.stages[stage])}**: it would say '{names[best]}' with {shares[best]:.2f}; "
-        f"the right token '{names[target]}' has {shares[target]:.2f} and rank {rank} of {len(names)}.{open_}"
+        f"**Position {place + 1}, {after(lens.stages[stage])}**: it would say '{plain(names[best])}' with {most:.2f}; "
+        f"the right token '{plain(names[target])}' has {of_target:.2f} and rank {rank} of {len(names)}.{open_}"
     )
     left, right = st.columns([1, 1.6], gap="medium")
     with left:
-        figure = figures.tokens_bars(shares, names, target, palette=palette())
-        alt = (
-            f"Likeliest tokens at position {place + 1} {after(lens.stages[stage])}: '{names[best]}' {shares[best]:.2f}."
-        )
+        shown = [names[token] for token in listed]
+        figure = figures.tokens_bars(shares, shown, listed.index(target), palette=palette())
+        alt = f"Likeliest tokens at position {place + 1} {after(lens.stages[stage])}: '{names[best]}' {most:.2f}."
         plot(figure, key="lens-tokens", alt=alt, height=230)
     with right:
         way = lens.of_target[:, place]
         figure = figures.stage_line(
-            way, [stage_name(site) for site in lens.stages], stage, model.task.chance, palette=palette()
+            way, [stage_name(site) for site in lens.stages], stage, unread(model, target), palette=palette()
         )
         alt = (
             f"The right token '{names[target]}' at position {place + 1} goes from {way[0]:.2f} in the embedding to "
             f"{way[-1]:.2f} at the end; it settles {after(lens.stages[lens.settled(place)])}."
         )
         plot(figure, key="lens-way", alt=alt, height=230)
+
+
+def unread(model: Model, target: int) -> float:
+    """How likely a token is to one who reads nothing: of a text, how common it is."""
+    task = model.task
+    return float(cast("Text", task).known.probabilities[target]) if not task.lawful else task.chance
 
 
 # --- who wrote it
@@ -164,7 +191,7 @@ def writers(model: Model, question: np.ndarray, reading: Reading) -> None:
     most = max((name for name in writes if "." in name), key=writes.__getitem__)
     total = sum(writes.values())
     sentence = (
-        f"At position {place + 1}, {part_name(most)} writes most for '{target}': {signed(writes[most])}. All parts "
+        f"At position {place + 1}, {part_name(most)} writes most for '{plain(target)}': {signed(writes[most])}. All parts "
         f"together put its logit {signed(total)} above the mean token's, of which the embedding adds "
         f"{signed(writes['embedding'])} and biases {signed(writes['biases'])}."
     )

@@ -33,6 +33,8 @@ ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
 COMPILED = "compiled"
 ACCURACY_CELLS, SURVEY_CELLS = 2**24, 2**22
 """Cells of one head's patterns that may be computed for an accuracy and for a survey while somebody waits."""
+LOGITS = 2**25
+"""Logits that may be computed for either: a text's vocabulary costs more than its patterns."""
 OWN_WORDS = 64
 """Symbols up to which a model is let speak by itself: each token costs a pass over all before it."""
 FIRST = "reverse"
@@ -250,13 +252,14 @@ def _network(model: Model) -> Network:
 def _survey(model: Model) -> Survey:
     from transformer.analysis.heads import survey
 
-    sequences = affordable(256, model.task, model.task.length, SURVEY_CELLS)
+    sequences = affordable(256, model.task, model.task.surveyed, SURVEY_CELLS)
     return survey(model.network(), model.task, sequences=sequences)
 
 
 def affordable(sequences: int, task: Task, length: int, cells: int) -> int:
-    """So many sequences, or as many as have so many cells; some, in any case."""
-    return max(8, min(sequences, cells // len(task.target_names(length)) ** 2))
+    """So many sequences, or as many as have so many cells, and no more than LOGITS; some, in any case."""
+    targets = len(task.target_names(length))
+    return max(8, min(sequences, cells // targets**2, LOGITS // (targets * task.d_vocab)))
 
 
 @kept(256)
@@ -264,7 +267,7 @@ def _said(model: Model, question: bytes) -> np.ndarray:
     from transformer.analysis.sample import say
 
     symbols = np.frombuffer(question, dtype=np.int64)
-    if len(symbols) <= OWN_WORDS:
+    if len(symbols) <= OWN_WORDS or not model.task.lawful:
         return say(model.network(), model.task, symbols)
     helped, names = model.sample(symbols, own_words=False), model.task.target_names(len(symbols))
     said = [token for token, name in zip(helped.predicted, names, strict=True) if name.startswith("y")]
@@ -272,8 +275,11 @@ def _said(model: Model, question: bytes) -> np.ndarray:
 
 
 def words_of(model: Model, question: Question) -> np.ndarray | None:
-    """What it reads after the question: its own words, or nothing special where that would take too long."""
-    return model.said(question) if len(question) <= OWN_WORDS else None
+    """What it reads after the question: its own words, or nothing special where that would take too long.
+
+    A text it reads as it stands.
+    """
+    return model.said(question) if model.task.lawful and len(question) <= OWN_WORDS else None
 
 
 @kept(16)
@@ -286,7 +292,7 @@ def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, p
         model.task,
         symbols,
         said=words_of(model, symbols) if own_words else None,
-        edits=_mask_edits(model, mask, len(symbols), pad),
+        edits=mask_edits(model, mask, len(symbols), pad),
         pad_to=model.config.task.length if pad else None,
     )
 
@@ -301,11 +307,11 @@ def _accuracy(model: Model, sequences: int, mask: Mask | None, length: int) -> A
         sequences=sequences,
         length=length,
         seed=model.config.training.seed + 1,
-        edits=_mask_edits(model, mask, length, pad=False),
+        edits=mask_edits(model, mask, length),
     )
 
 
-def _mask_edits(model: Model, mask: Mask | None, length: int, pad: bool) -> tuple[Edit, ...]:
+def mask_edits(model: Model, mask: Mask | None, length: int, pad: bool = False) -> tuple[Edit, ...]:
     """The edit that puts a mask on the self-attention of the stack that predicts."""
     if mask is None:
         return ()

@@ -23,7 +23,7 @@ from transformer.analysis.findings import Attention
 from transformer.masks import MASKS, Mask
 from transformer.masks.painted import LARGEST, Painted
 
-FIRST = "sliding-window:2"
+FIRST, FIRST_OF_A_TEXT = "sliding-window:2", "recent:4"
 """The mask that is tried when a link names none."""
 MOST_NAMED = 8
 """Queries that see nothing which are named; of more, their number is said."""
@@ -48,23 +48,29 @@ def pick_mask(model: Model) -> tuple[Mask, DeltaGenerator]:
 
 
 def positions(model: Model) -> int:
-    """How many positions the mask is about: as many as the model's longest input has."""
-    return len(model.task.target_names(model.task.length))
+    """How many positions the mask is about: as many as the model's longest input has; of a text, as this passage."""
+    task = model.task
+    return len(task.target_names(task.length if task.lawful else len(session.question(model))))
 
 
 def _of_the_view(model: Model) -> Mask:
     """The mask that the view names; one that is none, or too short for the model, falls back with a notice."""
-    text = session.settings().mask or FIRST
+    first = FIRST if model.task.lawful else FIRST_OF_A_TEXT
+    text = session.settings().mask or first
     if not is_mask(text):
-        session.notice(f"There is no mask “{text[:30]}”; this is {FIRST}.")
+        session.notice(f"There is no mask “{text[:30]}”; this is {first}.")
     elif (longest := masks.parse(text).longest) is not None and longest < positions(model):
         session.notice(
-            f"The mask was painted for {longest} positions, and {model.name} has {positions(model)}; this is {FIRST}."
+            f"The mask was painted for {longest} positions, and {_whose(model)} has {positions(model)}; this is {first}."
         )
     else:
         return masks.parse(text)
     session.update(mask="")
-    return masks.parse(FIRST)
+    return masks.parse(first)
+
+
+def _whose(model: Model) -> str:
+    return model.name if model.task.lawful else "this passage"
 
 
 def _rules(mask: Mask) -> None:

@@ -25,10 +25,11 @@ def chosen_target(task: Task, length: int) -> int:
     """The output that the view names, counted from 0: the first of the answer unless said."""
     names, target = task.target_names(length), session.settings().target
     if target is not None and target > len(names):
-        session.notice(f"There is no output {target} here: there are {len(names)}. The first of the answer is shown.")
+        session.notice(f"There is no output {target} here: there are {len(names)}. Another is shown.")
         session.update(target=None)
         target = None
-    return names.index("y1") if target is None else target - 1
+    own = names.index("y1") if task.lawful else len(names) - 1  # a text's last output has most to be told by
+    return own if target is None else target - 1
 
 
 def choose_clicked(key: str) -> None:

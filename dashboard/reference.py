@@ -12,6 +12,8 @@ from dashboard import closer, session
 from dashboard.attention import heads_of
 from dashboard.components.origin import Maker
 from dashboard.models import Model
+from dashboard.passages import as_typed, in_a_line
+from dashboard.settings import LONGER
 from transformer.analysis.findings import Head
 
 REFERENCES = {
@@ -48,7 +50,7 @@ def pick_reference(model: Model, head: Head) -> None:
 
     def chosen() -> None:
         picked = st.session_state["control-against"]
-        first = str(menus[picked][0]) if picked in menus else " ".join(_drawn(model)) if picked else ""
+        first = str(menus[picked][0]) if picked in menus else _drawn(model) if picked else ""
         session.update(against=f"{picked}:{first}" if picked else "")
 
     left, right = st.columns([1, 1.6], vertical_alignment="bottom")
@@ -64,7 +66,7 @@ def pick_reference(model: Model, head: Head) -> None:
 
     if kind == "input":
         st.session_state[key] = value
-        right.text_input("Other input", key=key, on_change=valued)
+        right.text_input("Other input", key=key, on_change=valued, max_chars=LONGER["against"] - len("input:"))
         return
     menu = [str(each) for each in menus[kind]]
     st.session_state[key] = value if value in menu else menu[0]
@@ -77,11 +79,11 @@ def pick_reference(model: Model, head: Head) -> None:
     )
 
 
-def _drawn(model: Model) -> list[str]:
+def _drawn(model: Model) -> str:
     """An input of the present length, drawn at random."""
-    question = session.question(model)
-    (drawn,) = model.task.draw(np.random.default_rng(), 1, len(question))
-    return [model.task.vocabulary[symbol] for symbol in drawn]
+    length = len(session.question(model))
+    (drawn,) = model.task.draw(np.random.default_rng(), 1, length)
+    return in_a_line(model.task.typed(drawn))
 
 
 def reference(model: Model, question: np.ndarray, head: Head, shape: tuple[int, ...]) -> Reference | None:
@@ -125,14 +127,13 @@ def _find(model: Model, question: np.ndarray, head: Head, kind: str, value: str 
             raise ValueError(f"there is no run “{value[:40]}”")
         choice = session.choices()[value]
         other_model = Model.of(choice, choice.snapshots[-1])
-        text = " ".join(model.task.vocabulary[symbol] for symbol in question)
-        own = other_model.task.parse(text)
+        own = other_model.task.parse(model.task.typed(question))
         sites = heads_of(other_model.sample(own).attentions)
         if head not in sites:
             raise ValueError(f"{value} has no head {head.short} ({head.kind})")
         return Reference(value, closer.detail(other_model, own, head.site).pattern[head.index], other_model.maker())
     if kind == "input":
-        other_question = model.task.parse(value)
+        other_question = model.task.parse(value if model.task.lawful else as_typed(value))
         return Reference(
             "other input", closer.detail(model, other_question, head.site).pattern[head.index], model.maker()
         )

@@ -28,6 +28,7 @@ class Rolled:
     even: np.ndarray
     expected: np.ndarray
     """Where the answer stands, and can arrive: bool [query, key]."""
+    lawful: bool = True
 
     @classmethod
     def of(cls, model: Model, question: np.ndarray, attentions: Mapping[str, Attention], through: int) -> Rolled:
@@ -35,7 +36,8 @@ class Rolled:
         attention = attentions[f"{stack_of(attentions)}.{through}.{kind}"]
         keys = slice(0, len(attention.keys))  # with a source, its slots come first
         rolled, even = (slots[:, keys] for slots in closer.rolled(model, question, through))
-        return cls(attention, rolled, even, model.task.expected_keys(question) & (even > 0))
+        expected = model.task.expected_keys(question) & (even > 0)
+        return cls(attention, rolled, even, expected, model.task.lawful)
 
     @property
     def mean(self) -> np.ndarray:
@@ -46,8 +48,22 @@ class Rolled:
         rows = self.expected.any(axis=1)
         return float((values * self.expected).sum(axis=1)[rows].mean()) if rows.any() else float("nan")
 
+    def _sentence_of_a_text(self) -> str:
+        """Of a text: how much comes from the token itself and from the one before."""
+        layer = self.attention.site.split(".")[1]
+        if len(self.rolled) < 2:
+            return "There is one token: all comes from it."
+        rolled, even, mean = ([part(share) for share in _near(each)] for each in (self.rolled, self.even, self.mean))
+        return (
+            f"Rolled out through layer {layer}, {rolled[0]} of what stands at a token comes from itself and {rolled[1]} "
+            f"from the one before; looking evenly would give {even[0]} and {even[1]}. Layer {layer} itself puts "
+            f"{mean[0]} and {mean[1]} of its attention there, mean of heads."
+        )
+
     def sentence(self) -> str:
         layer = self.attention.site.split(".")[1]
+        if not self.lawful:
+            return self._sentence_of_a_text()
         if not self.expected.any():
             return f"Through layer {layer} no answer can arrive at where it is to be said."
         rolled, even, mean = (self.share(values) for values in (self.rolled, self.even, self.mean))
@@ -56,6 +72,11 @@ class Rolled:
             f"evenly would give {part(even)}. Layer {layer} itself puts {part(mean)} of its attention there, mean of "
             "heads."
         )
+
+
+def _near(values: np.ndarray) -> list[float]:
+    """How much of a row lies on its own place and on the one before: means over the rows that have both."""
+    return [float(np.diagonal(values)[1:].mean()), float(np.diagonal(values, -1).mean())]
 
 
 def pick_layer(layers: int) -> int:
@@ -113,6 +134,8 @@ def _matrix(found: Rolled, values: np.ndarray, mask: np.ndarray, *, key: str) ->
     what = "Attention rollout" if key == "rollout" else "Mean of heads"
     share = found.share(values)
     said = "no answer can arrive" if np.isnan(share) else f"{part(share)} of an answer's row is on the token to be said"
+    if not found.lawful:
+        said = found.sentence()
     plot(figure, key=key, alt=f"{what}: {said}.{note}", height=380)
     if note:
         st.caption(note.strip())

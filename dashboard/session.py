@@ -14,6 +14,7 @@ from dashboard import models, warm
 from dashboard.clicks import again, once, touch
 from dashboard.components.origin import origin_element
 from dashboard.models import ROOT, Choice, Model
+from dashboard.passages import as_typed
 from dashboard.settings import AROUND, BY_KEY, FAST, Settings, from_query
 from dashboard.wanted import config_of
 from transformer.config import ConfigError, RunConfig
@@ -156,17 +157,18 @@ def question(model: Model) -> Question:
     typed = settings().input
     if typed:
         try:
-            return model.task.parse(typed)
+            return model.task.parse(typed if model.task.lawful else as_typed(typed))
         except ValueError as error:
             notice(f"The input cannot be read: {error}.")
             update(input="")
     return model.task.example
 
 
-def draw(model: Model) -> Question:
-    """A question drawn at random."""
-    length = len(question(model)) if not model.task.lawful else model.task.length
-    (drawn,) = model.task.draw(np.random.default_rng(), 1, length)
+def draw(model: Model, length: int | None = None) -> Question:
+    """A question drawn at random; of a text, a passage of so many tokens or of as many as the present one has."""
+    if model.task.lawful:
+        length = model.task.length
+    (drawn,) = model.task.draw(np.random.default_rng(), 1, length or len(question(model)))
     return drawn
 
 

@@ -305,7 +305,8 @@ def _read(name: str, kind: str, text: str) -> object:
         if not low <= value <= high:
             raise ValueError(text)
         return value
-    if len(text) > (LONGER.get(name, MAX_TEXT)) or not text.isprintable():
+    readable = text.isprintable() or (name == "input" and all(c.isprintable() or c.isspace() for c in text))
+    if len(text) > (LONGER.get(name, MAX_TEXT)) or not readable:
         raise ValueError(text)
     return text
 

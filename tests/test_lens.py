@@ -92,7 +92,8 @@ def test_a_stage_is_the_stream_through_the_last_norm_and_the_unembedding(shape):
     logits = normed(np.stack(streams), "final_norm") @ weights["unembedding.weight"].T + weights["unembedding.bias"]
     expected = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     found = lens(model, task, QUESTION)
-    np.testing.assert_allclose(found.probabilities, expected, atol=1e-5)
+    np.testing.assert_allclose(np.take_along_axis(expected, found.tokens, axis=-1), found.shares, atol=1e-5)
+    np.testing.assert_array_equal(np.sort(found.tokens, axis=-1), np.broadcast_to(np.arange(12), expected.shape))
 
 
 def test_the_stages_are_where_the_stream_changes():
@@ -128,7 +129,7 @@ def test_rank_and_settling_are_counts():
     for position, target in enumerate(found.targets):
         said = []
         for stage in range(len(found.stages)):
-            row = found.probabilities[stage, position].tolist()
+            row = found.shares[stage, position][found.tokens[stage, position].argsort()].tolist()
             assert found.rank[stage, position] == sum(p >= row[target] for p in row)
             said.append(row.index(max(row)))
         first = found.settled(position)

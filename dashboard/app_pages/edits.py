@@ -1,20 +1,20 @@
 """The same model with some of it changed: what breaks, what is made up for, and where the difference lies."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from dashboard import chips, edited, session, strips
+from dashboard import chips, costs, edited, pairs, session, strips
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import sentence
 from dashboard.figures import effects
 from dashboard.figures.tokens import Token
 from dashboard.prose import show_code
-from dashboard.settings import LONGER
 from dashboard.views import accuracy_bars
-from transformer.analysis.effects import Said, one_token_changed
+from transformer.analysis.effects import Patching, Said
 from transformer.analysis.findings import Head
 from transformer.analysis.measuring import heads_of
 from transformer.edits import EditError, PatchInput
@@ -39,34 +39,46 @@ def strip(said: Said, before: Said | None = None) -> list[Token]:
     ]
 
 
-first, last = edited.said(model, question), edited.said(model, question, made)
-lines = {"before": strip(first), "after": strip(last, first)} if made else {"says": strip(first)}
-flips = int(((np.array(first.tokens) != np.array(last.tokens)) & first.is_answer).sum())
-of = int(first.is_answer.sum())
-changes = (
-    f"{flips} of {of} tokens of the answer change"
-    if made
-    else f"{int(first.right[first.is_answer].sum())} of {of} tokens of the answer are right"
-)
-strips.tokens(lines, palette(), key="edits-said", alt=f"{changes}.")
-st.caption(f"{changes}; the right tokens are read.")
+def said() -> None:
+    """What it says to this input, before and after."""
+    first, last = edited.said(model, question), edited.said(model, question, made)
+    if not task.lawful:
+        costs.passage(first, last if made else None, key="edits-said")
+        return
+    lines = {"before": strip(first), "after": strip(last, first)} if made else {"says": strip(first)}
+    flips = int(((np.array(first.tokens) != np.array(last.tokens)) & first.is_answer).sum())
+    of = int(first.is_answer.sum())
+    changes = (
+        f"{flips} of {of} tokens of the answer change"
+        if made
+        else f"{int(first.right[first.is_answer].sum())} of {of} tokens of the answer are right"
+    )
+    strips.tokens(lines, palette(), key="edits-said", alt=f"{changes}.")
+    st.caption(f"{changes}; the right tokens are read.")
 
+
+said()
 length = len(question) if len(question) in task.lengths else task.length
-before = edited.accuracy(model, (), length)
+measure: Callable[..., Any] = edited.accuracy if task.lawful else edited.reading
+before = measure(model, (), length)
 after, unmeasured = before, ""
 try:
-    after = edited.accuracy(model, made, length)
+    after = measure(model, made, length)
 except EditError as error:
     unmeasured = sentence(str(error))
 
 
 def headline() -> str:
-    """The larger change of the two halves, in a sentence."""
+    """The larger change of the two halves, or of a text's perplexity, in a sentence."""
+    if not made and not task.lawful:
+        return f"Nothing is edited: perplexity is {costs.perplexity(before.perplexity)} in windows of {length}."
     if not made:
         return f"Nothing is edited: the second half stands at {before.of('second half'):.2f}."
     what = f"With {made[0].words}" if len(made) == 1 else f"With {len(made)} edits"
     if unmeasured:
         return f"{what} only inputs of {len(question)} symbols can be asked, and it was trained on others."
+    if not task.lawful:
+        return costs.change(what, before, after)
     halves = {half: (before.of(half), after.of(half)) for half in ("second half", "first half")}
     half, (was, is_now) = max(halves.items(), key=lambda item: np.nan_to_num(abs(item[1][1] - item[1][0])))
     if f"{was:.2f}" != f"{is_now:.2f}":
@@ -80,7 +92,12 @@ title.title(headline(), anchor=False)
 def accuracy() -> None:
     """Accuracy by position, before and after."""
     if unmeasured:
-        st.info(f"This is the accuracy without the edits. {unmeasured}", icon=":material/info:")
+        what = "accuracy" if task.lawful else "loss"
+        st.info(f"This is the {what} without the edits. {unmeasured}", icon=":material/info:")
+    if not task.lawful:
+        old = before if made and not unmeasured else None
+        costs.by_place(model, after, old, key="edits-accuracy", height=330, words=headline())
+        return
     figure = accuracy_bars(model, after, length, before=before.mean if made and not unmeasured else None)
     halves = f"Second half {after.of('second half'):.2f}."
     if made and not unmeasured:
@@ -101,6 +118,12 @@ def canvas() -> None:
 
 def removals() -> None:
     """What removing each head costs; a click removes it, or brings it back."""
+    if not task.lawful:
+        silenced = {chip.text.removeprefix("zero:") for chip in found if chip.on}
+        does = "Click a cell to remove that head, or to bring it back (✗ = removed)."
+        pick = lambda head: chips.toggle(found, f"zero:{head}")  # noqa: E731
+        costs.heads(model, made, heads, silenced, length, key="edits-removal", choose=pick, does=does)
+        return
     sites = list(dict.fromkeys(head.site for head in heads))
     many = len({head.kind for head in heads}) > 1
     names = [f"layer {site.split('.')[1]}{f', {Head(site, 0).kind}' if many else ''}" for site in sites]
@@ -123,7 +146,7 @@ def removals() -> None:
     st.caption(f"{words} Click a cell to remove that head, or to bring it back (✗ = removed).")
 
 
-def pairs() -> None:
+def twos() -> None:
     """Which heads make up for which."""
     chart, bar = st.container(), st.empty()
     extra = edited.redundancy(model, made, lambda share: bar.progress(share, "Removing the heads by twos …"))
@@ -149,36 +172,26 @@ def pairs() -> None:
     st.caption(f"{words} Off the diagonal: cost of both less the sum; on it: cost of one.{key}")
 
 
-def second_input() -> np.ndarray:
-    """The input whose run is mended: typed, or this one with its first symbol changed."""
-    default = one_token_changed(task, question)
-    typed = session.settings().other
-    other = default
-    if typed:
-        try:
-            other = task.parse(typed)
-        except ValueError as error:
-            session.notice(f"The second input cannot be read: {error}.")
-            session.update(other="")
-    st.session_state["control-other"] = " ".join(task.vocabulary[symbol] for symbol in other)
-
-    def written() -> None:
-        session.update(other=" ".join(st.session_state["control-other"].lower().split()))
-
-    st.text_input("Second input", key="control-other", on_change=written, max_chars=LONGER["other"])
-    return other
+def _patched(other: np.ndarray) -> Patching | None:
+    """The measurement, or None while it is under way. Raises EditError."""
+    if task.lawful:
+        return edited.patching(model, question, other, made)
+    future = edited.patched(model, question.tobytes(), other.tobytes(), made)
+    return costs.at_hand(future, "Patching site by site …")
 
 
 def patches() -> None:
     """Where in the model the difference between two inputs lies."""
-    other = second_input()
+    other = pairs.second_input(model, question)
     if len(question) > edited.MOST_PLACES:
         st.info(f"Inputs of more than {edited.MOST_PLACES} symbols are not patched place by place.")
         return
     try:
-        seen = edited.patching(model, question, other, made)
+        seen = _patched(other)
     except EditError as error:
         st.info(sentence(str(error)), icon=":material/info:")
+        return
+    if seen is None:
         return
     site, place = np.unravel_index(int(np.nanargmax(seen.recovered[1:])), seen.recovered[1:].shape)
     words = (
@@ -192,9 +205,12 @@ def patches() -> None:
         names = [str(position + 1) for position in range(seen.recovered.shape[1])]
     figure = effects.patching_heatmap(seen.recovered, shown, names, palette=palette())
     plot(figure, key="edits-patching", alt=words, height=max(340, 70 + 30 * len(seen.sites)))
+    difference = "logit(right) − logit(right for the second input)"
+    if not task.lawful:
+        difference = "logit(likeliest here) − logit(likeliest in the second input), where they differ"
     st.caption(
         f"{words} Each cell: the second input’s run with what this input’s run had there. 0 brings back nothing, 1 "
-        f"all of logit(right) − logit(right for the second input), from {seen.corrupted:.1f} to {seen.clean:.1f}, over "
+        f"all of {difference}, from {seen.corrupted:.1f} to {seen.clean:.1f}, over "
         f"{seen.compared} {'target' if seen.compared == 1 else 'targets'}."
     )
 
@@ -217,9 +233,9 @@ def unless_slow(part: Callable[[], None]) -> Callable[[], None]:
 painted = [chip for chip in found if chip.painted and chip.on]
 parts = {
     **({"Where it is told to look": canvas} if painted else {}),
-    "Accuracy by position": accuracy,
-    "What removing each head costs": unless_slow(removals),
-    "What removing two costs beyond each": unless_slow(pairs),
+    "Accuracy by position" if task.lawful else "Loss by place in the window": accuracy,
+    "What removing each head costs": unless_slow(removals) if task.lawful else removals,
+    **({"What removing two costs beyond each": unless_slow(twos)} if task.lawful else {}),
     "Where the difference between two inputs lies": patches,
 }
 places = [place for _ in range(len(parts) // 2) for place in st.columns(2, gap="medium")]

@@ -1,19 +1,21 @@
 """All heads side by side, one of them large, and what sets it apart."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import streamlit as st
 
-from dashboard import elsewhere, explore, session
+from dashboard import elsewhere, explore, habits, session
 from dashboard.alignment import alignment_sentence
-from dashboard.attention import focused, grid, heads_of, share_sentence, working_sentence
+from dashboard.attention import focused, grid, heads_of, working_sentence
 from dashboard.controls import bound
 from dashboard.headtable import find_the_one
 from dashboard.models import Model
 from dashboard.prose import orientation, plain, show_code
 from dashboard.reference import pick_reference
 from transformer.analysis.findings import Head, Sample, Survey
+from transformer.tasks import Task
 
 RESIDUAL = "‖pattern · value · W_O‖, how much this reading writes into the residual stream"
 CONTEXT = "‖pattern · value‖, how much this reading adds to the context vector"
@@ -23,8 +25,13 @@ STATES = " A key is the encoder’s state after a token: it has read all before 
 def page(model: Model, question: np.ndarray) -> None:
     recurrent = model.config.model.recurrent
     sample, survey = model.sample(question), model.survey()
-    head = focused(heads_of(sample.attentions), survey)
-    st.title(working_sentence(model, head, survey) if recurrent else headline(survey), anchor=False)
+    heads = heads_of(sample.attentions)
+    head = focused(heads, survey)
+    if not model.task.lawful:
+        title = habits.headline(heads, survey)
+    else:
+        title = working_sentence(model, head, survey) if recurrent else headline(survey)
+    st.title(title, anchor=False)
     pictures(model, question, sample, survey, head)
     find_the_one(model, head)
     formula = "recurrent.scoring.Alignment" if recurrent else "attention.scaled_dot_product_attention"
@@ -57,24 +64,26 @@ def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey,
     """The grid, and the head in focus beside it."""
     recurrent = model.config.model.recurrent
     long = any(attention.factor > 1 for attention in sample.attentions.values())
-    has_mean = len(question) == model.task.length and not long
-    mean = session.settings().mean and has_mean
+    means = None if long else mean_patterns(survey, len(question), model.task)
+    mean = session.settings().mean and means is not None
     widest = max(len(attention.pattern) for attention in sample.attentions.values())
     left, right = st.container(key="heads-row").columns([1, 1.5 if widest <= 4 else 1], gap="medium")
     below_the_grid = left if widest <= 4 and len(sample.attentions) <= 3 else right
     with left:
-        toggles(model, survey, has_mean)
+        toggles(model, survey, means is not None)
         grid(
             sample.attentions,
             None,
             key="heads",
-            patterns=survey.patterns if mean else None,
+            patterns=means if mean else None,
             size=180,
             by_row=session.settings().by_row,
         )
     with right:
-        st.markdown(f"**{here(model, question, sample, head) if recurrent else share_sentence(head, survey)}**")
-        explore.pattern(model, question, head, survey, mean=mean)
+        st.markdown(
+            f"**{here(model, question, sample, head) if recurrent else working_sentence(model, head, survey)}**"
+        )
+        explore.pattern(model, question, head, means[head.site][head.index] if mean and means else None)
     if not mean:
         with below_the_grid:
             explore.contribution(model, question, head)
@@ -84,10 +93,25 @@ def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey,
         explained(model, head, f"mean over {survey.sequences} sequences" if mean else "this input")
 
 
+def mean_patterns(survey: Survey, length: int, task: Task) -> Mapping[str, np.ndarray] | None:
+    """The survey's means for an input of this length; None where they are of another.
+
+    Of passages of a text the first tokens are shorter passages, unless a head looks ahead.
+    """
+    if length == task.surveyed:
+        return survey.patterns
+    ahead = any(np.triu(mean[0], 1).any() for mean in survey.patterns.values())
+    if task.lawful or length > task.surveyed or ahead:
+        return None
+    return {site: mean[:, :length, :length] for site, mean in survey.patterns.items()}
+
+
 def toggles(model: Model, survey: Survey, has_mean: bool) -> None:
     """What is drawn in the grid, and on which scale."""
     first, second = st.columns(2)
-    sequences = f"{survey.sequences} fresh sequences of length {model.task.length}"
+    sequences = f"{survey.sequences} fresh sequences of length {model.task.surveyed}"
+    if not model.task.lawful:
+        sequences = f"{survey.sequences} passages that were held out; for up to {model.task.surveyed} tokens"
     with first:
         bound(
             st.toggle,
@@ -110,9 +134,10 @@ def explained(model: Model, head: Head, shown: str) -> None:
     recurrent = model.config.model.recurrent
     if not recurrent:
         st.page_link("app_pages/inside.py", label=f"Open it up: inside head {head.short}", icon=":material/biotech:")
+    answer = " Outlined: where the answer stands." if model.task.lawful else ""
     hidden = "padding" if recurrent else "forbidden by the mask"
     st.caption(
-        f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation()} Outlined: where the answer stands. "
+        f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation()}{answer} "
         f"Contribution: {CONTEXT if recurrent else RESIDUAL}; attention is not effect. Grey and hatched: {hidden}."
         f"{STATES if recurrent else ''}"
     )

@@ -18,7 +18,8 @@ from transformer.analysis.rollout import depth
 
 MOST_BUTTONS = 32  # more tokens than this, and they are a menu
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-EVERY = "every other symbol in turn"
+EVERY, EVERY_COMMON = "every other symbol in turn", "each of the commonest in turn"
+MOST_OFFERED = 32  # of a text's commonest tokens; any other can be typed
 ROLLOUT, HEAD = "rollout", "head"
 NO_PATH = "no path to output {output} from {slot}"
 
@@ -154,9 +155,19 @@ def controls() -> tuple[int, int | None]:
                 n_source,
                 slot,
             )
-        symbols = list(task.vocabulary[: task.symbols])
-        wanted = bound_choice(st.selectbox, "Replacement", "replacement", [EVERY, *symbols], EVERY, width=220)
-    return slot, None if wanted == EVERY else symbols.index(wanted)
+        every = EVERY if task.lawful else EVERY_COMMON
+        wanted = bound_choice(st.selectbox, "Replacement", "replacement", [every, *offered()], every, **replacing)
+    return slot, None if wanted == every else task.vocabulary.index(wanted)
+
+
+def offered() -> list[str]:
+    """What can be put in a token's place: every symbol; of a text the commonest, the passage's own, and the typed."""
+    names = task.vocabulary[: task.symbols]
+    if task.lawful:
+        return list(names)
+    own = [names[token] for token in dict.fromkeys(question.tolist())]
+    typed = session.settings().replacement
+    return list(dict.fromkeys([*names[:MOST_OFFERED], *own, *([typed] if typed in names else [])]))
 
 
 def follow() -> None:
@@ -198,6 +209,7 @@ recurrent = model.config.model.recurrent
 task, question = model.task, session.question(model)
 n_tokens, n_source = len(task.target_names(len(question))), len(question) if task.has_source else 0
 middle = len(question) // 2  # of the question, whose slots come first
+replacing = {"width": 220} if task.lawful else {"width": 300, "accept_new_options": True}
 if n_source + n_tokens > MOST_SLOTS:
     st.title(f"Too long to poke: {n_source + n_tokens} tokens.", anchor=False)
     st.info(f"Inputs that make up to {MOST_SLOTS} tokens are poked, one token at a time. Type a shorter one.")

@@ -33,10 +33,14 @@ def pick_head(heads: list[Head], head: Head) -> None:
 
 
 def pick_query(sample: Sample, head: Head) -> int:
-    """Which query is looked at, its place counted from 0: the first of the answer unless the view names another."""
+    """Which query is looked at, its place counted from 0: unless the view names another, the first of the answer.
+
+    Of a text the last, which has read most.
+    """
     queries = sample.attentions[head.site].queries
     answers = np.flatnonzero(sample.is_answer)
-    first = int(answers[0]) + 1 if len(answers) and queries == sample.read else len(queries)
+    begins = task.lawful and len(answers) and queries == sample.read
+    first = int(answers[0]) + 1 if begins else len(queries)
     named = session.settings().query
     if named is not None and named > len(queries):
         session.notice(f"There is no query at {named}: this sequence has {len(queries)}; this is the one at {first}.")

@@ -12,10 +12,11 @@ task, question = model.task, session.question(model)
 reading = lenses.Reading.of(model, question)
 st.title(reading.headline(), anchor=False)
 words, toggle = st.columns([2.6, 1.2], vertical_alignment="center")
+framed = " Framed: the answers that can be known." if task.lawful else ""
 words.caption(
     "The logit lens reads the residual stream as if the model stopped there. Read from the bottom, the embedding, to "
     "the top, the output. Letters: what it would say, ✓ or a dot if right. Colour: the probability of the "
-    f"{'likeliest' if session.settings().likeliest else 'right'} token. Framed: the answers that can be known."
+    f"{'likeliest' if session.settings().likeliest else 'right'} token.{framed}"
 )
 with toggle:
     bound(
@@ -26,7 +27,8 @@ with toggle:
     )
 lenses.stages(reading, key="lens")
 lenses.cell(model, reading)
-st.caption("Click a cell to look into it. Dashed: chance. The last stage is exactly what the model says.")
+unread = "chance" if task.lawful else "how common the right token is in the text, which takes no reading"
+st.caption(f"Click a cell to look into it. Dashed: {unread}. The last stage is exactly what the model says.")
 
 st.header("Where it comes from", anchor=False)
 sample = model.sample(question)
@@ -35,7 +37,7 @@ with told():
     found = rollouts.Rolled.of(model, question, sample.attentions, through)
     st.markdown(f"**{found.sentence()}**")
     rollouts.pictures(found, task.has_source)
-    outlined = "" if rollouts.is_long(found) else "Outlined: where the answer stands. "
+    outlined = "" if rollouts.is_long(found) or not task.lawful else "Outlined: where the answer stands. "
     rest = (
         " The rest of each rollout row lies on the tokens that the decoder has read itself." if task.has_source else ""
     )

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import retraining, session
+from dashboard import masked, retraining, session
 from dashboard.attention import LINK, focused, heads_of, palette
 from dashboard.components.plot import plot
 from dashboard.figures import patterns
@@ -17,7 +17,7 @@ model = session.chosen()
 task, question = model.task, session.question(model)
 title = st.container()
 mask, beside = pick_mask(model)
-pad = len(question) < task.length
+pad = task.lawful and len(question) < task.length  # a text is never padded
 
 before = model.sample(question, own_words=False, pad=pad)
 after = model.sample(question, own_words=False, pad=pad, mask=mask)
@@ -60,18 +60,27 @@ with right:
 
 three = st.container()
 st.header("What is said", anchor=False)
-said(before, after, task.chance)
+if task.lawful:
+    said(before, after, task.chance)
+else:
+    masked.said(model, question, mask)
 
 # What was asked for is on the screen; what takes longer comes after it, also where it stands above.
 sequences = session.settings().sequences
 length = len(question) if len(question) in task.lengths else task.length
-title.title(
-    retraining.headline(mask, model.accuracy(sequences, length=length), model.accuracy(sequences, mask, length)),
-    anchor=False,
-)
-with three:
-    retraining.pictures(model, mask, length)
-    retraining.seeds()
+if task.lawful:
+    measured = model.accuracy(sequences, length=length), model.accuracy(sequences, mask, length)
+    title.title(retraining.headline(mask, *measured), anchor=False)
+    with three:
+        retraining.pictures(model, mask, length)
+        retraining.seeds()
+else:
+    title.title(masked.headline(model, mask, length), anchor=False)
+    with three:
+        masked.pictures(model, mask, length)
 st.header("The ways to one output", anchor=False)
-ways(model, mask, length, chosen_target(task, length))
+if task.lawful:
+    ways(model, mask, length, chosen_target(task, length))
+else:
+    masked.ways(model, mask, before, chosen_target(task, length))
 show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.reachability.flow")

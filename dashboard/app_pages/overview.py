@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import elsewhere, explore, session, views
+from dashboard import elsewhere, explore, guessing, session, views
 from dashboard.attention import focused, grid, heads_of, palette, working_sentence
 from dashboard.figures.tokens import Token
 from dashboard.models import OWN_WORDS
@@ -14,42 +14,55 @@ MOST_TOKENS = 36
 
 model = session.chosen()
 task, question = model.task, session.question(model)
-said, law = model.said(question), task.answer(question)
-answers = [name.startswith("y") for name in task.target_names(len(law))]
-knowable = ceilings.ceiling(model.config, len(law)).accuracy[answers] == 1
-right, count = int(((said == law) & knowable).sum()), int(knowable.sum())
-verb = {"copy": "copies", "sort": "sorts"}.get(task.name, "reverses")
-what = f"It {verb}" if count == len(law) else f"It {verb} what its mask lets it see"
-well = ":" if right == count else ", but not well yet:"
-headline = f"{what}{well} {right} of {count} right."
-st.title(headline, anchor=False)
-
-names = task.vocabulary
 
 
-def token(value: int, truth: int, known: bool) -> Token:
-    """One token of the answer: right, wrong, or one that nobody could know."""
-    if not known:
-        return Token(names[value], "open")
-    return Token(names[value], "right" if value == truth else "wrong", names[truth])
+def answered() -> None:
+    """The title, and what goes in and comes out: of a task with a law."""
+    said, law, names = model.said(question), task.answer(question), task.vocabulary
+    answers = [name.startswith("y") for name in task.target_names(len(law))]
+    knowable = ceilings.ceiling(model.config, len(law)).accuracy[answers] == 1
+    right, count = int(((said == law) & knowable).sum()), int(knowable.sum())
+    verb = {"copy": "copies", "sort": "sorts"}.get(task.name, "reverses")
+    what = f"It {verb}" if count == len(law) else f"It {verb} what its mask lets it see"
+    well = ":" if right == count else ", but not well yet:"
+    headline = f"{what}{well} {right} of {count} right."
+    st.title(headline, anchor=False)
+
+    def token(value: int, truth: int, known: bool) -> Token:
+        """One token of the answer: right, wrong, or one that nobody could know."""
+        if not known:
+            return Token(names[value], "open")
+        return Token(names[value], "right" if value == truth else "wrong", names[truth])
+
+    begin = slice(MOST_TOKENS)
+    note = f"The first {MOST_TOKENS} of {len(question)} tokens." if len(question) > MOST_TOKENS else ""
+    if note and len(question) > OWN_WORDS:
+        note += " Each token is said after the right ones (teacher forcing)."
+    tokens(
+        {
+            "in": [Token(names[symbol]) for symbol in question[begin]],
+            "out": [token(*each) for each in zip(said[begin], law[begin], knowable[begin], strict=True)],
+        },
+        palette(),
+        key="overview-tokens",
+        alt=headline,
+        note=note,
+    )
+    if note:
+        st.caption(note)
 
 
-begin = slice(MOST_TOKENS)
-note = f"The first {MOST_TOKENS} of {len(question)} tokens." if len(question) > MOST_TOKENS else ""
-if note and len(question) > OWN_WORDS:
-    note += " Each token is said after the right ones (teacher forcing)."
-tokens(
-    {
-        "in": [Token(names[symbol]) for symbol in question[begin]],
-        "out": [token(*each) for each in zip(said[begin], law[begin], knowable[begin], strict=True)],
-    },
-    palette(),
-    key="overview-tokens",
-    alt=headline,
-    note=note,
-)
-if note:
-    st.caption(note)
+def read() -> None:
+    """The title, and what is guessed: of a text."""
+    sample = model.sample(question)
+    st.title(guessing.headline(sample), anchor=False)
+    guessing.strip(sample, key="overview-tokens")
+
+
+if task.lawful:
+    answered()
+else:
+    read()
 
 # The places first, then what fills them, the quick before the slow: on a cold start the heads are there while the
 # browser still loads Plotly and the accuracy is being measured.
@@ -75,4 +88,7 @@ with loss_place:
     st.markdown("**How it was learned**")
     views.loss(model, key="overview-loss", height=230)
 with accuracy_place:
-    views.accuracy(model, key="overview-accuracy", height=310)
+    if task.lawful:
+        views.accuracy(model, key="overview-accuracy", height=310)
+    else:
+        guessing.alternatives(model, question, model.sample(question), key="overview-guesses", height=250)

@@ -132,3 +132,27 @@ def _number(value: float) -> str:
     if text in ("0.00", "nan"):
         return ""
     return f"{'−' if value < 0 else ''}{text.removeprefix('0')}"
+
+
+def cost_heatmap(
+    costs: np.ndarray, layers: Sequence[str], removed: np.ndarray, *, palette: Palette = LIGHT
+) -> go.Figure:
+    """What silencing each head adds to the loss, in nats a token, float [layer, head]; a cross where `removed`.
+
+    The scale is centred on 0 and ends at the greatest cost, named at its ends.
+    """
+    heads = [str(head) for head in range(costs.shape[1])]
+    limit = max(0.01, float(np.abs(costs).max(initial=0.0)))
+    sentences = [
+        [
+            f"{safe(layer)}, head {head}: without it {abs(cost):.3f} nats a token {'more' if cost >= 0 else 'less'}"
+            for head, cost in enumerate(row)
+        ]
+        for layer, row in zip(layers, costs, strict=True)
+    ]
+    axes = (
+        {**token_axis("head", heads), "range": [-0.5, len(heads) - 0.5]},
+        {**name_axis(layers), "range": [-0.5, len(layers) - 0.5]},
+    )
+    crosses = ["✗" if gone else None for gone in removed.ravel()]
+    return _map(costs, sentences, axes, limit=limit, marks=crosses, palette=palette)

@@ -15,7 +15,7 @@ from dashboard.figures.patterns import forbidden, outline
 from dashboard.figures.token_axis import matrix_axes, safe
 from dashboard.theme import LIGHT, Palette, template
 
-MOST_SENTENCES = 64 * 64
+MOST_SENTENCES = 48 * 48
 """Beyond this many cells a figure says two positions and a number in place of a sentence."""
 
 

@@ -13,7 +13,7 @@ from dashboard.theme import LIGHT, Palette, template
 
 MOST_HATCHED = 128
 """Beyond this length a scattered mask would need too many lines; the grey alone stays."""
-MOST_SENTENCES = 128 * 128
+MOST_SENTENCES = 64 * 64
 """Beyond this many cells a figure carries two numbers a cell in place of a sentence: it would weigh megabytes."""
 
 

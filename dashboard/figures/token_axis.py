@@ -8,7 +8,7 @@ from itertools import pairwise
 MOST_LABELS = 40
 """More tokens than this, and only some of them get a label."""
 LONGEST = 12
-"""Longer tokens are cut short on the axis; hovering says them in full."""
+"""Of longer tokens the middle is left out on the axis; hovering says them in full."""
 SMALL_PLOT = 160
 """Pixels of the smallest matrix that is to be legible."""
 DIGIT = 0.52
@@ -20,7 +20,7 @@ def token_axis(title: str, labels: Sequence[str], *, upright: bool = True) -> di
     step = -(-len(labels) // MOST_LABELS)
     places = list(range(0, len(labels), step))
     size = 14 if len(places) <= 12 else 12 if len(places) <= 24 else 10
-    shown = [_cut(labels[place]) for place in places]
+    shown = [elided(labels[place]) for place in places]
     angle = 0
     if not upright:
         room = SMALL_PLOT / len(shown)
@@ -65,8 +65,11 @@ def safe(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _cut(text: str) -> str:
-    return text.replace("\n", "↵") if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…".replace("\n", "↵")
+def elided(text: str, most: int = LONGEST) -> str:
+    """A text in one line, its middle left out where it has more letters than `most`."""
+    if len(text) > most:
+        text = f"{text[: most // 2]}…{text[most // 2 + 1 - most :]}" if most > 2 else f"{text[: most - 1]}…"
+    return text.replace("\n", "↵")
 
 
 def _touch(labels: Sequence[str], room: float, size: int) -> bool:

@@ -5,6 +5,7 @@ No PyTorch and no model here: a ceiling is computed from the mask and the task a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,7 +108,12 @@ def leaks(moved: Float[np.ndarray, "target slot"], reach: Bool[np.ndarray, "targ
 
 
 def loss_floor(config: RunConfig) -> float:
-    """The smallest expected training loss, in nats, under the run's own mask; exact unless the mask leaks."""
+    """The smallest expected training loss, in nats, under the run's own mask; exact unless the mask leaks.
+
+    Of a text it is nan: nobody knows.
+    """
     task, mask = config.build_task(), parse(config.model.mask)
+    if not task.lawful:
+        return math.nan
     reach_of = {n: reach(task, mask, config.model.n_layers, n) for n in task.lengths}
     return task.loss_floor(config.training.prompt_weight, reach_of)

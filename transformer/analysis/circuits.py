@@ -11,6 +11,7 @@ LayerNorm the numbers compare with each other, and not with the scores of a pass
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,7 +28,7 @@ from transformer.positions import PositionalEncoding
 
 @dataclass(frozen=True)
 class Circuits:
-    """The circuits of one head. Tokens are all of the vocabulary but its last, the padding, which nobody sees."""
+    """The circuits of one head, over some tokens: all of the vocabulary but its last, the padding, unless said."""
 
     head: Head
     qk_tokens: Float[np.ndarray, "query_token key_token"]
@@ -37,15 +38,15 @@ class Circuits:
     positions_from: Literal["vectors", "bias", "rotation", "nowhere"]
     """How this head is told of positions: by vectors added to the stream, by a bias, by turning, or not at all."""
     ov_tokens: Float[np.ndarray, "token logit"] | None
-    """What looking at a token adds to each logit; None where the unembedding does not read this stream."""
+    """What looking at a token adds to each logit but that of padding, whichever `tokens` were named; None where the unembedding does not read this stream."""
     normed: bool
     """Was the division of a LayerNorm left out?"""
     layer: int
 
 
 @torch.no_grad()
-def circuits(model: Transformer, head: Head) -> Circuits:
-    """QK and OV of one head. Raises AttributeError for a site, IndexError for a head that is not there.
+def circuits(model: Transformer, head: Head, tokens: Sequence[int] | None = None) -> Circuits:
+    """QK and OV of one head, over all tokens or those named. Raises AttributeError for a site, IndexError for a head that is not there.
 
     Raises ConfigError for a model without residual connections.
     """
@@ -67,7 +68,8 @@ def circuits(model: Transformer, head: Head) -> Circuits:
         return query @ key.T / math.sqrt(attention.d_head)
 
     scale = math.sqrt(model.config.d_model) if model.config.scale_embeddings else 1.0
-    tokens = model.embedding.weight[:-1] * scale
+    chosen = slice(-1) if tokens is None else list(tokens)
+    embedded = model.embedding.weight[chosen] * scale
     positions, told_by = model.positions.vectors(model.n_ctx), "nowhere"
     qk_positions = None
     if positions is not None:
@@ -82,11 +84,11 @@ def circuits(model: Transformer, head: Head) -> Circuits:
     ov = None
     if stack == "decoder" or model.config.architecture == "encoder":
         output = attention.out.weight.unflatten(1, (attention.n_heads, attention.d_head))[:, head.index]
-        written = _linear(asked, tokens) @ part(attention.value).T @ output.T
+        written = _linear(asked, embedded) @ part(attention.value).T @ output.T
         ov = (_linear(model.final_norm, written) @ model.unembedding.weight.T)[:, :-1]
     return Circuits(
         head=head,
-        qk_tokens=_array(fit(tokens)),
+        qk_tokens=_array(fit(embedded)),
         qk_positions=None if qk_positions is None else _array(qk_positions),
         positions_from=told_by,  # type: ignore[arg-type]
         ov_tokens=None if ov is None else _array(ov),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import torch
@@ -20,6 +21,8 @@ from transformer.tasks import Batch, Question, Task
 
 REDUNDANCY_SEQUENCES = 64
 KINDS = ("resid_mid", "resid_cross", "resid_post", "z")
+NEIGHBOURS = 8
+"""Words, next in frequency, that are tried in a word's place."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,13 @@ class Said:
     targets: tuple[str, ...]
     is_answer: Bool[np.ndarray, "position"]
     confidence: Float[np.ndarray, "position"]
+    truth: Float[np.ndarray, "position"]
+    """Probability of what is right."""
+
+    @property
+    def nats(self) -> Float[np.ndarray, "position"]:
+        """What each right token costs: minus the logarithm of its probability."""
+        return -np.log(np.maximum(self.truth, np.finfo(np.float32).tiny))
 
     @property
     def right(self) -> Bool[np.ndarray, "position"]:
@@ -52,6 +62,7 @@ def said_under(
         targets=tuple(task.vocabulary[token] for token in batch.targets[0]),
         is_answer=batch.is_answer[0],
         confidence=probabilities.max(axis=-1),
+        truth=probabilities[np.arange(len(probabilities)), batch.targets[0]],
     )
 
 
@@ -145,22 +156,26 @@ def patching(model: Network, task: Task, clean: Question, corrupted: Question, e
 
     Wang et al. (2022), section 3.1; Meng et al. (2022), section 2.1. The measure is the mean over the targets whose
     right token differs of logit(right for clean) − logit(right for corrupted). Each run reads its own right answer.
-    Raises EditError when the two say the same, or differ in length.
+    Of a text nobody knows what is right: there it is what the model itself finds likeliest, after the one and after
+    the other. Raises EditError when the two say the same, or differ in length.
     """
     if len(clean) != len(corrupted):
         raise EditError(f"both inputs must have the same length, not {len(clean)} and {len(corrupted)} symbols")
     one, other = lay_out(task, clean), lay_out(task, corrupted)
-    compared = np.flatnonzero((one.targets[0] != other.targets[0]) & one.is_answer[0])
+    whole, bare = observe_batch(model, one, edits), observe_batch(model, other, edits)
+    said = [seen.logits[0].argmax(dim=-1).cpu().numpy() for seen in (whole, bare)]
+    wanted, unwanted = (one.targets[0], other.targets[0]) if task.lawful else said
+    compared = np.flatnonzero((wanted != unwanted) & one.is_answer[0])
     if not len(compared):
-        raise EditError("both inputs have the same answer, so there is nothing to bring back")
-    wanted, unwanted = one.targets[0, compared], other.targets[0, compared]
+        same = "have the same answer" if task.lawful else "make it say the same"
+        raise EditError(f"both inputs {same}, so there is nothing to bring back")
+    wanted, unwanted = wanted[compared], unwanted[compared]
 
     def difference(seen: Observation) -> Float[np.ndarray, "batch"]:
         logits = seen.logits.double().cpu().numpy()
         return (logits[:, compared, wanted] - logits[:, compared, unwanted]).mean(axis=1)
 
-    whole = observe_batch(model, one, edits)
-    high, low = (float(difference(seen)[0]) for seen in (whole, observe_batch(model, other, edits)))
+    high, low = (float(difference(seen)[0]) for seen in (whole, bare))
     if high == low:
         raise EditError("this model says the same to both inputs, so there is nothing to bring back")
     sites = patched_sites(whole)
@@ -210,7 +225,25 @@ def patched_sites(seen: Observation) -> tuple[str, ...]:
 
 
 def one_token_changed(task: Task, question: Question) -> Question:
-    """The question with its first symbol replaced by the next one of the alphabet: the default second input."""
+    """The question with its first symbol replaced by the next one of the alphabet: the default second input.
+
+    Of a text, the first token for which another can stand so that both are cut alike: a word for a word.
+    """
     changed = question.copy()
     changed[0] = (changed[0] + 1) % task.symbols
-    return changed
+    if task.lawful:
+        return changed
+    for place, step in product(range(len(question)), range(1, NEIGHBOURS + 1)):
+        changed = question.copy()
+        changed[place] = (changed[place] + step) % (task.symbols - 1)  # the last of them is the unknown token
+        if task.vocabulary[changed[place]].isalpha() and _cut_alike(task, changed):
+            return changed
+    return question
+
+
+def _cut_alike(task: Task, question: Question) -> bool:
+    """Is a passage, typed, read as these very tokens?"""
+    try:
+        return np.array_equal(task.parse(task.typed(question)), question)
+    except ValueError:
+        return False

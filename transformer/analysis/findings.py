@@ -208,8 +208,19 @@ class Survey:
 
     @property
     def worker(self) -> Head:
-        """The head that looks at the token to be said more than any other does."""
-        return max(self.expected_share, key=lambda head: (self.expected_share[head], head))
+        """The head that looks at the token to be said more than any other does.
+
+        Where nobody can say which token that is, as in a text, the head that looks most at the token before.
+        """
+        known = {head: share for head, share in self.expected_share.items() if not math.isnan(share)}
+        if not known:
+            known = {head: self._before(head) for head in self.expected_share}
+        return max(known, key=lambda head: (known[head], head))
+
+    def _before(self, head: Head) -> float:
+        """The mean share of its attention on the token before, over the queries that have one."""
+        on = np.diagonal(self.patterns[head.site][head.index], -1)
+        return float(on.mean()) if on.size else 0.0
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ from transformer.trace import Recorder, only
 
 CELLS = 2**20
 """Cells of one head's patterns that a pass may have: more sequences than that are run in several passes."""
+LOGITS = 2**24
+"""Logits that it may have."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def poke(model: Network, batch: Batch, candidates: Sequence[int], *, slots: Sequ
 
     # The reference is run in a batch of the very shape of the others: each row of a matrix product is then calculated
     # alike, and a logit that nothing reaches comes out the same to the last bit. So the last pass is filled up.
-    size = min(len(pokes), max(1, CELLS // whole.shape[1] ** 2))
+    size = min(len(pokes), together(model, whole.shape[1]))
     filled = torch.cat([pokes, whole.repeat(-len(pokes) % size, 1)])
     before = _logits(model, whole.repeat(size, 1), n_source)
     chances = before.softmax(dim=-1)
@@ -99,6 +101,11 @@ def poke(model: Network, batch: Batch, candidates: Sequence[int], *, slots: Sequ
     )
 
 
+def together(model: Network, slots: int) -> int:
+    """How many sequences of so many slots one pass takes."""
+    return max(1, min(CELLS // slots**2, LOGITS // (slots * model.d_vocab)))
+
+
 def gradients(model: Network, batch: Batch) -> Float[np.ndarray, "output slot"]:
     """‖∂ logit of what an output says / ∂ embedding of a slot's token‖₂: how steeply the one leans on the other.
 
@@ -108,7 +115,7 @@ def gradients(model: Network, batch: Batch) -> Float[np.ndarray, "output slot"]:
     whole, n_source = _slots(model, batch)
     said = _logits(model, whole, n_source)[0].argmax(dim=-1)
     outputs = torch.arange(len(said), device=said.device)
-    size = max(1, CELLS // whole.shape[1] ** 2)
+    size = together(model, whole.shape[1])
     training = model.training
     model.eval()
     try:

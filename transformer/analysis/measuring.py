@@ -33,7 +33,7 @@ Measured = Float[np.ndarray, "3 sequence head"]
 
 def sequences_for(task: Task, length: int | None = None) -> int:
     """How many sequences heads are measured on: 256, and fewer of the long ones."""
-    tokens = len(task.target_names(length or task.length))
+    tokens = len(task.target_names(length or task.surveyed))
     return max(FEWEST_SEQUENCES, min(MOST_SEQUENCES, TOKENS // tokens))
 
 
@@ -44,7 +44,7 @@ def measure_heads(
     model: Network, task: Task, *, sequences: int | None = None, length: int | None = None, seed: int = 0
 ) -> HeadMetrics:
     """Every head's metrics on the fresh sequences of a survey, the right answers being read (teacher forcing)."""
-    length = length or task.length
+    length = length or task.surveyed
     sequences = sequences or sequences_for(task, length)
     batch, expected_keys = questions(task, sequences, length, seed)
     likeness = _Likeness()
@@ -196,7 +196,7 @@ def measure_removal(
     Teacher forced, on the sequences of `measure_heads`; on the first of them alone where removing takes long. Each
     sequence is its own control: the interval is that of the paired differences.
     """
-    length = length or task.length
+    length = length or task.surveyed
     batch, _ = questions(task, sequences or sequences_for(task, length), length, seed)
     if sequences is None:
         affordable = int(WORK / removal_work(model, batch.tokens.shape[1]))
@@ -209,7 +209,7 @@ def measure_removal(
 
 def removal_takes_long(model: Network, task: Task) -> bool:
     """Would removing each head in turn take more than a few seconds, even on few sequences?"""
-    return removal_work(model, len(task.target_names(task.length))) * FEWEST_SEQUENCES > WORK
+    return removal_work(model, len(task.target_names(task.surveyed))) * FEWEST_SEQUENCES > WORK
 
 
 def removal_work(model: Network, tokens: int) -> float:

@@ -116,6 +116,11 @@ class HeadMetrics:
         """The same, with what removing each head costs."""
         return replace(self, estimates={**self.estimates, "drop": drop})
 
+    def without(self, name: str) -> HeadMetrics:
+        """The same without one metric, where it can mean nothing. No head is called by it."""
+        estimates = {each: estimate for each, estimate in self.estimates.items() if each != name}
+        return replace(self, estimates=estimates, asked={**self.asked, name: np.zeros(len(self.heads))})
+
     def name(self, head: Head) -> str:
         """What this head does, where one thing stands out by `MARGIN` over many sequences; otherwise "mixed".
 

@@ -94,9 +94,12 @@ def sample(
 def lay_out(
     task: Task, question: Question, *, said: Int[np.ndarray, "length"] | None = None, pad_to: int | None = None
 ) -> Batch:
-    """One question as the model reads it, with what was `said` in place of the right answer where it reads that."""
+    """One question as the model reads it, with what was `said` in place of the right answer where it reads that.
+
+    A text is read as it stands, whatever is said of it.
+    """
     batch = task.encode([question], pad_to)
-    if said is None or len(said) < 2 or np.array_equal(batch.tokens[0], question):
+    if not task.lawful or said is None or len(said) < 2 or np.array_equal(batch.tokens[0], question):
         return batch
     tokens = batch.tokens.copy()
     tokens[0, -(len(said) - 1) :] = said[:-1]

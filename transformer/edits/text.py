@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from urllib.parse import quote, unquote
 
 from transformer.edits.base import Edit, EditError, HeadEdit
 from transformer.edits.heads import AblateHead, KeepOnlyHead
@@ -20,6 +21,9 @@ from transformer.edits.places import (
 )
 from transformer.edits.wishes import ExpectPattern, PatchInput, PatchStep
 
+SYMBOLS = re.compile(r"[0-9a-z](_[0-9a-z]){0,499}", re.ASCII)
+QUOTED = re.compile(r"=[\w.%-]{1,9000}", re.ASCII)
+"""How the input of a patch is written: symbol by symbol, or a passage with percent signs as in an address."""
 HEAD = re.compile(r"((?:encoder|decoder)\.\d{1,3}\.(?:self|cross)_attention)\.(\d{1,3})", re.ASCII)
 
 
@@ -51,7 +55,8 @@ def edit_text(edit: Edit) -> str:
         case ExpectPattern() | ForcePattern(kind="uniform" | "diagonal" | "expected"):
             return f"{edit.kind}:{head}"
         case PatchInput():
-            return f"{edit.kind}:{head}:{edit.typed.replace(' ', '_')}"
+            symbols = edit.typed.replace(" ", "_")
+            return f"{edit.kind}:{head}:{symbols if SYMBOLS.fullmatch(symbols) else _quoted(edit.typed)}"
         case PatchStep():
             return f"{edit.kind}:{head}:{edit.step}"
         case ForcePattern():
@@ -107,9 +112,16 @@ def _painted(site: str, head: int, number: str) -> Edit:
 
 
 def _from_input(site: str, head: int, typed: str) -> Edit:
-    if not re.fullmatch(r"[0-9a-z](_[0-9a-z]){0,499}", typed, re.ASCII):
-        raise EditError(f"patch-input needs an input such as 3_1_4, not “{_tame(typed)}”")
+    if QUOTED.fullmatch(typed):
+        return PatchInput(f"{site}.z", head, unquote(typed[1:]))
+    if not SYMBOLS.fullmatch(typed):
+        raise EditError(f"patch-input needs an input such as 3_1_4, or a passage as in =To%20be, not “{_tame(typed)}”")
     return PatchInput(f"{site}.z", head, typed.replace("_", " "))
+
+
+def _quoted(passage: str) -> str:
+    """A passage with nothing in it that means something between edits."""
+    return f"={quote(passage, safe='').replace('~', '%7E')}"
 
 
 def _from_step(site: str, head: int, step: str) -> Edit:

@@ -16,6 +16,9 @@ from transformer.edits.patterns import ForcePattern
 from transformer.network import Network
 from transformer.tasks import Question, Task
 
+LONGEST = 40
+"""Letters of a passage that are repeated where an edit is named."""
+
 
 def _nowhere(*_: object) -> Tensor:
     raise EditError("there is no other input to take from here")
@@ -58,8 +61,10 @@ class ExpectPattern(Wish):
     kind: ClassVar[str] = "expected"
 
     def resolved(self, occasion: Occasion) -> ForcePattern:
-        """The pattern itself. Raises EditError where the right key depends on the question, as in sorting."""
+        """The pattern itself. Raises EditError where no key is right, or another for each question, as in sorting."""
         task, length = occasion.task, occasion.length
+        if not task.lawful:
+            raise EditError("in a text no key is the one to look at: paint one")
         up, down = np.arange(length) % task.symbols, np.arange(length)[::-1] % task.symbols
         expected = task.expected_keys(up)
         if not np.array_equal(expected, task.expected_keys(down)):
@@ -80,7 +85,7 @@ class PatchInput(Wish):
 
     kind: ClassVar[str] = "patch-input"
     typed: str
-    """The input, a space between symbols."""
+    """The input as one would type it: a space between symbols, or a passage."""
 
     def resolved(self, occasion: Occasion) -> Patch:
         """The patch. Raises EditError for an input that is none, of another length, or the very one that is asked."""
@@ -89,14 +94,16 @@ class PatchInput(Wish):
         except ValueError as error:
             raise EditError(f"{self.name} cannot be patched from that input: {error}") from None
         if len(question) != occasion.length:
-            raise EditError(f"{self.words}: that input has {len(question)} symbols, and here are {occasion.length}")
+            unit = "symbols" if occasion.task.lawful else "tokens"
+            raise EditError(f"{self.words}: that input has {len(question)} {unit}, and here are {occasion.length}")
         if occasion.question is not None and np.array_equal(question, occasion.question):
             raise EditError(f"{self.words}: that is the input which is asked already; choose another")
         return Patch.of(self.site, occasion.look(question, self.site), head=self.head)
 
     @property
     def words(self) -> str:
-        return f"{self.name} as in input {self.typed}"
+        shown = " ".join(self.typed.split())
+        return f"{self.name} as in input {shown if len(shown) <= LONGEST else f'{shown[: LONGEST - 1]}…'}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,47 @@
+"""Passages of a text: as they are typed and written into a link, and as long as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+LENGTHS = (2, 4, 8, 16, 24, 32, 40, 64, 96, 128, 192, 256, 384, 512)
+"""How long a passage is offered, in tokens; as far as the model reads."""
+SIGNS = {"↵": "\n", "␣": " ", "⇥": "\t"}
+"""What a token is shown by, and may be typed by as well."""
+
+
+def in_a_line(passage: str) -> str:
+    """A passage for a field of one line, and for a link: its line ends as signs."""
+    return passage.replace("\n", "↵").replace("\t", "⇥")
+
+
+def as_typed(line: str) -> str:
+    """What `in_a_line` was given."""
+    for sign, meant in SIGNS.items():
+        line = line.replace(sign, meant)
+    return line
+
+
+def lengths(most: int, present: int) -> list[int]:
+    """The lengths that are offered: the present one and the model's longest among them."""
+    return sorted({length for length in LENGTHS if length < most} | {most, present})
+
+
+def around(parts: Sequence[np.ndarray], passage: np.ndarray, length: int) -> np.ndarray | None:
+    """The passage made longer or shorter where it stands in one of the parts; None where it stands nowhere.
+
+    It keeps its beginning as far as the part goes on, and else begins earlier.
+    """
+    if length <= len(passage):
+        return passage[:length]
+    for part in parts:
+        if len(part) < length:
+            continue
+        places = np.flatnonzero(part[: len(part) - len(passage) + 1] == passage[0])
+        for place in places.tolist():
+            if np.array_equal(part[place : place + len(passage)], passage):
+                start = min(place, len(part) - length)
+                return part[start : start + length]
+    return None
