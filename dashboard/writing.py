@@ -19,8 +19,8 @@ from dashboard.keeping import kept
 from dashboard.models import Model
 from dashboard.settings import Settings
 from transformer.sampling import Sampling
-from transformer.text.tokens import UNKNOWN, Vocabulary
 from transformer.text.task import Text
+from transformer.text.tokens import Vocabulary
 
 if TYPE_CHECKING:
     from transformer.analysis.glance import Glance
@@ -38,9 +38,7 @@ FARTHEST = 100_000
 
 def sampling_of(view: Settings) -> Sampling:
     """How a view lets the tokens be drawn."""
-    return Sampling(
-        temperature=view.temperature, top_k=view.top_k, top_p=view.top_p, seed=view.writing_seed
-    )
+    return Sampling(temperature=view.temperature, top_k=view.top_k, top_p=view.top_p, seed=view.writing_seed)
 
 
 # --- prompts
@@ -155,12 +153,7 @@ def _begun(model: Model, prompt: str, temperature: float, top_k: int, top_p: flo
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     task = model.task
     assert isinstance(task, Text)
-    return Writing(generate(model.network(), torch.tensor(given(task, prompt)), FARTHEST, sampling))
-
-
-def given(task: Text, prompt: str) -> list[int]:
-    """What the model reads before it writes: the separator that begins every window, and the prompt."""
-    return [task.separator, *(int(index) for index in task.known.vocabulary.encode(prompt))]
+    return Writing(generate(model.network(), torch.tensor(task.begun(prompt)), FARTHEST, sampling))
 
 
 def glance(model: Model, text: tuple[int, ...], place: int) -> Glance:
@@ -189,7 +182,7 @@ class Draft:
 
     @cached_property
     def tokens(self) -> tuple[int, ...]:
-        return (*given(self.task, self.prompt), *(each.token for each in self.said))
+        return (*self.task.begun(self.prompt), *(each.token for each in self.said))
 
     @property
     def given(self) -> int:
@@ -199,11 +192,7 @@ class Draft:
     @cached_property
     def pieces(self) -> tuple[str, ...]:
         """Each token as it stands in the text."""
-        known = self.task.known.vocabulary
-        return tuple(
-            known.tokens[token] if token < known.unknown else UNKNOWN if token == known.unknown else "SEP "
-            for token in self.tokens
-        )
+        return tuple(self.task.piece(token) or "SEP " for token in self.tokens)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
