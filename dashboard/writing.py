@@ -32,6 +32,8 @@ SPEAKER = re.compile(r"(?m)^[A-Z]{2}[A-Z ]*[.:]?(?:  +|\t)(?=\S)")
 """A name in capitals where a line begins, as plays have it before a speech."""
 FEW = 8
 """Tokens of a prompt that is drawn, at most."""
+AT_ONCE = 0.15
+"""Seconds for which a page waits for a text: what is known is there at once, the rest is seen while it comes."""
 FARTHEST = 100_000
 """Tokens after which a text ends in any case."""
 

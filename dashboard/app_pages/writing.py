@@ -24,7 +24,6 @@ from transformer.analysis.findings import Head
 from transformer.text.task import Text
 
 REFRESH = 0.25  # seconds between two looks at a text that is being written
-AT_ONCE = 0.15  # seconds for which the page waits for one: what is known is there at once
 MORE = 80  # tokens that “Write on” adds
 MOST = int(LIMITS["written"][1])
 AFRESH: dict[str, object] = {"word": None}
@@ -48,7 +47,7 @@ def under_way(model: Model, prompt: str) -> Writing | None:
     if before is not None and before is not found:
         before.enough()
     st.session_state.written_before = found
-    found.want(view.written, patience=AT_ONCE)
+    found.want(view.written, patience=writing.AT_ONCE)
     return found
 
 

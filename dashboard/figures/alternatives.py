@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -32,7 +33,7 @@ def alternatives_bars(
     bars = [("the model’s probability", probabilities, palette.before)]
     if drawn_with is not None:
         bars.append(("drawn with", drawn_with, palette.measured))
-    traces = [
+    traces: list[dict[str, Any]] = [
         {
             "type": "bar",
             "orientation": "h",
