@@ -291,7 +291,8 @@ def page(model: Model, task: Text) -> None:
     if live:
         st.fragment(pictures, run_every=REFRESH)(model, task, prompt, found, count())
     else:
-        pictures(model, task, prompt, found, count())
+        with st.container():  # as a fragment has one: so what is drawn stays mounted when the last token has come
+            pictures(model, task, prompt, found, count())
 
 
 model = session.chosen()
