@@ -35,6 +35,7 @@ class Passage extends Canvases {
     this.settle();
     this.arrange();
     if (follow) this.around.scrollTop = this.around.scrollHeight;
+    else if (this.chosen !== null) this.reveal(this.chosen);
     this.host.dataset.words = tokens.length;
     this.offer(() => import('../attention-lab.shared/passage_takeaway.js'), () => this.chosen, () => this.data.makers);
   }
@@ -81,7 +82,7 @@ class Passage extends Canvases {
 
   /** Scroll as little as it takes to see a word. */
   reveal(index) {
-    const box = boxOf(this.layout, index);
+    const box = this.layout && boxOf(this.layout, index);
     if (!box) return;
     const [top, bottom] = [(box.y - box.height) / this.ratio, (box.y + 1.5 * box.height) / this.ratio];
     if (top < this.around.scrollTop) this.around.scrollTop = top;
