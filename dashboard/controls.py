@@ -149,6 +149,7 @@ def choose(run: str) -> None:
         cursor=None,
         shift=1,
         scaled=None,
+        word=None,
     )
 
 

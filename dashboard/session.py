@@ -13,9 +13,10 @@ import streamlit as st
 from dashboard import models, warm
 from dashboard.clicks import again, once, touch
 from dashboard.components.origin import origin_element
+from dashboard.links import from_query
 from dashboard.models import ROOT, Choice, Model
 from dashboard.passages import as_typed
-from dashboard.settings import AROUND, BY_KEY, FAST, Settings, from_query
+from dashboard.settings import AROUND, BY_KEY, FAST, Settings
 from dashboard.wanted import config_of
 from transformer.config import ConfigError, RunConfig
 from transformer.training.runs import Run, RunError, new_folder

@@ -1,4 +1,4 @@
-"""The command line: train, resume, evaluate and list runs. `python -m transformer --help`.
+"""The command line: train, resume, evaluate and list runs, and let them write. `python -m transformer --help`.
 
 Its options are the fields of the config records, so it can do what the dashboard can. Bad input is one line on stderr
 and exit code 2; a training that fails is one line and exit code 1.
@@ -17,8 +17,9 @@ from transformer import __version__
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.corpora import corpus, resolved
 from transformer.measurements import TRAINING, corners, lengths
+from transformer.telling import generate
 from transformer.text.perplexity import perplexity, said
-from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, new_folder
+from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, located, new_folder
 
 if TYPE_CHECKING:
     import torch
@@ -92,7 +93,7 @@ def resume(run: str) -> int:
     run
         A run folder, or the name of one below checkpoints/.
     """
-    found = Run(_find(run))
+    found = Run(located(run))
     config = found.config
     if not found.resumable:
         raise RunError(f"the run {found.name} cannot go on: it is {found.state.status}")
@@ -173,7 +174,7 @@ def evaluate(
     """
     if not 1 <= sequences <= 1_000_000:
         raise ConfigError(f"sequences must be between 1 and 1000000, not {sequences}")
-    path = _find(run)
+    path = located(run)
     folder = path if path.is_dir() else path.absolute().parent.parent
     if (folder / "run.json").is_file():
         _ = Run(folder).config  # a run brings the words of its text with it
@@ -233,6 +234,7 @@ def _known(evaluation: dict[str, Any] | None, reads: bool) -> str:
 app.command(corpus)
 app.command(lengths)
 app.command(corners)
+app.command(generate)
 
 
 @app.command
@@ -255,7 +257,7 @@ def bottleneck(
     from transformer.training.bottleneck import compare
     from transformer.training.trio import STEPS, plan
 
-    chosen = [Run(_find(name)) for name in runs or ()]
+    chosen = [Run(located(name)) for name in runs or ()]
     for config in () if chosen else plan(STEPS if steps is None else steps).values():
         folder = new_folder(out.parent, config)
         code = train(out=folder, task=config.task, model=config.model, training=config.training)
@@ -272,12 +274,6 @@ def bottleneck(
         shares = " ".join(f"{count / found.sequences:.2f}" for count in each.exact)
         print(f"{each.run}, {each.parameters} parameters, lengths {found.lengths[0]} to {found.lengths[-1]}: {shares}")
     return 0
-
-
-def _find(run: str) -> Path:
-    """A run's folder or a file, by its path, or by its name below checkpoints/."""
-    path = Path(run)
-    return DEFAULT_ROOT / run if not path.exists() and (DEFAULT_ROOT / run).exists() else path
 
 
 def main(arguments: list[str] | None = None) -> int:
