@@ -22,7 +22,7 @@ EXCERPT = 2**15
 """Tokens of the works that were held out that go with a run."""
 SKIPPED = 0.2
 """Of each work, the part before the excerpt: the title, and who appears."""
-Tokens = Int[np.ndarray, "token"]
+Tokens = Int[np.ndarray, " _"]
 
 
 class TextError(ValueError):
