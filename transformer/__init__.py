@@ -30,6 +30,8 @@ _HOME = {
     "build": "model",
     "Observation": "observation",
     "observe": "observation",
+    "generate": "generation",
+    "Sampling": "sampling",
     "AblateHead": "edits",
     "ForcePattern": "edits",
     "KeepOnlyHead": "edits",

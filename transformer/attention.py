@@ -40,7 +40,7 @@ def scaled_dot_product_attention(
     value: Float[Tensor, "*batch key d_v"],
     mask: Bool[Tensor, "*#batch #query #key"] | None = None,
     *,
-    bias: Float[Tensor, "*#batch query key"] | None = None,
+    bias: Float[Tensor, "*#batch #query #key"] | None = None,
     trace: Trace = UNTRACED,
 ) -> tuple[Float[Tensor, "*batch query d_v"], Float[Tensor, "*batch query key"]]:
     r"""Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V, and the pattern: who looked where (section 3.2.1, equation 1).
