@@ -146,6 +146,9 @@ def choose(run: str) -> None:
         cursor=None,
         shift=1,
         scaled=None,
+        read_work="",
+        read_place=1,
+        read_word=None,
     )
 
 

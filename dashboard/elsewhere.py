@@ -15,7 +15,7 @@ from dashboard.models import Choice, Model
 from dashboard.prose import plain
 from transformer.config import RunConfig
 
-OPENS_A_TRANSFORMER = ("inside", "layers", "positions", "order", "masks", "edits")
+OPENS_A_TRANSFORMER = ("inside", "layers", "positions", "order", "masks", "edits", "reading")
 """The pages, by their addresses, that show what only a transformer has."""
 
 

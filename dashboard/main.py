@@ -38,6 +38,9 @@ menus = {
         st.Page("app_pages/runs.py", title="Runs and races", icon=":material/flag:", url_path="runs"),
         st.Page("app_pages/lengths.py", title="What positions buy", icon=":material/straighten:", url_path="lengths"),
     ],
+    "Text": [
+        st.Page("app_pages/reading.py", title="It reads", icon=":material/menu_book:", url_path="reading"),
+    ],
     "How it began": [
         st.Page("app_pages/bottleneck.py", title="The bottleneck", icon=":material/compress:", url_path="bottleneck"),
         st.Page("app_pages/corners.py", title="Square corners", icon=":material/crop_square:", url_path="corners"),

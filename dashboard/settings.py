@@ -231,6 +231,17 @@ class Settings:
     """By how much its query is made longer."""
     turned: int = 0
     """By how many degrees its query is turned, anticlockwise."""
+    # the page of reading
+    read_what: str = ""
+    """What is read: "input" for what was typed; empty is a passage that was held out."""
+    read_work: str = ""
+    """From which work, counted from "1"; empty is the first."""
+    read_place: int = 1
+    """The passage's first token, counted from 1."""
+    read_word: int | None = None
+    """The token that is looked at, counted from 1; empty is the most surprising."""
+    repeated: str = ""
+    """What is read twice: "passages" for stretches of the text; empty is random tokens."""
     # what would be trained next
     task: str = "reverse"
     architecture: str = ""

@@ -29,7 +29,7 @@ from transformer.training.runs import Run
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     *("overview", "heads", "inside", "layers", "film", "masks", "information", "edits"),
-    *("positions", "order", "accuracy", "runs", "lengths", "bottleneck", "corners", "context", "questions"),
+    *("positions", "order", "accuracy", "runs", "lengths", "bottleneck", "corners", "context", "questions", "reading"),
 )
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
 RUNS = (*SHIPPED, "compiled")

@@ -92,7 +92,7 @@ def measure_distances(model: Network, task: Task, *, length: int | None = None, 
 
 
 def _both(
-    pattern: Float[Tensor, "batch head query key"], mask: Bool[Tensor, "batch _one _query key"], width: int
+    pattern: Float[Tensor, "batch head query key"], mask: Bool[Tensor, "_batch _one _query key"], width: int
 ) -> Float[Tensor, "2 batch head distance"]:
     """Attention by distance, and that of an even head in the same place."""
     even = (mask / mask.sum(dim=-1, keepdim=True).clamp(min=1)).expand_as(pattern)
