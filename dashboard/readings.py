@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from transformer.text.task import Text
 
 
-def surprise(model: Model, passage: Question) -> Surprise:
-    """What each token of a passage cost it."""
-    return _surprise(model, passage.tobytes())
+def surprise(model: Model, passage: Question, before: int) -> Surprise:
+    """What each token of a passage cost it, but for those `before` it that lead up to it."""
+    return _surprise(model, passage.tobytes(), before)
 
 
 @kept(32)
-def _surprise(model: Model, passage: bytes) -> Surprise:
+def _surprise(model: Model, passage: bytes, before: int) -> Surprise:
     from transformer.analysis.surprise import surprise
 
-    return surprise(model.network(), text_of(model), np.frombuffer(passage, dtype=np.int64))
+    return surprise(model.network(), text_of(model), np.frombuffer(passage, dtype=np.int64), before)
 
 
 @kept(16, "Reading what was held out …")

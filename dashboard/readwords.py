@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,9 +13,10 @@ from transformer.analysis.findings import Head
 from transformer.analysis.induction import INDUCTION, LEAST, PREVIOUS, Repetition
 from transformer.analysis.metrics import MARGIN
 from transformer.analysis.surprise import Growth, Surprise
-from transformer.text.tokens import shown
+from transformer.text.tokens import UNKNOWN, shown
 
 NAMES = (INDUCTION, PREVIOUS)
+SMALL = ("a", "an", "and", "for", "in", "of", "or", "the", "to")
 
 
 def called(token: str) -> str:
@@ -37,16 +39,34 @@ def perplexity(value: float) -> str:
 
 def headline(found: Surprise, words: Sequence[str], work: str) -> str:
     """How unsure it was, and what surprised it most."""
-    most = called(words[int(found.nats.argmax())])
-    return f"It reads {work} as if each token were one of {perplexity(found.perplexity)}; {most} surprises it most."
+    rarest = int(found.nats.argmax())
+    most = most_surprising(found, words)
+    which = "" if most == rarest else "of the words it knows "
+    unsure = f"Reading {work} it is as unsure as among {perplexity(found.perplexity)} equally likely tokens"
+    return f"{unsure}; {which}{called(words[most])} surprises it most."
 
 
-def passage_sentence(found: Surprise) -> str:
+def most_surprising(found: Surprise, words: Sequence[str]) -> int:
+    """The place of the token that cost most; an unknown one only where all are."""
+    known = np.array([word != UNKNOWN for word in words])
+    return int(np.where(known | ~known.any(), found.nats, -1.0).argmax())
+
+
+def titled(title: str) -> str:
+    """A work's title: capitals only where they begin a word of weight, and Roman numbers."""
+    if not title.isupper():
+        return title or "the text"
+    words = [word if re.fullmatch("[IVX]+[.,:;]?", word) else word.capitalize() for word in title.split()]
+    return " ".join(word.lower() if i and word.lower() in SMALL else word for i, word in enumerate(words))
+
+
+def passage_sentence(found: Surprise, before: int) -> str:
     """The passage in numbers."""
+    led = f" It had read {before} tokens before them." if before else " It had read nothing before them."
     first = int((found.rank == 1).sum())
     return (
         f"{len(found.nats)} tokens cost {found.nats.mean():.2f} nats each, perplexity {perplexity(found.perplexity)}; "
-        f"by their counts alone {found.unread.mean():.2f}. {first} of them were the likeliest."
+        f"by their counts alone {found.unread.mean():.2f}. {first} of them were the likeliest.{led}"
     )
 
 
@@ -75,10 +95,10 @@ def says(found: Surprise, words: Sequence[str], names: Sequence[str]) -> tuple[s
 def growth_sentence(found: Growth) -> str:
     """How much of the loss more context takes away."""
     loss, (low, high) = found.loss, found.places[-1]
-    ends = [interval(float(loss.mean[i]), float(loss.half[i])) for i in (0, -1)]
+    ends = [f"{loss.mean[i]:.2f} ± {loss.half[i]:.2f}" for i in (0, -1)]
     return (
         f"The first token of a window costs {ends[0]} nats, and those at places {low} to {high} cost {ends[1]}; by "
-        f"their counts alone all of them would cost {found.unread:.3f}."
+        f"their counts alone all of them would cost {found.unread:.2f}."
     )
 
 
@@ -117,8 +137,8 @@ def drop_sentence(found: Repetition) -> str:
     drop = found.drop()
     mean, half = float(drop.mean[0]), float(drop.half[0])
     if drop.low[0] <= 0 <= drop.high[0]:
-        return f"Reading a block again saves nothing: {interval(mean, half)} nats a token."
-    return f"Read again, a token costs {interval(abs(mean), half)} nats {'less' if mean > 0 else 'more'}."
+        return f"Read again, a token costs no less: {f'{mean:.2f}'.replace('-', '−')} ± {half:.2f} nats are saved."
+    return f"Read again, a token costs {abs(mean):.2f} ± {half:.2f} nats {'less' if mean > 0 else 'more'}."
 
 
 def rule() -> str:
@@ -146,8 +166,8 @@ def distance_title(found: Distances, labels: Sequence[str]) -> str:
 def distance_sentence(found: Distances, head: Head, label: str) -> str:
     """One head's mean distance and reach, beside an even head's."""
     i = found.heads.index(head)
-    mean = interval(found.mean.mean[i], found.mean.half[i])
+    mean = f"{found.mean.mean[i]:.1f} ± {found.mean.half[i]:.1f}"
     return (
-        f"Head {label} looks {mean} tokens away on average, an even head {found.even_mean[i]:.3f}; {MOST:.0%} of its "
+        f"Head {label} looks {mean} tokens away on average, an even head {found.even_mean[i]:.1f}; {MOST:.0%} of its "
         f"attention lies within {found.reach[i]}."
     )

@@ -59,9 +59,9 @@ def _repetition(model: Model, found: Repetition, passages: bool) -> None:
         _scatter(found, labels, focus)
     with right:
         curves = [
-            _curve("read first", found.first),
-            _curve("read again", found.again),
-            _curve("another block in its place", found.another),
+            _curve("first", found.first),
+            _curve("again", found.again),
+            _curve("another block", found.another),
         ]
         plot(repetition_lines(curves, palette=palette()), key="reading-twice", alt=drop, height=380)
         what = (
@@ -72,8 +72,8 @@ def _repetition(model: Model, found: Repetition, passages: bool) -> None:
             else "different symbols, drawn at random"
         )
         st.caption(
-            f"{found.sequences} blocks of {found.block} tokens, {what}, each read twice in a row (Olsson et al., "
-            "2022). Means with 95 % intervals; the saving leaves out the first token, which nothing announces."
+            f"{found.sequences} blocks of {found.block} tokens, {what}, each read twice in a row, or another "
+            "behind it (Olsson et al., 2022). Means with 95 % intervals; the saving leaves out the first token, which nothing announces."
         )
 
 

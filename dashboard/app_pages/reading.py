@@ -15,18 +15,18 @@ from dashboard.prose import plain, show_code
 from transformer.analysis.surprise import Surprise
 from transformer.config import RunConfig
 from transformer.tasks import Question
-from transformer.text.tokens import shown
+from transformer.text import tokens
 
 LONGEST = 160
-"""Tokens of a passage."""
+"""Tokens of a passage; those before it in the model's window lead up to it."""
 HIGHEST = 10.0
 """Nats at the end of the scale of colours."""
 HEIGHT = 430
 WHAT = {"held": "held out", "input": "the input"}
 
 
-def chosen_passage() -> tuple[Question, str]:
-    """The tokens to be read, and from what they are."""
+def chosen_passage() -> tuple[Question, int, str]:
+    """The tokens to be read, how many of them only lead up to the passage, and from what they are."""
     menus = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     with menus, st.container(width="content"):
         what = bound_choice(
@@ -39,19 +39,20 @@ def chosen_passage() -> tuple[Question, str]:
             also={"read_word": None},
         )
     if what == "input":
-        return session.question(model), "the input"
+        return session.question(model), 0, "the input"
     known = readings.text_of(model).known
-    titles = [title.title() if title.isupper() else title or "the text" for title in known.titles]
+    titles = [readwords.titled(title) for title in known.titles]
     with menus:
         number = work_menu(titles)
         stretch = known.held_out[number]
-        length = min(LONGEST, model.task.length, len(stretch))
-        last = len(stretch) - length + 1
+        shown = min(LONGEST, max(1, model.task.length // 2))
+        before = min(model.task.length, len(stretch)) - shown
+        last = len(stretch) - shown - before + 1
         with st.container(width=240):
             first = bound_number("First token", "read_place", 1, 1, last, also={"read_word": None})
         if last > 1:
             st.button("Another place", on_click=move, args=(last,), icon=":material/casino:")
-    return stretch[first - 1 : first - 1 + length], titles[number]
+    return stretch[first - 1 :][: before + shown], before, titles[number]
 
 
 def work_menu(titles: list[str]) -> int:
@@ -78,20 +79,20 @@ def move(last: int) -> None:
     session.update(read_place=int(np.random.default_rng().integers(1, last + 1)), read_word=None)
 
 
-def word_chosen(found: Surprise) -> int:
+def word_chosen(found: Surprise, words: tuple[str, ...]) -> int:
     """Which token is looked at: the one that the view names, or the most surprising; counted from 0."""
     named = session.settings().read_word
     if named is not None and named > len(found.nats):
         session.notice(f"The passage has {len(found.nats)} tokens, and none is number {named}.")
         session.update(read_word=None)
         named = None
-    return int(found.nats.argmax()) if named is None else named - 1
+    return readwords.most_surprising(found, words) if named is None else named - 1
 
 
-def surprises(found: Surprise, words: tuple[str, ...], title: str) -> None:
+def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) -> None:
     """The passage, coloured by what each token cost, and the one that is chosen."""
     st.markdown("**Where is it surprised?** Each token by what it cost")
-    at, names, key = word_chosen(found), model.task.vocabulary, "reading-passage"
+    at, names, key = word_chosen(found, words), model.task.vocabulary, "reading-passage"
 
     def chose() -> None:
         index = st.session_state[key]["choose"]
@@ -106,18 +107,18 @@ def surprises(found: Surprise, words: tuple[str, ...], title: str) -> None:
             key=key,
             alt=title,
             ink=Ink(is_dark(), colours.accent, colours.muted),
-            ground=Ground(found.nats, 0.0, HIGHEST, theme.pattern_colours(is_dark()), "nats"),
+            ground=Ground(found.nats, 0.0, HIGHEST, theme.pattern_colours(is_dark()), "nats", digits=0),
             chosen=at,
             height=HEIGHT,
             on_choose=chose,
         )
-        st.caption(readwords.passage_sentence(found))
+        st.caption(readwords.passage_sentence(found, before))
     with right:
         st.markdown(plain(readwords.word_sentence(found, words, at, model.task.d_vocab)))
         figure = likeliest_bars(
             [names[token] for token in found.likeliest[at]],
             found.probability[at],
-            shown(words[at]),
+            tokens.shown(words[at]),
             float(np.exp(-found.nats[at])),
             palette=colours,
         )
@@ -149,12 +150,12 @@ def grows() -> None:
 def text() -> None:
     """The parts that need a text."""
     title = st.container()
-    chosen, name = chosen_passage()
-    found = readings.surprise(model, chosen)
-    words = tuple(model.task.typed(chosen[i : i + 1]) for i in range(len(chosen)))
+    chosen, before, name = chosen_passage()
+    found = readings.surprise(model, chosen, before)
+    words = tuple(model.task.typed(chosen[i : i + 1]) for i in range(before, len(chosen)))
     said = readwords.headline(found, words, name)
     title.title(plain(said), anchor=False)
-    surprises(found, words, said)
+    surprises(found, words, before, said)
     if session.first_look():
         st.caption(":material/hourglass_top: What context and repetition are worth is about to be measured …")
         return

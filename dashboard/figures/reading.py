@@ -115,6 +115,11 @@ def loss_by_place_line(
     return go.Figure([measured], layout)
 
 
+def _away(bins: Sequence[tuple[int, int]]) -> dict[str, object]:
+    """The axis of distances: where each bin begins."""
+    return {**token_axis("tokens away, from", [str(low) for low, _ in bins]), "tickangle": 0, "tickfont": {"size": 14}}
+
+
 def repetition_lines(curves: Sequence[Curve], *, palette: Palette = LIGHT) -> go.Figure:
     """Nats a token against the place in the block, one curve for each time it is read, with 95 % bands.
 
@@ -186,7 +191,7 @@ def distance_heatmap(
     rim = {"width": 2.5, "color": palette.chance}
     layout = {
         "template": template(palette),
-        "xaxis": {**token_axis("tokens away", spans, upright=False), "range": [-0.5, len(bins) - 0.5]},
+        "xaxis": {**_away(bins), "range": [-0.5, len(bins) - 0.5]},
         "yaxis": {**token_axis("head", labels), "ticklabelstandoff": 4, "range": [rows - 0.5, -0.5]},
         "shapes": [] if focus is None else [frame(-0.5, focus - 0.5, len(bins) - 0.5, focus + 0.5, rim)],
         "annotations": bar_ends(0.0, 1.0, palette),
@@ -225,7 +230,7 @@ def distance_bars(
         "template": template(palette),
         "showlegend": True,
         "legend": {"entrywidth": 0, "font": {"size": 14}},
-        "xaxis": {**token_axis("tokens away", spans, upright=False), "range": [-0.5, len(bins) - 0.5]},
+        "xaxis": {**_away(bins), "range": [-0.5, len(bins) - 0.5]},
         "yaxis": {"title": {"text": "share of attention"}, "range": [0, 1.04], "tickvals": [0, 0.25, 0.5, 0.75, 1]},
     }
     return go.Figure([bars, marks], layout)

@@ -27,7 +27,7 @@ _NATS = Metric("loss", "nats", "Cross-entropy of a token", most=np.inf)
 
 @dataclass(frozen=True)
 class Surprise:
-    """One passage, read from its first token on."""
+    """One passage, and what each of its tokens cost."""
 
     nats: Float[np.ndarray, "token"]
     """Minus the logarithm of the probability that each token was given."""
@@ -45,18 +45,19 @@ class Surprise:
         return float(np.exp(self.nats.mean()))
 
 
-def surprise(model: Network, task: Text, passage: Question) -> Surprise:
-    """Let a model read a passage, and ask it for each token before it is read."""
+def surprise(model: Network, task: Text, passage: Question, before: int = 0) -> Surprise:
+    """Let a model read a passage, and ask it for each token before it is read; not for those `before` it that lead up
+    to it."""
     seen = observe_batch(model, task.encode([passage]), remember=only())
-    said = seen.logits[0].double().log_softmax(dim=-1).cpu()
-    given = said.gather(-1, torch.from_numpy(passage)[:, None])
+    said = seen.logits[0, before:].double().log_softmax(dim=-1).cpu()
+    given = said.gather(-1, torch.tensor(passage[before:])[:, None])
     top = said.topk(min(LIKELIEST, said.shape[-1]), dim=-1)
     return Surprise(
         nats=-given[:, 0].numpy(),
         rank=1 + (said > given).sum(dim=-1).numpy(),
         likeliest=top.indices.numpy(),
         probability=top.values.exp().numpy(),
-        unread=unread_nats(task.known)[passage],
+        unread=unread_nats(task.known)[passage[before:]],
     )
 
 
