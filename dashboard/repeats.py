@@ -53,7 +53,7 @@ def _repetition(model: Model, found: Repetition, passages: bool) -> None:
     said, drop = readwords.named(found, labels), readwords.drop_sentence(found)
     st.markdown(f"**{said} {drop}**")
     closest = found.heads[int((found.induction.mean - found.unrepeated.mean).argmax())]
-    focus = _focus(found.heads, closest)
+    focus = _focus(model, found.heads, closest)
     left, right = st.container(key="reading-repeats").columns(2, gap="medium")
     with left:
         _scatter(found, labels, focus)
@@ -72,8 +72,9 @@ def _repetition(model: Model, found: Repetition, passages: bool) -> None:
             else "different symbols, drawn at random"
         )
         st.caption(
-            f"{found.sequences} blocks of {found.block} tokens, {what}, each read twice in a row, or another "
-            "behind it (Olsson et al., 2022). Means with 95 % intervals; the saving leaves out the first token, which nothing announces."
+            f"{found.sequences} blocks of {found.block} tokens, {what}, each read twice in a row, and once with "
+            "another behind it (Olsson et al., 2022). Means with 95 % intervals; the saving leaves out the first "
+            "token, which nothing announces."
         )
 
 
@@ -110,7 +111,7 @@ def distances(model: Model) -> None:
     found = readings.distances(model)
     labels = labels_of(found.heads)
     st.markdown(f"**{readwords.distance_title(found, labels)}**")
-    focus = _focus(found.heads, found.heads[int(found.mean.mean.argmin())])
+    focus = _focus(model, found.heads, found.heads[int(found.mean.mean.argmin())])
     index = found.heads.index(focus)
     left, right = st.container(key="reading-distances").columns([1.2, 1], gap="medium")
     with left:
@@ -145,9 +146,14 @@ def _map(found: Distances, labels: list[str], focus: Head) -> None:
     )
 
 
-def _focus(heads: tuple[Head, ...], default: Head) -> Head:
-    """The head that the view names, or the section's choice."""
+def _focus(model: Model, heads: tuple[Head, ...], default: Head) -> Head:
+    """The head that the view names, or the section's choice: a head that looks at a source has no distances."""
+    from transformer.analysis.measuring import heads_of
+
     named = session.settings().head
+    if named and named not in map(str, heads_of(model.network())):
+        session.notice(f"This model has no head of that name; head {default.short} is shown.")
+        session.update(head="")
     return next((head for head in heads if str(head) == named), default)
 
 

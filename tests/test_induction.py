@@ -27,7 +27,9 @@ class ByHand(Network):
     """
 
     def __init__(self, symbols: int = SYMBOLS) -> None:
-        super().__init__(ModelConfig(n_layers=1, n_heads=4, d_model=8), d_vocab=symbols + 2, n_ctx=64)
+        super().__init__(
+            ModelConfig(architecture="decoder", n_layers=1, n_heads=4, d_model=8), d_vocab=symbols + 2, n_ctx=64
+        )
         self.weight = torch.nn.Parameter(torch.zeros(1))
 
     def forward(self, tokens: torch.Tensor, source: torch.Tensor | None = None, trace: Trace = UNTRACED):

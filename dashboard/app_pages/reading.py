@@ -56,9 +56,7 @@ def chosen_passage() -> tuple[Question, int, str]:
 
 
 def work_menu(titles: list[str]) -> int:
-    """Which of the works, where there are several; counted from 0."""
-    if len(titles) == 1:
-        return 0
+    """Which of the works; counted from 0."""
     menu = [str(number) for number in range(1, len(titles) + 1)]
     with st.container(width=240):
         picked = bound_choice(
