@@ -237,7 +237,7 @@ class Settings:
     read_work: str = ""
     """From which work, counted from "1"; empty is the first."""
     read_place: int = 1
-    """The passage's first token, counted from 1."""
+    """Where in it the passage stands, counted from 1."""
     read_word: int | None = None
     """The token that is looked at, counted from 1; empty is the most surprising."""
     repeated: str = ""

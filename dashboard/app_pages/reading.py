@@ -45,11 +45,11 @@ def chosen_passage() -> tuple[Question, int, str]:
     with menus:
         number = work_menu(titles)
         stretch = known.held_out[number]
-        shown = min(LONGEST, max(1, model.task.length // 2))
+        shown = min(LONGEST, max(1, model.task.length // 2), len(stretch))
         before = min(model.task.length, len(stretch)) - shown
         last = len(stretch) - shown - before + 1
         with st.container(width=240):
-            first = bound_number("First token", "read_place", 1, 1, last, also={"read_word": None})
+            first = bound_number("Place", "read_place", 1, 1, last, also={"read_word": None})
         if last > 1:
             st.button("Another place", on_click=move, args=(last,), icon=":material/casino:")
     return stretch[first - 1 :][: before + shown], before, titles[number]

@@ -1,10 +1,9 @@
 """Induction: heads that look for what came after the last occurrence of the present token, found on repeated text.
 
-A sequence is [SEP, first block, second block], and the second block repeats the first. A head that carries on with what
-came next before looks, from a token of the repetition, at the token behind its first occurrence (prefix matching); the
-loss then falls on the repetition (copying). Olsson et al., "In-context Learning and Induction Heads" (2022), section
-"Argument 4" and the appendix on per-head scores; there too the test text is random, so that nothing but the repetition
-helps.
+A sequence is [SEP, first block, second block], and the second block repeats the first. From a token of the repetition
+an induction head looks at the token behind its first occurrence (prefix matching), and the loss falls on the repetition
+(copying). Olsson et al., "In-context Learning and Induction Heads" (2022, arXiv 2209.11895), whose test text is random
+too: nothing but the repetition helps.
 """
 
 from __future__ import annotations
