@@ -21,7 +21,7 @@ OPENS_A_TRANSFORMER = ("inside", "layers", "positions", "order", "masks", "edits
 
 def transformer_wanted(page: str, model: Model) -> None:
     """Stand in for a page that opens a transformer, where the model is none."""
-    st.title(f"{page} needs a transformer, and {plain(model.name)} is a GRU.", anchor=False)
+    st.title(f"“{page}” needs a transformer, and {plain(model.name)} is a GRU.", anchor=False)
     st.info(
         "A GRU reads one token after the other and carries what it has read in one state: it has no layers that pass "
         "a residual stream on, no mask and no positional encoding. Choose a transformer in the sidebar, or here.",

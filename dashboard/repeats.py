@@ -42,9 +42,7 @@ def _passages(model: Model) -> bool:
     if model.task.lawful:
         return False
     menu = list(TWICE)
-    picked = bound_choice(
-        st.segmented_control, "What is read twice", "repeated", menu, menu[0], format_func=TWICE.__getitem__
-    )
+    picked = bound_choice(st.segmented_control, "Test text", "repeated", menu, menu[0], format_func=TWICE.__getitem__)
     return picked == "passages"
 
 

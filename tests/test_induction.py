@@ -102,6 +102,9 @@ def test_what_is_copied_is_cheap(by_hand: induction.Repetition) -> None:
     np.testing.assert_allclose(by_hand.again[:, 0], uniform, rtol=1e-5)  # nothing announces its first token
     np.testing.assert_allclose(by_hand.again[:, 1:], copied, atol=1e-5)
     assert by_hand.drop().mean[0] == pytest.approx(uniform - copied, rel=1e-5)
+    places = (by_hand.first - by_hand.another)[:, 1:].mean(axis=1)
+    assert by_hand.drop_of_another().mean[0] == pytest.approx(places.mean())
+    assert by_hand.drop_of_another().mean[0] < uniform - copied
 
 
 @pytest.mark.parametrize("passages", [False, True])

@@ -72,8 +72,13 @@ class Repetition:
         return NEITHER
 
     def drop(self) -> Estimate:
-        """By how many nats a token is cheaper in the repetition; without the first, which nothing announces."""
-        return Estimate.of((self.first - self.again)[:, 1:].mean(axis=1, keepdims=True), _DROP)
+        """By how many nats a token of the repetition is cheaper than the first time, the first token of a block left
+        out: nothing announces it."""
+        return _drop(self.first, self.again)
+
+    def drop_of_another(self) -> Estimate:
+        """The same where the second block is another: what more context is worth without a repetition."""
+        return _drop(self.first, self.another)
 
 
 def find_induction(
@@ -105,6 +110,11 @@ def longest_block(model: Network, task: Task) -> int:
 def common_tokens(task: Task) -> int:
     """From how many tokens random blocks are drawn; the unknown token of a text is none of them."""
     return min(COMMON, task.symbols if task.lawful else task.symbols - 1)
+
+
+def _drop(before: Float[np.ndarray, "sequence place"], after: Float[np.ndarray, "sequence place"]) -> Estimate:
+    """The mean difference from the second place on, over sequences."""
+    return Estimate.of((before - after)[:, 1:].mean(axis=1, keepdims=True), _DROP)
 
 
 def _random(task: Task, rng: np.random.Generator, many: int, block: int) -> Int[np.ndarray, "sequence block"]:
