@@ -162,8 +162,8 @@ def distance_title(found: Distances, labels: Sequence[str]) -> str:
     if near == far:
         return f"Head {labels[near]} looks {found.mean.mean[near]:.1f} tokens away on average."
     return (
-        f"Head {labels[near]} looks {found.mean.mean[near]:.1f} tokens away on average, head {labels[far]} "
-        f"{found.mean.mean[far]:.1f}."
+        f"Head {labels[near]} looks nearest, {found.mean.mean[near]:.1f} tokens away on average; head {labels[far]} "
+        f"farthest, {found.mean.mean[far]:.1f}."
     )
 
 

@@ -25,6 +25,8 @@ ORDER = (*readwords.NAMES, NEITHER)
 TWICE = {"random": "random tokens", "passages": "passages held out"}
 ROW, MOST_HIGH = 22, 520
 """Pixels of a head's row, and of the tallest map."""
+LONG, TOGETHER = 32, 4
+"""From LONG tokens of a block on so many places are drawn as one: words and blanks cost so differently."""
 _NATS = Metric("loss", "nats", "Cross-entropy of a token", most=float("inf"))
 
 
@@ -56,12 +58,13 @@ def _repetition(model: Model, found: Repetition, passages: bool) -> None:
     with left:
         _scatter(found, labels, focus)
     with right:
+        together = TOGETHER if found.block >= LONG and found.block % TOGETHER == 0 else 1
         curves = [
-            _curve("first", found.first),
-            _curve("again", found.again),
-            _curve("another block", found.another),
+            _curve("first", found.first, together),
+            _curve("again", found.again, together),
+            _curve("another block", found.another, together),
         ]
-        plot(repetition_lines(curves, palette=palette()), key="reading-twice", alt=drop, height=380)
+        plot(repetition_lines(curves, together=together, palette=palette()), key="reading-twice", alt=drop, height=380)
         what = (
             "stretches of the works held out"
             if passages
@@ -72,7 +75,7 @@ def _repetition(model: Model, found: Repetition, passages: bool) -> None:
         st.caption(
             f"{found.sequences} blocks of {found.block} tokens, {what}, each read twice in a row, and once with "
             "another behind it (Olsson et al., 2022). Means with 95 % intervals; the saving leaves out the first "
-            "token, which nothing announces."
+            f"token, which nothing announces.{f' Drawn: {together} places together.' if together > 1 else ''}"
         )
 
 
@@ -97,9 +100,9 @@ def _scatter(found: Repetition, labels: list[str], focus: Head) -> None:
     st.caption(f"{said} {readwords.rule()}")
 
 
-def _curve(name: str, nats: np.ndarray) -> Curve:
-    """The mean over sequences, float [sequence, place], with its interval."""
-    found = Estimate.of(nats, _NATS)
+def _curve(name: str, nats: np.ndarray, together: int) -> Curve:
+    """The mean over sequences, float [sequence, place], with its interval; so many places are one."""
+    found = Estimate.of(nats.reshape(len(nats), -1, together).mean(axis=2), _NATS)
     return Curve(name, found.mean, found.low, found.high)
 
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from test_pages import array, figures, link, open_page, trace
 
 from dashboard.components.payload import unpack
-from dashboard.figures.reading import likeliest_bars
+from dashboard.figures.reading import Curve, likeliest_bars, repetition_lines
 from dashboard.readwords import probability, titled
 from transformer import checkpoints
 from transformer.analysis.surprise import doubling, growth, surprise, unread_nats
@@ -227,6 +227,12 @@ def test_a_title_in_capitals_is_written_as_a_title() -> None:
     assert titled("THE SECOND PART OF KING HENRY IV") == "The Second Part of King Henry IV"
     assert titled("Macbeth") == "Macbeth"
     assert titled("") == "the text"
+
+
+def test_places_together_stand_in_their_middle() -> None:
+    values = np.array([1.0, 2.0])
+    lines = repetition_lines([Curve("first", values, values, values)], together=4).data
+    assert list(lines[1].x) == [2.5, 6.5]
 
 
 def test_the_token_that_stood_there_is_always_among_the_bars() -> None:

@@ -120,14 +120,15 @@ def _away(bins: Sequence[tuple[int, int]]) -> dict[str, object]:
     return {**token_axis("tokens away, from", [str(low) for low, _ in bins]), "tickangle": 0, "tickfont": {"size": 14}}
 
 
-def repetition_lines(curves: Sequence[Curve], *, palette: Palette = LIGHT) -> go.Figure:
-    """Nats a token against the place in the block, one curve for each time it is read, with 95 % bands.
+def repetition_lines(curves: Sequence[Curve], *, together: int = 1, palette: Palette = LIGHT) -> go.Figure:
+    """Nats a token against the place in the block, one curve for each time it is read, with 95 % bands; so many places
+    `together` are one value.
 
     Look for a gap between the first line and the second: that is what was copied.
     """
     traces = []
     for curve, colour, dash in zip(curves, (0, 1, 7), ("solid", "dash", "dot"), strict=False):
-        x = np.arange(1, len(curve.mean) + 1)
+        x = np.arange(len(curve.mean)) * together + (together + 1) / 2
         line = palette.categorical[colour]
         r, g, b = rgb(line)
         band = {
@@ -158,7 +159,11 @@ def repetition_lines(curves: Sequence[Curve], *, palette: Palette = LIGHT) -> go
         "showlegend": True,
         "legend": {"entrywidth": 0, "font": {"size": 14}},
         "hovermode": "closest",
-        "xaxis": {"title": {"text": "place in the block"}, "range": [0.5, len(curves[0].mean) + 0.5], "nticks": 8},
+        "xaxis": {
+            "title": {"text": "place in the block"},
+            "range": [0.5, together * len(curves[0].mean) + 0.5],
+            "nticks": 8,
+        },
         "yaxis": {"title": {"text": "nats a token"}, "range": [0, 1.05 * top]},
     }
     return go.Figure(traces, layout)
