@@ -146,6 +146,7 @@ def choose(run: str) -> None:
         cursor=None,
         shift=1,
         scaled=None,
+        word=None,
         read_work="",
         read_place=1,
         read_word=None,

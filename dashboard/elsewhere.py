@@ -30,6 +30,23 @@ def transformer_wanted(page: str, model: Model) -> None:
     offer(model, lambda config: not config.model.recurrent)
 
 
+def text_wanted(page: str, model: Model) -> None:
+    """Stand in for a page about text, where the model's task has a law of its own."""
+    st.title(
+        f"“{page}” needs a model of a text; {plain(model.name)} has learned {plain(model.config.task.task)}.",
+        anchor=False,
+    )
+    if any(choice.config.task.task == "text" for choice in session.choices().values()):
+        st.info("Choose a model of a text in the sidebar, or here.", icon=":material/menu_book:")
+        offer(model, lambda config: config.task.task == "text")
+        return
+    st.info(
+        "No model here has read a text yet. Train one: on the command line, "
+        "`python -m transformer train --task text --text FILE`.",
+        icon=":material/menu_book:",
+    )
+
+
 def attention_wanted(model: Model) -> None:
     """Say what a GRU without attention is given instead, and offer one that has it."""
     st.markdown(

@@ -39,6 +39,7 @@ menus = {
         st.Page("app_pages/lengths.py", title="What positions buy", icon=":material/straighten:", url_path="lengths"),
     ],
     "Text": [
+        st.Page("app_pages/writing.py", title="It writes", icon=":material/edit_note:", url_path="writing"),
         st.Page("app_pages/reading.py", title="It reads", icon=":material/menu_book:", url_path="reading"),
     ],
     "How it began": [

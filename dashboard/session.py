@@ -13,8 +13,9 @@ import streamlit as st
 from dashboard import models, warm
 from dashboard.clicks import again, once, touch
 from dashboard.components.origin import origin_element
+from dashboard.links import from_query
 from dashboard.models import ROOT, Choice, Model
-from dashboard.settings import AROUND, BY_KEY, FAST, Settings, from_query
+from dashboard.settings import AROUND, BY_KEY, FAST, Settings
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.training.runs import Run, RunError, new_folder
 

@@ -7,12 +7,11 @@ default is left out of the URL; what a URL says that cannot be used falls back, 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_TEXT = 200
 LONGER = {"compare": 1000, "input": 8192, "against": 8192, "other": 8192}
-LONGER |= {"mask": 1000, "train_mask": 1000, "retrain": 1000, "edits": 2000}
+LONGER |= {"prompt": 2000, "mask": 1000, "train_mask": 1000, "retrain": 1000, "edits": 2000}
 """Letters in a text that may be longer: a list of runs, an input of thousands of symbols, a painted mask, edits."""
 FAST, BY_KEY = "fast", "key"
 PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
@@ -60,6 +59,11 @@ LIMITS = {
     "d_stream": (1, 64),
     "deep": (1, 8),
     "spoken": (1, 64),
+    "temperature": (0.0, 2.0),
+    "top_k": (0, 1000),
+    "top_p": (0.01, 1.0),
+    "written": (1, 512),
+    "writing_seed": (0, 2**31 - 1),
 }
 
 
@@ -231,6 +235,19 @@ class Settings:
     """By how much its query is made longer."""
     turned: int = 0
     """By how many degrees its query is turned, anticlockwise."""
+    # the page on which a model writes
+    prompt: str = ""
+    """What it goes on with, its line ends as "↵"; empty is the page's suggestion."""
+    temperature: float = 0.8
+    top_k: int = 0
+    """From so many of the likeliest tokens it draws; 0 is all."""
+    top_p: float = 1.0
+    """From the fewest of the likeliest tokens that together have this probability."""
+    writing_seed: int = 0
+    written: int = 120
+    """How many tokens it writes."""
+    word: int | None = None
+    """The token whose alternatives are shown, its position counted from 1; empty is the last word written."""
     # the page of reading
     read_what: str = ""
     """What is read: "input" for what was typed; empty is a passage that was held out."""
@@ -281,41 +298,3 @@ class Settings:
 _NAMES = [field.name for field in dataclasses.fields(Settings)]
 AROUND = ("run", "step", "input", *_NAMES[_NAMES.index("task") :])
 """What stands around the page, in the sidebar: the model, the input, and what would be trained next."""
-
-
-def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:
-    """Read a URL's parameters. What cannot be used is left at its default and named in the notices."""
-    values: dict[str, object] = {}
-    notices = []
-    kinds = {field.name: field for field in dataclasses.fields(Settings)}
-    for name, text in query.items():
-        if name not in kinds:
-            notices.append(f"The link's “{_short(name)}” means nothing here and was left out.")
-            continue
-        try:
-            values[name] = _read(name, str(kinds[name].type), text)
-        except ValueError:
-            notices.append(f"The link's {name}={_short(text)} cannot be used; the default stands instead.")
-    return Settings(**values), notices  # type: ignore[arg-type]
-
-
-def _read(name: str, kind: str, text: str) -> object:
-    if kind == "bool":
-        if text not in ("0", "1"):
-            raise ValueError(text)
-        return text == "1"
-    if kind.startswith(("int", "float")):
-        low, high = LIMITS.get(name, (1, 65_536))
-        value = float(text) if kind == "float" else int(text)
-        if not low <= value <= high:
-            raise ValueError(text)
-        return value
-    if len(text) > (LONGER.get(name, MAX_TEXT)) or not text.isprintable():
-        raise ValueError(text)
-    return text
-
-
-def _short(text: str) -> str:
-    """A foreign text, made safe to repeat in a notice."""
-    kept = "".join(c for c in text if c.isalnum() or c in " .,-_:")[:30]
-    return kept or "…"

@@ -45,6 +45,8 @@ STYLE = """
     .st-key-corners-row > * > * > [data-testid="stColumn"] { flex: 1 1 100%; }
     [class*="st-key-order-row"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
     [class*="st-key-order-row"] [data-testid="stColumn"] { flex: 1 1 100%; }
+    [class*="st-key-writing-row"] > * > [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+    [class*="st-key-writing-row"] > * > * > [data-testid="stColumn"] { flex: 1 1 100%; }
     .st-key-questions-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
     .st-key-questions-row [data-testid="stColumn"] { flex: 1 1 100%; }
   }

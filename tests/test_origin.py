@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.components.origin import Maker, origin_element
 from dashboard.components.payload import unpack
 from dashboard.components.plot import pack_figure
-from dashboard.settings import from_query
+from dashboard.links import from_query
 from transformer import compiled_reverser
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.settings import LIMITS, Settings, from_query
+from dashboard.links import from_query
+from dashboard.settings import LIMITS, Settings
 
 VALUES = {
     "bool": st.booleans(),

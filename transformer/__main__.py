@@ -1,4 +1,4 @@
-"""The command line: train, resume, evaluate and list runs. `python -m transformer --help`.
+"""The command line: train, resume, evaluate and list runs, and let them write. `python -m transformer --help`.
 
 Its options are the fields of the config records, so it can do what the dashboard can. Bad input is one line on stderr
 and exit code 2; a training that fails is one line and exit code 1.
@@ -17,7 +17,8 @@ from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter
 from transformer import __version__
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.measurements import TRAINING, corners, lengths
-from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, new_folder
+from transformer.telling import generate
+from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, located, new_folder
 
 if TYPE_CHECKING:
     import torch
@@ -90,7 +91,7 @@ def resume(run: str) -> int:
     run
         A run folder, or the name of one below checkpoints/.
     """
-    found = Run(_find(run))
+    found = Run(located(run))
     config = found.config
     if not found.resumable:
         raise RunError(f"the run {found.name} cannot go on: it is {found.state.status}")
@@ -165,7 +166,7 @@ def evaluate(
     """
     if not 1 <= sequences <= 1_000_000:
         raise ConfigError(f"sequences must be between 1 and 1000000, not {sequences}")
-    path = _find(run)
+    path = located(run)
 
     from transformer.checkpoints import load
     from transformer.training.device import resolve_device
@@ -211,6 +212,7 @@ def list_(root: Path = DEFAULT_ROOT) -> None:
 
 app.command(lengths)
 app.command(corners)
+app.command(generate)
 
 
 @app.command
@@ -233,7 +235,7 @@ def bottleneck(
     from transformer.training.bottleneck import compare
     from transformer.training.trio import STEPS, plan
 
-    chosen = [Run(_find(name)) for name in runs or ()]
+    chosen = [Run(located(name)) for name in runs or ()]
     for config in () if chosen else plan(STEPS if steps is None else steps).values():
         folder = new_folder(out.parent, config)
         code = train(out=folder, task=config.task, model=config.model, training=config.training)
@@ -250,12 +252,6 @@ def bottleneck(
         shares = " ".join(f"{count / found.sequences:.2f}" for count in each.exact)
         print(f"{each.run}, {each.parameters} parameters, lengths {found.lengths[0]} to {found.lengths[-1]}: {shares}")
     return 0
-
-
-def _find(run: str) -> Path:
-    """A run's folder or a file, by its path, or by its name below checkpoints/."""
-    path = Path(run)
-    return DEFAULT_ROOT / run if not path.exists() and (DEFAULT_ROOT / run).exists() else path
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -42,6 +42,7 @@ PAGES = {
     "Accuracy by position": 2,
     "Runs and races": 1,
     "What positions buy": 3,
+    "It writes": 0,
     "Square corners": 6,
     "Attention by hand": 5,
     "Five questions": 1,

@@ -96,6 +96,14 @@ class Text(Task):
             raise ValueError(f"type 1 to {self.length} tokens, not {len(indices)}")
         return indices
 
+    def begun(self, prompt: str) -> list[int]:
+        """What a model reads before it goes on with a prompt, of any length: SEP, as every window, and the prompt."""
+        return [self.separator, *self.known.vocabulary.encode(prompt).tolist()]
+
+    def piece(self, token: int) -> str:
+        """A token as it stands in the text; SEP and padding stand in none."""
+        return self.known.vocabulary.decode([token]) if token < self.separator else ""
+
     def typed(self, question) -> str:
         return self.known.vocabulary.decode(int(index) for index in question)
 

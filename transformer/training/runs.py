@@ -281,6 +281,12 @@ class Run:
         write_whole(self.folder / name, json.dumps(values, indent=1).encode())
 
 
+def located(run: str) -> Path:
+    """A run's folder or a file, by its path, or by its name below checkpoints/."""
+    path = Path(run)
+    return DEFAULT_ROOT / run if not path.exists() and (DEFAULT_ROOT / run).exists() else path
+
+
 def list_runs(root: Path = DEFAULT_ROOT) -> list[Run]:
     """The readable runs below a folder, oldest first."""
     return sorted(_readable(root), key=lambda run: (run.created, run.name))

@@ -5,7 +5,8 @@ import { blank, boxOf, runs } from './passage_layout.js';
 const MOST = 12; // arcs
 const FAINT = 0.02; // weaker ones are not drawn
 const TOLD = 3; // so many of their weights are written beside them
-const FADED = 0.5; // opacity of the letters of the lowest value
+const FADED = 0.6; // opacity of the letters of the lowest value
+const FULL = 0.25; // of the scale, from which on letters are as strong as anywhere
 const FEET = 0.64; // of a line's height, where letters stand
 
 export function paint(context, data, layout, theme, ratio) {
@@ -19,7 +20,8 @@ export function paint(context, data, layout, theme, ratio) {
       context.fillStyle = `rgb(${rgb.join(', ')})`;
       context.fillRect(box.x, box.y + 2 * ratio, box.width, box.height - 4 * ratio);
     }
-    context.globalAlpha = data.ground?.faded && !(share > 0.25) ? FADED + (1 - FADED) * 4 * (share || 0) : 1;
+    const faded = data.ground?.faded && box.index !== data.chosen && !(share > FULL);
+    context.globalAlpha = faded ? FADED + ((1 - FADED) * (share || 0)) / FULL : 1;
     write(context, box, rgb ? readable(rgb, theme) : theme.text, data, layout.size, theme);
     context.globalAlpha = 1;
     if (box.index < data.given && box.text.trim()) {
@@ -110,15 +112,20 @@ function arcs(context, data, layout, theme, ratio) {
   }
   context.globalAlpha = 1;
   context.font = `600 ${13 * ratio}px ${theme.font}`;
-  for (const { to, value } of far.slice(0, TOLD)) if (to) tag(context, to, number(value, 2), theme, ratio);
+  const taken = [];
+  for (const { to, value } of far.slice(0, TOLD)) if (to) tag(context, to, number(value, 2), taken, layout, theme, ratio);
 }
 
-/** A weight on a ground of its own, at the upper right of its word. */
-function tag(context, box, text, theme, ratio) {
+/** A weight on a ground of its own, above its word; where another stands already, none. */
+function tag(context, box, text, taken, layout, theme, ratio) {
   const wide = context.measureText(text).width + 6 * ratio;
-  const [x, y] = [box.x + box.width - 2 * ratio, box.y - 5 * ratio];
+  const high = 15 * ratio;
+  const x = Math.min(middle(box) - wide / 2, layout.width - wide);
+  const y = box.y - 9 * ratio;
+  if (taken.some((other) => Math.abs(other.y - y) < high && Math.abs(other.x - x) < wide)) return;
+  taken.push({ x, y });
   context.fillStyle = theme.onPrimary;
-  context.fillRect(x, y, wide, 16 * ratio);
+  context.fillRect(x, y, wide, high);
   context.fillStyle = theme.text;
   context.fillText(text, x + 3 * ratio, y + 12 * ratio);
 }

@@ -1,0 +1,44 @@
+"""One token of a text at the moment it was said: what every head looked at, and how likely each token was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from transformer.generation import window_start
+from transformer.model import Transformer
+from transformer.observation import observe
+from transformer.trace import Remember
+
+
+@dataclass(frozen=True, eq=False)
+class Glance:
+    """What the last query before a token saw, and what the model made of it."""
+
+    start: int
+    """The first place of the text that was read, from 0: a long text is read in a window."""
+    rows: dict[str, Float[np.ndarray, "head key"]]
+    """The pattern's row of that query, by attention module; key 0 stands at `start`, the last one is the query."""
+    probabilities: Float[np.ndarray, "d_vocab"]
+    """Of the next token: the softmax of the logits, float64."""
+
+
+def glance(model: Transformer, text: Sequence[int], place: int) -> Glance:
+    """Look at a decoder as it says the token at `place`, from 0: the query is the token before, at `place` - 1.
+
+    Only what stands before `place` is read, within the window of a model that writes (`window_start`).
+    Raises ValueError where nothing stands before it.
+    """
+    if not 1 <= place <= len(text):
+        raise ValueError(f"nothing said the token at place {place} of {len(text)}")
+    start = window_start(place, model.n_ctx)
+    seen = observe(model, torch.tensor([text[start:place]]), remember=_LAST_ROW)
+    rows = {site.removesuffix(".pattern"): row.numpy() for site, row in seen.sites.items()}
+    return Glance(start, rows, seen.logits[0, -1].double().softmax(dim=0).numpy())
+
+
+_LAST_ROW: Remember = lambda site, value: value[0, :, -1].clone() if site.endswith(".pattern") else None  # noqa: E731
