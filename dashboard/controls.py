@@ -150,6 +150,9 @@ def choose(run: str) -> None:
         shift=1,
         scaled=None,
         word=None,
+        read_work="",
+        read_place=1,
+        read_word=None,
     )
 
 

@@ -15,13 +15,13 @@ from dashboard.models import Choice, Model
 from dashboard.prose import plain
 from transformer.config import RunConfig
 
-OPENS_A_TRANSFORMER = ("inside", "layers", "positions", "order", "masks", "edits")
+OPENS_A_TRANSFORMER = ("inside", "layers", "positions", "order", "masks", "edits", "reading")
 """The pages, by their addresses, that show what only a transformer has."""
 
 
 def transformer_wanted(page: str, model: Model) -> None:
     """Stand in for a page that opens a transformer, where the model is none."""
-    st.title(f"{page} needs a transformer, and {plain(model.name)} is a GRU.", anchor=False)
+    st.title(f"“{page}” needs a transformer, and {plain(model.name)} is a GRU.", anchor=False)
     st.info(
         "A GRU reads one token after the other and carries what it has read in one state: it has no layers that pass "
         "a residual stream on, no mask and no positional encoding. Choose a transformer in the sidebar, or here.",

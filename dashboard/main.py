@@ -40,6 +40,7 @@ menus = {
     ],
     "Text": [
         st.Page("app_pages/writing.py", title="It writes", icon=":material/edit_note:", url_path="writing"),
+        st.Page("app_pages/reading.py", title="It reads", icon=":material/menu_book:", url_path="reading"),
     ],
     "How it began": [
         st.Page("app_pages/bottleneck.py", title="The bottleneck", icon=":material/compress:", url_path="bottleneck"),

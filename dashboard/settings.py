@@ -249,6 +249,17 @@ class Settings:
     """How many tokens it writes."""
     word: int | None = None
     """The token whose alternatives are shown, its position counted from 1; empty is the last word written."""
+    # the page of reading
+    read_what: str = ""
+    """What is read: "input" for what was typed; empty is a passage that was held out."""
+    read_work: str = ""
+    """From which work, counted from "1"; empty is the first."""
+    read_place: int = 1
+    """Where in it the passage stands, counted from 1."""
+    read_word: int | None = None
+    """The token that is looked at, counted from 1; empty is the most surprising."""
+    repeated: str = ""
+    """What is read twice: "passages" for stretches of the text; empty is random tokens."""
     # what would be trained next
     task: str = "reverse"
     architecture: str = ""

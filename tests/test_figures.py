@@ -17,6 +17,14 @@ from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.encodings import encoding_heatmap, encoding_waves, similarity_heatmap
 from dashboard.figures.lines import frame, level, upright
 from dashboard.figures.patterns import MOST_SENTENCES, mask_heatmap, pattern_heatmap, scores_heatmap
+from dashboard.figures.reading import (
+    Curve,
+    distance_bars,
+    distance_heatmap,
+    likeliest_bars,
+    loss_by_place_line,
+    repetition_lines,
+)
 from dashboard.figures.token_axis import token_axis
 from dashboard.figures.tokens import Token, token_strip
 from dashboard.figures.training import loss_curve
@@ -448,8 +456,21 @@ EVERY: dict[str, Callable[[theme.Palette], go.Figure]] = {
     "loss": lambda p: loss_curve(frozen(np.arange(3)), frozen(SHARE), floor=0.1, chance=2.3, solved_at=2, palette=p),
     "encoding": lambda p: encoding_heatmap(frozen(PATTERN), palette=p),
     "similarity": lambda p: similarity_heatmap(frozen(PATTERN), palette=p),
+    "likeliest": lambda p: likeliest_bars(["a", "b", "c"], frozen(SHARE), "d", 0.01, palette=p),
+    "loss by place": lambda p: loss_by_place_line([(1, 1), (2, 2), (3, 4)], curve(), 2.0, palette=p),
+    "repetition": lambda p: repetition_lines([curve(), curve()], together=4, palette=p),
+    "distances": lambda p: distance_heatmap(
+        frozen(PATTERN[:, :3]), TOKENS, [(0, 0), (1, 1), (2, 3)], focus=1, palette=p
+    ),
+    "a head's distances": lambda p: distance_bars(
+        frozen(SHARE), frozen(SHARE), [(0, 0), (1, 1), (2, 3)], "head 0.1", palette=p
+    ),
     "waves": lambda p: encoding_waves(frozen(PATTERN), [0, 1], ["0", "1"], palette=p),
 }
+
+
+def curve() -> Curve:
+    return Curve("first", frozen(SHARE), frozen(SHARE - 0.1), frozen(SHARE + 0.1))
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

@@ -29,7 +29,8 @@ from transformer.training.runs import Run
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     *("overview", "heads", "inside", "layers", "film", "masks", "information", "edits"),
-    *("positions", "order", "accuracy", "runs", "lengths", "writing", "bottleneck", "corners", "context", "questions"),
+    *("positions", "order", "accuracy", "runs", "lengths", "writing", "reading", "bottleneck"),
+    *("corners", "context", "questions"),
 )
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
 RUNS = (*SHIPPED, "compiled")

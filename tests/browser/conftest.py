@@ -21,7 +21,7 @@ SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-
 TRIO = ("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer")
 SCREEN = {"width": 1440, "height": 900}
 PROBES = re.compile(
-    r"^/(heads|inside|layers|film|masks|information|edits|positions|order|accuracy|runs|lengths|writing|bottleneck|corners|context|questions)"
+    r"^/(heads|inside|layers|film|masks|information|edits|positions|order|accuracy|runs|lengths|writing|reading|bottleneck|corners|context|questions)"
     r"/_stcore/(health|host-config)$"
 )
 """On a deep link Streamlit looks for its server below the page's own path first, and is told 404."""

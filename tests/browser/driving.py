@@ -47,6 +47,7 @@ PAGES = {
     "Attention by hand": 5,
     "Five questions": 1,
     "The bottleneck": 4,
+    "It reads": 4,
 }
 """The pages, and how many plots stand on each."""
 PATIENCE = 60_000
