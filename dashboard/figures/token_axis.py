@@ -18,7 +18,7 @@ DIGIT = 0.52
 def token_axis(title: str, labels: Sequence[str], *, upright: bool = True) -> dict[str, object]:
     """A Plotly axis over places 0, 1, 2, …; `upright` for the vertical one, whose labels have a line each."""
     step = -(-len(labels) // MOST_LABELS)
-    places = list(range(0, len(labels), step))
+    places = list(range(_begin(labels, step), len(labels), step))
     size = 14 if len(places) <= 12 else 12 if len(places) <= 24 else 10
     shown = [elided(labels[place]) for place in places]
     angle = 0
@@ -63,6 +63,13 @@ def matrix_axes(down: tuple[str, Sequence[str]], across: tuple[str, Sequence[str
 def safe(text: str) -> str:
     """Plotly reads tags in labels and hover texts; a token is not one."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _begin(labels: Sequence[str], step: int) -> int:
+    """Where to begin when only every `step`-th label is written: where most hold a letter. Of a text every other token
+    is a blank, and blanks alone would tell nothing."""
+    lettered = [any(letter.isalnum() for letter in label) for label in labels]
+    return max(range(step), key=lambda first: (sum(lettered[first::step]), -first), default=0)
 
 
 def elided(text: str, most: int = LONGEST) -> str:
