@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import streamlit as st
 
-from dashboard import chips, closer, hardest, reels, session, tallies
+from dashboard import chips, closer, guesses, hardest, reels, session, tallies
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import bound, bound_choice
@@ -28,7 +28,7 @@ from dashboard.tallywords import (
     which,
 )
 from dashboard.views import order_heatmap
-from transformer.analysis import breakdown
+from transformer.analysis import breakdown, windows
 from transformer.analysis.intervals import wilson
 
 LOOKS = {
@@ -44,12 +44,14 @@ LOOKS = {
 def closer_look(model: Model, length: int) -> None:
     """The section of the page: what the accuracy at one length is made of."""
     default = "training" if model.run else "head"
-    menu = [look for look in LOOKS if look != "head" or model.config.model.attends]
-    look = bound_choice(st.segmented_control, "Look closer", "depth", menu, default, format_func=LOOKS.__getitem__)
+    drawn = DRAWN if model.task.lawful else READ
+    menu = [look for look in drawn if look != "head" or model.config.model.attends]
+    called = LOOKS if model.task.lawful else LOOKS | {"symbol": "by token"}
+    look = bound_choice(st.segmented_control, "Look closer", "depth", menu, default, format_func=called.__getitem__)
     if session.first_look() and look != "training":  # the bars come first; a film is kept beside its run
         st.caption(":material/hourglass_top: About to look closer …")
     else:
-        DRAWN[look](model, length)
+        drawn[look](model, length)
 
 
 # --- over training
@@ -73,14 +75,15 @@ def _over_training(model: Model, _: int) -> None:
         step = min(kept, key=lambda step: abs(step - int(film.steps[column])))
         session.update(step=None if step == kept[-1] else step)
 
-    figure = order_heatmap(film)
+    figure = order_heatmap(film, model.config)
     said = reels.order_sentence(film, model.config)
     st.markdown(f"**{said}**")
     last = maker_of(model.run, int(film.steps[-1]))
     alt = f"Accuracy by position and step. {said}"
-    plot(figure, key=key, alt=alt, height=_height(len(film.names)), on_click=clicked, makers=[last])
+    rows = len(film.names) if model.task.lawful else len(windows.named(len(film.names)))
+    plot(figure, key=key, alt=alt, height=_height(rows), on_click=clicked, makers=[last])
     st.caption(
-        f"{asked(model, film.sequences, model.task.length)} The dot: from there on right nine times in ten. Every "
+        f"{asked(model, film.sequences, model.task.length)}{reels.dots(model.config)} Every "
         f"page shows step {model.step} now; click a column to go to the nearest step whose weights are kept: "
         f"{', '.join(map(str, kept))}."
     )
@@ -242,3 +245,11 @@ DRAWN: dict[str, Callable[[Model, int], None]] = {
     "confusion": _confusion,
     "hardest": lambda model, length: hardest.table(model, length, lambda typed: session.update(input=typed)),
 }
+READ: dict[str, Callable[[Model, int], None]] = {
+    "training": _over_training,
+    "head": guesses.by_head,
+    "symbol": guesses.by_token,
+    "confusion": guesses.confusion,
+    "hardest": guesses.hardest,
+}
+"""Of a model that reads a text: it has no law, thousands of symbols, and every length in each of its windows."""

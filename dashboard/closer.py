@@ -32,6 +32,8 @@ _behind = ThreadPoolExecutor(max_workers=1, thread_name_prefix="measuring")
 
 LARGE = 2**17
 """Layers times squared width from which a model is checked once: half a second, where the shipped ones take 0.05."""
+IN_A_LAYER = 12
+"""About so many times its squared width are a layer's weights: a vocabulary of thousands counts as several layers."""
 
 
 def detail(model: Model, question: Question, site: str) -> Detail:
@@ -76,7 +78,9 @@ def checkup(model: Model, question: Question) -> Checkup:
 
 def is_large(model: Model) -> bool:
     """Does a check take so long that it is made once, and not again for each question?"""
-    return model.config.model.n_layers * model.config.model.d_model**2 > LARGE
+    shape = model.config.model
+    words = shape.d_model * model.task.d_vocab / IN_A_LAYER
+    return shape.n_layers * shape.d_model**2 + words > LARGE
 
 
 @kept(64)

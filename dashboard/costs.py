@@ -13,12 +13,13 @@ import streamlit as st
 from dashboard import clicks, closer, edited
 from dashboard.attention import palette
 from dashboard.components.plot import plot
-from dashboard.figures import effects
 from dashboard.components.sheet import Axis, Series, sheet
+from dashboard.figures import effects
 from dashboard.figures.costs import place_bars
 from dashboard.figures.tinted import tinted_text
 from dashboard.headwords import labels_of
 from dashboard.models import Model
+from dashboard.prose import plain
 from transformer.analysis.findings import Head
 from transformer.analysis.windows import ByPlace
 
@@ -41,6 +42,11 @@ def perplexity(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def signed(value: float) -> str:
+    """One digit, and the sign."""
+    return f"{value:+.1f}".replace("-", "−")
+
+
 def change(what: str, before: Reading, after: Reading) -> str:
     """What an edit does to the reading, in a sentence."""
     was, now = float(before.nats.mean()), float(after.nats.mean())
@@ -59,7 +65,7 @@ def by_place(model: Model, after: Reading, before: Reading | None, *, key: str, 
         found.names,
         sentences(found),
         title="nats a token",
-        against=(model.task.chance_loss, "counts<br>alone"),
+        against=(model.task.chance_loss, "counts\nalone"),
         half=None if old is not None else (found.half, found.half),
         before=None if old is None else old.nats,
         palette=palette(),
@@ -91,22 +97,20 @@ def passage(first: Said, last: Said | None, *, key: str) -> None:
     cost = first.nats if last is None else last.nats - first.nats
     most = MOST_NATS if last is None else MOST_CHANGE
     words = [_priced(first, last, place) for place in range(len(first.targets))]
-    ends = ("0 nats", f"{most:g} nats or more") if last is None else (f"−{most:g} nats", f"+{most:g} nats")
-    html = tinted_text(
-        first.targets, cost, words, most=most, ends=ends, signed=last is not None, palette=palette()
-    )
+    ends = ("0 nats", f"{most:g} nats or more") if last is None else (f"{most:g} nats less", f"{most:g} nats more")
+    html = tinted_text(first.targets, cost, words, most=most, ends=ends, signed=last is not None, palette=palette())
     worst = int(np.abs(cost).argmax())
+    named = f"‘{plain(first.targets[worst])}’ at {worst + 1}"
     if last is None:
         said = (
             f"{int(first.right.sum())} of {len(cost)} tokens are guessed, {first.nats.mean():.2f} nats a token; "
-            f"‘{first.targets[worst]}’ at {worst + 1} surprises most, {cost[worst]:.1f} nats."
+            f"{named} surprises most, {cost[worst]:.1f} nats."
         )
     else:
         flips = int((np.array(first.tokens) != np.array(last.tokens)).sum())
         said = (
             f"{flips} of {len(cost)} guesses change, and a token costs {first.nats.mean():.2f} nats before, "
-            f"{last.nats.mean():.2f} after; ‘{first.targets[worst]}’ at {worst + 1} changes most, by "
-            f"{cost[worst]:+.1f} nats.".replace("-", "−")
+            f"{last.nats.mean():.2f} after; {named} changes most, by {signed(float(cost[worst]))} nats."
         )
     axis = (Axis("position", np.arange(1, len(cost) + 1), first.targets),)
     series = [Series("before", first.nats, axis), *([] if last is None else [Series("after", last.nats, axis)])]

@@ -90,7 +90,9 @@ class Reading:
         first = f"It guesses {counts[-1]} of {total} tokens"
         if counts[leap] <= counts[leap - 1]:
             return f"{first}, and no more after any layer than in the embedding: {counts[0]}."
-        return f"{first}; most are won {after(self.lens.stages[leap])}: {counts[leap]} there, {counts[leap - 1]} before."
+        return (
+            f"{first}; most are won {after(self.lens.stages[leap])}: {counts[leap]} there, {counts[leap - 1]} before."
+        )
 
     def cell(self) -> tuple[int, int]:
         """The stage and the position that the view names, or where the first answer settles."""
@@ -157,9 +159,7 @@ def cell(model: Model, reading: Reading) -> None:
     with left:
         shown = [names[token] for token in listed]
         figure = figures.tokens_bars(shares, shown, listed.index(target), palette=palette())
-        alt = (
-            f"Likeliest tokens at position {place + 1} {after(lens.stages[stage])}: '{names[best]}' {most:.2f}."
-        )
+        alt = f"Likeliest tokens at position {place + 1} {after(lens.stages[stage])}: '{names[best]}' {most:.2f}."
         plot(figure, key="lens-tokens", alt=alt, height=230)
     with right:
         way = lens.of_target[:, place]

@@ -10,7 +10,7 @@ import numpy as np
 from dashboard.alignment import alignment_sentence
 from dashboard.components.film import Moment, Reel, Track
 from dashboard.heldout import course
-from transformer.analysis import ceilings
+from transformer.analysis import ceilings, windows
 from transformer.analysis.film import LEARNED, Film, Sharpening, learned_at, quantise, sharpening
 from transformer.analysis.findings import Attention, Head
 from transformer.config import PROBE_SEQUENCES, RunConfig
@@ -49,7 +49,7 @@ def of_film(
         pattern_steps=film.steps[film.pictured].tolist() if tracks else [],
         tracks=tracks,
         accuracy_steps=film.steps.tolist(),
-        accuracy=film.accuracy,
+        accuracy=_drawn_together(film.accuracy, config),
         sequences=[film.sequences] * len(film.steps),
         moment=None if moment is None else Moment(moment.step, f"head {moment.head.short} sharpens"),
         focus=next((heads.index(head) for head in (focus, moment and moment.head) if head in heads), None),
@@ -79,14 +79,22 @@ def of_training(
         pattern_steps=[] if step is None or not tracks else [step],
         tracks=tracks if step is not None else [],
         accuracy_steps=[m["step"] for m in measured],
-        accuracy=np.array([m["accuracy"] for m in measured]).reshape(-1, targets),
+        accuracy=_drawn_together(np.array([m["accuracy"] for m in measured]).reshape(-1, targets), config),
         sequences=[m.get("probed", PROBE_SEQUENCES) for m in measured],
         **_course(config, metrics),
     )
 
 
 def moment_sentence(film: Film, config: RunConfig) -> str:
-    """When the heads sharpen, in words that the numbers bear out; of a model without heads, what it has learned."""
+    """When the heads sharpen, in words that the numbers bear out; of a model without heads, what it has learned.
+
+    Of a text, where no token is the one to look at, what it came to guess.
+    """
+    if not config.build_task().lawful:
+        first, last = film.accuracy[0].mean(), film.accuracy[-1].mean()
+        if len(film.steps) == 1:
+            return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}"
+        return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}, {first:.2f} at step {film.steps[0]}"
     if not film.readings:
         right = learned_at(film)
         known, when_all = np.isfinite(right), f" at step {film.steps[-1]}"
@@ -111,7 +119,15 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
 
 
 def order_sentence(film: Film, config: RunConfig) -> str:
-    """In which order the positions were learned, and which were not, in words."""
+    """In which order the positions were learned, and which were not, in words; of a text, where it guesses most."""
+    if not config.build_task().lawful:
+        last, names = windows.drawn_together(film.accuracy[-1]), windows.named(len(film.names))
+        best = int(last.argmax())
+        first = "" if best == 0 else f", and at the first {last[0]:.2f}"
+        return (
+            f"At step {film.steps[-1]} {film.accuracy[-1].mean():.2f} of the tokens are guessed: most at place "
+            f"{names[best]}, {last[best]:.2f}{first}."
+        )
     learned, ceiling = learned_at(film), ceilings.ceiling(config).accuracy
     steps = sorted({int(step) for step in learned if np.isfinite(step)})
     parts = [f"{_named(film.names, learned == step)} from step {step}" for step in steps]
@@ -124,6 +140,16 @@ def order_sentence(film: Film, config: RunConfig) -> str:
         if which.any():
             said += f" {_named(film.names, which)} {why}."
     return said.strip()
+
+
+def dots(config: RunConfig) -> str:
+    """What a dot means in the picture of positions and steps; a text is never right nine times in ten."""
+    return " The dot: from there on right nine times in ten." if config.build_task().lawful else ""
+
+
+def _drawn_together(accuracy: np.ndarray, config: RunConfig) -> np.ndarray:
+    """Accuracy by target, float [measurement, target]; of a text, whose windows are long, by stretch."""
+    return accuracy if config.build_task().lawful else windows.drawn_together(accuracy)
 
 
 def _named(names: Sequence[str], which: np.ndarray) -> str:
@@ -169,6 +195,12 @@ def _course(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> dict[str
     """The loss, and what loss and accuracy are to be read against."""
     task = config.build_task()
     last = metrics[-1] if metrics else {}
+    names, groups = task.target_names(task.length), task.groups(task.length)
+    ceiling = ceilings.ceiling(config).accuracy
+    called: tuple[str, ...] = ()
+    if not task.lawful:
+        names, ceiling = windows.named(task.length), windows.drawn_together(ceiling)
+        groups, called = ("",) * len(names), tuple(f"Place {name}" for name in names)
     return {
         "loss_steps": np.array([m["step"] for m in metrics], dtype=np.int64),
         "loss": np.array([m["loss"] for m in metrics], dtype=np.float64),
@@ -177,8 +209,9 @@ def _course(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> dict[str
         "guess": "guessing" if task.lawful else COUNTS,
         "held_out": None if task.lawful else course(metrics),
         "solved_at": last["step"] if last.get("solved") else None,
-        "names": task.target_names(task.length),
-        "groups": task.groups(task.length),
+        "names": names,
+        "groups": groups,
         "chance": task.chance,
-        "ceiling": ceilings.ceiling(config).accuracy,
+        "ceiling": ceiling,
+        "called": called,
     }

@@ -13,8 +13,8 @@ import streamlit as st
 from dashboard import models, warm
 from dashboard.clicks import again, once, touch
 from dashboard.components.origin import origin_element
-from dashboard.passages import as_typed
 from dashboard.models import ROOT, Choice, Model
+from dashboard.passages import as_typed
 from dashboard.settings import AROUND, BY_KEY, FAST, Settings, from_query
 from dashboard.wanted import config_of
 from transformer.config import ConfigError, RunConfig

@@ -13,6 +13,8 @@ from transformer.analysis.findings import Accuracy
 
 def asked(model: Model, sequences: int, length: int) -> str:
     """What was measured on, in a sentence."""
+    if not model.task.lawful:
+        return f"{sequences:,} windows of {length:,} tokens that were held out."
     return f"{sequences:,} fresh sequences of length {length}{forced(model)}."
 
 

@@ -18,7 +18,7 @@ from dashboard.figures import training as training_figures
 from dashboard.heldout import course, newest
 from dashboard.models import Model, maker_of
 from dashboard.reels import COUNTS
-from transformer.analysis import ceilings
+from transformer.analysis import ceilings, windows
 from transformer.analysis.film import Film, learned_at, sharpening
 from transformer.analysis.findings import Accuracy, verdict
 from transformer.config import RunConfig
@@ -50,8 +50,18 @@ def accuracy_bars(
     )
 
 
-def order_heatmap(film: Film) -> go.Figure:
-    """Which position was learned when, and the moment at which the heads sharpen."""
+def order_heatmap(film: Film, config: RunConfig) -> go.Figure:
+    """Which position was learned when, and the moment at which the heads sharpen; of a text, stretch by stretch."""
+    if not config.build_task().lawful:
+        names = windows.named(len(film.names))
+        return learning.accuracy_by_step_heatmap(
+            film.steps,
+            windows.drawn_together(film.accuracy),
+            names,
+            ("",) * len(names),
+            called=[f"place {name}" for name in names],
+            palette=palette(),
+        )
     moment = sharpening(film)
     return learning.accuracy_by_step_heatmap(
         film.steps,

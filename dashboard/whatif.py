@@ -17,9 +17,17 @@ from transformer.config import ConfigError, RunConfig
 LONGER = 4.0
 """How many times longer the next answer may take."""
 
+MINUTES = (
+    "To read a text takes minutes to learn, so nothing is trained here and now: choose otherwise in the panel on the "
+    "left, press Train, and compare the two under “Runs and races”."
+)
+
 
 def what_if(words: str, config: RunConfig, **changes: object) -> None:
     """Offer to train the one-layer version of a run with some of its model changed, and show how right it becomes."""
+    if not config.build_task().lawful:
+        st.caption(MINUTES)
+        return
     if not bound(st.toggle, f"What if it were trained {words}?", "answer", help="A small model, trained here and now"):
         return
     try:

@@ -3,63 +3,74 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import session, views
+from dashboard import guesses, session, views
 from dashboard.breakdowns import closer_look
 from dashboard.controls import bound
+from dashboard.models import Model
 from dashboard.prose import show_code
 from transformer.analysis import ceilings
 from transformer.analysis.findings import verdict
 
-model = session.chosen()
-task = model.task
-lengths = task.lengths
-named = session.settings().measured_length
-length = named if named is not None and named in lengths else task.length
-measured = model.accuracy(session.settings().sequences, length=length)
-words = verdict(measured, model.config)
-st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
-st.markdown(
-    f"**The law.** {task.law[0].upper()}{task.law[1:]}. Guessing a symbol is right once in {task.symbols}: "
-    f"chance is {task.chance:.2f}."
-)
-views.accuracy(model, key="accuracy", height=420, length=length, heading=False)
 
-left, right = st.columns([1, 2], gap="large")
-with left:
-    bound(
-        st.select_slider,
-        "Fresh sequences",
-        "sequences",
-        options=sorted({256, 1024, 4096, 16384, 65536, session.settings().sequences}),
-        format_func=lambda n: f"{n:,}",
+def lawful(model: Model) -> None:
+    """What is right of a law's answer, place by place, with the ceiling."""
+    task = model.task
+    lengths = task.lengths
+    named = session.settings().measured_length
+    length = named if named is not None and named in lengths else task.length
+    measured = model.accuracy(session.settings().sequences, length=length)
+    words = verdict(measured, model.config)
+    st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
+    st.markdown(
+        f"**The law.** {task.law[0].upper()}{task.law[1:]}. Guessing a symbol is right once in {task.symbols}: "
+        f"chance is {task.chance:.2f}."
     )
-    if len(lengths) > 1:
-        st.session_state["control-measured"] = length
-        st.select_slider(
-            "Length of the sequences",
-            list(lengths),
-            key="control-measured",
-            on_change=lambda: session.update(measured_length=st.session_state["control-measured"]),
+    views.accuracy(model, key="accuracy", height=420, length=length, heading=False)
+
+    left, right = st.columns([1, 2], gap="large")
+    with left:
+        bound(
+            st.select_slider,
+            "Fresh sequences",
+            "sequences",
+            options=sorted({256, 1024, 4096, 16384, 65536, session.settings().sequences}),
+            format_func=lambda n: f"{n:,}",
         )
-    share = measured.exact / measured.sequences
-    st.metric("Whole answer right", f"{share:.1%}", help="Sequences in which every token of the answer is right")
-with right:
-    low, high = measured.interval()
-    frame = pd.DataFrame(
-        {
-            "target": measured.names,
-            "part": measured.groups,
-            "accuracy": measured.mean,
-            "low": low,
-            "high": high,
-            "ceiling": ceilings.ceiling(model.config, length).accuracy,
-            "right": measured.correct,
-        }
-    )
-    number = st.column_config.NumberColumn(format="%.3f")
-    columns = dict.fromkeys(("accuracy", "low", "high", "ceiling"), number)
-    st.dataframe(frame, hide_index=True, column_config=columns, height=320)
-closer_look(model, length)
+        if len(lengths) > 1:
+            st.session_state["control-measured"] = length
+            st.select_slider(
+                "Length of the sequences",
+                list(lengths),
+                key="control-measured",
+                on_change=lambda: session.update(measured_length=st.session_state["control-measured"]),
+            )
+        share = measured.exact / measured.sequences
+        st.metric("Whole answer right", f"{share:.1%}", help="Sequences in which every token of the answer is right")
+    with right:
+        low, high = measured.interval()
+        frame = pd.DataFrame(
+            {
+                "target": measured.names,
+                "part": measured.groups,
+                "accuracy": measured.mean,
+                "low": low,
+                "high": high,
+                "ceiling": ceilings.ceiling(model.config, length).accuracy,
+                "right": measured.correct,
+            }
+        )
+        number = st.column_config.NumberColumn(format="%.3f")
+        columns = dict.fromkeys(("accuracy", "low", "high", "ceiling"), number)
+        st.dataframe(frame, hide_index=True, column_config=columns, height=320)
+
+
+model = session.chosen()
+if model.task.lawful:
+    lawful(model)
+else:
+    guesses.page(model)
+named = session.settings().measured_length
+closer_look(model, named if named is not None and named in model.task.lengths else model.task.length)
 show_code(
     "transformer.analysis.accuracy.accuracy_by_position",
     "transformer.analysis.intervals.wilson",

@@ -1,6 +1,7 @@
 """The same model with some of it changed: what breaks, what is made up for, and where the difference lies."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -58,7 +59,7 @@ def said() -> None:
 
 said()
 length = len(question) if len(question) in task.lengths else task.length
-measure = edited.accuracy if task.lawful else edited.reading
+measure: Callable[..., Any] = edited.accuracy if task.lawful else edited.reading
 before = measure(model, (), length)
 after, unmeasured = before, ""
 try:
@@ -68,7 +69,7 @@ except EditError as error:
 
 
 def headline() -> str:
-    """The larger change of the two halves, or of a text's loss, in a sentence."""
+    """The larger change of the two halves, or of a text's perplexity, in a sentence."""
     if not made and not task.lawful:
         return f"Nothing is edited: perplexity is {costs.perplexity(before.perplexity)} in windows of {length}."
     if not made:
@@ -117,10 +118,10 @@ def canvas() -> None:
 def removals() -> None:
     """What removing each head costs; a click removes it, or brings it back."""
     if not task.lawful:
-        gone = {chip.text.removeprefix("zero:") for chip in found if chip.on}
+        silenced = {chip.text.removeprefix("zero:") for chip in found if chip.on}
         does = "Click a cell to remove that head, or to bring it back (✗ = removed)."
         pick = lambda head: chips.toggle(found, f"zero:{head}")  # noqa: E731
-        costs.heads(model, made, heads, gone, length, key="edits-removal", choose=pick, does=does)
+        costs.heads(model, made, heads, silenced, length, key="edits-removal", choose=pick, does=does)
         return
     sites = list(dict.fromkeys(head.site for head in heads))
     many = len({head.kind for head in heads}) > 1

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import elsewhere, reels, session
+from dashboard import elsewhere, reels, session, upbringing
 from dashboard.attention import palette
 from dashboard.components.film import film_player
 from dashboard.components.film_file import film_file
@@ -14,8 +14,8 @@ from dashboard.components.plot import plot
 from dashboard.figures import learning
 from dashboard.keeping import kept
 from dashboard.models import Model, maker_of
-from dashboard.prose import show_code
-from dashboard.views import order_heatmap
+from dashboard.prose import plain, show_code
+from dashboard.views import loss, order_heatmap
 from transformer.analysis.film import Film, sharpening
 from transformer.analysis.findings import Head
 from transformer.training.runs import Run
@@ -25,7 +25,8 @@ MEAN_SHARE = "the head's mean share of attention on the token to be said"
 
 def page(model: Model, run: Run) -> None:
     film, metrics, kept = model.film(), run.metrics(), list(run.snapshots())
-    headline = f"{reels.moment_sentence(film, model.config)}."
+    said = "" if model.task.lawful else upbringing.headline(metrics)
+    headline = f"{said or reels.moment_sentence(film, model.config)}."
     st.title(headline, anchor=False)
     key = f"film-{model.name}"  # another run's film begins anew
     everyone = reels.heads_of(film)
@@ -42,7 +43,13 @@ def page(model: Model, run: Run) -> None:
     with left:
         positions(model, film)
     with right:
-        shares(model, film, focus)
+        if model.task.lawful:
+            shares(model, film, focus)
+        else:
+            upbringing.heads(film, focus, [last(model, film)])
+    if not model.task.lawful:
+        st.markdown("**Loss on what is learned from, and on what was held out**")
+        loss(model, key="film-loss", height=360)
     show_code(
         "transformer.analysis.film.sharpening",
         "transformer.analysis.film.learned_at",
@@ -76,13 +83,18 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
     words, button = st.columns([1.9, 1], vertical_alignment="center")
     chosen = session.settings().step
     where = "" if chosen is None else f" Every page shows step {chosen} now; the sidebar changes it."
-    heads = (
-        f"All heads read {' '.join(film.question)}, with the right answer; accuracy" if film.readings else "Accuracy"
+    lawful = model.task.lawful
+    read = (
+        f"{' '.join(film.question)}, with the right answer"
+        if lawful
+        else f"‘{plain(''.join(film.question).replace('␣', ' '))}’"
     )
+    heads = f"All heads read {read}; accuracy" if film.readings else "Accuracy"
     alone = ", answered by itself" if model.config.model.recurrent else ""
     share = "its attention on this example" if model.config.model.recurrent else MEAN_SHARE
-    title = f" The numbers of the title: {share}." if film.readings else ""
-    words.caption(f"{heads} on {film.sequences} fresh sequences{alone}.{title}{where}")
+    title = f" The numbers of the title: {share}." if film.readings and lawful else ""
+    on = "fresh sequences" if lawful else f"windows of {len(film.names)} tokens that were held out"
+    words.caption(f"{heads} on {film.sequences} {on}{alone}.{title}{where}")
     file = packed(film.snapshot, len(metrics), model, film, headline)
     button.download_button(
         f"Save the film ({len(file) / 1000:.0f} kB)",
@@ -118,11 +130,11 @@ def last(model: Model, film: Film) -> Maker:
 def positions(model: Model, film: Film) -> None:
     """Which position was learned when."""
     st.markdown("**Accuracy by position and step**")
-    figure = order_heatmap(film)
+    figure = order_heatmap(film, model.config)
     sentence = reels.order_sentence(film, model.config)
     alt = f"Accuracy by position and step. {sentence}"
     plot(figure, key="film-positions", alt=alt, height=400, makers=[last(model, film)])
-    st.caption(f"{sentence} The dot: from there on.")
+    st.caption(f"{sentence}{reels.dots(model.config)}")
 
 
 def shares(model: Model, film: Film, focus: Head | None) -> None:

@@ -80,7 +80,9 @@ def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey,
             by_row=session.settings().by_row,
         )
     with right:
-        st.markdown(f"**{here(model, question, sample, head) if recurrent else working_sentence(model, head, survey)}**")
+        st.markdown(
+            f"**{here(model, question, sample, head) if recurrent else working_sentence(model, head, survey)}**"
+        )
         explore.pattern(model, question, head, means[head.site][head.index] if mean and means else None)
     if not mean:
         with below_the_grid:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import streamlit as st
 
-from dashboard import closer, edited, moving, session
+from dashboard import closer, displaced, edited, moving, session
 from dashboard.attention import focused, palette
 from dashboard.components.plot import plot
 from dashboard.figures.terms import pattern_pair, share_bars, term_heatmaps
@@ -153,12 +153,15 @@ def without_terms() -> None:
         st.title("This model is told no positions: there are none to take apart or to move.", anchor=False)
         st.info("What it knows of order comes from its mask alone. Choose a model with a positional encoding.")
         return
-    known = moving.knowable(model, length)
-    was, now = (
-        measured.mean[known].mean()
-        for measured in (edited.accuracy(model, (), length), moving.accuracy_after(model, moving.REMOVE, length))
-    )
-    st.title(f"Without its {encoding} positions the answer goes from {was:.2f} to {now:.2f}.", anchor=False)
+    if task.lawful:
+        known = moving.knowable(model, length)
+        was, now = (
+            measured.mean[known].mean()
+            for measured in (edited.accuracy(model, (), length), moving.accuracy_after(model, moving.REMOVE, length))
+        )
+        st.title(f"Without its {encoding} positions the answer goes from {was:.2f} to {now:.2f}.", anchor=False)
+    else:
+        st.title(displaced.headline(model), anchor=False)
     st.info(
         "Rotary positions are not added to the tokens: they turn queries and keys, and each score is one product of "
         "content and distance together. So there are no four terms to show."
@@ -173,8 +176,10 @@ if encoding != "none":
     st.header("Told other positions", anchor=False)
     if session.first_look():
         st.caption(":material/hourglass_top: What it does with other positions is about to be measured …")
-    else:
+    elif task.lawful:
         moving.interventions(model, length)
+    else:
+        displaced.interventions(model)
 show_code(
     "transformer.analysis.terms.split_scores",
     "transformer.analysis.terms.measure_shares",

@@ -100,6 +100,8 @@ class Reel:
     chance: float
     ceiling: np.ndarray
     """float [target]; nan where nobody knows."""
+    called: Sequence[str] = ()
+    """What the pointer says of each target; its position and its name, where nothing else is said."""
     moment: Moment | None = None
     focus: int | None = None
     """The number of the head that is outlined."""
@@ -176,6 +178,7 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
         "groups": list(reel.groups),
         "chance": float(reel.chance),
         "ceiling": [None if math.isnan(value) else float(value) for value in reel.ceiling],
+        "called": list(reel.called) or [f"Position {i} ({name})" for i, name in enumerate(reel.names, start=1)],
         "moment": None if reel.moment is None else asdict(reel.moment),
         "focus": reel.focus,
         "kept": [int(step) for step in reel.kept],

@@ -25,9 +25,10 @@ def place_bars(
     half: tuple[np.ndarray, np.ndarray] | None = None,
     before: np.ndarray | None = None,
     most: float | None = None,
+    across: str = "place in the window",
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Bars for the stretches of a window: float [stretch], each with a sentence for the pointer.
+    """Bars for the stretches of a window: float [stretch], nan where there is none, each with a sentence.
 
     A dotted line stands at `against`, a height and its name. `half` is how far the 95 % interval reaches up and down,
     `before` what it was before a change (open bars), `most` the top of the axis where it is known beforehand.
@@ -48,22 +49,27 @@ def place_bars(
         "xaxis": {
             "tickmode": "array",
             "tickvals": places.tolist(),
-            "ticktext": [safe(name) for name in names],
+            "ticktext": [_lines(name) for name in names],
             "tickfont": {"size": 14 if len(names) <= 10 else 12},
             "tickangle": None if len(names) <= MOST_VALUES else -45,
             "showgrid": False,
             "range": [-0.55, len(names) - 0.45],
-            "title": {"text": "place in the window"},
+            "title": {"text": safe(across)},
         },
         "yaxis": {"range": [0, top], "nticks": 6, "title": {"text": safe(title)}},
         "shapes": [level(against[0], {"color": palette.chance, "width": 2, "dash": "dot"})],
-        "annotations": [end_name(against[0], f"{safe(against[1])}<br>{against[0]:.2f}", palette.chance)],
+        "annotations": [end_name(against[0], f"{_lines(against[1])}<br>{against[0]:.2f}", palette.chance)],
         "showlegend": before is not None,
         "legend": {"y": 1.0, "yanchor": "bottom", "x": 0.5, "xanchor": "center", "font": {"size": 14}},
         "margin": {"t": 22 if before is None else 40, "r": 84},
-        "meta": {"tokens": {"x": list(names)}},
+        "meta": {"tokens": {"x": [name.replace("-\n", "") for name in names]}},
     }
     return go.Figure(traces, layout)
+
+
+def _lines(name: str) -> str:
+    """A name of several lines."""
+    return safe(name).replace("\n", "<br>")
 
 
 def _bars(
@@ -89,6 +95,7 @@ def _bars(
             "width": 3,
             "visible": half is not None and bool(np.isfinite(up).any()),
         },
+        "customdata": list(range(len(values))),
         "hovertext": [safe(sentence) for sentence in sentences],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "name": "after" if half is None else "measured",
@@ -112,13 +119,13 @@ def _before(
 
 
 def _numbers(places: np.ndarray, tops: np.ndarray, values: np.ndarray, palette: Palette) -> dict[str, object]:
-    """The numbers, above the bars and their intervals."""
+    """The numbers, above the bars and their intervals; a cross where there is none."""
     return {
         "type": "scatter",
         "x": places,
-        "y": np.fmax(tops, values).astype(np.float32),
+        "y": np.nan_to_num(np.fmax(tops, values)).astype(np.float32),
         "mode": "text",
-        "text": [f"{value:.2f}" for value in values],
+        "text": [f"{value:.2f}" if np.isfinite(value) else "✗" for value in values],
         "textposition": "top center",
         "textfont": {"size": 14, "color": palette.text},
         "hoverinfo": "skip",

@@ -145,7 +145,7 @@ def cost_heatmap(
     limit = max(0.01, float(np.abs(costs).max(initial=0.0)))
     sentences = [
         [
-            f"{safe(layer)}, head {head}: silenced, a token costs {abs(cost):.3f} nats {'more' if cost >= 0 else 'less'}"
+            f"{safe(layer)}, head {head}: without it {abs(cost):.3f} nats a token {'more' if cost >= 0 else 'less'}"
             for head, cost in enumerate(row)
         ]
         for layer, row in zip(layers, costs, strict=True)

@@ -29,14 +29,17 @@ def accuracy_by_step_heatmap(
     *,
     learned: np.ndarray | None = None,
     moment: int | None = None,
+    called: Sequence[str] = (),
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """Position by step: int [measurement], float [measurement, target] from 0 to 1, the first position on top.
 
     `learned`, float [target], is the step from which on each position is right, nan where it never is: it gets a dot.
-    `moment` is the step at which the heads sharpen. Look for the order in which the rows turn.
+    `moment` is the step at which the heads sharpen; `called` is what the pointer says of a row that is more than a
+    position. Look for the order in which the rows turn.
     """
     columns, rows = list(range(len(steps))), list(range(len(names)))
+    rows_called = called or [f"position {i + 1} ({name})" for i, name in enumerate(names)]
     cells = {
         "type": "heatmap",
         "x": columns,
@@ -47,7 +50,7 @@ def accuracy_by_step_heatmap(
         "ygap": 1,
         "hovertext": [
             [
-                f"position {i + 1} ({safe(names[i])}) at step {step}: {row[i]:.3f} right"
+                f"{safe(rows_called[i])} at step {step}: {row[i]:.3f} right"
                 for step, row in zip(steps, accuracy, strict=True)
             ]
             for i in rows
@@ -89,9 +92,12 @@ def share_curves(
     focus: str | None = None,
     even: float | None = None,
     moment: int | None = None,
+    title: str = "share on the answer",
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Share of each head's attention on the token to be said: int [frame], float [frame] by the head's name.
+    """Share of each head's attention on the token to be said, or on what `title` says.
+
+    int [frame], float [frame] by the head's name.
 
     `focus` is drawn thick; `even` is the share that an even look over everything visible would have; `moment` the step
     at which the heads sharpen.
@@ -130,7 +136,7 @@ def share_curves(
         "yaxis": {
             "range": [-0.02, 1.04],
             "tickvals": [0, 0.25, 0.5, 0.75, 1],
-            "title": {"text": "share on the answer"},
+            "title": {"text": title},
         },
         "shapes": shapes,
         "annotations": names,

@@ -235,9 +235,10 @@ def evaluation_mode(case: Case) -> Finding:
 
 def free_running(case: Case) -> Finding:
     """What it says token by token is what one pass over all of it says, but for rounding."""
-    if case.whole.source is None and case.whole.is_answer.all():
+    speaks = case.whole.source is not None or not case.whole.is_answer.all() or not case.task.lawful
+    if not speaks:
         return Finding(None, "It does not apply: this model says its whole answer at once.")
-    prompt = 1 if case.whole.source is not None else case.length + 1
+    prompt = case.length + 1 if case.whole.source is None and case.task.lawful else 1
     steps = min(case.length, MOST_STEPS)
     mask = parse(case.model.config.mask)
     if np.triu(mask.matrix(prompt + steps - 1), 1)[:, prompt:].any():

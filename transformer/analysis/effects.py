@@ -155,9 +155,9 @@ def patching(model: Network, task: Task, clean: Question, corrupted: Question, e
     """Run on `corrupted`, each time with what the clean run had at one site and one place, and see what comes back.
 
     Wang et al. (2022), section 3.1; Meng et al. (2022), section 2.1. The measure is the mean over the targets whose
-    right token differs of logit(right for clean) − logit(right for corrupted). Each run reads its own right answer. Of a
-    text nobody knows what is right: there it is what the model itself finds likeliest after the one and after the
-    other. Raises EditError when the two say the same, or differ in length.
+    right token differs of logit(right for clean) − logit(right for corrupted). Each run reads its own right answer.
+    Of a text nobody knows what is right: there it is what the model itself finds likeliest, after the one and after
+    the other. Raises EditError when the two say the same, or differ in length.
     """
     if len(clean) != len(corrupted):
         raise EditError(f"both inputs must have the same length, not {len(clean)} and {len(corrupted)} symbols")

@@ -165,7 +165,7 @@ def measure_shares(
     model: Transformer, task: Task, *, sequences: int | None = None, length: int | None = None, seed: int = 0
 ) -> Shares:
     """What tells keys apart in every splittable head, on a survey's sequences; the right answers are read."""
-    length = length or task.length
+    length = length or task.surveyed
     batch, _ = questions(task, sequences or sequences_for(task, length), length, seed)
     heads = splittable(model)
     sites = list(dict.fromkeys(head.site for head in heads))

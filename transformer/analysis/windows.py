@@ -7,6 +7,7 @@ stretches that grow with the distance from the start.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -28,7 +29,7 @@ def stretches(length: int) -> tuple[slice, ...]:
         edges += [edges[-1] + width, edges[-1] + 2 * width]
         width *= 2
     edges = [edge for edge in edges if edge < length] + [length]
-    return tuple(slice(first, end) for first, end in zip(edges, edges[1:], strict=False))
+    return tuple(slice(first, end) for first, end in pairwise(edges))
 
 
 def named(length: int) -> tuple[str, ...]:

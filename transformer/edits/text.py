@@ -6,8 +6,8 @@ Positions count from 1.
 from __future__ import annotations
 
 import re
-from urllib.parse import quote, unquote
 from collections.abc import Callable
+from urllib.parse import quote, unquote
 
 from transformer.edits.base import Edit, EditError, HeadEdit
 from transformer.edits.heads import AblateHead, KeepOnlyHead

@@ -64,7 +64,7 @@ export function marksOf(stops) {
 }
 
 /**
- * The loss up to a step, between guessing and the floor. `box` is the whole area; `axis` {at(step) from 0 to 1, marks}
+ * The loss up to a step, between guessing and the floor, where that is known. `box` is the whole area; `axis` {at(step) from 0 to 1, marks}
  * says where steps stand. Returns where the plot itself is, for the pointer.
  */
 export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
@@ -155,7 +155,7 @@ function marks(pen, plot, axis, name) {
   }
 }
 
-/** Accuracy of every target as bars before their ceilings; `values` null while nothing is measured. */
+/** Accuracy of every target as bars before their ceilings, where those are known; `values` null while nothing is measured. */
 export function accuracyChart(pen, box, reel, values) {
   const { context, look } = pen;
   const { names, ceiling, chance, groups } = reel;

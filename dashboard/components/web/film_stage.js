@@ -202,7 +202,7 @@ export function describe(reel, seen, found) {
     return i === null || i >= seen.losses ? '' : `Step ${reel.loss.steps[i]}: loss ${reel.loss.values[i].toFixed(3)} nats`;
   }
   const i = found.bar;
-  const name = `Position ${i + 1} (${reel.names[i]})`;
+  const name = reel.called[i];
   const ceiling = reel.ceiling[i] === null ? '' : `ceiling ${reel.ceiling[i].toFixed(2)}, `;
   const limits = `${ceiling}chance ${reel.chance.toFixed(2)}`;
   if (seen.measured < 0) return `${name}: not measured yet; ${limits}`;
