@@ -17,7 +17,6 @@ from streamlit.testing.v1 import AppTest
 from test_pages import array, figures, large_head, link, open_page, trace
 
 from dashboard import passages
-from dashboard.components.payload import unpack
 from dashboard.figures.guesses import guesses_strip
 from dashboard.figures.token_axis import elided, token_axis
 from dashboard.habits import habits
@@ -75,7 +74,9 @@ def said(app: AppTest) -> str:
 
 def drawn(app: AppTest) -> str:
     """All texts of the figures: numbers left out, for a forbidden cell's is nan."""
-    return json.dumps([[{**each, "z": 0, "y": 0, "x": 0} for each in f["data"]] + [f["layout"]] for f in figures(app).values()])
+    return json.dumps(
+        [[{**each, "z": 0, "y": 0, "x": 0} for each in f["data"]] + [f["layout"]] for f in figures(app).values()]
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -110,7 +111,7 @@ def test_what_cannot_be_read_is_said_and_stays_in_the_field() -> None:
     app = open_page("overview", run="reader")
     long = "the rain " * 30
     app.text_area(key="control-input").set_value(long).run()
-    assert app.sidebar.error[0].value == "Type 1 to 32 tokens, not 60."
+    assert app.sidebar.error[0].value == "Type 1 to 32 tokens, not 120."
     assert app.text_area(key="control-input").value == long
     assert "input" not in link(app)
 
@@ -120,9 +121,9 @@ def test_another_passage_is_drawn_from_what_was_held_out_and_as_long() -> None:
     next(button for button in app.sidebar.button if button.label == "Draw another").click().run()
     found = texts.config().build_task()
     passage = found.parse(app.text_area(key="control-input").value)
-    assert len(passage) == 6
+    assert len(passage) == 5
     held = found.known.held_out
-    assert any((part[i : i + 6] == passage).all() for part in held for i in range(len(part) - 5))
+    assert any((part[i : i + 5] == passage).all() for part in held for i in range(len(part) - 4))
 
 
 def test_a_passage_goes_on_where_it_stands() -> None:
@@ -246,7 +247,7 @@ def test_circuits_over_some_tokens_are_part_of_those_over_all(reader: Transforme
     app = open_page("inside", run="reader", head=str(head), input=PASSAGE)
     assert array(trace(app, "circuit-tokens", "values")["z"]).shape == (24, 24)
     assert "24 of" in said(app)
-    assert "at 17" in app.title[0].value  # the last of 17 queries
+    assert f"at {len(tokens_of(PASSAGE))} reads" in app.title[0].value  # the last
 
 
 # --- other tokens, other masks
@@ -298,7 +299,7 @@ def test_a_mask_is_painted_for_the_passage_at_hand() -> None:
     assert not app.warning
     np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-pattern", "values")["z"])), rows)
     longer = open_page("masks", run="reader", input=PASSAGE, mask=str(Painted.of(rows)))
-    assert "this passage has 17" in longer.warning[0].value
+    assert f"this passage has {len(tokens_of(PASSAGE))}" in longer.warning[0].value
 
 
 # --- figures

@@ -209,6 +209,9 @@ recurrent = model.config.model.recurrent
 task, question = model.task, session.question(model)
 n_tokens, n_source = len(task.target_names(len(question))), len(question) if task.has_source else 0
 middle = len(question) // 2  # of the question, whose slots come first
+if not task.lawful:  # a word there, not the blank beside it
+    words = [any(letter.isalnum() for letter in task.vocabulary[token]) for token in question[: n_tokens - 1]]
+    middle = next((place + 1 for place in range(max(0, middle - 1), len(words)) if words[place]), middle)
 replacing = {"width": 220} if task.lawful else {"width": 300, "accept_new_options": True}
 if n_source + n_tokens > MOST_SLOTS:
     st.title(f"Too long to poke: {n_source + n_tokens} tokens.", anchor=False)

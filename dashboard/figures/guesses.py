@@ -1,4 +1,4 @@
-"""A passage with what was guessed under each token, as HTML: right and wrong told apart by a mark as well as a colour."""
+"""A passage and what was guessed under each token, as HTML: told apart by a mark as well as a colour."""
 
 from __future__ import annotations
 
