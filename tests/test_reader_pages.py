@@ -74,9 +74,10 @@ def said(app: AppTest) -> str:
 
 def drawn(app: AppTest) -> str:
     """All texts of the figures: numbers left out, for a forbidden cell's is nan."""
-    return json.dumps(
-        [[{**each, "z": 0, "y": 0, "x": 0} for each in f["data"]] + [f["layout"]] for f in figures(app).values()]
-    )
+    parts = []
+    for figure in figures(app).values():
+        parts += [{**each, "x": 0, "y": 0, "z": 0} for each in figure["data"]] + [figure["layout"]]
+    return json.dumps(parts)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from dashboard.figures.colour_bar import bar_layout, scaled
 from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
 from dashboard.figures.lines import frame
-from dashboard.figures.token_axis import elided, safe, token_axis
+from dashboard.figures.token_axis import elided, labelled, safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
 
 MOST_LETTERED = 24
@@ -183,7 +183,7 @@ def _target_letters(
     targets: Sequence[str], known: np.ndarray, row: int, axis: dict[str, Any], palette: Palette
 ) -> dict[str, object]:
     """A row of letters above the stages: the right tokens, those that can be known in bold."""
-    places = token_axis("", targets, upright=False)["tickvals"]
+    places = labelled(targets)
     room = max(SHORTEST, ROW // max(1, len(places)))
     letters = [elided(target, room) for target in targets]
     return {

@@ -19,9 +19,7 @@ DIGIT = 0.52
 
 def token_axis(title: str, labels: Sequence[str], *, upright: bool = True) -> dict[str, object]:
     """A Plotly axis over places 0, 1, 2, …; `upright` for the vertical one, whose labels have a line each."""
-    wordy = max(map(len, labels), default=0) > SHORT
-    step = -(-len(labels) // (MOST_WORDS if wordy else MOST_LABELS))
-    places = list(range(lettered_from(labels, step), len(labels), step))
+    places = labelled(labels)
     size = 14 if len(places) <= 12 else 12 if len(places) <= 24 else 10
     shown = [elided(labels[place]) for place in places]
     angle = 0
@@ -66,6 +64,13 @@ def matrix_axes(down: tuple[str, Sequence[str]], across: tuple[str, Sequence[str
 def safe(text: str) -> str:
     """Plotly reads tags in labels and hover texts; a token is not one."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def labelled(labels: Sequence[str]) -> list[int]:
+    """The places that get a label."""
+    wordy = max(map(len, labels), default=0) > SHORT
+    step = max(1, -(-len(labels) // (MOST_WORDS if wordy else MOST_LABELS)))
+    return list(range(lettered_from(labels, step), len(labels), step))
 
 
 def lettered_from(labels: Sequence[str], step: int) -> int:
