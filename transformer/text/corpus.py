@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
+from numpy.lib.stride_tricks import sliding_window_view
 
 from transformer.files import write_whole
 from transformer.text.tokens import Vocabulary, split
@@ -122,9 +123,12 @@ class Corpus:
         return Excerpt(self.vocabulary, self.titles, parts, sizes)
 
 
-def windows(works: tuple[Tokens, ...], length: int) -> Int[np.ndarray, "window length"]:
-    """Pieces of `length` tokens that do not overlap and do not reach from one work into the next; the rest is left."""
-    cut = [work[: len(work) // length * length].reshape(-1, length) for work in works]
+def windows(works: tuple[Tokens, ...], length: int, apart: int = 0) -> Int[np.ndarray, "window length"]:
+    """Pieces of `length` tokens that do not overlap and do not reach from one work into the next; the rest is left.
+
+    So many tokens lie between two pieces of a work: `apart`.
+    """
+    cut = [sliding_window_view(work, length)[:: length + apart] for work in works if len(work) >= length]
     return np.concatenate(cut) if cut else np.zeros((0, length), dtype=np.int64)
 
 

@@ -179,7 +179,8 @@ def _some(found: np.ndarray, rng: np.random.Generator, size: int) -> list[np.nda
 
 @lru_cache(maxsize=8)
 def _windows(text: str, split: str, min_count: int, length: int) -> np.ndarray:
-    found = windows(shelf.corpus(text, split, min_count).train, length)
+    # Words and what stands between them take turns: an odd step lets windows begin with either.
+    found = windows(shelf.corpus(text, split, min_count).train, length, apart=1 - length % 2)
     if not len(found):
         raise TextError(f"no work of {text} that could be learned from has {length} tokens: read fewer")
     return found
