@@ -1,4 +1,4 @@
-"""A model writes, in a real browser: words that come, are chosen by key and by click, and heads that are looked through."""
+"""A model writes, in a real browser: its words are chosen by key and by click, and heads are looked through."""
 
 from __future__ import annotations
 
