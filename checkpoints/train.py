@@ -7,15 +7,20 @@ bottleneck take as many steps as each other instead, and what is measured of the
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import torch
 
+from transformer.checkpoints import load, save
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.files import write_whole
+from transformer.text import shelf
+from transformer.text.corpus import TextError
 from transformer.training.bottleneck import compare
 from transformer.training.device import resolve_device
-from transformer.training.recording import details, develop, record
+from transformer.training.recording import details, develop, examine, record
 from transformer.training.runs import Run
 from transformer.training.trio import FOLDERS, plan
 
@@ -33,6 +38,7 @@ SHIPPED = {
 }
 
 
+READER = "shakespeare"
 KEPT = {"reverse": 7, "bottleneck-transformer": 2}
 """How many snapshots a run keeps, where it is not three."""
 
@@ -48,16 +54,73 @@ def thin(run: Run, most: int) -> None:
     (run.folder / "lock").unlink(missing_ok=True)
 
 
-def ship(name: str, config: RunConfig) -> None:
-    """Train one of them anew, into its folder."""
+def begin(name: str, config: RunConfig) -> Run:
+    """An empty run in a folder of that name; what was there goes."""
     folder = HERE / name
     shutil.rmtree(folder, ignore_errors=True)
-    run = Run.create(folder, config, **details(resolve_device("cpu")))
+    return Run.create(folder, config, **details(resolve_device("cpu")))
+
+
+def ship(name: str, config: RunConfig) -> None:
+    """Train one of them anew, into its folder."""
+    run = begin(name, config)
     for _ in record(run):
         pass
     develop(run)
     thin(run, KEPT.get(name, 3))
     print(f"{name}: {run.evaluation['verdict']} ({run.state.reason})")
+
+
+def reader(text: str) -> RunConfig:
+    """The one that reads Shakespeare: the paper's decoder, tied embeddings, four times through its works."""
+    return RunConfig(
+        task=TaskConfig(task="text", text=text, length=512, min_count=5),
+        model=ModelConfig(n_layers=4, d_model=128, d_ff=512, positions="rotary", tied=True, dropout=0.1),
+        training=TrainingConfig(
+            device="cpu",
+            max_steps=3600,
+            batch_size=4,
+            learning_rate=4e-3,
+            warmup_steps=100,
+            decay="linear",
+            decay_after=100,
+            weight_decay=0.1,
+            precision="bfloat16",
+            evaluate_every=100,
+        ),
+    )
+
+
+def ship_reader() -> None:
+    """Train it anew, half an hour on one core; nothing is done where the text is not here."""
+    try:
+        config = reader(shelf.resolve(READER))
+    except TextError as error:
+        print(f"{READER}: {error}")
+        return
+    run = begin(READER, config)
+    for _ in record(run):
+        pass
+    bind(run)
+
+
+def bind(run: Run) -> None:
+    """Round the last weights to 16 bits, measure those, and let the others and most lines of the metrics go."""
+    path = run.snapshot()
+    model, config = load(path)
+    save(path, model, config, half=True)
+    examine(run, load(path)[0])
+    (run.folder / "film.npz").unlink(missing_ok=True)
+    develop(run)
+    for other in run.snapshots().values():
+        if other != path:
+            other.unlink()
+    lines = [line for line in run.metrics() if "accuracy" in line or line["step"] % 20 == 0]
+    write_whole(run.folder / "metrics.jsonl", "".join(json.dumps(line) + "\n" for line in lines).encode())
+    shutil.rmtree(run.folder / "tensorboard", ignore_errors=True)
+    for name in ("lock", "resume.safetensors", "control.json"):
+        (run.folder / name).unlink(missing_ok=True)
+    print(f"{run.name}: {run.evaluation['verdict']} ({run.state.reason})")
 
 
 def main() -> None:
@@ -66,6 +129,7 @@ def main() -> None:
         ship(name, config)
     for kind, config in plan().items():
         ship(FOLDERS[kind], config)
+    ship_reader()
     compare([Run(HERE / name) for name in FOLDERS.values()]).save(HERE / "bottleneck.json")
 
 

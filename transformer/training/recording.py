@@ -215,10 +215,7 @@ class _Recording:
             resume.save(run.folder / "resume.safetensors", training)
         else:
             (run.folder / "resume.safetensors").unlink(missing_ok=True)
-        digest = run.digest()
-        run.set_evaluation(evaluate(training.model, config) | {"snapshot": digest})
-        if config.build_task().n_ctx <= WHOLE:
-            run.set_example(_example(training.model, config, digest).pack())
+        examine(run, training.model)
         run.set_state(status, step, reason, memory(self.device))
 
     def _beat(self, status: str, force: bool = False) -> None:
@@ -235,6 +232,14 @@ class _Recording:
     def _snapshot(self, training: Training) -> None:
         path = self.run.folder / "snapshots" / f"step-{training.step:06d}.safetensors"
         checkpoints.save(path, training.model, self.config)
+
+
+def examine(run: Run, model: Network) -> None:
+    """Measure the last weights of a run, and keep a first look at them. The model must be in evaluation mode."""
+    config, digest = run.config, run.digest()
+    run.set_evaluation(evaluate(model, config) | {"snapshot": digest})
+    if config.build_task().n_ctx <= WHOLE:
+        run.set_example(_example(model, config, digest).pack())
 
 
 def develop(run: Run, called: Callable[[], bool] = lambda: False) -> bool:
