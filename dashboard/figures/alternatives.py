@@ -77,6 +77,7 @@ def alternatives_bars(
             "tickvals": places.tolist(),
             "ticktext": said,
             "tickfont": {"size": 15},
+            "ticklabelstandoff": 6,
             "range": [len(words) - 0.5, -0.5],
             "fixedrange": True,
             "showgrid": False,

@@ -166,7 +166,8 @@ def out_strip(page: Page) -> Locator:
 def wait_until_painted(page: Page, plots: int) -> None:
     """Wait until the script has ended and each of `plots` figures, and the head grid if there is one, is painted."""
     ready, failed = page.locator(".al-plot[data-state=ready]"), page.locator("[data-testid=stException]")
-    ready.nth(plots - 1).or_(failed).first.wait_for(timeout=PATIENCE)
+    if plots:
+        ready.nth(plots - 1).or_(failed).first.wait_for(timeout=PATIENCE)
     assert failed.count() == 0, "the page shows an error; the server's log has its traceback"
     expect(ready).to_have_count(plots)
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_attached()
