@@ -106,8 +106,8 @@ def _shown(many: int, task: Task) -> str:
     if many == task.padding:
         return ""
     return (
-        f"{many} of {task.padding:,} tokens: the first of the passage, then the commonest. Counted for OV is whose logit "
-        "is raised most among all of them. "
+        f"{many} of {task.padding:,} tokens: the first of the passage, then the commonest. Counted for OV is whose "
+        "logit is raised most among all of them. "
     )
 
 

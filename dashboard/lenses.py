@@ -191,8 +191,8 @@ def writers(model: Model, question: np.ndarray, reading: Reading) -> None:
     most = max((name for name in writes if "." in name), key=writes.__getitem__)
     total = sum(writes.values())
     sentence = (
-        f"At position {place + 1}, {part_name(most)} writes most for '{plain(target)}': {signed(writes[most])}. All parts "
-        f"together put its logit {signed(total)} above the mean token's, of which the embedding adds "
+        f"At position {place + 1}, {part_name(most)} writes most for '{plain(target)}': {signed(writes[most])}. "
+        f"All parts together put its logit {signed(total)} above the mean token's, of which the embedding adds "
         f"{signed(writes['embedding'])} and biases {signed(writes['biases'])}."
     )
     st.markdown(f"**{sentence}**")

@@ -24,7 +24,7 @@ from transformer.masks import Mask
 if TYPE_CHECKING:
     from transformer.analysis.reading import Reading
 
-LETTERS = 9
+LETTERS = 6
 """Of a token beside the picture of the ways."""
 
 
@@ -49,8 +49,8 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
     costs.by_place(model, after, before, key="three", height=330, words="Open: as trained. Filled: under the mask.")
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.caption(
-        "Of a text nobody knows what can be known, so no ceiling is drawn. Learning to read takes minutes, and no small "
-        "model is trained anew on the spot: write the mask into the panel and press Train."
+        "Of a text nobody knows what can be known, so no ceiling is drawn. Learning to read takes minutes, and no "
+        "small model is trained anew on the spot: write the mask into the panel and press Train."
     )
     right.button(
         "Train the full model so",

@@ -61,7 +61,8 @@ def _of_the_view(model: Model) -> Mask:
         session.notice(f"There is no mask “{text[:30]}”; this is {first}.")
     elif (longest := masks.parse(text).longest) is not None and longest < positions(model):
         session.notice(
-            f"The mask was painted for {longest} positions, and {_whose(model)} has {positions(model)}; this is {first}."
+            f"The mask was painted for {longest} positions, and {_whose(model)} has {positions(model)}; this is "
+            f"{first}."
         )
     else:
         return masks.parse(text)

@@ -55,9 +55,9 @@ class Rolled:
             return "There is one token: all comes from it."
         rolled, even, mean = ([part(share) for share in _near(each)] for each in (self.rolled, self.even, self.mean))
         return (
-            f"Rolled out through layer {layer}, {rolled[0]} of what stands at a token comes from itself and {rolled[1]} "
-            f"from the one before; looking evenly would give {even[0]} and {even[1]}. Layer {layer} itself puts "
-            f"{mean[0]} and {mean[1]} of its attention there, mean of heads."
+            f"Rolled out through layer {layer}, {rolled[0]} of what stands at a token comes from itself and "
+            f"{rolled[1]} from the one before; looking evenly would give {even[0]} and {even[1]}. "
+            f"Layer {layer} itself puts {mean[0]} and {mean[1]} of its attention there, mean of heads."
         )
 
     def sentence(self) -> str:

@@ -1,6 +1,7 @@
 """Follow the information: poke a token and see every output that moved, beside gradients and attention."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -209,7 +210,10 @@ recurrent = model.config.model.recurrent
 task, question = model.task, session.question(model)
 n_tokens, n_source = len(task.target_names(len(question))), len(question) if task.has_source else 0
 middle = len(question) // 2  # of the question, whose slots come first
-replacing = {"width": 220} if task.lawful else {"width": 300, "accept_new_options": True}
+if not task.lawful:  # a word there, not the blank beside it
+    words = [any(letter.isalnum() for letter in task.vocabulary[token]) for token in question[: n_tokens - 1]]
+    middle = next((place + 1 for place in range(max(0, middle - 1), len(words)) if words[place]), middle)
+replacing: dict[str, Any] = {"width": 220} if task.lawful else {"width": 300, "accept_new_options": True}
 if n_source + n_tokens > MOST_SLOTS:
     st.title(f"Too long to poke: {n_source + n_tokens} tokens.", anchor=False)
     st.info(f"Inputs that make up to {MOST_SLOTS} tokens are poked, one token at a time. Type a shorter one.")

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.token_axis import safe
+from dashboard.figures.token_axis import lettered_from, safe
 from dashboard.theme import LIGHT, Palette, template
 
 MOST_LINES = 24
@@ -183,15 +183,17 @@ def _names(
         ground = palette.background if number else None  # lines may run behind it
         if number == 0 or column.labels is not columns[number - 1].labels:
             needed = _needed(column, first=number == 0)
+            begin = lettered_from(column.labels, every)
             for row, text in enumerate(column.labels):
                 if row in needed:
                     colour = palette.right if column.leads[row] else palette.wrong
                     yield _name((number, row), f"{row + 1}: {text}", -14, colour, bold=True)
-                elif row % every == 0:
+                elif row % every == begin:
                     yield _name((number, row), f"{row + 1}: {text}", -14, palette.text, ground=ground)
         if number == last:
+            begin = lettered_from(outputs, every)
             for row, text in enumerate(outputs):
-                if row == target or (row % every == 0 and abs(row - target) >= every):
+                if row == target or (row % every == begin and abs(row - target) >= every):
                     yield _name((number, row), f"{row + 1}: {text}", 14, palette.text, bold=row == target)
 
 

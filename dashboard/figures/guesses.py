@@ -1,4 +1,4 @@
-"""A passage with what was guessed under each token, as HTML: right and wrong told apart by a mark as well as a colour."""
+"""A passage and what was guessed under each token, as HTML: told apart by a mark as well as a colour."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def guesses_strip(
         boxes.append(_box(place, token, guess, float(share), palette))
         if token.rstrip("␣").endswith("↵"):
             boxes.append('<span style="flex-basis:100%"></span>')
-    return f'<div style="display:flex;flex-wrap:wrap;gap:4px;align-items:flex-start">{"".join(boxes)}</div>'
+    return f'<div style="display:flex;flex-wrap:wrap;gap:3px;align-items:flex-start">{"".join(boxes)}</div>'
 
 
 def _box(place: int, token: str, guess: str, share: float, palette: Palette) -> str:
@@ -36,9 +36,9 @@ def _box(place: int, token: str, guess: str, share: float, palette: Palette) -> 
     below = "✓" if right else escape(elided(guess, LETTERS))
     spoken = escape(said, quote=True)
     return (
-        f'<span role="img" aria-label="{spoken}" title="{spoken}" style="display:block;text-align:center;padding:0 6px;'
+        f'<span role="img" aria-label="{spoken}" title="{spoken}" style="display:block;text-align:center;padding:0 4px;'
         f"border:1.5px solid {border};border-radius:6px;background:{palette.surface};font-family:monospace;"
-        f'white-space:pre;min-width:22px"><b style="display:block;font-size:17px;line-height:25px;color:{colour}">'
+        f'white-space:pre;min-width:20px"><b style="display:block;font-size:16px;line-height:25px;color:{colour}">'
         f'{escape(elided(token, LETTERS))}</b><span style="display:block;font-size:14px;line-height:19px;'
         f'color:{palette.right if right else palette.muted}">{below}</span></span>'
     )

@@ -12,13 +12,15 @@ import plotly.graph_objects as go
 from dashboard.figures.colour_bar import bar_layout, scaled
 from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
 from dashboard.figures.lines import frame
-from dashboard.figures.token_axis import safe, token_axis
+from dashboard.figures.token_axis import elided, labelled, safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
 
 MOST_LETTERED = 24
 """More positions or stages than this, and letters in the cells would touch."""
 LETTER_ROOM = 20
 """Pixels that a lettered cell needs."""
+ROW, SHORTEST = 100, 3
+"""Letters for which a row of cells has room, and those that a cell gets in any case: SEP."""
 MOST_SENTENCES = 6000
 """More cells than this, and a sentence for each would weigh a megabyte."""
 MOST_NAMES = 9
@@ -156,12 +158,17 @@ def _letters(
     """The likeliest token in its cell, in ink that can be read on the cell's colour."""
     cells = list(np.ndindex(*values.shape))
     single, longer = (15, 13) if values.shape[1] <= 16 else (13, 10)
+    room = max(SHORTEST, ROW // values.shape[1])
+    words = [elided(said[r][c], room) for r, c in cells]
     return {
         "type": "scatter",
         "x": [column for _, column in cells],
         "y": [row for row, _ in cells],
         "mode": "text",
-        "text": [f"<b>{safe(said[r][c])}✓</b>" if right[r, c] and known[c] else safe(said[r][c]) for r, c in cells],
+        "text": [
+            f"<b>{safe(word)}✓</b>" if right[cell] and known[cell[1]] else safe(word)
+            for word, cell in zip(words, cells, strict=True)
+        ],
         "textfont": {
             "size": [single if len(said[r][c]) == 1 else longer for r, c in cells],
             "color": [ink(float(values[cell]), palette.scale, palette) for cell in cells],
@@ -176,13 +183,15 @@ def _target_letters(
     targets: Sequence[str], known: np.ndarray, row: int, axis: dict[str, Any], palette: Palette
 ) -> dict[str, object]:
     """A row of letters above the stages: the right tokens, those that can be known in bold."""
-    places = axis["tickvals"]
+    places = labelled(targets)
+    room = max(SHORTEST, ROW // max(1, len(places)))
+    letters = [elided(target, room) for target in targets]
     return {
         "type": "scatter",
         "x": places,
         "y": [row] * len(places),
         "mode": "text",
-        "text": [f"<b>{safe(targets[place])}</b>" if known[place] else safe(targets[place]) for place in places],
+        "text": [f"<b>{safe(letters[place])}</b>" if known[place] else safe(letters[place]) for place in places],
         "textfont": {
             "size": max(axis["tickfont"]["size"], 12) + 1,
             "color": [palette.text if known[place] else palette.muted for place in places],

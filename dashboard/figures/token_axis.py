@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-MOST_LABELS = 40
-"""More tokens than this, and only some of them get a label."""
+MOST_LABELS, MOST_WORDS = 40, 20
+"""More tokens than this, or more where there are words among them, and only some of them get a label."""
+SHORT = 3
+"""Letters of the longest token that is no word: SEP."""
 LONGEST = 12
 """Of longer tokens the middle is left out on the axis; hovering says them in full."""
 SMALL_PLOT = 160
@@ -17,8 +19,7 @@ DIGIT = 0.52
 
 def token_axis(title: str, labels: Sequence[str], *, upright: bool = True) -> dict[str, object]:
     """A Plotly axis over places 0, 1, 2, …; `upright` for the vertical one, whose labels have a line each."""
-    step = -(-len(labels) // MOST_LABELS)
-    places = list(range(0, len(labels), step))
+    places = labelled(labels)
     size = 14 if len(places) <= 12 else 12 if len(places) <= 24 else 10
     shown = [elided(labels[place]) for place in places]
     angle = 0
@@ -63,6 +64,20 @@ def matrix_axes(down: tuple[str, Sequence[str]], across: tuple[str, Sequence[str
 def safe(text: str) -> str:
     """Plotly reads tags in labels and hover texts; a token is not one."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def labelled(labels: Sequence[str]) -> list[int]:
+    """The places that get a label."""
+    wordy = max(map(len, labels), default=0) > SHORT
+    step = max(1, -(-len(labels) // (MOST_WORDS if wordy else MOST_LABELS)))
+    return list(range(lettered_from(labels, step), len(labels), step))
+
+
+def lettered_from(labels: Sequence[str], step: int) -> int:
+    """Where to begin when only every `step`-th label is written: where most hold a letter. Of a text every other token
+    is a blank, and blanks alone would tell nothing."""
+    lettered = [any(letter.isalnum() for letter in label) for label in labels]
+    return max(range(step), key=lambda first: (sum(lettered[first::step]), -first), default=0)
 
 
 def elided(text: str, most: int = LONGEST) -> str:

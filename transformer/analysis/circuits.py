@@ -38,7 +38,9 @@ class Circuits:
     positions_from: Literal["vectors", "bias", "rotation", "nowhere"]
     """How this head is told of positions: by vectors added to the stream, by a bias, by turning, or not at all."""
     ov_tokens: Float[np.ndarray, "token logit"] | None
-    """What looking at a token adds to each logit but that of padding, whichever `tokens` were named; None where the unembedding does not read this stream."""
+    """What looking at a token adds to each logit but that of padding, whichever rows were asked for.
+
+    None where the unembedding does not read this stream."""
     normed: bool
     """Was the division of a LayerNorm left out?"""
     layer: int
@@ -46,7 +48,9 @@ class Circuits:
 
 @torch.no_grad()
 def circuits(model: Transformer, head: Head, tokens: Sequence[int] | None = None) -> Circuits:
-    """QK and OV of one head, over all tokens or those named. Raises AttributeError for a site, IndexError for a head that is not there.
+    """QK and OV of one head, over all tokens or those named.
+
+    Raises AttributeError for a site, IndexError for a head that is not there.
 
     Raises ConfigError for a model without residual connections.
     """

@@ -111,7 +111,7 @@ def lens(model: Transformer, task: Task, question: Question, *, said: Question |
 def alternatives(
     model: Network, task: Task, question: Question
 ) -> tuple[Int[np.ndarray, "position listed"], Float[np.ndarray, "position listed"]]:
-    """The likeliest tokens at each position, the likeliest first, and their probabilities, the right ones being read."""
+    """The likeliest tokens at each position, the likeliest first, with probabilities; the right ones are read."""
     batch = lay_out(task, question)
     logits = observe_batch(model, batch, remember=lambda site, value: None).logits[0]
     tokens, shares, *_ = _looked_at(logits.softmax(dim=-1).cpu(), torch.from_numpy(batch.targets[0])[:, None])

@@ -1,4 +1,4 @@
-"""Causal local attention: only what was just read ("Generating Long Sequences with Sparse Transformers", section 4.3)."""
+"""Causal local attention ("Generating Long Sequences with Sparse Transformers", section 4.3)."""
 
 from dataclasses import dataclass
 from typing import ClassVar

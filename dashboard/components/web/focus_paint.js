@@ -2,7 +2,7 @@
 
 import { allowed, indexOf, number } from './focus_data.js';
 import { levels } from './grid_data.js';
-import { crosshairs, hatching, palette, shortened, thumbnail } from './grid_paint.js';
+import { crosshairs, hatching, lettered, palette, shortened, thumbnail } from './grid_paint.js';
 
 const FAINT = 0.02; // weaker lines are not drawn: thousands of them would be a grey veil
 const TOLD = 3; // so many weights are written beside their tokens
@@ -74,11 +74,11 @@ export function axes(context, data, box, theme, ratio) {
   context.fillStyle = theme.text;
   context.globalAlpha = 0.85;
   context.textAlign = 'right';
-  for (let i = 0; i < box.rows; i += box.every) {
+  for (let i = lettered(data.queries, down, box.rows, box.every); i < box.rows; i += box.every) {
     context.fillText(shortened(context, shown(data.queries[down + i]), 46 * ratio), box.x - 5 * ratio, box.y + (i + 0.5) * box.step);
   }
   const narrow = box.every * box.step;
-  for (let i = 0; i < box.columns; i += box.every) {
+  for (let i = lettered(data.keys, across, box.columns, box.every); i < box.columns; i += box.every) {
     const label = shortened(context, shown(data.keys[across + i]), 46 * ratio);
     const upright = context.measureText(label).width <= narrow;
     context.save();
@@ -133,9 +133,9 @@ function tokens(context, data, box, theme, ratio) {
   context.textBaseline = 'middle';
   context.font = `${13 * ratio}px ${theme.font}`;
   context.textAlign = 'right';
-  for (let i = 0; i < box.rows; i += box.every) write(data.queries[down + i], box.x - 6 * ratio, rowAt(box, i));
+  for (let i = lettered(data.queries, down, box.rows, box.every); i < box.rows; i += box.every) write(data.queries[down + i], box.x - 6 * ratio, rowAt(box, i));
   context.textAlign = 'left';
-  for (let i = 0; i < box.columns; i += box.everyKey) write(data.keys[across + i], box.x + box.width + 6 * ratio, keyAt(box, i));
+  for (let i = lettered(data.keys, across, box.columns, box.everyKey); i < box.columns; i += box.everyKey) write(data.keys[across + i], box.x + box.width + 6 * ratio, keyAt(box, i));
   function write(label, x, y) {
     context.fillText(shortened(context, shown(label), box.wide - 6 * ratio), x, y);
   }

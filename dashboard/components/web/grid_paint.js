@@ -104,6 +104,18 @@ function writeLabels(context, panel, box, theme, ratio) {
   context.globalAlpha = 1;
 }
 
+/** Where to begin when only every so-many-th label is written: where most hold a letter. Of a text every other token is
+ * a blank, and blanks alone would tell nothing. */
+export function lettered(labels, first, count, every) {
+  let [best, most] = [0, -1];
+  for (let from = 0; from < every; from++) {
+    let found = 0;
+    for (let i = from; i < count; i += every) found += /[\p{L}\p{N}]/u.test(labels[first + i]);
+    if (found > most) [best, most] = [from, found];
+  }
+  return best;
+}
+
 export function shortened(context, label, room) {
   if (context.measureText(label).width <= room) return label;
   let end = label.length - 1;
