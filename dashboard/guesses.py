@@ -156,7 +156,8 @@ def by_token(model: Model, length: int) -> None:
     low, high = often.loc[often["guessed"].idxmin()], often.loc[often["guessed"].idxmax()]
     said = (
         f"Of the {len(frame)} commonest tokens, ‘{plain(high['token'])}’ is guessed most often, {high['guessed']:.2f}, "
-        f"and ‘{plain(low['token'])}’ least, {low['guessed']:.2f}, among those that occur {often['times'].min()} times."
+        f"and ‘{plain(low['token'])}’ least, {low['guessed']:.2f}, among those that occur {often['times'].min()} times "
+        "or more."
     )
     st.markdown(f"**{said}**")
     number = st.column_config.NumberColumn(format="%.3f")

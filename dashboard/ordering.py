@@ -18,6 +18,8 @@ from dashboard.settings import MOST_LONG
 from dashboard.waves import tiny
 
 MOST_HEADS = 16
+MOST_NORMS = 400
+"""Tokens of a vocabulary whose lengths are drawn, the commonest of a text first: more, and their dots are a bar."""
 MOST_READ = 64
 """Tokens up to which an input is written out from front to back and from back to front."""
 
@@ -130,15 +132,20 @@ def norms_side_by_side(model: Model, name: str) -> None:
     vocabulary = list(model.task.vocabulary[: len(tokens)])
     places = [str(place) for place in range(1, len(found.positions) + 1)]
     title = f"token embeddings × √{width}" if scaled else "token embeddings"
-    strips = [norms.Strip(title, vocabulary, tokens, other), norms.Strip("position vectors", places, found.positions)]
+    drawn = slice(0, MOST_NORMS)
+    strips = [
+        norms.Strip(title, vocabulary[drawn], tokens[drawn], other[drawn]),
+        norms.Strip("position vectors", places, found.positions),
+    ]
     said = _balance(tokens, found.positions)
     st.markdown(f"**{said}**")
     plot(norms.norm_strips(strips, palette=palette()), key="norms", alt=said, height=300)
     does = "multiplies" if found.scaled else "does not multiply"
+    some = f" Drawn: the {MOST_NORMS} commonest of {len(tokens):,} tokens." if len(tokens) > MOST_NORMS else ""
     whose = "its own" if name == model.config.model.positions else f"{name}, at its sizes, not its own"
     st.caption(
         f"Euclidean lengths, at this model's width whatever the sliders say. This model {does} its token embeddings by "
-        f"√{width} = {factor:.3g}; the positions are {whose}. Hollow: tokens the other way. Padding is left out. "
+        f"√{width} = {factor:.3g}; the positions are {whose}. Hollow: tokens the other way. Padding is left out.{some} "
         "Why one scales: drawn from N(0, 1/d), embeddings start about 1 long, where a sinusoidal position is √(d/2) = "
         f"{math.sqrt(width / 2):.3g} long and a learned one starts at about √d."
     )

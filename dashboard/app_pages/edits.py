@@ -184,7 +184,8 @@ def patches() -> None:
     """Where in the model the difference between two inputs lies."""
     other = pairs.second_input(model, question)
     if len(question) > edited.MOST_PLACES:
-        st.info(f"Inputs of more than {edited.MOST_PLACES} symbols are not patched place by place.")
+        unit = "symbols" if task.lawful else "tokens"
+        st.info(f"Inputs of more than {edited.MOST_PLACES} {unit} are not patched place by place.")
         return
     try:
         seen = _patched(other)
