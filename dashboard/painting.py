@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import clicks, maskbook, models, session
 from dashboard.attention import LINK, palette
+from dashboard.components.head_grid import downsampled
 from dashboard.components.painter import Stroke, painter
 from dashboard.components.plot import plot
 from dashboard.controls import is_mask, sentence
@@ -19,12 +20,14 @@ from dashboard.maskbook import BookError
 from dashboard.models import Model
 from dashboard.prose import plain
 from transformer import masks
-from transformer.analysis.findings import Attention
+from transformer.analysis.findings import Attention, blocks
 from transformer.masks import MASKS, Mask
 from transformer.masks.painted import LARGEST, Painted
 
 FIRST, FIRST_OF_A_TEXT = "sliding-window:2", "recent:4"
 """The mask that is tried when a link names none."""
+MOST_CELLS = 96
+"""Cells on a side that are sent to the browser: more of three pictures would weigh megabytes."""
 MOST_NAMED = 8
 """Queries that see nothing which are named; of more, their number is said."""
 WIDTHS = (1.0, 1.3, 1.0)
@@ -179,6 +182,25 @@ def _tried(change: Callable[[], None]) -> bool:
 
 
 # --- painted
+
+
+def from_afar(attention: Attention) -> Attention:
+    """An attention over many tokens in blocks, each its strongest cell: no more than MOST_CELLS on a side."""
+    factor = -(-max(attention.mask.shape) // MOST_CELLS)
+    if factor == 1:
+        return attention
+    rows, columns = attention.whole or attention.mask.shape
+    whole, seen = (rows, columns), np.where(attention.mask, attention.scores, -np.inf)
+    return dataclasses.replace(
+        attention,
+        scores=np.stack([downsampled(head, factor) for head in seen]),
+        mask=downsampled(attention.mask, factor),
+        pattern=np.stack([downsampled(head, factor) for head in attention.pattern]),
+        queries=blocks(("",) * whole[0], factor * attention.factor),
+        keys=blocks(("",) * whole[1], factor * attention.factor),
+        factor=factor * attention.factor,
+        whole=whole,
+    )
 
 
 def canvas(mask: Mask, attention: Attention, *, height: int) -> None:

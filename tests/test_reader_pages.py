@@ -20,10 +20,12 @@ from dashboard import passages
 from dashboard.figures.guesses import guesses_strip
 from dashboard.figures.token_axis import elided, token_axis
 from dashboard.habits import habits
+from dashboard.painting import from_afar
 from transformer import checkpoints, observe
 from transformer.analysis.circuits import circuits
-from transformer.analysis.findings import Head
+from transformer.analysis.findings import Attention, Head
 from transformer.analysis.lens import LISTED, alternatives, lens
+from transformer.masks.painted import Painted
 from transformer.model import Transformer
 from transformer.training.runs import Run
 
@@ -294,8 +296,6 @@ def test_a_mask_is_painted_for_the_passage_at_hand() -> None:
     """A model that reads 32 tokens at a time, and a mask of as many positions as the passage has."""
     rows = np.tril(np.ones((3, 3), dtype=bool))
     rows[2, 0] = False
-    from transformer.masks.painted import Painted
-
     app = open_page("masks", run="reader", input="To see", mask=str(Painted.of(rows)))
     assert not app.warning
     np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-pattern", "values")["z"])), rows)
@@ -322,3 +322,19 @@ def test_of_many_labels_those_with_letters_are_written() -> None:
     assert axis["tickvals"] == list(range(1, 60, 2))
     digits = token_axis("key", ["3"] * 60)
     assert digits["tickvals"] == list(range(0, 60, 2))
+
+
+def test_a_long_attention_is_shown_in_blocks_each_its_strongest_cell() -> None:
+    n, side = 100, 50  # more than 96 cells: blocks of two
+    rng = np.random.default_rng(0)
+    scores, pattern = rng.normal(size=(2, 3, n, n)).astype(np.float32)
+    mask, names = np.tril(np.ones((n, n), dtype=bool)), tuple(map(str, range(n)))
+    seen = from_afar(Attention("decoder.0.self_attention", scores, mask, pattern, names, names))
+    assert (seen.factor, seen.whole, seen.queries[:2]) == (2, (n, n), ("1–2", "3–4"))
+    for row, column in ((0, 0), (7, 3), (49, 49), (3, 7)):
+        block = slice(2 * row, 2 * row + 2), slice(2 * column, 2 * column + 2)
+        assert seen.mask[row, column] == mask[block].any()
+        assert seen.pattern[1][row, column] == pattern[1][block].max()
+        allowed = scores[1][block][mask[block]]
+        assert seen.scores[1][row, column] == (allowed.max() if len(allowed) else -np.inf)
+    assert seen.pattern.shape == (3, side, side)

@@ -6,7 +6,7 @@ from dashboard import masked, retraining, session
 from dashboard.attention import LINK, focused, heads_of, palette
 from dashboard.components.plot import plot
 from dashboard.figures import patterns
-from dashboard.painting import WIDTHS, canvas, pick_mask
+from dashboard.painting import WIDTHS, canvas, from_afar, pick_mask
 from dashboard.prose import orientation, show_code
 from dashboard.reaching import chosen_target, ways
 from dashboard.spoken import said
@@ -25,7 +25,7 @@ stack = "encoder" if model.config.model.architecture == "encoder" else "decoder"
 heads = [head for head in heads_of(before.attentions) if head.site.startswith(stack) and "self" in head.site]
 focus = focused(heads_of(before.attentions), model.survey())
 head = focus if focus in heads else heads[0]
-scored, seen = before.attentions[head.site], after.attentions[head.site]
+scored, seen = (from_afar(sample.attentions[head.site]) for sample in (before, after))
 
 with beside:
     st.session_state["control-mask-head"] = head

@@ -19,8 +19,8 @@ MOST_LETTERED = 24
 """More positions or stages than this, and letters in the cells would touch."""
 LETTER_ROOM = 20
 """Pixels that a lettered cell needs."""
-ROW, SHORTEST = 100, 3
-"""Letters for which a row of cells has room, and those that a cell gets in any case: SEP."""
+ROW, SHORTEST, MOST_TARGETS = 70, 3, 10
+"""Letters for which a row of cells has room, those that a cell gets in any case (SEP), and right words in a row."""
 MOST_SENTENCES = 6000
 """More cells than this, and a sentence for each would weigh a megabyte."""
 MOST_NAMES = 9
@@ -183,7 +183,7 @@ def _target_letters(
     targets: Sequence[str], known: np.ndarray, row: int, axis: dict[str, Any], palette: Palette
 ) -> dict[str, object]:
     """A row of letters above the stages: the right tokens, those that can be known in bold."""
-    places = labelled(targets)
+    places = labelled(targets, MOST_TARGETS)
     room = max(SHORTEST, ROW // max(1, len(places)))
     letters = [elided(target, room) for target in targets]
     return {

@@ -66,10 +66,10 @@ def safe(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def labelled(labels: Sequence[str]) -> list[int]:
-    """The places that get a label."""
+def labelled(labels: Sequence[str], words: int = MOST_WORDS) -> list[int]:
+    """The places that get a label; no more than so many where there are words."""
     wordy = max(map(len, labels), default=0) > SHORT
-    step = max(1, -(-len(labels) // (MOST_WORDS if wordy else MOST_LABELS)))
+    step = max(1, -(-len(labels) // (words if wordy else MOST_LABELS)))
     return list(range(lettered_from(labels, step), len(labels), step))
 
 
