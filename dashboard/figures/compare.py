@@ -61,8 +61,8 @@ def learning_curves(
 ) -> go.Figure:
     """Accuracy of the second half, or loss, of at most four runs, each on its own clock from its own start.
 
-    `chance` are the levels of guessing, one for each vocabulary among the runs, called `guess` where losses are drawn; `floors` the least losses that their
-    masks allow. Look for who leaves chance first, and for who never does.
+    `chance` are the levels of guessing, one for each vocabulary among the runs, called `guess` where losses are drawn;
+    `floors` are the least losses that their masks allow. Look for who leaves chance first, and for who never does.
     """
     if len(curves) > MOST_RUNS:
         raise ValueError(f"at most {MOST_RUNS} runs can be told apart, not {len(curves)}")
