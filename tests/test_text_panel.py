@@ -264,7 +264,9 @@ def test_the_menu_the_table_and_the_chart_say_perplexity(shown: Run) -> None:
     curve = trace(app, "compare", "reader")
     assert array(curve["x"]).tolist() == [line["step"] for line in measured]
     assert array(curve["y"]) == pytest.approx([line["held_out_loss"] for line in measured], rel=1e-6)
-    assert "nan" not in json.dumps(figures(app)["compare"]["layout"]).lower()
+    layout = json.dumps(figures(app)["compare"]["layout"]).lower()
+    assert "counts alone: " in layout
+    assert "nan" not in layout
     assert not re.search(r"\bnan\b", words(app))
     app.segmented_control(key="control-measure").set_value("accuracy").run()
     assert not app.exception

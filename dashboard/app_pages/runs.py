@@ -14,6 +14,7 @@ from dashboard.figures.compare import MOST_RUNS, Clock, Curve, Measure, learning
 from dashboard.figures.standings import Row, standings_list
 from dashboard.prose import plain
 from dashboard.races import Race, headline, meaning, outcome, races
+from dashboard.reels import COUNTS
 from dashboard.settings import BY_KEY
 from transformer.analysis import ceilings
 from transformer.config import ConfigError
@@ -147,7 +148,14 @@ def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
             steps, seconds = steps[read], seconds[read]
         drawn.append(Curve(each.label.text, steps, seconds, values, each.solved, place))
     figure = learning_curves(
-        drawn, measure=measure, clock=clock, chance=chance, floors=floors, height=HEIGHT, palette=palette()
+        drawn,
+        measure=measure,
+        clock=clock,
+        chance=chance,
+        floors=floors,
+        guess=COUNTS if standings and all(each.reads for each in standings) else "guessing",
+        height=HEIGHT,
+        palette=palette(),
     )
     makers = [models.maker_of(Run(models.ROOT / each.name), each.step) for each in standings]
     told = "; ".join(f"{each.label.text}: {outcome(each)}" for each in standings)

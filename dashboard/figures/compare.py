@@ -55,13 +55,14 @@ def learning_curves(
     clock: Clock = "steps",
     chance: Sequence[float] = (),
     floors: Sequence[float] = (),
+    guess: str = "guessing",
     height: int = 380,
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """Accuracy of the second half, or loss, of at most four runs, each on its own clock from its own start.
 
-    `chance` are the levels of guessing, one for each vocabulary among the runs; `floors` the least losses that their
-    masks allow. Look for who leaves chance first, and for who never does.
+    `chance` are the levels of guessing, one for each vocabulary among the runs, called `guess` where losses are drawn;
+    `floors` are the least losses that their masks allow. Look for who leaves chance first, and for who never does.
     """
     if len(curves) > MOST_RUNS:
         raise ValueError(f"at most {MOST_RUNS} runs can be told apart, not {len(curves)}")
@@ -71,8 +72,7 @@ def learning_curves(
     widest = max((len(_label(curve, clock)) for curve in shown), default=0)
     # Where losses begin high and end low, there is room for a name above on the right.
     losses = measure == "loss"
-    guess = "guessing" if losses else "chance"
-    lines, names = _levels(chance, guess, "dot", palette.chance, palette, above=losses)
+    lines, names = _levels(chance, guess if losses else "chance", "dot", palette.chance, palette, above=losses)
     least, least_names = _levels(floors if losses else (), "loss floor", "dash", palette.ceiling, palette)
     layout = {
         "template": template(palette),
