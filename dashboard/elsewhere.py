@@ -36,6 +36,11 @@ def text_wanted(page: str, model: Model) -> None:
         f"“{page}” needs a model of a text; {plain(model.name)} has learned {plain(model.config.task.task)}.",
         anchor=False,
     )
+    offer_text(model)
+
+
+def offer_text(model: Model) -> None:
+    """The way to a model that reads a text, or to training one."""
     if any(choice.config.task.task == "text" for choice in session.choices().values()):
         st.info("Choose a model of a text in the sidebar, or here.", icon=":material/menu_book:")
         offer(model, lambda config: config.task.task == "text")

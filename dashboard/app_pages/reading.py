@@ -13,7 +13,6 @@ from dashboard.figures.reading import Curve, likeliest_bars, loss_by_place_line
 from dashboard.headwords import labels_of
 from dashboard.prose import plain, show_code
 from transformer.analysis.surprise import Surprise
-from transformer.config import RunConfig
 from transformer.tasks import Question
 from transformer.text import tokens
 
@@ -164,19 +163,8 @@ def law() -> None:
     """What stands in their place where a model has a law."""
     found = readings.distances(model)
     st.title(readwords.distance_title(found, labels_of(found.heads)), anchor=False)
-    st.info(
-        "This model was trained on a law: where a text surprises it cannot be asked. What follows can be measured of "
-        "both kinds.",
-        icon=":material/menu_book:",
-    )
-    if any(reads_text(choice.config) for choice in session.choices().values()):
-        elsewhere.offer(model, reads_text)
-    else:
-        st.caption("No model here reads a text yet: choose the task “text” in the training panel, and press Train.")
-
-
-def reads_text(config: RunConfig) -> bool:
-    return config.task.task == "text"
+    st.caption("Where a text surprises it, a model that was trained on a law cannot be asked; what follows it can.")
+    elsewhere.offer_text(model)
 
 
 model = session.chosen()
