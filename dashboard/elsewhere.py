@@ -8,10 +8,11 @@ import streamlit as st
 
 from dashboard import closer, session
 from dashboard.attention import palette
+from dashboard.choice import Choice
 from dashboard.components.plot import plot
 from dashboard.controls import choose
 from dashboard.figures.encodings import encoding_heatmap
-from dashboard.models import Choice, Model
+from dashboard.models import Model
 from dashboard.prose import plain
 from transformer.config import RunConfig
 

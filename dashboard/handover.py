@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from dashboard import models
+from dashboard.choice import Choice
 from dashboard.figures.bottleneck import Line
 from dashboard.figures.compare import share_text
 from dashboard.keeping import kept
 from dashboard.measuring import Measuring
-from dashboard.models import Choice, Model
+from dashboard.models import Model
 from transformer.analysis.bottleneck import KINDS, Bottleneck, Contestant, kind_of
 from transformer.analysis.findings import Survey
 from transformer.analysis.intervals import wilson

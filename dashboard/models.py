@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from dashboard.choice import COMPILED, Choice
 from dashboard.components.origin import Maker
 from dashboard.keeping import kept
 from transformer.analysis.film import Film
@@ -20,7 +21,6 @@ from transformer.analysis.findings import Accuracy, Example, Sample, Survey
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import ConfigError, RunConfig
 from transformer.masks import Mask
-from transformer.text.perplexity import said
 from transformer.training.runs import DEFAULT_ROOT, Run, State, list_runs
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from transformer.tasks import Question, Task
 
 ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
-COMPILED = "compiled"
 ACCURACY_CELLS, SURVEY_CELLS = 2**24, 2**22
 """Cells of one head's patterns that may be computed for an accuracy and for a survey while somebody waits."""
 LOGITS = 2**25
@@ -39,40 +38,6 @@ OWN_WORDS = 64
 """Symbols up to which a model is let speak by itself: each token costs a pass over all before it."""
 FIRST = "reverse"
 """The run that is shown when a link names none."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """An entry of the model menu."""
-
-    name: str
-    config: RunConfig
-    state: State
-    accuracy: float | None
-    """Second half of the answer, as measured when it was trained."""
-    snapshots: tuple[int, ...]
-    perplexity: float | None = None
-    """Of what was held out of the text that it reads."""
-
-    def label(self) -> str:
-        """For the menu: the name, the step, and how often it is right; of a reader, the perplexity."""
-        if self.name == COMPILED:
-            return "compiled by hand · exact"
-        accuracy = "" if self.accuracy is None else f" · {self.accuracy:.3f}"
-        if self.config.task.text:
-            accuracy = "" if self.perplexity is None else f" · perplexity {said(self.perplexity)}"
-        return f"{self.name}{accuracy} · step {self.state.step}"
-
-    def description(self) -> str:
-        """For the line below: the task, the shape, the encoding, the mask."""
-        model, task = self.config.model, self.config.task
-        length = f"{task.min_length} to {task.length}" if task.min_length else str(task.length)
-        rest = "" if model.recurrent else f" · {model.positions} positions · mask {model.mask_label}"
-        shape = f"{model.shape}, d_model {model.d_model}{rest}"
-        if task.text:
-            known = self.config.build_task().symbols
-            return f"{task.text.rpartition('-')[0]}, {known:,} {task.split}, {length} at a time · {shape}"
-        return f"{task.task}, length {length}, {task.symbols} symbols · {shape}"
 
 
 def menu() -> dict[str, Choice]:

@@ -10,11 +10,12 @@ import streamlit as st
 from dashboard import answers, session, wanted
 from dashboard.answers import Answer
 from dashboard.attention import palette
+from dashboard.choice import COMPILED
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.controls import bound
 from dashboard.figures.three import State, accuracy_by_state_bars
-from dashboard.models import COMPILED, Model
+from dashboard.models import Model
 from dashboard.reaching import choose_clicked, chosen_target
 from transformer.analysis import ceilings
 from transformer.analysis.findings import CAUTION, Accuracy

@@ -11,10 +11,11 @@ import numpy as np
 import streamlit as st
 
 from dashboard import models, warm
+from dashboard.choice import Choice
 from dashboard.clicks import again, once, touch
 from dashboard.components.origin import origin_element
 from dashboard.links import from_query
-from dashboard.models import ROOT, Choice, Model
+from dashboard.models import ROOT, Model
 from dashboard.passages import as_typed
 from dashboard.settings import AROUND, BY_KEY, FAST, Settings
 from dashboard.wanted import config_of

@@ -155,7 +155,9 @@ def _begun(model: Model, prompt: str, temperature: float, top_k: int, top_p: flo
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     task = model.task
     assert isinstance(task, Text)
-    return Writing(generate(model.network(), torch.tensor(task.begun(prompt)), FARTHEST, sampling))
+    return Writing(
+        generate(model.network(), torch.tensor(task.begun(prompt)), FARTHEST, sampling, never=task.unsayable)
+    )
 
 
 def glance(model: Model, text: tuple[int, ...], place: int) -> Glance:

@@ -54,6 +54,7 @@ def how(sampling: Sampling, speed: float) -> str:
         cuts += [f"of the fewest that together have {sampling.top_p:g}"] if sampling.top_p < 1 else []
         whole = "" if cuts else " of all tokens"
         drawn = f"Drawn from softmax(logits / {sampling.temperature:g}){''.join(f', {cut}' for cut in cuts)}{whole}"
+    drawn += ", ⟨unk⟩ left out"
     told = f", {speed:,.0f} tokens/s" if speed else ""
     return f"{drawn}{told}. The same link gives the same text."
 

@@ -257,6 +257,22 @@ def test_padding_is_never_drawn_however_likely(sampling):
         assert one.alternatives.drawn_with.sum() == pytest.approx(1)
 
 
+def test_barred_tokens_are_never_drawn_and_leave_their_share_to_the_others():
+    model = constant(0.5, 0.2, 0.2, 0.05, 0.05)
+    said = list(generate(model, prompt(1), 200, Sampling(seed=3), never=(0, 3)))
+    assert set(tokens(said)) == {1, 2}
+    for one in said:
+        assert one.probability == pytest.approx(0.2)
+        assert one.drawn_with == pytest.approx(0.5)
+        assert one.alternatives.tokens[0] == 0
+        assert one.alternatives.drawn_with[0] == 0
+
+
+def test_something_must_be_left_to_draw():
+    with pytest.raises(ConfigError, match="no token left"):
+        generate(constant(0.5, 0.3, 0.2), prompt(1), 1, never=(0, 1))
+
+
 def test_the_seed_decides_and_nothing_else():
     model, text = small(), prompt(3, 1, 4)
     with torch.random.fork_rng(devices=[]):

@@ -7,7 +7,7 @@ it. The same tokens come out without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -89,12 +89,13 @@ def _draw(shares: Float[Tensor, "d_vocab"], seed: int, place: int) -> int:
     return int(cumulative.searchsorted(thrown * cumulative[-1], side="right"))
 
 
-def _say(logits: Float[Tensor, "d_vocab"], sampling: Sampling, place: int) -> Said:
+def _say(logits: Float[Tensor, "d_vocab"], sampling: Sampling, place: int, never: Collection[int]) -> Said:
     """The token at `place`, counted from 0, drawn from these logits. Padding, the last of them, is never drawn."""
     logits = logits.cpu().double()
     probabilities = logits.softmax(dim=0)
     logits = torch.nn.functional.pad(logits[:-1], (0, 1), value=-torch.inf)
-    shares = distribution(logits, sampling)
+    barred = torch.tensor(sorted(never), dtype=torch.long)
+    shares = distribution(logits.index_fill(0, barred, -torch.inf), sampling)
     token = _draw(shares, sampling.seed, place)
     top = logits.topk(min(TOP, len(logits) - 1)).indices
     told = Alternatives(top.numpy(), probabilities[top].numpy(), shares[top].numpy())
@@ -205,12 +206,14 @@ def generate(
     sampling: Sampling | None = None,
     *,
     cached: bool = True,
+    never: Collection[int] = (),
 ) -> Iterator[Said]:
     """Go on with a prompt: `most` tokens, each as soon as it is known.
 
     The same whether cached or not, whenever the next one is asked for, and whatever else is drawn meanwhile: each draw
     depends on the seed and the place in the text only. A text longer than the context goes on with its newer half
-    (`window_start`). The model is run in evaluation mode and left in the mode it was in.
+    (`window_start`). Padding and the tokens in `never` are not drawn; the others share what those had. The model is run
+    in evaluation mode and left in the mode it was in.
     Raises ConfigError where there is nothing to go on with: no decoder, no prompt, tokens that are not the model's.
     """
     if not isinstance(model, Transformer) or model.config.architecture != "decoder":
@@ -219,17 +222,21 @@ def generate(
         raise ConfigError("a prompt needs at least one token")
     if not 0 <= int(prompt.min()) <= int(prompt.max()) < model.d_vocab:
         raise ConfigError(f"the prompt has tokens that the model does not know: it knows 0 to {model.d_vocab - 1}")
+    if not set(range(model.d_vocab - 1)) - set(never):
+        raise ConfigError("there is no token left that could be drawn")
     if most < 0:
         raise ConfigError(f"most must be 0 or more, not {most}")
-    return _generate(model, prompt.tolist(), most, sampling or Sampling(), cached)
+    return _generate(model, prompt.tolist(), most, sampling or Sampling(), cached, never)
 
 
-def _generate(model: Transformer, text: list[int], most: int, sampling: Sampling, cached: bool) -> Iterator[Said]:
+def _generate(
+    model: Transformer, text: list[int], most: int, sampling: Sampling, cached: bool, never: Collection[int]
+) -> Iterator[Said]:
     next_logits = Cache(model).next_logits if cached else _uncached(model)
     for _ in range(most):
         # Token by token: in between, the caller has the model's mode, and gradients, as it was.
         with _evaluating(model), torch.no_grad():
-            said = _say(next_logits(text), sampling, place=len(text))
+            said = _say(next_logits(text), sampling, len(text), never)
         text.append(said.token)
         yield said
 

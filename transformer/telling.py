@@ -55,7 +55,7 @@ def generate(
 
     torch.set_num_threads(1)
     model, _ = load(found.snapshot(step))
-    writing = write(model, torch.tensor(task.begun(prompt)), tokens, sampling)
+    writing = write(model, torch.tensor(task.begun(prompt)), tokens, sampling, never=task.unsayable)
     print(prompt, end="", flush=True)
     for said in writing:
         print(task.piece(said.token), end="", flush=True)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard import clicks, live, models, session, shelf
 from dashboard.attention import palette
+from dashboard.choice import Choice
 from dashboard.components.plot import plot
 from dashboard.controls import bound_choice, sentence
 from dashboard.courses import Course, Standing, labels, standing
@@ -186,7 +187,7 @@ def race() -> None:
     except ConfigError as error:
         st.caption(f":material/flag: Nothing to race: {plain(str(error))}.")
         return
-    described = models.Choice("", config, State("queued"), None, ()).description()
+    described = Choice("", config, State("queued"), None, ()).description()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="races"):
         st.markdown("**Race**", width="content", help=f"Variants of what the training panel describes: {described}")
         for place, each in enumerate(races(config)):

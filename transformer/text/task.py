@@ -104,6 +104,11 @@ class Text(Task):
         """A token as it stands in the text; SEP and padding stand in none."""
         return self.known.vocabulary.decode([token]) if token < self.separator else ""
 
+    @property
+    def unsayable(self) -> tuple[int, ...]:
+        """The tokens that stand in no text: what is unknown has no spelling, and SEP comes before all texts."""
+        return self.known.vocabulary.unknown, self.separator
+
     def typed(self, question) -> str:
         return self.known.vocabulary.decode(int(index) for index in question)
 
