@@ -3,14 +3,13 @@
 Perplexity per token of a trained run and of a unigram, a trigram and a 5-gram model with Kneser-Ney smoothing (KenLM),
 on the same tokens, the same split into works and the same vocabulary; the unknown token counts as a token. The run
 reads windows that do not overlap, and begins each without context; the n-gram models read on through each work,
-and count where the run does. --save writes LANGUAGE.md, --card writes baselines.json into the run, for its card.
+and count where the run does. --save writes LANGUAGE.md, --card writes them into the run's evaluation.json.
 Needs what benchmarks/requirements.txt says.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import shutil
 import sys
@@ -93,7 +92,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--text", help="its text: a name, a key or a file; left out, the one its config names")
     parser.add_argument("--lmplz", default=shutil.which("lmplz"), help="KenLM's program; left out, the one in PATH")
     parser.add_argument("--save", action="store_true", help="write LANGUAGE.md")
-    parser.add_argument("--card", action="store_true", help="write baselines.json into the run's folder")
+    parser.add_argument("--card", action="store_true", help="write them into the run's evaluation.json")
     arguments = parser.parse_args()
     if not arguments.lmplz or shutil.which(arguments.lmplz) is None:
         parser.error("KenLM's lmplz is not there: benchmarks/requirements.txt says how to make it")
@@ -119,9 +118,10 @@ def main() -> None:
     with (HERE / "LANGUAGE.md").open("w") if arguments.save else nullcontext(sys.stdout) as out, redirect_stdout(out):
         report(run, config, corpus, found, (read, left))
     if arguments.card:
-        card = found | {"tokens": read, "left_out": left, "text": key, "snapshot": run.digest()}
-        card["library"] = f"KenLM {version('kenlm')}, modified Kneser-Ney smoothing"
-        (run.folder / "baselines.json").write_text(json.dumps(card, indent=1))
+        library = f"KenLM {version('kenlm')}, modified Kneser-Ney smoothing"
+        card = {name: value for name, value in found.items() if name != "run"}
+        card |= {"tokens": read, "snapshot": run.digest(), "library": library}
+        run.set_evaluation((run.evaluation or {}) | {"baselines": card})
 
 
 def report(run: Run, config: RunConfig, corpus: Corpus, found: dict[str, float], tokens: tuple[int, int]) -> None:

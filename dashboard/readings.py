@@ -5,7 +5,7 @@ PyTorch is imported when the first of it is asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -30,6 +30,15 @@ def _surprise(model: Model, passage: bytes, before: int) -> Surprise:
     from transformer.analysis.surprise import surprise
 
     return surprise(model.network(), text_of(model), np.frombuffer(passage, dtype=np.int64), before)
+
+
+@kept(16)
+def evaluation(model: Model) -> dict[str, Any] | None:
+    """What was measured when its run had ended, if it is of these weights."""
+    if model.run is None:
+        return None
+    found = model.run.evaluation or {}
+    return found if found.get("snapshot") == model.run.digest(model.step) and "perplexity" in found else None
 
 
 @kept(16, "Reading what was held out …")

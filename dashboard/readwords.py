@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from transformer.analysis.findings import Head
 from transformer.analysis.induction import INDUCTION, LEAST, PREVIOUS, Repetition
 from transformer.analysis.metrics import MARGIN, Estimate
 from transformer.analysis.surprise import Growth, Surprise
+from transformer.text.perplexity import COUNTING
+from transformer.text.perplexity import said as in_words
 from transformer.text.tokens import UNKNOWN, shown
 
 NAMES = (INDUCTION, PREVIOUS)
@@ -35,6 +38,16 @@ def perplexity(value: float) -> str:
 
 
 # --- surprise
+
+
+def whole_sentence(evaluation: Mapping[str, Any]) -> str:
+    """What all that is held out costs the run, and what it costs models that count, where these were measured on it."""
+    said = f"Over all {evaluation['read']:,} tokens that were held out its perplexity is {in_words(evaluation['perplexity'])}"
+    counting = evaluation.get("baselines", {})
+    if counting.get("snapshot") != evaluation.get("snapshot") or counting.get("tokens") != evaluation["read"]:
+        return f"{said}."
+    each = ", ".join(f"{in_words(counting[name])} for a {name}" for name in COUNTING[::-1])
+    return f"{said}; counting has {each} ({counting['library']})."
 
 
 def headline(found: Surprise, words: Sequence[str], work: str) -> str:

@@ -110,6 +110,8 @@ def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) 
             on_choose=chose,
         )
         st.caption(readwords.passage_sentence(found, before))
+        if whole := readings.evaluation(model):
+            st.caption(readwords.whole_sentence(whole))
     with right:
         st.markdown(plain(readwords.word_sentence(found, words, at, model.task.d_vocab)))
         figure = likeliest_bars(

@@ -22,6 +22,7 @@ from transformer.analysis.film import Film
 from transformer.analysis.findings import Accuracy, Attention, Example, Head
 from transformer.config import RunConfig
 from transformer.text.corpus import Excerpt
+from transformer.text.perplexity import COUNTING
 from transformer.training.library import LibraryError
 from transformer.training.runs import FORMAT, LIVE, TEXT_FILE, Run, State
 
@@ -150,6 +151,8 @@ def _evaluation(path: Path, config: RunConfig) -> None:
         _number(stored["perplexity"], 1, math.inf)
         _number(stored["nats"], 0, math.inf)
         _whole(stored["read"])
+        for name in COUNTING if "baselines" in stored else ():
+            _number(stored["baselines"][name], 1, math.inf)
     for name in ("verdict", "snapshot"):
         _text(stored.get(name, ""))
 
