@@ -42,7 +42,8 @@ def perplexity(value: float) -> str:
 
 def whole_sentence(evaluation: Mapping[str, Any]) -> str:
     """What all that is held out costs the run, and what it costs models that count, where these were measured on it."""
-    said = f"Over all {evaluation['read']:,} tokens that were held out its perplexity is {in_words(evaluation['perplexity'])}"
+    own = in_words(evaluation["perplexity"])
+    said = f"Over all {evaluation['read']:,} tokens that were held out its perplexity is {own}"
     counting = evaluation.get("baselines", {})
     if counting.get("snapshot") != evaluation.get("snapshot") or counting.get("tokens") != evaluation["read"]:
         return f"{said}."
