@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from transformer.tasks import Question, Task
 
 ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
-ACCURACY_CELLS, SURVEY_CELLS = 2**24, 2**22
-"""Cells of one head's patterns that may be computed for an accuracy and for a survey while somebody waits."""
-LOGITS = 2**25
-"""Logits that may be computed for either: a text's vocabulary costs more than its patterns."""
+ACCURACY_CELLS, SURVEY_CELLS, LOGITS = 2**24, 2**22, 2**25
+"""Cells of one head's patterns for an accuracy and for a survey, and logits for either, while somebody waits."""
 OWN_WORDS = 64
 """Symbols up to which a model is let speak by itself: each token costs a pass over all before it."""
 FIRST = "reverse"
@@ -240,10 +238,7 @@ def _said(model: Model, question: bytes) -> np.ndarray:
 
 
 def words_of(model: Model, question: Question) -> np.ndarray | None:
-    """What it reads after the question: its own words, or nothing special where that would take too long.
-
-    A text it reads as it stands.
-    """
+    """What it reads after the question: its own words; None where that would take too long, and of a text."""
     return model.said(question) if model.task.lawful and len(question) <= OWN_WORDS else None
 
 

@@ -30,6 +30,14 @@ def direct_logits(model: Transformer, seen: Observation) -> dict[str, Float[Tens
     ("decoder.1.feed_forward"), and "biases": those of attention outputs, norms and unembedding, which nobody chose.
     Raises ConfigError for a model without residual connections.
     """
+    weight, bias = model.unembedding.weight, model.unembedding.bias
+    logits = {name: part @ weight.T for name, part in _parts(model, seen).items()}
+    logits[BIASES] = logits[BIASES] + bias
+    return logits
+
+
+def _parts(model: Transformer, seen: Observation) -> Parts:
+    """What each part adds to the stream as the unembedding reads it."""
     model.config.require_residual("its logits are no sum of what its parts wrote, for each replaced what was there")
     stack = "decoder" if "decoder.0.resid_pre" in seen.sites else "encoder"
     stream = seen[f"{stack}.0.resid_pre"]
@@ -38,12 +46,10 @@ def direct_logits(model: Transformer, seen: Observation) -> dict[str, Float[Tens
         assert isinstance(block, Block)
         stream = _through(block, f"{stack}.{index}", seen, parts, stream)
     _freeze(model.final_norm, parts, stream)
-    weight, bias = model.unembedding.weight, model.unembedding.bias
-    logits = {name: part @ weight.T for name, part in parts.items()}
-    logits[BIASES] = logits[BIASES] + bias
-    return logits
+    return parts
 
 
+@torch.no_grad()
 def writes(
     model: Transformer, task: Task, question: Question, *, said: Question | None = None
 ) -> dict[str, Float[np.ndarray, "position"]]:
@@ -52,12 +58,14 @@ def writes(
     The softmax does not see what all tokens are given alike, so their mean is taken off. `said` as in `sample`.
     """
     batch = lay_out(task, question, said=said)
-    targets = torch.from_numpy(batch.targets[0])[:, None]
-
-    def lead(logits: Float[Tensor, "position d_vocab"]) -> Float[np.ndarray, "position"]:
-        return (logits.gather(-1, targets)[:, 0] - logits.mean(dim=-1)).numpy()
-
-    return {name: lead(part[0].cpu()) for name, part in direct_logits(model, observe_batch(model, batch)).items()}
+    parts = _parts(model, observe_batch(model, batch))
+    weight, bias = model.unembedding.weight, model.unembedding.bias
+    targets = torch.from_numpy(batch.targets[0]).to(weight.device)
+    # One direction a position, not all logits of every part: with the words of a text these weigh half a gigabyte.
+    direction = weight[targets] - weight.mean(dim=0)
+    leads = {name: (part[0] * direction).sum(dim=-1) for name, part in parts.items()}
+    leads[BIASES] = leads[BIASES] + bias[targets] - bias.mean()
+    return {name: lead.cpu().numpy() for name, lead in leads.items()}
 
 
 def _through(block: Block, path: str, seen: Observation, parts: Parts, stream: Tensor) -> Tensor:
