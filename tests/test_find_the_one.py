@@ -112,7 +112,7 @@ def test_the_map_has_a_fixed_scale_and_no_number_where_there_is_none() -> None:
     cells = sent(figure, "alike")
     np.testing.assert_allclose(decoded(cells["z"]), alike)
     assert (cells["zmin"], cells["zmax"]) == (0, 1)
-    assert cells["text"][0][1] == "enc 0.0, enc 0.1"
+    assert cells["meta"] == {"pairs": ["enc 0.0", "enc 0.1", "dec 0.0"]}
     assert cells["hovertemplate"] == "heads %{text}: %{z:.2f}<extra></extra>"
     np.testing.assert_array_equal(np.isnan(decoded(sent(figure, "incomparable")["z"])), np.isfinite(alike))
     numbers = sent(figure, "numbers")

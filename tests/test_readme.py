@@ -64,7 +64,7 @@ def test_the_commands_work_one_after_the_other(tmp_path, monkeypatch, capsys):
 
 def test_every_option_that_is_named_exists(capsys):
     named = set(re.findall(r"`(--[\w-]+)`|python -m transformer.*?(--[\w-]+)", TEXT))
-    assert main(["train", "--help"]) == main(["evaluate", "--help"]) == 0
+    assert not any(main([command, "--help"]) for command in ("train", "evaluate", "generate", "corpus"))
     known = capsys.readouterr().out + " --help"
     for option in {one or other for one, other in named}:
         assert option in known, option

@@ -38,8 +38,9 @@ def plot(
 
     `alt` is the sentence a screen reader says in place of the picture. Figures with the same
     `layout.meta = {"link": group}` share their hovered heatmap cell with each other, and with a `head_grid` of that
-    group. A trace with `meta = {"least_width": pixels}` is left out where there is less room. Zoom survives new data;
-    to forget it, give the figure another `layout.uirevision`.
+    group. A heatmap with `meta = {"pairs": names}` gets "one, other" as the text of each cell, by the names of its row
+    and its column. A trace with `meta = {"least_width": pixels}` is left out where there is less room. Zoom survives
+    new data; to forget it, give the figure another `layout.uirevision`.
 
     `makers` says whose numbers these are, where they are not those of the page's model. Of what is saved, decoration is
     left out: traces with `hoverinfo="skip"`, and what `meta={"numbers": False}` says is none (web/plot_takeaway.js).

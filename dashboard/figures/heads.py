@@ -141,7 +141,7 @@ def likeness_heatmap(
             "hoverongaps": False,
             "xgap": 1 if n <= MOST_LABELS else 0,
             "ygap": 1 if n <= MOST_LABELS else 0,
-            "text": [[f"{one}, {other}" for other in names] for one in names],  # short: of 144 heads there are 20,736
+            "meta": {"pairs": names},  # the browser writes them out: of 144 heads there are 20,736
             "hovertemplate": "heads %{text}: %{z:.2f}<extra></extra>",
             "name": "alike",
         }

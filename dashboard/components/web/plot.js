@@ -40,8 +40,7 @@ class Plot {
     }
     this.message = message.slice();
     this.ink = ink;
-    const { header, body } = unpack(this.message);
-    const figure = JSON.parse(new TextDecoder().decode(body));
+    const { header, figure } = read(this.message);
     this.host.style.height = `${header.height}px`;
     this.host.setAttribute('aria-label', header.alt);
     this.host.querySelector('.al-plot-alt').setAttribute('aria-label', header.alt);
@@ -118,10 +117,7 @@ class Plot {
 
   /** What can be saved of it (see menu in takeaway.js): as Python sent it, for Plotly writes into what it is given. */
   given() {
-    const sent = () => {
-      const { header, body } = unpack(this.message);
-      return { header, figure: JSON.parse(new TextDecoder().decode(body)) };
-    };
+    const sent = () => read(this.message);
     const made = () => import('../attention-lab.shared/plot_takeaway.js');
     return {
       name: this.shown.header.revision,
@@ -178,6 +174,20 @@ class Plot {
     cancelAnimationFrame(this.frame);
     window.Plotly?.purge(this.stage);
   }
+}
+
+/**
+ * A message's header and figure. A heatmap whose rows and columns are the same things may name them once, as
+ * `meta: {pairs: names}`: the text of each cell is two of them, and 144 names are shorter than 20,736 pairs.
+ */
+function read(message) {
+  const { header, body } = unpack(message);
+  const figure = JSON.parse(new TextDecoder().decode(body));
+  for (const trace of figure.data) {
+    const names = trace.meta?.pairs;
+    if (names) trace.text = names.map((one) => names.map((other) => `${one}, ${other}`));
+  }
+  return { header, figure };
 }
 
 /** A trace may name the width under which it would only be clutter: `meta: {least_width: pixels}`. */
