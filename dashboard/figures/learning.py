@@ -13,8 +13,8 @@ from dashboard.figures.lines import level, upright
 from dashboard.figures.token_axis import safe
 from dashboard.theme import LIGHT, Palette, template
 
-MOST_STEPS = 16
-"""More numbers than this under an axis, and they would touch."""
+MOST_DIGITS = 34
+"""More than this under an axis, blanks between numbers counted, and they would touch in half a projector's width."""
 MOST_NAMES = 24
 """More positions than this, and only some of them are named."""
 APART = 0.075
@@ -149,8 +149,15 @@ def share_curves(
 def _steps(steps: np.ndarray) -> dict[str, object]:
     """An axis with a column a step; as many of their numbers as have room, the first and the last among them."""
     last = len(steps) - 1
-    every = max(1, -(-last // MOST_STEPS))
-    shown = sorted({*(i for i in range(0, last, every) if last - i >= every), last})
+
+    def shown_with(every: int) -> list[int]:
+        return sorted({*(i for i in range(0, last, every) if last - i >= every), last})
+
+    def digits(shown: list[int]) -> int:
+        return sum(len(f"{int(steps[i])} ") for i in shown)
+
+    fewer = (shown_with(every) for every in range(1, last + 2))
+    shown = next((found for found in fewer if digits(found) <= MOST_DIGITS), [last])
     return {
         "title": {"text": "step (kept steps, one column each)"},
         "tickmode": "array",
