@@ -134,7 +134,7 @@ def patching(model: Model, question: Question, other: Question, edits: tuple[Edi
 def _changed(model: Model, question: bytes) -> np.ndarray:
     from transformer.analysis.effects import one_token_changed
 
-    return one_token_changed(model.task, np.frombuffer(question, dtype=np.int64))
+    return one_token_changed(model.network(), model.task, np.frombuffer(question, dtype=np.int64))
 
 
 def one_token_changed(model: Model, question: Question) -> Question:

@@ -266,7 +266,7 @@ def test_a_shipped_run_by_its_name_is_what_another_count_finds(capsys):
 
 
 def test_a_folder_its_name_and_its_file_are_the_same_run(trained, monkeypatch, capsys):
-    monkeypatch.setattr("transformer.__main__.DEFAULT_ROOT", trained.folder.parent)
+    monkeypatch.setattr("transformer.training.runs.DEFAULT_ROOT", trained.folder.parent)
     said = set()
     for run in (trained.name, str(trained.folder), str(trained.snapshot())):
         assert main(["evaluate", run, "--json", "--sequences", "50"]) == 0
@@ -421,6 +421,7 @@ def clutter(tmp_path, trained):
 @pytest.mark.parametrize(("arguments", "sentence"), BAD, ids=[" ".join(a)[:60].replace("\0", "0") for a, _ in BAD])
 def test_bad_input_is_one_line_and_leaves_nothing(arguments, sentence, clutter, trained, monkeypatch, capsys):
     monkeypatch.setattr("transformer.__main__.DEFAULT_ROOT", trained.folder.parent)
+    monkeypatch.setattr("transformer.training.runs.DEFAULT_ROOT", trained.folder.parent)
     before = [sorted(folder.rglob("*")) for folder in (clutter, trained.folder.parent)]
     assert main(arguments) == 2
     said = capsys.readouterr()

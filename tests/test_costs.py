@@ -135,9 +135,9 @@ def test_silencing_a_head_costs_what_zeroing_its_way_out_costs(made: Path) -> No
 
 
 def test_the_second_passage_differs_in_one_word_and_is_cut_alike(made: Path) -> None:
-    _, task = loaded(made)
+    model, task = loaded(made)
     passage = task.parse("The crow, that calls")
-    other = one_token_changed(task, passage)
+    other = one_token_changed(model, task, passage)
     assert (other != passage).sum() == 1
     np.testing.assert_array_equal(task.parse(task.typed(other)), other)
 
@@ -145,7 +145,7 @@ def test_the_second_passage_differs_in_one_word_and_is_cut_alike(made: Path) -> 
 def test_patching_a_text_restores_what_the_model_itself_would_say(made: Path) -> None:
     model, task = loaded(made)
     passage = task.example[:12]
-    other = one_token_changed(task, passage)
+    other = one_token_changed(model, task, passage)
     seen = patching(model, task, passage, other)
     logits = []
     for each in (passage, other):
@@ -290,8 +290,8 @@ def test_an_edit_is_told_in_perplexity_and_token_by_token(made: Path) -> None:
 
 
 def test_a_passage_is_patched_from_another_of_as_many_tokens(made: Path) -> None:
-    _, task = loaded(made)
-    other = task.typed(one_token_changed(task, task.example))
+    model, task = loaded(made)
+    other = task.typed(one_token_changed(model, task, task.example))
     text = edit_text(PatchInput("decoder.1.self_attention.z", 0, other))
     app = open_page("edits", run="reader", edits=text)
     assert not app.error

@@ -252,7 +252,7 @@ def test_a_patching_map_is_one_run_a_cell(run):
     model, config = network(run)
     task = config.build_task()
     clean = task.example
-    seen = patching(model, task, clean, one_token_changed(task, clean))
+    seen = patching(model, task, clean, one_token_changed(model, task, clean))
     other = clean.copy()
     other[0] = (other[0] + 1) % 10
     (a, a_source, right), (b, b_source, wrong) = laid_out(config, clean[None]), laid_out(config, other[None])

@@ -6,9 +6,9 @@ from collections import Counter
 import hypothesis
 import numpy as np
 import pytest
+import texts
 from hypothesis import strategies as st
 
-from tests import texts
 from transformer.text import corpus as corpora
 from transformer.text.corpus import Corpus, Excerpt, TextError, windows
 from transformer.text.tokens import UNKNOWN, Vocabulary, shown, split

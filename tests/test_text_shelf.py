@@ -4,8 +4,8 @@ import hashlib
 import threading
 
 import pytest
+import texts
 
-from tests import texts
 from transformer.text import shelf
 from transformer.text.corpus import TextError
 

@@ -5,8 +5,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import texts
 
-from tests import texts
 from transformer import masks
 from transformer.analysis import ceilings
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig

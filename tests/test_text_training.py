@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import texts
 import torch
 from torch.nn import functional
 
-from tests import texts
 from transformer import checkpoints
 from transformer.analysis.reading import reading
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig

@@ -82,8 +82,8 @@ class ModelConfig:
     positions: str = "learned"
     """Positional encoding: sinusoidal, learned, rotary, alibi or none."""
     mask: str = "auto"
-    """What a query may see: causal, anti-causal, full, padding, sliding-window:W, prefix:P, block:W, hide:POSITION,
-    random:PERCENT:SEED or painted:N:CELLS; auto is the architecture's own."""
+    """What a query may see: causal, anti-causal, full, padding, sliding-window:W, recent:W, prefix:P, block:W,
+    hide:POSITION, random:PERCENT:SEED or painted:N:CELLS; auto is the architecture's own."""
     norm: str = "pre"
     """LayerNorm before each sub-layer (pre), after its residual sum (post), or nowhere (none)."""
     residual: bool = True

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from transformer.analysis.accuracy import predictions
 from transformer.analysis.heads import questions
 from transformer.analysis.measuring import heads_of, right_answers
 from transformer.analysis.sample import lay_out, observe_batch
@@ -21,8 +22,8 @@ from transformer.tasks import Batch, Question, Task
 
 REDUNDANCY_SEQUENCES = 64
 KINDS = ("resid_mid", "resid_cross", "resid_post", "z")
-NEIGHBOURS = 8
-"""Words, next in frequency, that are tried in a word's place."""
+NEIGHBOURS, CHANGES = 8, 24
+"""Words, next in frequency, that are tried in a word's place; and changes among which the most telling is sought."""
 
 
 @dataclass(frozen=True)
@@ -224,21 +225,31 @@ def patched_sites(seen: Observation) -> tuple[str, ...]:
     return tuple(found)
 
 
-def one_token_changed(task: Task, question: Question) -> Question:
+def one_token_changed(model: Network, task: Task, question: Question) -> Question:
     """The question with its first symbol replaced by the next one of the alphabet: the default second input.
 
-    Of a text, the first token for which another can stand so that both are cut alike: a word for a word.
+    Of a text, the change of one word, of the first CHANGES that can be made, by which the model says most else.
     """
-    changed = question.copy()
-    changed[0] = (changed[0] + 1) % task.symbols
     if task.lawful:
-        return changed
-    for place, step in product(range(len(question)), range(1, NEIGHBOURS + 1)):
         changed = question.copy()
-        changed[place] = (changed[place] + step) % (task.symbols - 1)  # the last of them is the unknown token
-        if task.vocabulary[changed[place]].isalpha() and _cut_alike(task, changed):
-            return changed
-    return question
+        changed[0] = (changed[0] + 1) % task.symbols
+        return changed
+    found = list(islice(_changes(task, question), CHANGES))
+    if not found:
+        return question
+    said = predictions(model, task.encode([question, *found]))
+    return found[int((said[1:] != said[0]).sum(axis=1).argmax())]
+
+
+def _changes(task: Task, question: Question) -> Iterator[Question]:
+    """A text with another word at one place, each in turn, where both are cut alike: a word for a word."""
+    for place in range(len(question)):
+        for step in range(1, NEIGHBOURS + 1):
+            changed = question.copy()
+            changed[place] = (changed[place] + step) % (task.symbols - 1)  # the last of them is the unknown token
+            if task.vocabulary[changed[place]].isalpha() and _cut_alike(task, changed):
+                yield changed
+                break
 
 
 def _cut_alike(task: Task, question: Question) -> bool:
