@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from dashboard.readwords import whole_sentence
 from transformer import checkpoints
 from transformer.text.corpus import Excerpt
 from transformer.training.runs import Run
@@ -60,3 +61,15 @@ def test_its_excerpt_is_of_whole_works_that_were_held_out(run):
 
 def test_its_weights_are_small_enough_to_travel(run):
     assert run.snapshot().stat().st_size <= MOST_BYTES
+
+
+def test_its_page_says_what_its_card_does(run):
+    """And names no baseline that was measured on other weights, or on other tokens."""
+    card = run.evaluation
+    said = whole_sentence(card)
+    assert said.startswith(f"Over all {card['read']:,} tokens that were held out its perplexity is ")
+    for name, value in {"5-gram": 27.1, "trigram": 28.1, "unigram": 120.7}.items():
+        assert card["baselines"][name] == pytest.approx(value, abs=0.05)
+        assert f"{value} for a {name}" in said
+    for other in ({"snapshot": "another"}, {"read": 1}):
+        assert "gram" not in whole_sentence(card | other)

@@ -210,7 +210,7 @@ def test_a_training_is_watched_by_what_was_held_out(handed: list[Run]) -> None:
     assert header["loss"]["floor"] is None
     measured = [[line["step"], line["held_out_loss"]] for line in run.metrics() if "held_out_loss" in line]
     assert header["loss"]["heldOut"] == measured
-    assert header["ceiling"] == [None] * 16
+    assert set(header["ceiling"]) == {None}
 
 
 def test_the_reference_is_the_entropy_of_the_counts(trained: Run) -> None:
