@@ -47,7 +47,7 @@ def offer_text(model: Model) -> None:
         offer(model, lambda config: config.task.task == "text")
         return
     st.info(
-        "No model here has read a text yet. Train one: on the command line, "
+        "No model here has read a text yet. Train one: choose the task *text* in the panel on the left, or say "
         "`python -m transformer train --task text --text FILE`.",
         icon=":material/menu_book:",
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 from transformer.text import download
-from transformer.text.corpus import TextError
 
 
 class Fetching:
@@ -39,8 +38,8 @@ class Fetching:
     def _fetch(self) -> None:
         try:
             download.download(said=self._said)
-        except (TextError, OSError) as error:
-            self.problem = str(error)
+        except Exception as error:  # a thread has nobody else to tell
+            self.problem = str(error) or type(error).__name__
 
     def _said(self, done: int, total: int) -> None:
         self.done, self.total = done, total

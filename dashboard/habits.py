@@ -50,7 +50,7 @@ def headline(heads: Sequence[Head], survey: Survey) -> str:
     many = f"of all {others + 1} heads" if others else "the one head"
     if share >= CLEAR:
         return f"Head {best.short} looks at the token before: {share:.2f} of its attention, the most {many}."
-    return f"No head has one place to look: nearest to it, head {best.short} puts {share:.2f} on the token before."
+    return f"No head looks at the token before alone: nearest, head {best.short} puts {share:.2f} there."
 
 
 def _listed(found: dict[str, float]) -> str:

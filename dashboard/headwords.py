@@ -53,8 +53,13 @@ def named_sentence(labels: Sequence[str], names: Sequence[str], *, choice: bool 
 
 
 def interval(mean: float, half: float) -> str:
-    """ "0.993 ± 0.001"; a dash where there is nothing to say."""
-    return "–" if math.isnan(mean) else f"{mean:.3f} ± {half:.3f}".replace("-0.000", "0.000").replace("-", "−")
+    """ "0.993 ± 0.001"; a dash where there is nothing to say, and no ± where one sequence says nothing of others."""
+    return "–" if math.isnan(mean) else give_or_take(mean, half, 3).replace("-0.000", "0.000").replace("-", "−")
+
+
+def give_or_take(mean: float, half: float, digits: int) -> str:
+    """ "11.5 ± 0.6", or "11.5" where there is but one of it."""
+    return f"{mean:.{digits}f}" + ("" if math.isnan(half) else f" ± {half:.{digits}f}")
 
 
 def scatter_sentence(metrics: HeadMetrics, labels: Sequence[str], across: str, up: str) -> str:

@@ -141,7 +141,7 @@ class Flow:
             return f"{self.place} is padding, which is not poked."
         if not count:
             return f"{by} moves no output."
-        due = f", to be '{self.sample.targets[most]}'" if self.sample.is_answer[most] else ""
+        due = f", where '{self.sample.targets[most]}' is right" if self.sample.is_answer[most] else ""
         first = f"{by} moves {count} of {len(column)} output{'s' if len(column) > 1 else ''}"
         return f"{first}, most the one at {most + 1}{due}." if count > 1 else f"{first}, the one at {most + 1}{due}."
 

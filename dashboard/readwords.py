@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.headwords import interval
+from dashboard.headwords import give_or_take, interval
 from transformer.analysis.distances import MOST, Distances
 from transformer.analysis.findings import Head
 from transformer.analysis.induction import INDUCTION, LEAST, PREVIOUS, Repetition
@@ -109,7 +109,7 @@ def says(found: Surprise, words: Sequence[str], names: Sequence[str]) -> tuple[s
 def growth_sentence(found: Growth) -> str:
     """How much of the loss more context takes away."""
     loss, (low, high) = found.loss, found.places[-1]
-    ends = [f"{loss.mean[i]:.2f} ± {loss.half[i]:.2f}" for i in (0, -1)]
+    ends = [give_or_take(loss.mean[i], loss.half[i], 2) for i in (0, -1)]
     return (
         f"The first token of a window costs {ends[0]} nats, and those at places {low} to {high} cost {ends[1]}; by "
         f"their counts alone all of them would cost {found.unread:.2f}."
@@ -184,7 +184,7 @@ def distance_title(found: Distances, labels: Sequence[str]) -> str:
 def distance_sentence(found: Distances, head: Head, label: str) -> str:
     """One head's mean distance and reach, beside an even head's."""
     i = found.heads.index(head)
-    mean = f"{found.mean.mean[i]:.1f} ± {found.mean.half[i]:.1f}"
+    mean = give_or_take(found.mean.mean[i], found.mean.half[i], 1)
     return (
         f"Head {label} looks {mean} tokens away on average, an even head {found.even_mean[i]:.1f}; {MOST:.0%} of its "
         f"attention lies within {found.reach[i]}."

@@ -184,10 +184,11 @@ def training_config() -> RunConfig:
 
 def start(configs: Sequence[RunConfig]) -> list[Run]:
     """Make a run of each config and put them into the queue, at the view's pace."""
-    runs = []
+    runs, wishes = [], pace_wishes(settings().pace)
     for config in configs:
+        # Nothing in here asks for the session's state: that is where a click is broken off by the next one.
         run = Run.create(new_folder(ROOT, config), config)
-        run.ask(**pace_wishes(settings().pace))
+        run.ask(**wishes)
         warm.pool.submit(run)
         runs.append(run)
     return runs

@@ -143,7 +143,10 @@ class Writing:
 
 def begun(model: Model, prompt: str, sampling: Sampling) -> Writing:
     """The text that a model writes after a prompt; one that is known already is there at once."""
-    return _begun(model, prompt, sampling.temperature, sampling.top_k, sampling.top_p, sampling.seed)
+    asked = (model, prompt, sampling.temperature, sampling.top_k, sampling.top_p, sampling.seed)
+    if (found := _begun(*asked)).failure:
+        _begun.clear(*asked)  # type: ignore[attr-defined]  # what broke off is begun anew at the next look
+    return found
 
 
 @kept(16)

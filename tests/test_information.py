@@ -270,7 +270,7 @@ def test_the_matrices_are_those_counted_by_hand(run: str) -> None:
     most, count = int(column.argmax()), int((column > 1e-9).sum())
     due = laid_out(network(run)[1], np.array([PI]))[2][0, most]
     said = f"Poking {place} moves {count} of {len(column)} outputs, most the one at {most + 1}"
-    assert app.title[0].value == f"{said}, to be '{due}'."
+    assert app.title[0].value == f"{said}, where '{due}' is right."
     assert run == "reverse-aligned-causal" or due == 5
     hidden = int((~there).sum())
     assert (f"All {hidden} hatched cells are exactly 0" in words(app)) == bool(hidden)

@@ -175,9 +175,6 @@ def evaluate(
     if not 1 <= sequences <= 1_000_000:
         raise ConfigError(f"sequences must be between 1 and 1000000, not {sequences}")
     path = located(run)
-    folder = path if path.is_dir() else path.absolute().parent.parent
-    if (folder / "run.json").is_file():
-        _ = Run(folder).config  # a run brings the words of its text with it
 
     from transformer.checkpoints import load
     from transformer.training.device import resolve_device

@@ -18,6 +18,7 @@ from transformer.config import RunConfig
 from transformer.files import write_whole
 from transformer.model import build
 from transformer.network import Network
+from transformer.text import shelf
 
 FORMAT = "attention-lab/1"
 _SIGNATURES = {
@@ -94,7 +95,9 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network,
             else f"{path.name} is a safetensors file of another program: it has no Attention Lab config inside"
         )
     try:
-        config = RunConfig.from_dict(json.loads(metadata["config"]))
+        stored = json.loads(metadata["config"])
+        shelf.bring(path.absolute().parent.parent, stored)
+        config = RunConfig.from_dict(stored)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         sentence = " ".join(str(error).split())
         raise CheckpointError(f"the config inside {path.name} cannot be used: {sentence}") from None

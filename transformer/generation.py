@@ -210,10 +210,11 @@ def generate(
 ) -> Iterator[Said]:
     """Go on with a prompt: `most` tokens, each as soon as it is known.
 
-    The same whether cached or not, whenever the next one is asked for, and whatever else is drawn meanwhile: each draw
-    depends on the seed and the place in the text only. A text longer than the context goes on with its newer half
-    (`window_start`). Padding and the tokens in `never` are not drawn; the others share what those had. The model is run
-    in evaluation mode and left in the mode it was in.
+    The same whether cached or not (to rounding: from 256 tokens on, what is read all at once takes a fused kernel),
+    whenever the next one is asked for, and whatever else is drawn meanwhile: each draw depends on the seed and the
+    place in the text only. A text longer than the context goes on with its newer half (`window_start`). Padding and the
+    tokens in `never` are not drawn; the others share what those had. The model is run in evaluation mode and left in
+    the mode it was in.
     Raises ConfigError where there is nothing to go on with: no decoder, no prompt, tokens that are not the model's.
     """
     if not isinstance(model, Transformer) or model.config.architecture != "decoder":

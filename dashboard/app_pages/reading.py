@@ -143,6 +143,8 @@ def grows() -> None:
     st.caption(
         f"{said} Means over {found.windows} windows of {found.length} held-out tokens, with 95 % intervals over "
         "windows; a window begins with nothing read."
+        if found.windows > 1
+        else f"{said} One window of {found.length} tokens is all that is held out."
     )
 
 

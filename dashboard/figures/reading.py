@@ -97,7 +97,7 @@ def loss_by_place_line(
         ],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
-    most = max(unread, float(loss.high.max()))
+    most = float(np.nanmax([unread, *loss.mean, *loss.high]))
     layout = {
         "template": template(palette),
         "showlegend": False,
@@ -153,7 +153,7 @@ def repetition_lines(curves: Sequence[Curve], *, together: int = 1, palette: Pal
             "hovertemplate": f"{safe(curve.name)}, place %{{x}}: %{{y:.2f}} nats<extra></extra>",
         }
         traces += [band, mean]
-    top = max(float(curve.high.max()) for curve in curves)
+    top = float(np.nanmax([value for curve in curves for value in (*curve.mean, *curve.high)]))
     layout = {
         "template": template(palette),
         "showlegend": True,

@@ -11,6 +11,7 @@ import re
 import threading
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_cache_path
 
@@ -21,6 +22,8 @@ LARGEST = 20 * 2**20
 """Bytes of a text."""
 SHORTEST = 1000
 """Characters of one: a tenth is held out, and there must be something to learn."""
+TEXT_FILE = "text.npz"
+"""Where a run folder has what it knows of its text."""
 _excerpts: dict[tuple[str, str, int], Path] = {}
 _cutting = threading.Lock()
 
@@ -85,7 +88,7 @@ def keys() -> tuple[str, ...]:
 def resolve(wanted: str) -> str:
     """The key of a text by its key, by the name that is left of it, or by a file's path. Raises TextError."""
     at_hand = keys()
-    if wanted in at_hand or any(key == wanted for key, *_ in _excerpts):
+    if wanted in at_hand or any(key == wanted for key, *_ in list(_excerpts)):
         return wanted
     named = [key for key in at_hand if key.rpartition("-")[0] == wanted]
     if len(named) == 1:
@@ -106,6 +109,15 @@ def register(path: Path, key: str, by: str, min_count: int) -> None:
     known = _excerpts.get((key, by, min_count))
     if path.is_file() and (known is None or not known.is_file()):
         _excerpts[key, by, min_count] = path
+
+
+def bring(folder: Path, config: Any) -> None:
+    """Let the task of a stored config, whatever that holds, find the words that lie in its run's folder."""
+    task = config.get("task") if isinstance(config, dict) else None
+    if isinstance(task, dict) and task.get("text"):
+        key, by, min_count = (task.get(name) for name in ("text", "split", "min_count"))
+        if isinstance(key, str) and isinstance(by, str) and isinstance(min_count, int):
+            register(folder / TEXT_FILE, key, by, min_count)
 
 
 def excerpt(key: str, by: str, min_count: int) -> Excerpt:

@@ -66,7 +66,8 @@ def hold_out(found: list[Work]) -> tuple[list[Work], list[Work]]:
     """Training and validation: one work of every FEW, evenly spread; of a single work its last tenth."""
     if len(found) == 1:
         text = found[0].text
-        cut = text.find("\n", int(len(text) * (1 - HELD_OUT))) + 1 or int(len(text) * (1 - HELD_OUT))
+        at, latest = int(len(text) * (1 - HELD_OUT)), int(len(text) * (1 - HELD_OUT / 2))
+        cut = text.find("\n", at, latest) + 1 or at
         return [Work(found[0].title, text[:cut])], [Work(found[0].title, text[cut:])]
     many = max(1, len(found) // FEW)
     chosen = {int((i + 0.5) * len(found) / many) for i in range(many)}

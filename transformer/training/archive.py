@@ -20,9 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from transformer.text.shelf import TEXT_FILE
 from transformer.training import inspection
 from transformer.training.library import TRASH, LibraryError, check_name, settle
-from transformer.training.runs import TEXT_FILE, Run, RunError, new_folder
+from transformer.training.runs import Run, RunError, new_folder
 
 SUFFIX = ".attention-run.zip"
 MOST_BYTES = 500 * 2**20

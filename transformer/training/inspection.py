@@ -21,10 +21,12 @@ from safetensors import SafetensorError, safe_open
 from transformer.analysis.film import Film
 from transformer.analysis.findings import Accuracy, Attention, Example, Head
 from transformer.config import RunConfig
+from transformer.text import shelf
 from transformer.text.corpus import Excerpt
 from transformer.text.perplexity import COUNTING
+from transformer.text.shelf import TEXT_FILE
 from transformer.training.library import LibraryError
-from transformer.training.runs import FORMAT, LIVE, TEXT_FILE, Run, State
+from transformer.training.runs import FORMAT, LIVE, Run, State
 
 MOST_WORDS = 4 * 2**20
 """Bytes in the largest of the small JSON files."""
@@ -96,7 +98,7 @@ def _config(path: Path) -> RunConfig:
     _whole(card.get("processes", 1))
     for name in ("device", "stepping"):
         _text(card.get(name, ""))
-    Run(path.parent).register_text(card["config"])
+    shelf.bring(path.parent, card["config"])
     return RunConfig.from_dict(card["config"])
 
 

@@ -29,10 +29,10 @@ from typing import Any
 from transformer.config import ConfigError, RunConfig
 from transformer.files import write_whole
 from transformer.text import shelf
+from transformer.text.shelf import TEXT_FILE
 from transformer.training import presence
 
 FORMAT = "attention-lab-run/1"
-TEXT_FILE = "text.npz"
 LIVE = ("queued", "running", "paused", "measuring")
 SILENT_AFTER = 30.0
 """Seconds without a heartbeat after which a training elsewhere, or one that nobody has begun, is taken for dead."""
@@ -126,18 +126,10 @@ class Run:
     def config(self) -> RunConfig:
         try:
             config = self.card["config"]
-            self.register_text(config)
+            shelf.bring(self.folder, config)
             return _config_of(json.dumps(config))
         except (KeyError, ConfigError) as error:
             raise RunError(f"the config of the run {self.name} cannot be used: {error}") from None
-
-    def register_text(self, config: Any) -> None:
-        """Let the task of a stored config find the words that this run brings with it."""
-        task = config.get("task") if isinstance(config, dict) else None
-        if isinstance(task, dict) and task.get("text"):
-            key, by, min_count = (task.get(name) for name in ("text", "split", "min_count"))
-            if isinstance(key, str) and isinstance(by, str) and isinstance(min_count, int):
-                shelf.register(self.folder / TEXT_FILE, key, by, min_count)
 
     @property
     def created(self) -> float:

@@ -74,7 +74,7 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
   for (let i = 0; i < loss.count; i++) if (loss.values[i] * 1.03 > most) most = loss.values[i] * 1.03;
   // Where nobody knows a floor, the axis ends a little below what was reached: a text never gets near to nothing.
   let least = -0.1 * most;
-  if (loss.floor === null && loss.count) least = 0.8 * loss.values.reduce((low, nats) => Math.min(low, nats), most);
+  if (loss.floor === null && loss.count) least = 0.8 * loss.values.reduce((low, nats) => Math.min(low, nats), loss.guessing);
   const x = (step) => plot.x + axis.at(step) * plot.width;
   const y = (nats) => plot.y + plot.height * (1 - (Math.min(nats, most) - least) / (most - least));
   for (const value of ticks(most, Math.max(2, Math.min(5, plot.height / 30)))) {
