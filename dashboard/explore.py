@@ -61,10 +61,16 @@ def glance(model: Model, question: np.ndarray, head: Head, *, key: str, height: 
     title = "Pattern"
     if factor > 1:
         total, (n_query, n_key) = factor * attention.factor, attention.whole or values.shape
+        words = attention.factor == 1 and not model.task.lawful
         values, title = downsampled(values, factor), f"Pattern, downsampled {total}×"
-        names = [blocks(("",) * count, total) for count in (n_query, n_key)]
-        mask = downsampled(attention.mask, factor)
-        attention = replace(attention, mask=mask, queries=names[0], keys=names[1])
+        queries = attention.queries if words else ("",) * n_query
+        keys = attention.keys if words else ("",) * n_key
+        attention = replace(
+            attention,
+            mask=downsampled(attention.mask, factor),
+            queries=blocks(queries, total, words=words),
+            keys=blocks(keys, total, words=words),
+        )
     view = View("pattern", title, values, 0.0, 1.0, theme.pattern_colours(is_dark()))
     _draw(model, question, head, attention, [view], key=key, says=True, height=height)
 

@@ -184,20 +184,24 @@ def _tried(change: Callable[[], None]) -> bool:
 # --- painted
 
 
-def from_afar(attention: Attention) -> Attention:
-    """An attention over many tokens in blocks, each its strongest cell: no more than MOST_CELLS on a side."""
+def from_afar(attention: Attention, *, words: bool = False) -> Attention:
+    """An attention over many tokens in blocks, each its strongest cell: no more than MOST_CELLS on a side.
+
+    The blocks are called by their places, or by a word in each.
+    """
     factor = -(-max(attention.mask.shape) // MOST_CELLS)
     if factor == 1:
         return attention
     rows, columns = attention.whole or attention.mask.shape
+    words &= attention.factor == 1
     whole, seen = (rows, columns), np.where(attention.mask, attention.scores, -np.inf)
     return dataclasses.replace(
         attention,
         scores=np.stack([downsampled(head, factor) for head in seen]),
         mask=downsampled(attention.mask, factor),
         pattern=np.stack([downsampled(head, factor) for head in attention.pattern]),
-        queries=blocks(("",) * whole[0], factor * attention.factor),
-        keys=blocks(("",) * whole[1], factor * attention.factor),
+        queries=blocks(attention.queries if words else ("",) * rows, factor * attention.factor, words=words),
+        keys=blocks(attention.keys if words else ("",) * columns, factor * attention.factor, words=words),
         factor=factor * attention.factor,
         whole=whole,
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from transformer.analysis.accuracy import accuracy_by_position
-from transformer.analysis.findings import Accuracy, Example, Head
+from transformer.analysis.findings import Accuracy, Example, Head, blocks
 from transformer.analysis.heads import survey
 from transformer.analysis.sample import sample, say
 from transformer.checkpoints import load
@@ -98,3 +98,11 @@ def test_the_first_screen_is_drawn_without_pytorch():
         [sys.executable, "-c", FIRST_SCREEN, str(main)], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_block_is_called_by_its_places_or_by_its_longest_word():
+    names = ("SEP", "I", ",↵␣␣␣", "am", "not", "␣", "␣␣")
+    assert blocks(names, 1) == names
+    assert blocks(names, 3) == ("1–3", "4–6", "7–7")
+    assert blocks(names, 3, words=True) == ("SEP…", "not…", "␣␣…")
+    assert blocks(names[1:3], 2, words=True) == ("I…",)

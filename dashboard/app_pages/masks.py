@@ -25,7 +25,7 @@ stack = "encoder" if model.config.model.architecture == "encoder" else "decoder"
 heads = [head for head in heads_of(before.attentions) if head.site.startswith(stack) and "self" in head.site]
 focus = focused(heads_of(before.attentions), model.survey())
 head = focus if focus in heads else heads[0]
-scored, seen = (from_afar(sample.attentions[head.site]) for sample in (before, after))
+scored, seen = (from_afar(sample.attentions[head.site], words=not task.lawful) for sample in (before, after))
 
 with beside:
     st.session_state["control-mask-head"] = head

@@ -114,10 +114,16 @@ class Attention:
     """How many queries and keys there are, where `factor` is not 1."""
 
 
-def blocks(names: tuple[str, ...], factor: int) -> tuple[str, ...]:
-    """The labels of blocks of `factor` tokens: their places, "9–12"; the names themselves where a block is a token."""
+def blocks(names: tuple[str, ...], factor: int, *, words: bool = False) -> tuple[str, ...]:
+    """The labels of blocks of `factor` tokens: their places, "9–12", or the longest of their `words`, "brother…".
+
+    The names themselves where a block is a token.
+    """
     if factor == 1:
         return names
+    if words:
+        parts = (names[first : first + factor] for first in range(0, len(names), factor))
+        return tuple(f"{max(part, key=lambda name: (name[:1].isalpha(), len(name)))}…" for part in parts)
     return tuple(f"{first + 1}–{min(first + factor, len(names))}" for first in range(0, len(names), factor))
 
 
