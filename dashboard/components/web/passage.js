@@ -3,7 +3,7 @@
 import { Canvases } from '../attention-lab.shared/canvases.js';
 import { mounting } from '../attention-lab.shared/mount.js';
 import { beside, boxOf, layOut, pick } from '../attention-lab.shared/passage_layout.js';
-import { mark, paint } from '../attention-lab.shared/passage_paint.js';
+import { hold, mark, paint } from '../attention-lab.shared/passage_paint.js';
 import { unpack } from '../attention-lab.shared/payload.js';
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
@@ -21,6 +21,7 @@ class Passage extends Canvases {
     this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
     this.host.addEventListener('pointerleave', () => this.hover(null));
     this.host.addEventListener('click', (event) => this.choose(this.under(event), 0));
+    this.around.addEventListener('scroll', () => this.redraw());
     this.host.addEventListener('keydown', (event) => this.key(event));
     this.host.__passage = this; // for tests: data, layout, chosen, cell
   }
@@ -99,6 +100,8 @@ class Passage extends Canvases {
 
   mark(context) {
     mark(context, this.data, this.layout, this.theme, this.ratio, this.cell, this.chosen);
+    const top = this.around.scrollTop * this.ratio;
+    if (top > 0 && this.data.ground) hold(context, this.data, this.layout, this.theme, this.ratio, top);
   }
 
   under(event) {

@@ -73,6 +73,16 @@ function scale(context, { ground, muted }, layout, theme, ratio) {
   context.fillText(high, x + bar + gap, feet);
 }
 
+/** The scale stays in sight, over the words, where the passage is scrolled `top` pixels down. */
+export function hold(context, data, layout, theme, ratio, top) {
+  context.save();
+  context.translate(0, top);
+  context.fillStyle = theme.onPrimary; // the page's own
+  context.fillRect(0, 0, layout.width, layout.head);
+  scale(context, data, layout, theme, ratio);
+  context.restore();
+}
+
 export function mark(context, data, layout, theme, ratio, pointed, chosen) {
   context.clearRect(0, 0, layout.width, layout.height);
   if (data.arcs && chosen === data.chosen && chosen !== null) arcs(context, data, layout, theme, ratio);
