@@ -201,7 +201,7 @@ def test_what_is_imported_is_there_and_read_from_one_address() -> None:
     """A component that imported a file from its own address would have the browser read it once more."""
     web = registration.FOLDER / "web"
     entries = {path.stem for path in web.glob("*.css")}
-    assert len(entries) == 6
+    assert len(entries) == 8
     for path in web.glob("*.js"):
         for place, name in re.findall(r"(?:from|import\() ?'([^']*/)(\w+)\.js'", path.read_text(encoding="utf-8")):
             assert place == ("../attention-lab.shared/" if path.stem in entries else "./"), path.name

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = [
@@ -50,7 +51,7 @@ PAGES = {
     "It reads": 4,
 }
 """The pages, and how many plots stand on each."""
-PATIENCE = 60_000
+PATIENCE, ATTEMPTS = 60_000, 5
 """Milliseconds for which anything on a page is waited for: generous, for a busy machine is not a broken one."""
 
 
@@ -263,6 +264,16 @@ def type_into(page: Page, label: str, text: str) -> None:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    """Pick an option of a menu."""
-    page.get_by_role("combobox", name=label, exact=True).click()
-    page.get_by_role("option", name=option, exact=True).click()
+    """Pick an option of a menu; anew where the page was drawn meanwhile, and the menu closed under the pointer."""
+    menu = page.get_by_role("combobox", name=label, exact=True)
+    wanted = page.get_by_role("option", name=option, exact=True)
+    for left in reversed(range(ATTEMPTS)):
+        if not wanted.is_visible():
+            menu.click()
+        try:
+            wanted.click(timeout=PATIENCE / ATTEMPTS)
+        except PlaywrightTimeout:
+            if not left:
+                raise
+        else:
+            return

@@ -76,11 +76,12 @@ class Plot {
       this.fail(error);
     } finally {
       this.drawing = false;
+      if (this.disposed) this.leave();
     }
   }
 
   drawn(figure) {
-    if (this.disposed) return window.Plotly.purge(this.stage);
+    if (this.disposed) return;
     this.link = figure.layout.meta?.link ?? null;
     if (!this.attached) this.attach();
     // Under the hover labels, which are to stay legible; Plotly may have built its layers anew.
@@ -172,6 +173,11 @@ class Plot {
     this.sizes.disconnect();
     this.silence();
     cancelAnimationFrame(this.frame);
+    if (!this.drawing) this.leave();
+  }
+
+  /** Let Plotly forget the figure; never while it is still drawing it, for what it does later would find nothing. */
+  leave() {
     window.Plotly?.purge(this.stage);
   }
 }
