@@ -80,6 +80,7 @@ def test_a_cold_start_bears_several_readers_at_once(chromium: Browser, runs: Pat
 @pytest.mark.parametrize(("label", "default"), [("d_model", "64"), ("Heads", "4")])
 def test_what_cannot_be_trained_says_why(page: Page, address: str, label: str, default: str):
     page.goto(address)
+    wait_until_painted(page, plots=2)
     expect(train(page)).to_be_enabled()
     type_into(page, label, {"d_model": "65", "Heads": "5"}[label])
     width, heads = (65, 4) if label == "d_model" else (64, 5)
