@@ -135,9 +135,9 @@ def actions(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list
     names = [run.name for run in reversed(runs)]
     if names:
         key = "shelf-run"
-        if st.session_state.get(key) not in names:
-            shown = session.settings().run
-            st.session_state[key] = shown if shown in names else names[0]
+        # Said in every rerun: one that overtakes the first would leave the browser with the first of the names.
+        wanted = (st.session_state.get(key), session.settings().run)
+        st.session_state[key] = next((name for name in wanted if name in names), names[0])
         left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
         name = left.selectbox("Run", names, key=key)
         run = next(run for run in runs if run.name == name)
