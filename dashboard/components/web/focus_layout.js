@@ -7,6 +7,7 @@ const LINE = 6; // rows of the arcs that stand closer than this have lines only 
 const LABEL_ROOM = 52; // at most, for token labels
 const ARCS = { least: 150, most: 280, names: 0.28 }; // of their room, each side's names take so much at most
 const BETWEEN = 8; // between two lines of pictures
+const EDGE = 4; // right of a picture that takes all the width
 const LEAST = 210; // a matrix is not made smaller than this, but put on a line of its own
 
 /**
@@ -33,7 +34,7 @@ export function layOut(data, width, ratio, measure) {
   let y = 0;
   if (data.whole) {
     const { rows, columns } = data.whole;
-    y = end(place('whole', 0, 0, Math.min(data.height, width - left), rows, columns)) + BETWEEN;
+    y = end(place('whole', 0, 0, Math.min(data.height, width - left - EDGE), rows, columns)) + BETWEEN;
   }
   // All in one line where there is room, else the pattern and its arcs first, and the others below; in a narrow place
   // the arcs as well.

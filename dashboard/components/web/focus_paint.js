@@ -179,8 +179,11 @@ function alone(context, data, box, theme, ratio, token, locked) {
   context.font = `600 ${12 * ratio}px ${theme.font}`;
   context.textBaseline = 'middle';
   const told = found.filter(({ weight }) => weight >= 0.05).sort((one, other) => other.weight - one.weight).slice(0, TOLD);
+  const written = []; // where; the stronger come first, and none is written over
   for (const { place, weight } of told) {
     const y = asks ? keyAt(box, place) : rowAt(box, place);
+    if (written.some((other) => Math.abs(other - y) < 14 * ratio)) continue;
+    written.push(y);
     const text = weight.toFixed(2);
     const wide = context.measureText(text).width + 4 * ratio;
     const x = asks ? box.x + box.width - wide : box.x;
