@@ -128,7 +128,10 @@ def controls(standings: Sequence[Standing]) -> None:
 
 def measures(standings: Sequence[Standing]) -> list[str]:
     """What can be compared, the page's choice first: the loss where a text is read, which nobody says right."""
-    return ["loss", "accuracy"] if any(each.reads for each in standings) else ["accuracy", "loss"]
+    reads = [each.reads for each in standings]
+    if all(reads):
+        return ["loss"]
+    return ["loss", "accuracy"] if any(reads) else ["accuracy", "loss"]
 
 
 def stop_all(runs: Sequence[Run]) -> None:
