@@ -72,7 +72,7 @@ def grid(
             Panel(
                 name=head.short,
                 group="" if single else head.kind,
-                row=int(head.site.split(".")[1]),
+                row=head.layer,
                 column=head.index,
                 pattern=pattern,
                 mask=attention.mask,

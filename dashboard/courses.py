@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from transformer.analysis import ceilings
 from transformer.analysis.findings import Accuracy, verdict
-from transformer.config import PROBE_SEQUENCES, RunConfig
+from transformer.config import PROBE_SEQUENCES, TEXT, RunConfig, TaskConfig
 from transformer.text.perplexity import perplexity as perplexity_of
 from transformer.training.library import changes
 from transformer.training.runs import Run, State
@@ -157,6 +157,11 @@ def standing(course: Course, label: Label) -> Standing:
         perplexity = evaluation.get("perplexity")
     last = (course.steps[-1], course.seconds[-1]) if course.steps else (state.step, 0.0)
     return Standing(run.name, label, run.config, state, *last, course.solved, share, evaluation, perplexity)
+
+
+def comparable(one: TaskConfig, other: TaskConfig) -> bool:
+    """Do two tasks ask for the same? Of one text, windows of any length do."""
+    return one == (replace(other, length=one.length) if one.task == TEXT else other)
 
 
 def labels(runs: Sequence[Run]) -> list[Label]:

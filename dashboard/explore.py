@@ -49,30 +49,48 @@ def contribution(model: Model, question: np.ndarray, head: Head) -> None:
     values = detail.contribution(head.index)
     colours = theme.pattern_colours(is_dark())
     formula = "‖pattern · v‖" if model.config.model.recurrent else "‖pattern · v · W_O‖"
-    view = View("contribution", f"Contribution {formula}", values, 0.0, _most(values, detail), colours)
+    view = View("contribution", f"Contribution: {formula}", values, 0.0, _most(values, detail), colours)
     _draw(model, question, head, detail, [view], key="head-contribution", says=True)
 
 
 def glance(model: Model, question: np.ndarray, head: Head, *, key: str, height: int) -> None:
     """Draw the pattern of a head from the sample alone, without another pass: of a long input, all of it from afar."""
     attention = model.sample(question).attentions[head.site]
-    values = attention.pattern[head.index]
-    factor = -(-max(values.shape) // LONG)
-    title = "Pattern"
+    factor = _factor(attention)
+    total, title = factor * attention.factor, "Pattern"
     if factor > 1:
-        total, (n_query, n_key) = factor * attention.factor, attention.whole or values.shape
-        words = attention.factor == 1 and not model.task.lawful
-        values, title = downsampled(values, factor), f"Pattern, downsampled {total}×"
+        n_query, n_key = attention.whole or attention.mask.shape
+        words, title = attention.factor == 1 and not model.task.lawful, f"Pattern: strongest of {total} × {total}"
         queries = attention.queries if words else ("",) * n_query
         keys = attention.keys if words else ("",) * n_key
         attention = replace(
             attention,
+            scores=_downsampled(np.where(attention.mask, attention.scores, -np.inf), factor),
             mask=downsampled(attention.mask, factor),
+            pattern=_downsampled(attention.pattern, factor),
             queries=blocks(queries, total, words=words),
             keys=blocks(keys, total, words=words),
+            factor=total,
         )
-    view = View("pattern", title, values, 0.0, 1.0, theme.pattern_colours(is_dark()))
+    view = View("pattern", title, attention.pattern[head.index], 0.0, 1.0, theme.pattern_colours(is_dark()))
     _draw(model, question, head, attention, [view], key=key, says=True, height=height)
+
+
+def seen_from_afar(model: Model, question: np.ndarray, head: Head) -> str:
+    """What a cell of a glance stands for, as a sentence; nothing where it is one query and one key."""
+    attention = model.sample(question).attentions[head.site]
+    total = _factor(attention) * attention.factor
+    return "" if total == 1 else f"Each cell: the strongest of {total} × {total}. "
+
+
+def _downsampled(matrices: np.ndarray, factor: int) -> np.ndarray:
+    """The matrix of each head, downsampled."""
+    return np.stack([downsampled(matrix, factor) for matrix in matrices])
+
+
+def _factor(attention: Attention) -> int:
+    """By how much a glance at an attention is downsampled once more."""
+    return -(-max(attention.mask.shape) // LONG)
 
 
 def _most(values: np.ndarray, detail: Detail) -> float:
@@ -93,20 +111,21 @@ def _draw(
     makers: list[Maker] | None = None,
 ) -> None:
     """Draw matrices of a head, or of a long input the window of them that the view names."""
-    first = _window(detail, views[0].values)
+    first = _window(detail, detail.pattern[head.index])
     shown = (slice(first[0], first[0] + WINDOW), slice(first[1], first[1] + WINDOW)) if first else ...
     is_pattern = views[0].name == "pattern"
     alt = f"Head {head.short}, {views[0].name}. {strongest(views[0].values, detail)}"
     whole = None
     if first and is_pattern:
-        factor = -(-max(detail.mask.shape) // FINEST)
-        whole = Whole(downsampled(views[0].values, factor), downsampled(detail.mask, factor), factor)
+        coarse = -(-max(detail.mask.shape) // FINEST)
+        whole = Whole(downsampled(views[0].values, coarse), downsampled(detail.mask, coarse), coarse)
+    factor = _tokens_a_cell(detail)
     marks, query, colours = _marks(model, question, head, detail), session.settings().query, palette()
 
     def locked() -> None:
         row = st.session_state[key]["lock"]
         if row is not None:
-            session.update(query=row + 1 if 0 <= row < len(detail.queries) else None)
+            session.update(query=row * factor + 1 if 0 <= row < len(detail.queries) else None)
 
     def moved() -> None:
         if place := st.session_state[key]["window"]:
@@ -123,6 +142,7 @@ def _draw(
             first=first or (0, 0),
             marks=None if marks is None else marks[shown],
             says=_says(model, question, detail) if says else None,
+            factor=factor,
         ),
         [replace(view, values=view.values[shown]) for view in views],
         key=key,
@@ -136,7 +156,7 @@ def _draw(
             scale=theme.pattern_colours(is_dark()),
         ),
         whole=whole,
-        locked=query - 1 if query is not None and query <= len(detail.queries) else None,
+        locked=(query - 1) // factor if query is not None and query <= factor * len(detail.queries) else None,
         link=LINK,
         height=height,
         arcs=is_pattern,
@@ -150,8 +170,18 @@ def _draw(
 def strongest(values: np.ndarray, detail: Detail | Attention) -> str:
     """The greatest value, as a sentence, leaving out rows that have a single key to look at."""
     row, column = _strongest(values, detail)
-    who, whom = f"'{detail.queries[row]}' at {row + 1}", f"'{detail.keys[column]}' at {column + 1}"
+    factor = _tokens_a_cell(detail)
+    at = "at {}" if factor == 1 else "from {} on"
+    who, whom = (
+        f"'{names[place]}' {at.format(place * factor + 1)}"
+        for names, place in ((detail.queries, row), (detail.keys, column))
+    )
     return f"Most of all, query {who} reads {whom}: {values[row, column]:.2f}."
+
+
+def _tokens_a_cell(detail: Detail | Attention) -> int:
+    """How many tokens a side of a cell stands for."""
+    return detail.factor if isinstance(detail, Attention) else 1
 
 
 def _strongest(values: np.ndarray, detail: Detail | Attention) -> tuple[int, int]:
@@ -160,8 +190,9 @@ def _strongest(values: np.ndarray, detail: Detail | Attention) -> tuple[int, int
     return int(row), int(column)
 
 
-def _window(detail: Detail | Attention, values: np.ndarray) -> tuple[int, int] | None:
-    """Where the window begins: around the place that the view names, or around the strongest cell; None if all fits."""
+def _window(detail: Detail | Attention, pattern: np.ndarray) -> tuple[int, int] | None:
+    """Where the window begins, of all that is drawn of a head: around the place that the view names, or around the
+    strongest cell of its pattern; None if all fits."""
     shape = detail.mask.shape
     if max(shape) <= LONG:
         return None
@@ -175,7 +206,7 @@ def _window(detail: Detail | Attention, values: np.ndarray) -> tuple[int, int] |
         session.update(window="")
         text = ""
     if not text:
-        row, column = _strongest(values, detail)
+        row, column = _strongest(pattern, detail)
     return _begin(row, shape[0]), _begin(column, shape[1])
 
 

@@ -53,7 +53,7 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
         "small model is trained anew on the spot: write the mask into the panel and press Train."
     )
     right.button(
-        "Train the full model so",
+        "Train in full",
         on_click=lambda: session.update(**{**wanted.fields_of(model.config), "train_mask": str(mask)}),
         help="Writes the model and this mask into the panel on the left; Train starts it",
         icon=":material/tune:",

@@ -10,11 +10,13 @@ import streamlit as st
 
 from dashboard.passages import as_typed as as_typed
 from dashboard.passages import in_a_line as in_a_line
+from transformer.analysis.findings import Head
 
 
-def orientation() -> str:
-    """Which side is which; said under every pattern."""
-    return "Row = query (who looks), column = key (looked at). Head 1.3: layer 1, head 3, from 0; positions from 1."
+def orientation(head: Head | None = None) -> str:
+    """Which side is which; said under every pattern, with what the name of its head means."""
+    named = "" if head is None else f" Head {head.short}: layer {head.layer}, head {head.index}, counted from 0."
+    return f"Row = query (who looks), column = key (looked at).{named} Positions count from 1."
 
 
 def plain(text: str) -> str:

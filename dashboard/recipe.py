@@ -92,7 +92,7 @@ def _numbers(lawful: bool, recurrent: bool) -> None:
         if lawful:
             _number("Symbols", "symbols")
         else:
-            _number("Min. count", "min_count", help="How often a token must stand in the text to be known")
+            _number("Rarest", "min_count", help="How often a token must stand in the text to be known")
     with three:
         if not recurrent:
             _number("d_model", "width", step=8)

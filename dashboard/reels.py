@@ -188,7 +188,7 @@ def _track(
     head: Head, one_kind: bool, levels: np.ndarray, mask: np.ndarray, queries: tuple[str, ...], keys: tuple[str, ...]
 ) -> Track:
     group = "" if one_kind else head.kind
-    return Track(head.short, group, int(head.site.split(".")[1]), head.index, levels, mask, queries, keys)
+    return Track(head.short, group, head.layer, head.index, levels, mask, queries, keys)
 
 
 def _course(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -212,6 +212,7 @@ def _course(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> dict[str
         "names": names,
         "groups": groups,
         "chance": task.chance,
+        "hit": "chance" if task.lawful else "commonest",
         "ceiling": ceiling,
         "called": called,
     }

@@ -238,7 +238,7 @@ def _controls(model: Model, mask: Mask, ceiling: np.ndarray, retrained: Answer |
             width="stretch",
         )
     full.button(
-        "Train the full model so",
+        "Train in full",
         on_click=lambda: session.update(**{**wanted.fields_of(model.config), "train_mask": str(mask)}),
         disabled=model.name == COMPILED,
         help="Writes the model and this mask into the panel on the left; Train starts it",

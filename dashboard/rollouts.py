@@ -126,7 +126,7 @@ def _matrix(found: Rolled, values: np.ndarray, mask: np.ndarray, *, key: str) ->
     queries, keys = found.attention.queries, found.attention.keys
     block = block_of(*values.shape)
     if block > 1:
-        figure = coarse_heatmap(values, mask, block, link=LINK, palette=palette())
+        figure = coarse_heatmap(values, mask, block, queries, keys, link=LINK, palette=palette())
         note = f" {max(values.shape)} tokens: each cell drawn is the largest of {block} × {block}."
     else:
         figure = pattern_heatmap(values, mask, queries, keys, marks=found.expected, link=LINK, palette=palette())

@@ -180,7 +180,7 @@ def _table(shown: Shown, cursor: int) -> None:
         columns = [shown.said(i) for i in range(dimensions)]
         places = sorted({2 * round(i * (len(waves) - 1) / MOST_TICKS) for i in range(MOST_TICKS + 1)})
         ticks = {i: f"{i}\n{short(waves[i // 2])}" for i in places}
-        title += "; below, the wavelength of its pair"
+        title += "; below, wavelength"
     figure = encodings.encoding_heatmap(
         drawn, title_x=title, columns=columns, ticks=ticks, cursor=cursor, palette=palette()
     )

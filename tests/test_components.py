@@ -17,6 +17,8 @@ import plotly.graph_objects as go
 import pytest
 from starlette.applications import Starlette
 from streamlit import config
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.forward_msg_cache import populate_hash_if_needed
 from streamlit.testing.v1 import AppTest
 
 from dashboard import assets
@@ -200,13 +202,36 @@ def test_the_manifest_names_this_distribution_and_files_that_are_there() -> None
 def test_what_is_imported_is_there_and_read_from_one_address() -> None:
     """A component that imported a file from its own address would have the browser read it once more."""
     web = registration.FOLDER / "web"
-    entries = {path.stem for path in web.glob("*.css")}
+    entries = {path.stem for path in web.glob("*.css")} - {"canvases"}
     assert len(entries) == 8
+    for path in web.glob("*.css"):
+        for address in re.findall(r'@import "([^"]*)"', path.read_text(encoding="utf-8")):
+            assert address == "../attention-lab.shared/canvases.css", path.name
     for path in web.glob("*.js"):
         for place, name in re.findall(r"(?:from|import\() ?'([^']*/)(\w+)\.js'", path.read_text(encoding="utf-8")):
             assert place == ("../attention-lab.shared/" if path.stem in entries else "./"), path.name
             assert (web / f"{name}.js").is_file()
             assert name not in entries
+
+
+# Messages
+
+
+def test_no_message_stands_for_another_that_the_browser_may_have_thrown_away() -> None:
+    """As our configuration has it, nothing that could be sent at all is sent as a reference."""
+    root = Path(__file__).resolve().parents[1]
+    chosen = tomllib.loads((root / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    before = config.get_option("global.minCachedMessageSize")
+    config.set_option("global.minCachedMessageSize", chosen["global"]["minCachedMessageSize"])
+    try:
+        message = ForwardMsg()
+        message.delta.new_element.markdown.body = "x" * 5_000_000
+        populate_hash_if_needed(message)
+        assert message.hash
+        assert not message.metadata.cacheable
+    finally:
+        config.set_option("global.minCachedMessageSize", before)
+    assert chosen["global"]["minCachedMessageSize"] > 1e6 * config.get_option("server.maxMessageSize")
 
 
 # Server

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
@@ -190,9 +192,57 @@ def test_a_long_input_is_shown_in_a_window_and_from_afar(monkeypatch: pytest.Mon
     body = next(b for h, b in map(unpack, (e.proto.bytes for e in app.get("bidi_component"))) if h.get("whole"))
     levels = np.frombuffer(body, np.uint8, 64, header["whole"]["values"]).reshape(8, 8)
     np.testing.assert_array_equal(levels, np.rint(downsampled(pattern, 2) * 255))
-    blocks_seen = np.frombuffer(body, np.uint8, 64, header["whole"]["mask"]).reshape(8, 8)
+    blocks_seen = np.unpackbits(np.frombuffer(body, np.uint8, 8, header["whole"]["mask"])).reshape(8, 8)
     np.testing.assert_array_equal(blocks_seen, downsampled(mask, 2))
     assert header["queries"] == [str(token) if token != SEP else "SEP" for token in TOKENS[0].tolist()]
+
+
+def test_pattern_and_contribution_show_the_same_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their strongest cells lie apart; the window is around the pattern's."""
+    monkeypatch.setattr("dashboard.explore.LONG", 8)
+    monkeypatch.setattr("dashboard.explore.WINDOW", 2)
+    task = Run(ROOT / "checkpoints" / "reverse").config.build_task()
+    apart = 0
+    for site in (SITE, "decoder.0.self_attention"):
+        seen, found = observe(network(), TOKENS), detail(network(), task, np.array(PI), site)
+        for head in range(4):
+            matrices = (seen[f"{site}.pattern"][0, head].numpy().copy(), found.contribution(head).copy())
+            for cells in matrices:
+                cells[0] = -1  # the first query has one key alone
+            row, column = np.argwhere(matrices[0] == matrices[0].max())[0]
+            other = np.argwhere(matrices[1] == matrices[1].max())[0]
+            apart += abs(row - other[0]) > 2
+            app = open_page(run="reverse", head=f"{site}.{head}")
+            first = drawn(app)[0]["first"]
+            assert first == drawn(app, "contribution")[0]["first"]
+            assert (0 <= row - first[0] < 2, 0 <= column - first[1] < 2) == (True, True)
+    assert apart
+
+
+def test_a_glance_from_afar_speaks_of_tokens_and_not_of_its_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.explore.LONG", 6)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    app.query_params.update(run="reverse", head=f"{SITE}.2", query="12")
+    app.run()
+    header, values = drawn(app)
+    pattern = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2].numpy()
+    np.testing.assert_allclose(values["pattern"], downsampled(pattern, 3), atol=1e-5)
+    assert (header["factor"], header["locked"]) == (3, 3)  # the twelfth query is the last of the fourth block
+    pattern[0] = -1
+    row, column = np.argwhere(pattern == pattern.max())[0]
+    assert f"from {row // 3 * 3 + 1} on reads '{column // 3 * 3 + 1}–" in header["alt"]
+    assert f"from {column // 3 * 3 + 1} on: {pattern.max():.2f}." in header["alt"]
+    captions = [caption.value for caption in app.caption]
+    assert any(text.startswith("Each cell: the strongest of 3 × 3. Row = query") for text in captions)
+    assert any("Head 1.2: layer 1, head 2, counted from 0." in text for text in captions)
+
+    def locked(*_: Any, key: str, on_lock: Callable[[], None], **options: Any) -> None:
+        st.session_state[key] = {"lock": 1}
+        on_lock()
+
+    monkeypatch.setattr("dashboard.explore.focus", locked)
+    app.run()
+    assert link(app)["query"] == "4"  # the first of the second block
 
 
 @pytest.mark.parametrize("window", ["99,1", "x", "0,0", "1,2,3"])

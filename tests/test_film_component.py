@@ -75,6 +75,7 @@ def test_every_number_arrives():
     loss = header["loss"]
     assert (loss["count"], loss["floor"], loss["solvedAt"]) == (5, 0.2, 5)
     assert loss["guessing"] == pytest.approx(2.302585)
+    assert header["hit"] == "chance"
     np.testing.assert_array_equal(np.frombuffer(body, "<f4", 5, loss["steps"]), [1, 2, 3, 4, 5])
     np.testing.assert_array_equal(np.frombuffer(body, "<f4", 5, loss["values"]), [3, 2.5, 2, 1.5, 1])
     assert (header["accuracySteps"], header["sequences"]) == ([0, 5], [128, 512])

@@ -301,6 +301,21 @@ def test_many_positions_have_dots_in_place_of_letters() -> None:
     assert "letters" not in {each.name for each in figure.data}
 
 
+def test_right_tokens_at_the_ends_of_a_long_row_lean_inwards() -> None:
+    n = 60
+    figure = lens_heatmap(
+        np.zeros((2, n)), [["1"] * n] * 2, np.zeros((2, n), dtype=bool), ["a", "b"], ["word"] * n, ["word"] * n,
+        known=np.ones(n, dtype=bool),
+    )  # fmt: skip
+    line = sent(figure, "right token")
+    sides = dict(zip(line["x"], line["textposition"], strict=True))
+    assert sides[0] == "middle right"
+    assert {sides[place] for place in sides if 3 <= place < n - 3} == {"middle center"}
+    nowhere = np.zeros((2, 3), dtype=bool)
+    short = lens_heatmap(np.zeros((2, 3)), [["1"] * 3] * 2, nowhere, ["a", "b"], *LABELS[1:], known=KNOWN)
+    assert set(sent(short, "right token")["textposition"]) == {"middle center"}
+
+
 def test_the_right_token_is_among_the_likeliest_ones_shown() -> None:
     shares = np.array([0.3, 0.05, 0.25, 0.2, 0.02, 0.18])
     figure = tokens_bars(shares, list("abcdef"), 4, most=3)
@@ -344,7 +359,8 @@ def test_a_coarse_pattern_keeps_every_bright_key(size: int) -> None:
     assert -(-size // block) <= MOST
     pattern, mask = np.zeros((size, size)), np.tril(np.ones((size, size), dtype=bool))
     pattern[size - 1, 3] = 0.7
-    figure: go.Figure = coarse_heatmap(pattern, mask, block)
+    names = [f"word{i}" for i in range(size)]
+    figure: go.Figure = coarse_heatmap(pattern, mask, block, names, names)
     values = decoded(sent(figure, "values")["z"])
     assert values[-1, 3 // block] == pytest.approx(0.7)
     assert np.nansum(values) == pytest.approx(0.7)
@@ -352,6 +368,10 @@ def test_a_coarse_pattern_keeps_every_bright_key(size: int) -> None:
     assert len(figure.to_json()) < 400_000
     first = figure.data[0]
     assert (first.x0, first.dx) == ((1 + block) / 2, block)
+    for axis in (figure.layout.xaxis, figure.layout.yaxis):
+        assert sorted(axis.range) == [0.5, size + 0.5]
+        assert 5 <= len(axis.tickvals) == len(axis.ticktext)
+        assert [names[place - 1] for place in axis.tickvals] == list(axis.ticktext)
 
 
 def test_a_deep_model_has_dots_in_place_of_letters() -> None:

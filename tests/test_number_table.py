@@ -53,6 +53,25 @@ def test_a_table_has_its_numbers_and_hatches_what_is_forbidden() -> None:
     assert 'aria-label="Two rows"' in text
 
 
+def test_the_first_column_has_room_for_its_words_and_their_places() -> None:
+    block = Block(("a",), (("1.0",), ("2.0",)), np.zeros((2, 1)), axis="d_head")
+
+    def width(*labels: Label) -> int:
+        text = number_table(labels, [block], axis="query", spoken="Two rows")
+        (found,) = re.findall(r'<colgroup><col style="width:(\d+)px">', text)
+        (least,) = re.findall(r"min-width:(\d+)px", text)
+        assert int(least) - int(found) == 562  # what the numbers had is theirs
+        return int(found)
+
+    assert width(Label("3", 8), Label("SEP", 9)) == 78
+    # Half a letter's height or more for each of its letters and of its place's.
+    assert width(Label("inquire", 38), Label("x", 1)) >= 14 * 0.5 * len("inquire at 38") + 12
+    assert width(Label("satisfy", 124), Label("x", 1)) > width(Label("satisfy", 4), Label("x", 1))
+    long = number_table([Label("incarnadinest", 500)] * 2, [block], axis="query", spoken="Two rows")
+    assert "<b>incarn…inest</b>" in long
+    assert " at 500</span>" in long
+
+
 def test_foreign_texts_stay_texts() -> None:
     block = Block((HOSTILE,), ((HOSTILE,),), np.zeros((1, 1)))
     thumb = Thumb(HOSTILE, np.zeros((1, 1)))

@@ -70,6 +70,15 @@ def logits_of(model: Transformer, passage: list[int]) -> np.ndarray:
         return model(torch.tensor([[separator, *passage[:-1]]]))[0].double().numpy()
 
 
+def test_of_readers_alone_only_the_loss_is_compared() -> None:
+    app = open_page("runs", run="reader", measure="accuracy")
+    (menu,) = (group for group in app.get("button_group") if group.key == "control-measure")
+    assert menu.options == ["loss"]
+    assert "There is no measure “accuracy” here; this is loss." in [warning.value for warning in app.warning]
+    assert len(array(trace(app, "compare", "reader")["y"]))
+    assert "No other run here reads this text, cut in this way" in said(app)
+
+
 def said(app: AppTest) -> str:
     return "\n".join(each.value for each in (*app.title, *app.header, *app.markdown, *app.caption, *app.info))
 

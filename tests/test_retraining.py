@@ -157,7 +157,7 @@ def test_an_output_that_is_not_there_falls_back_with_one_notice() -> None:
 
 def test_the_full_model_can_be_asked_for() -> None:
     app = open_page("masks", run="reverse-aligned", mask="sliding-window:3", **FAST)
-    next(button for button in app.button if button.label.startswith("Train the full model")).click().run()
+    next(button for button in app.button if button.label == "Train in full").click().run()
     assert link(app)["train_mask"] == "sliding-window:3"
     assert link(app)["task"] == "reverse-aligned"
 

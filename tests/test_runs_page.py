@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import zipfile
+from dataclasses import replace
 from datetime import datetime
 from html import unescape
 from pathlib import Path
@@ -17,8 +18,9 @@ from streamlit.testing.v1 import AppTest
 from test_pages import array, figures, link, open_page, trace
 
 from dashboard import shelf
+from dashboard.courses import comparable
 from dashboard.prose import plain
-from transformer.config import ModelConfig, RunConfig
+from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.training import archive
 from transformer.training.runs import Control, Run, list_runs
 
@@ -81,6 +83,32 @@ def test_it_compares_the_newest_runs_that_share_a_task(runs: Path):
     assert f"sinusoidal positions (reverse-sinusoidal): solved at step {other} after" in words
     assert words.count("Second half 1.00, first half 0.10 = chance: the mask holds.") == 2
     assert link(app) == {"run": "reverse"}
+
+
+def test_it_begins_with_the_model_of_the_menu(runs: Path):
+    """It comes first even where the newest runs share another task, and stands alone where no other has its own."""
+    app = open_page("runs", run="reverse-aligned")
+    assert listed(app).count("solved at") == 1
+    assert "reverse-aligned: solved at step" in listed(app)
+    assert "No other run here learns reverse-aligned of this length, so nothing stands beside" in said(app)
+    for name in ("new", "newer"):
+        shutil.copytree(runs / "reverse-aligned", runs / name)
+    app = open_page("runs", run="reverse-sinusoidal")
+    assert "learned positions (reverse): solved" in listed(app)
+    assert "new" not in listed(app)
+    assert "No other run here" not in said(app)
+    assert listed(open_page("runs", run="reverse-aligned")).count("solved at") == 3
+    assert "No other run" not in said(open_page("runs", run="reverse-aligned", compare="reverse"))
+
+
+def test_windows_of_any_length_of_one_text_are_compared():
+    text = TaskConfig(task="text", text="shakespeare", length=512)
+    assert comparable(text, replace(text, length=64))
+    assert not comparable(text, replace(text, length=64, min_count=2))
+    assert not comparable(text, replace(text, text="other"))
+    assert not comparable(text, TaskConfig(length=512))
+    assert comparable(TaskConfig(length=8), TaskConfig(length=8))
+    assert not comparable(TaskConfig(length=8), TaskConfig(length=9))
 
 
 @pytest.mark.parametrize(("clock", "field"), [("", "step"), ("seconds", "seconds")])

@@ -68,7 +68,7 @@ def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey,
     mean = session.settings().mean and means is not None
     widest = max(len(attention.pattern) for attention in sample.attentions.values())
     left, right = st.container(key="heads-row").columns([1, 1.5 if widest <= 4 else 1], gap="medium")
-    below_the_grid = left if widest <= 4 and len(sample.attentions) <= 3 else right
+    below_the_grid = left if widest <= 4 and len(sample.attentions) <= 4 else right
     with left:
         toggles(model, survey, means is not None)
         grid(
@@ -137,7 +137,7 @@ def explained(model: Model, head: Head, shown: str) -> None:
     answer = " Outlined: where the answer stands." if model.task.lawful else ""
     hidden = "padding" if recurrent else "forbidden by the mask"
     st.caption(
-        f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation()}{answer} "
+        f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation(head)}{answer} "
         f"Contribution: {CONTEXT if recurrent else RESIDUAL}; attention is not effect. Grey and hatched: {hidden}."
         f"{STATES if recurrent else ''}"
     )

@@ -243,6 +243,8 @@ def race_sentence(racers: list[bags.Racer]) -> str:
 title = st.container()
 shown = measurement()
 title.title("What positions buy." if shown is None else longer.headline(shown), anchor=False)
+if not session.chosen().task.lawful:
+    title.caption("Whichever model the menu names: the models of this page were trained for it, to reverse digits.")
 if shown is not None:
     beyond(shown)
 anew()

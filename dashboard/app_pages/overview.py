@@ -77,7 +77,7 @@ if model.config.model.attends:
     with focus_place:
         st.markdown(f"**{working_sentence(model, head, survey)}**")
         explore.glance(model, question, head, key="overview-pattern", height=272)
-        st.caption(orientation())
+        st.caption(f"{explore.seen_from_afar(model, question, head)}{orientation(head)}")
 else:
     with focus_place:
         st.markdown(f"**No attention: {elsewhere.handed_over(model)} must carry the whole sequence.**")

@@ -10,7 +10,7 @@ from dashboard.attention import palette
 from dashboard.choice import Choice
 from dashboard.components.plot import plot
 from dashboard.controls import bound_choice, sentence
-from dashboard.courses import Course, Standing, labels, standing
+from dashboard.courses import Course, Standing, comparable, labels, standing
 from dashboard.figures.compare import MOST_RUNS, Clock, Curve, Measure, learning_curves
 from dashboard.figures.standings import Row, standings_list
 from dashboard.prose import plain
@@ -18,7 +18,7 @@ from dashboard.races import Race, headline, meaning, outcome, races
 from dashboard.reels import COUNTS
 from dashboard.settings import BY_KEY
 from transformer.analysis import ceilings
-from transformer.config import ConfigError
+from transformer.config import TEXT, ConfigError
 from transformer.training.library import LibraryError
 from transformer.training.runs import Run, RunError, State, list_runs
 
@@ -36,7 +36,8 @@ NAMES: dict[str, str] = {
 
 
 def compared(runs: dict[str, Run]) -> list[Run]:
-    """The runs that the view names; what it names in vain is left out, with a notice. Unnamed, a suggestion."""
+    """The runs that the view names; what it names in vain is left out, with a notice. Unnamed, those that suit the
+    model of the menu."""
     names = list(dict.fromkeys(filter(None, map(unquoted, session.settings().compare.split(",")))))
     known = [name for name in names if name in runs]
     for name in names:
@@ -46,17 +47,14 @@ def compared(runs: dict[str, Run]) -> list[Run]:
         session.notice(f"At most {MOST_RUNS} runs can be told apart: these are the first {MOST_RUNS}.")
     if known != names or len(known) > MOST_RUNS:
         choose(known[:MOST_RUNS])
-    return [runs[name] for name in known[:MOST_RUNS]] or suggestion(list(runs.values()))
+    return [runs[name] for name in known[:MOST_RUNS]] or suggestion(list(runs.values()), session.chosen())
 
 
-def suggestion(runs: Sequence[Run]) -> list[Run]:
-    """The newest runs that share their task with each other, the oldest of them first; else the newest alone."""
-    newest = list(reversed(runs))
-    for run in newest:
-        alike = [other for other in newest if other.config.task == run.config.task]
-        if len(alike) > 1:
-            return alike[:MOST_RUNS][::-1]
-    return newest[:1]
+def suggestion(runs: Sequence[Run], model: models.Model) -> list[Run]:
+    """The run of a model and the newest others of its task, the oldest of them first; else the newest run alone."""
+    alike = [run for run in reversed(runs) if comparable(run.config.task, model.config.task)]
+    first = sorted(alike, key=lambda run: run.name != model.name)[:MOST_RUNS]
+    return [run for run in runs if run in first] or list(runs[-1:])
 
 
 def choose(names: Sequence[str]) -> None:
@@ -91,11 +89,20 @@ def together(names: list[str], were_live: bool) -> None:
         race()
         return
     controls(standings)
+    if len(runs) == 1 and not session.settings().compare:
+        st.caption(f"{nothing_beside(runs[0])} Tick others in the table below, or start a race.")
     curves(courses, standings)
     race()
     st.html(standings_list([row(each) for each in standings], palette()))
     if st.session_state.get("touched") or (were_live and not any(each.state.live for each in standings)):
         st.rerun()  # the rest of the page is about these runs as well
+
+
+def nothing_beside(run: Run) -> str:
+    """Why a run is shown alone."""
+    task = run.config.task
+    same = "reads this text, cut in this way" if task.task == TEXT else f"learns {task.task} of this length"
+    return f"No other run here {same}, so nothing stands beside {plain(run.name)}."
 
 
 def controls(standings: Sequence[Standing]) -> None:
@@ -121,7 +128,10 @@ def controls(standings: Sequence[Standing]) -> None:
 
 def measures(standings: Sequence[Standing]) -> list[str]:
     """What can be compared, the page's choice first: the loss where a text is read, which nobody says right."""
-    return ["loss", "accuracy"] if any(each.reads for each in standings) else ["accuracy", "loss"]
+    reads = [each.reads for each in standings]
+    if all(reads):
+        return ["loss"]
+    return ["loss", "accuracy"] if any(reads) else ["accuracy", "loss"]
 
 
 def stop_all(runs: Sequence[Run]) -> None:

@@ -109,6 +109,8 @@ class Reel:
     """Steps whose weights can be looked at: what "use this step" chooses from."""
     guess: str = "guessing"
     """What the loss `chance_loss` is called."""
+    hit: str = "chance"
+    """What the accuracy `chance` is called."""
     held_out: tuple[np.ndarray, np.ndarray] | None = None
     """The loss on what was held out of a text: its steps, and nats at each."""
 
@@ -177,6 +179,7 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
         "names": list(reel.names),
         "groups": list(reel.groups),
         "chance": float(reel.chance),
+        "hit": reel.hit,
         "ceiling": [None if math.isnan(value) else float(value) for value in reel.ceiling],
         "called": list(reel.called) or [f"Position {i} ({name})" for i, name in enumerate(reel.names, start=1)],
         "moment": None if reel.moment is None else asdict(reel.moment),

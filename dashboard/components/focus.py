@@ -70,6 +70,8 @@ class Subject:
     """bool [query, key] of what the views show: cells to outline."""
     says: tuple[str, ...] | None = None
     """What the model says at each query, if that is known."""
+    factor: int = 1
+    """How many tokens a row and a column stand for."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ def pack_focus(
     by_row: bool = False,
     makers: Sequence[Maker] | None = None,
 ) -> bytes:
-    """The message for the browser: values as float32, masks, marks and the downsampled whole as bytes."""
+    """The message for the browser: values as float32, masks, marks and the downsampled whole as bytes, its
+    mask as bits."""
     _check(subject, views, alt)
     body = Body()
     rows, columns = subject.mask.shape
@@ -163,6 +166,7 @@ def pack_focus(
         "queries": subject.queries,
         "keys": subject.keys,
         "says": subject.says,
+        "factor": subject.factor,
         "locked": locked,
         "link": link,
         "height": height,
@@ -198,7 +202,7 @@ def pack_focus(
             "columns": whole.pattern.shape[1],
             "factor": whole.factor,
             "values": body.add(_bytes(levels)),
-            "mask": body.add(_bytes(whole.mask)),
+            "mask": body.add(np.packbits(whole.mask).tobytes()),
             "colours": body.add_once(ink.scale.tobytes()),
         }
     return pack(header, bytes(body.data))

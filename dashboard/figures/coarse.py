@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.colour_bar import bar_layout, flat, scaled
+from dashboard.figures.token_axis import matrix_axes
 from dashboard.theme import LIGHT, Palette, template
 
 MOST = 96
@@ -21,16 +25,18 @@ def coarse_heatmap(
     pattern: np.ndarray,
     mask: np.ndarray,
     block: int,
+    queries: Sequence[str],
+    keys: Sequence[str],
     *,
     link: str | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """Float [query, key] from 0 to 1, drawn as the largest cell of each block; grey where a whole block is forbidden.
 
-    Positions count from 1. A largest cell, not a mean: a single bright key stays to be seen.
+    `queries` and `keys` are all their tokens, of which some are named beside it. Positions count from 1. A largest
+    cell, not a mean: a single bright key stays to be seen.
     """
     values, seen = _largest(np.where(mask, pattern, 0.0), block), _largest(mask, block)
-    queries, keys = pattern.shape
     places = {"x0": (1 + block) / 2, "dx": block, "y0": (1 + block) / 2, "dy": block}
     cells = {
         "type": "heatmap",
@@ -50,26 +56,19 @@ def coarse_heatmap(
         "hovertemplate": "queries around %{y} may not see keys around %{x}<extra></extra>",
         "name": "forbidden",
     }
+    axes = matrix_axes(("query: who looks", queries), ("key: looked at", keys))
     layout = {
         "template": template(palette),
-        "xaxis": {
-            "title": {"text": "key: looked at"},
-            "range": [0.5, keys + 0.5],
-            "constrain": "domain",
-            "showgrid": False,
-        },
-        "yaxis": {
-            "title": {"text": "query: who looks"},
-            "range": [queries + 0.5, 0.5],
-            "scaleanchor": "x",
-            "constrain": "domain",
-            "constraintoward": "top",
-            "showgrid": False,
-        },
+        **{name: _from_one(axis) for name, axis in axes.items()},
         **bar_layout(0.0, 1.0, palette),
         "meta": {"link": link} if link else None,
     }
     return go.Figure([cells] if seen.all() else [cells, forbidden], layout)
+
+
+def _from_one(axis: dict[str, Any]) -> dict[str, Any]:
+    """An axis of tokens, its places counted from 1."""
+    return axis | {name: [place + 1 for place in axis[name]] for name in ("tickvals", "range")}
 
 
 def _largest(cells: np.ndarray, block: int) -> np.ndarray:

@@ -73,7 +73,7 @@ def accuracy_by_step_heatmap(
             "autorange": "reversed",
             "tickvals": rows[::every],
             "ticktext": [safe(name) for name in names[::every]],
-            "title": {"text": "target"},
+            "title": {"text": "place" if called else "target"},
             "showgrid": False,
             "tickfont": {"size": 13},
         },

@@ -21,6 +21,8 @@ LETTER_ROOM = 20
 """Pixels that a lettered cell needs."""
 ROW, SHORTEST, MOST_TARGETS = 70, 3, 10
 """Letters for which a row of cells has room, those that a cell gets in any case (SEP), and right words in a row."""
+EDGE = 0.04
+"""So near an end of the row, as a share of it, a word would reach beyond it, and leans inwards."""
 MOST_SENTENCES = 6000
 """More cells than this, and a sentence for each would weigh a megabyte."""
 MOST_NAMES = 9
@@ -186,12 +188,15 @@ def _target_letters(
     places = labelled(targets, MOST_TARGETS)
     room = max(SHORTEST, ROW // max(1, len(places)))
     letters = [elided(target, room) for target in targets]
+    n = len(targets)
+    sides = ["right" if place < EDGE * n else "left" if place >= (1 - EDGE) * n else "center" for place in places]
     return {
         "type": "scatter",
         "x": places,
         "y": [row] * len(places),
         "mode": "text",
         "text": [f"<b>{safe(letters[place])}</b>" if known[place] else safe(letters[place]) for place in places],
+        "textposition": [f"middle {side if n > MOST_TARGETS else 'center'}" for side in sides],
         "textfont": {
             "size": max(axis["tickfont"]["size"], 12) + 1,
             "color": [palette.text if known[place] else palette.muted for place in places],

@@ -9,11 +9,16 @@ from html import escape
 
 import numpy as np
 
+from dashboard.figures.token_axis import elided
 from dashboard.theme import LIGHT, Palette, contrast, hex_ramp
 
 MINUS = "−"
 AXES = ("query", "key", "d_head", "d_model", "d_features", "coordinate")
 """Every axis has one colour, everywhere."""
+LETTER, THIN, PADDING = 8.5, 6.5, 12
+"""Pixels that a bold letter takes beside its row, a letter of its place, and what is left free around them."""
+NARROWEST, NUMBERS = 78, 562
+"""Pixels of the first column and of all others, at least."""
 
 
 @dataclass(frozen=True)
@@ -82,17 +87,28 @@ def number_table(
         for _ in block.headings
     )
     names = "".join(_axis(block.axis, f'colspan="{len(block.headings)}"', palette) for block in blocks)
-    first = 78 if all(len(label.text) < 10 for label in labels) else 120
+    first = max(NARROWEST, *(round(_width(label)) for label in labels))
     heads = "".join(_heading(block, text, palette) for block in blocks for text in block.headings)
     body = "".join(_row(label, i, blocks, palette) for i, label in enumerate(labels))
     return (
-        f'<div style="overflow-x:auto"><table aria-label="{escape(spoken, quote=True)}" style="min-width:640px;'
-        "border-collapse:separate;"
+        f'<div style="overflow-x:auto"><table aria-label="{escape(spoken, quote=True)}" '
+        f'style="min-width:{first + NUMBERS}px;border-collapse:separate;'
         f"border-spacing:1px;table-layout:fixed;width:100%;font-size:14px;line-height:21px;color:{palette.text};"
         f'font-variant-numeric:tabular-nums"><colgroup><col style="width:{first}px">{widths}</colgroup>'
         f"<thead><tr><td></td>{names}</tr>"
         f"<tr>{_axis(axis, '', palette)}{heads}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _called(label: Label) -> tuple[str, str]:
+    """What a row is called, its middle left out where it is long, and its place."""
+    return (label.text, "") if label.place is None else (elided(label.text), f" at {label.place}")
+
+
+def _width(label: Label) -> float:
+    """Pixels that it needs."""
+    text, place = _called(label)
+    return LETTER * len(text) + THIN * len(place) + PADDING
 
 
 def _axis(axis: str | None, extra: str, palette: Palette) -> str:
@@ -117,7 +133,8 @@ def _heading(block: Block, text: str, palette: Palette) -> str:
 
 
 def _row(label: Label, row: int, blocks: Sequence[Block], palette: Palette) -> str:
-    place = "" if label.place is None else f' <span style="color:{palette.muted}">at {label.place}</span>'
+    text, place = _called(label)
+    beside = f'<span style="color:{palette.muted}">{place}</span>' if place else ""
     frame = f' style="outline:2.5px solid {palette.accent};outline-offset:-1px"' if label.chosen else ""
     line = f";border-top:2px solid {palette.muted}" if label.above else ""
     cells = "".join(
@@ -125,7 +142,7 @@ def _row(label: Label, row: int, blocks: Sequence[Block], palette: Palette) -> s
     )
     return (
         f'<tr{frame}><th scope="row" style="text-align:left;padding:0 6px;white-space:nowrap;font-weight:400{line}">'
-        f"<b>{escape(label.text)}</b>{place}</th>{cells}</tr>"
+        f"<b>{escape(text)}</b>{beside}</th>{cells}</tr>"
     )
 
 

@@ -100,3 +100,31 @@ def test_following_the_pointer_takes_a_small_part_of_a_frame(page: Page, address
     )
     assert max(frames) == 1
     assert statistics.mean(frames) > 0.5
+
+
+def test_labels_have_room_and_words_come_first(page: Page, address: str):
+    """Of a text every other token is a blank: where not all can be named, words are; none touches its neighbour."""
+    open_heads(page, address)
+    labels = ["SEP", *("brother", " ") * 5, ",", ".", "!", " ", "4", " "]
+    near = next(
+        each
+        for each in page.evaluate("performance.getEntriesByType('resource').map((e) => e.name)")
+        if "grid_paint.js" in each
+    )
+    found = page.evaluate(
+        """async ([near, labels]) => {
+          const { named } = await import(near);
+          return [1, 2, 3, 5, 40].map((every) => named(labels, 1, labels.length - 1, every));
+        }""",
+        [near, labels],
+    )
+    rest = labels[1:]
+    assert found[0] == list(range(len(rest)))
+    for every, places in zip((2, 3, 5, 40), found[1:], strict=True):
+        gaps = [one - other for one, other in zip(places[1:], places, strict=False)]
+        assert all(gap >= every for gap in gaps), "each has the room it needs"
+        assert all(gap < 2 * every for gap in gaps), "and no room is left in which another would have stood"
+        begin = [0, *(place + every for place in places[:-1])]
+        for first, place in zip(begin, places, strict=True):
+            nearest = [i for i in range(first, min(first + every, len(rest))) if rest[i].isalnum()]
+            assert place == (nearest[0] if nearest else first)

@@ -193,7 +193,12 @@ class Head:
     @property
     def short(self) -> str:
         """Layer and head, as the field writes it: "1.3". Both count from 0."""
-        return f"{self.site.split('.')[1]}.{self.index}"
+        return f"{self.layer}.{self.index}"
+
+    @property
+    def layer(self) -> int:
+        """Its layer, from 0."""
+        return int(self.site.split(".")[1])
 
     @property
     def kind(self) -> str:

@@ -161,8 +161,9 @@ function marks(pen, plot, axis, name) {
 /** Accuracy of every target as bars before their ceilings, where those are known; `values` null while nothing is measured. */
 export function accuracyChart(pen, box, reel, values) {
   const { context, look } = pen;
-  const { names, ceiling, chance, groups } = reel;
-  const plot = { x: box.x + 34, y: box.y + 20, width: box.width - 88, height: box.height - 44 };
+  const { names, ceiling, chance, groups, hit } = reel;
+  const beside = 18 + Math.max(...['ceiling', hit].map((name) => pen.width(name, 12)));
+  const plot = { x: box.x + 34, y: box.y + 20, width: box.width - 34 - beside, height: box.height - 44 };
   const slot = plot.width / names.length;
   const y = (share) => plot.y + plot.height * (1 - share / 1.02);
   for (const value of [0, 0.5, 1]) {
@@ -186,7 +187,7 @@ export function accuracyChart(pen, box, reel, values) {
   pen.line(look.chance, 1.75, [2, 3]);
   pen.stroke(plot.x, y(chance), plot.x + plot.width, y(chance));
   const right = plot.x + plot.width + 5;
-  pen.text('chance', right, y(chance), { colour: look.chance, size: 12 });
+  pen.text(hit, right, y(chance), { colour: look.chance, size: 12 });
   if (ceiling.at(-1) !== null && ceiling.at(-1) - chance > 18 / plot.height) pen.text('ceiling', right, y(ceiling.at(-1)), { colour: look.ceiling, size: 12 });
   nameTargets(pen, plot, names, slot);
   nameGroups(pen, plot, groups, slot);

@@ -204,7 +204,7 @@ export function describe(reel, seen, found) {
   const i = found.bar;
   const name = reel.called[i];
   const ceiling = reel.ceiling[i] === null ? '' : `ceiling ${reel.ceiling[i].toFixed(2)}, `;
-  const limits = `${ceiling}chance ${reel.chance.toFixed(2)}`;
+  const limits = `${ceiling}${reel.hit} ${reel.chance.toFixed(2)}`;
   if (seen.measured < 0) return `${name}: not measured yet; ${limits}`;
   const share = measurement(reel, seen.measured)[i].toFixed(3);
   return `${name}: ${share} right in ${reel.sequences[seen.measured]} sequences at step ${reel.accuracySteps[seen.measured]}; ${limits}`;

@@ -1,7 +1,7 @@
 // One head, large: its matrices and its arcs on one canvas, and a second one above it for what follows the pointer.
 
 import { Canvases } from '../attention-lab.shared/canvases.js';
-import { asked, asker, decode, sentence, strongest } from '../attention-lab.shared/focus_data.js';
+import { asked, asker, decode, looking, sentence, strongest } from '../attention-lab.shared/focus_data.js';
 import { layOut, pick } from '../attention-lab.shared/focus_layout.js';
 import { mark, paint } from '../attention-lab.shared/focus_paint.js';
 import { announce, choose, listen } from '../attention-lab.shared/link.js';
@@ -140,7 +140,7 @@ class Focus extends Canvases {
     const { cell, data, locked } = this;
     this.button.hidden = !locked;
     if (locked) {
-      const who = locked.row === undefined ? asked(data, locked.column) : `query '${data.queries[locked.row]}' at ${locked.row + 1}`;
+      const who = locked.row === undefined ? asked(data, locked.column) : looking(data, locked.row);
       const words = `Locked: ${who} · unlock (Esc)`;
       if (this.button.textContent !== words) this.button.textContent = words;
     }

@@ -30,10 +30,17 @@ export function decode(message) {
     whole: whole && {
       ...whole,
       values: bytes(whole.values, whole.rows * whole.columns),
-      mask: bytes(whole.mask, whole.rows * whole.columns),
+      mask: unpacked(bytes(whole.mask, Math.ceil((whole.rows * whole.columns) / 8)), whole.rows * whole.columns),
       colours: colours(whole.colours),
     },
   };
+}
+
+/** Bits as bytes, the first of a byte its highest. */
+function unpacked(bits, count) {
+  const cells = new Uint8Array(count);
+  for (let i = 0; i < count; i++) cells[i] = (bits[i >> 3] >> (7 - (i & 7))) & 1;
+  return cells;
 }
 
 /** The index of a place among the cells in view; -1 where it is not. */
@@ -58,14 +65,16 @@ export function strongest(data, { row, column }) {
   return best;
 }
 
-const token = (name, place) => `'${name}' at ${place + 1}`;
+const token = ({ factor }, name, place) => `'${name}' ${factor > 1 ? `from ${place * factor + 1} on` : `at ${place + 1}`}`;
 
-/** What a token is called in words: query '3' at 9, or what is said there. */
+/** What a token is called in words: query '3' at 9, or what is said there; a block of them by where it begins. */
 export function asker(data, row) {
-  return data.says ? `output '${data.says[row]}' at ${row + 1} (reading '${data.queries[row]}')` : `query ${token(data.queries[row], row)}`;
+  return data.says ? `output '${data.says[row]}' at ${row + 1} (reading '${data.queries[row]}')` : looking(data, row);
 }
 
-export const asked = (data, column) => `key ${token(data.keys[column], column)}`;
+export const looking = (data, row) => `query ${token(data, data.queries[row], row)}`;
+
+export const asked = (data, column) => `key ${token(data, data.keys[column], column)}`;
 
 /** What a cell says, in one sentence. Positions count from 1. */
 export function sentence(data, row, column) {

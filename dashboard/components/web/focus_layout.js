@@ -2,10 +2,12 @@
 
 const GAP = 22; // between two pictures
 const TITLE = 24; // above each, for its name and its scale
-const LABEL = 11; // least room that a label needs along its axis
+const LABEL = 14; // least room that a label needs along its axis
+const LINE = 6; // rows of the arcs that stand closer than this have lines only where they have a name
 const LABEL_ROOM = 52; // at most, for token labels
-const ARCS = { least: 150, most: 280 };
+const ARCS = { least: 150, most: 280, names: 0.28 }; // of their room, each side's names take so much at most
 const BETWEEN = 8; // between two lines of pictures
+const EDGE = 4; // right of a picture that takes all the width
 const LEAST = 210; // a matrix is not made smaller than this, but put on a line of its own
 
 /**
@@ -17,7 +19,7 @@ export function layOut(data, width, ratio, measure) {
   const others = data.views.length - 1;
   const px = (length) => Math.round(length * ratio);
   const boxes = [];
-  const end = (box) => (box.y + box.height) / ratio + below;
+  const end = (box) => (box.y + box.height) / ratio + (box.kind === 'view' ? below : LABEL / 2);
   const right = (box) => (box.x + box.width) / ratio;
 
   const place = (kind, x, top, side, rows, columns, view) => {
@@ -32,7 +34,7 @@ export function layOut(data, width, ratio, measure) {
   let y = 0;
   if (data.whole) {
     const { rows, columns } = data.whole;
-    y = end(place('whole', 0, 0, Math.min(data.height, width - left), rows, columns)) + BETWEEN;
+    y = end(place('whole', 0, 0, Math.min(data.height, width - left - EDGE), rows, columns)) + BETWEEN;
   }
   // All in one line where there is room, else the pattern and its arcs first, and the others below; in a narrow place
   // the arcs as well.
@@ -47,11 +49,11 @@ export function layOut(data, width, ratio, measure) {
   let last = pattern;
   if (data.arcs && stacked) {
     y = end(pattern) + BETWEEN;
-    last = between({ ...pattern, top: px(y), y: px(y + TITLE) }, 0, px(wide), px(width - 2 * wide));
+    last = between({ ...pattern, top: px(y), y: px(y + TITLE) }, 0, wide, width, px);
     boxes.push(last);
   } else if (data.arcs) {
     const room = inLine ? arcs - GAP : Math.min(width - start, 1.6 * ARCS.most);
-    boxes.push(between(pattern, px(start), px(wide), px(room - 2 * wide)));
+    boxes.push(between(pattern, start, wide, room, px));
   }
   if (inLine) {
     let x = start + arcs;
@@ -68,14 +70,17 @@ export function layOut(data, width, ratio, measure) {
   for (const box of boxes) {
     box.every = Math.max(1, Math.ceil((LABEL * ratio) / box.step));
     box.everyKey = Math.max(1, Math.ceil((LABEL * ratio) / (box.keyStep ?? box.step)));
+    box.crowded = box.step < LINE * ratio;
   }
   const bottom = Math.max(...boxes.map(end));
   return { width: Math.floor(width * ratio), height: Math.ceil(bottom * ratio), boxes };
 }
 
-/** The place of the arcs beside a pattern, row for row: `start` is where its tokens begin, `x` where its lines do. */
-function between({ y, top, height, rows, columns }, start, wide, width) {
-  return { kind: 'arcs', start, wide, x: start + wide, y, top, width, height, rows, columns, step: height / rows, keyStep: height / columns };
+/** The place of the arcs beside a pattern, row for row, in so much `room` from `start` on: names, lines, names. */
+function between({ y, top, height, rows, columns }, start, wanted, room, px) {
+  const wide = px(Math.min(wanted, ARCS.names * room));
+  const x = px(start) + wide;
+  return { kind: 'arcs', start: px(start), wide, x, y, top, width: px(room) - 2 * wide, height, rows, columns, step: height / rows, keyStep: height / columns };
 }
 
 /** Whole device pixels for a cell, where that costs less than a quarter of its size. */

@@ -2,7 +2,7 @@
 
 import { allowed, indexOf, number } from './focus_data.js';
 import { levels } from './grid_data.js';
-import { crosshairs, hatching, lettered, palette, shortened, thumbnail } from './grid_paint.js';
+import { crosshairs, hatching, named, palette, shortened, thumbnail } from './grid_paint.js';
 
 const FAINT = 0.02; // weaker lines are not drawn: thousands of them would be a grey veil
 const TOLD = 3; // so many weights are written beside their tokens
@@ -58,27 +58,31 @@ function heading(context, data, box, view, theme, ratio) {
   }
   context.fillStyle = theme.text;
   context.font = `600 ${13 * ratio}px ${theme.font}`;
-  context.fillText(shortened(context, title, titled > 40 * ratio ? titled : box.width), box.x, middle);
+  context.fillText(fitting(context, title, titled > 40 * ratio ? titled : box.width), box.x, middle);
 }
 
-function wholeTitle({ queries, keys, whole }) {
-  const how = whole.factor > 1 ? `downsampled ${whole.factor}×: each cell the strongest of ${whole.factor} × ${whole.factor}` : 'to 1/255';
-  return `All ${queries.length} × ${keys.length}, ${how}`;
+/** A title; what it adds after a colon is left out where there is no room for it. */
+function fitting(context, title, room) {
+  return context.measureText(title).width <= room ? title : shortened(context, title.split(': ')[0], room);
+}
+
+function wholeTitle({ queries, keys, whole: { factor } }) {
+  return `All ${queries.length} × ${keys.length}${factor > 1 ? `, strongest of ${factor} × ${factor}` : ''}: click to move the frame`;
 }
 
 /** Token labels left of a matrix and below it; only some of them where there are many. */
 export function axes(context, data, box, theme, ratio) {
   const [down, across] = data.first;
-  const size = Math.min(13, Math.max(11, box.step / ratio - 2)) * ratio;
+  const size = Math.min(13, Math.max(11, (box.every * box.step) / ratio - 2)) * ratio;
   context.font = `${size}px ${theme.font}`;
   context.fillStyle = theme.text;
   context.globalAlpha = 0.85;
   context.textAlign = 'right';
-  for (let i = lettered(data.queries, down, box.rows, box.every); i < box.rows; i += box.every) {
+  for (const i of named(data.queries, down, box.rows, box.every)) {
     context.fillText(shortened(context, shown(data.queries[down + i]), 46 * ratio), box.x - 5 * ratio, box.y + (i + 0.5) * box.step);
   }
   const narrow = box.every * box.step;
-  for (let i = lettered(data.keys, across, box.columns, box.every); i < box.columns; i += box.every) {
+  for (const i of named(data.keys, across, box.columns, box.every)) {
     const label = shortened(context, shown(data.keys[across + i]), 46 * ratio);
     const upright = context.measureText(label).width <= narrow;
     context.save();
@@ -116,13 +120,15 @@ function paintArcs(context, data, box, theme, ratio) {
   context.fillStyle = theme.text;
   context.font = `600 ${13 * ratio}px ${theme.font}`;
   const middle = (box.top + box.y) / 2 - ratio;
-  context.fillText('Query', box.start, middle);
+  const rows = named(data.queries, data.first[0], box.rows, box.every);
+  const drawn = new Set(box.crowded ? rows : Array(box.rows).keys());
+  context.fillText(drawn.size < box.rows ? `${drawn.size} of ${box.rows} rows` : 'Query', box.start, middle);
   context.textAlign = 'right';
   context.fillText('Key', box.x + box.width + box.wide, middle);
   tokens(context, data, box, theme, ratio);
   const [{ values }] = data.views;
   for (let i = 0; i < values.length; i++) {
-    if (allowed(data, i) && values[i] >= FAINT) line(context, data, box, i, values[i], ratio);
+    if (drawn.has(Math.floor(i / data.columns)) && allowed(data, i) && values[i] >= FAINT) line(context, data, box, i, values[i], ratio);
   }
   context.globalAlpha = 1;
 }
@@ -133,9 +139,9 @@ function tokens(context, data, box, theme, ratio) {
   context.textBaseline = 'middle';
   context.font = `${13 * ratio}px ${theme.font}`;
   context.textAlign = 'right';
-  for (let i = lettered(data.queries, down, box.rows, box.every); i < box.rows; i += box.every) write(data.queries[down + i], box.x - 6 * ratio, rowAt(box, i));
+  for (const i of named(data.queries, down, box.rows, box.every)) write(data.queries[down + i], box.x - 6 * ratio, rowAt(box, i));
   context.textAlign = 'left';
-  for (let i = lettered(data.keys, across, box.columns, box.everyKey); i < box.columns; i += box.everyKey) write(data.keys[across + i], box.x + box.width + 6 * ratio, keyAt(box, i));
+  for (const i of named(data.keys, across, box.columns, box.everyKey)) write(data.keys[across + i], box.x + box.width + 6 * ratio, keyAt(box, i));
   function write(label, x, y) {
     context.fillText(shortened(context, shown(label), box.wide - 6 * ratio), x, y);
   }
@@ -173,8 +179,11 @@ function alone(context, data, box, theme, ratio, token, locked) {
   context.font = `600 ${12 * ratio}px ${theme.font}`;
   context.textBaseline = 'middle';
   const told = found.filter(({ weight }) => weight >= 0.05).sort((one, other) => other.weight - one.weight).slice(0, TOLD);
+  const written = []; // where; the stronger come first, and none is written over
   for (const { place, weight } of told) {
     const y = asks ? keyAt(box, place) : rowAt(box, place);
+    if (written.some((other) => Math.abs(other - y) < 14 * ratio)) continue;
+    written.push(y);
     const text = weight.toFixed(2);
     const wide = context.measureText(text).width + 4 * ratio;
     const x = asks ? box.x + box.width - wide : box.x;

@@ -104,16 +104,15 @@ function writeLabels(context, panel, box, theme, ratio) {
   context.globalAlpha = 1;
 }
 
-/** Where to begin when only every so-many-th label is written: where most hold a letter. Of a text every other token is
- * a blank, and blanks alone would tell nothing. */
-export function lettered(labels, first, count, every) {
-  let [best, most] = [0, -1];
-  for (let from = 0; from < every; from++) {
-    let found = 0;
-    for (let i = from; i < count; i += every) found += /[\p{L}\p{N}]/u.test(labels[first + i]);
-    if (found > most) [best, most] = [from, found];
+/** Which of `count` labels, from `first` on, are written where each needs the room of `every`: as many as have it, and
+ * words before blanks and commas, of which every other token of a text is one. */
+export function named(labels, first, count, every) {
+  const found = [];
+  for (let from = 0; from < count; from = found.at(-1) + every) {
+    const next = Array.from({ length: Math.min(every, count - from) }, (_, i) => from + i);
+    found.push(next.find((i) => /[\p{L}\p{N}]/u.test(labels[first + i])) ?? from);
   }
-  return best;
+  return found;
 }
 
 export function shortened(context, label, room) {
