@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dashboard import maskbook
-from dashboard.components.painter import Stroke, pack_painter
+from dashboard.components.painter import Squares, Stroke, pack_painter
 from dashboard.components.payload import unpack
 from dashboard.figures.probabilities import probability_dumbbells
 from dashboard.maskbook import BookError
@@ -35,7 +35,7 @@ def reported(cells: np.ndarray, at: int = 1) -> dict:
 def test_a_mask_and_its_labels_arrive():
     cells = np.random.default_rng(0).integers(0, 2, (5, 5)).astype(bool)
     header, body = unpack(pack_painter(cells, list("abcde"), list("vwxyz"), link="heads", **LOOKS))
-    np.testing.assert_array_equal(np.frombuffer(body, np.uint8).reshape(5, 5), cells)
+    assert "".join(f"{byte:08b}" for byte in body[:4])[:25] == "".join(str(int(cell)) for cell in cells.ravel())
     assert (header["n"], header["queries"], header["keys"]) == (5, list("abcde"), list("vwxyz"))
     assert (header["alt"], header["link"], header["dark"]) == ("A mask.", "heads", False)
     other, _ = unpack(pack_painter(cells, list("abcde"), list("vwxyz"), **{**LOOKS, "palette": DARK}))
@@ -53,6 +53,18 @@ def test_a_mask_and_its_labels_arrive():
 def test_what_cannot_be_painted_is_refused_in_words(shape, labels, alt, sentence):
     with pytest.raises(ValueError, match=sentence):
         pack_painter(np.ones(shape, dtype=bool), labels, labels, **{**LOOKS, "alt": alt})
+
+
+def test_a_large_mask_is_a_small_message_and_says_its_squares():
+    cells, names = np.tri(512, dtype=bool), [str(i) for i in range(512)]
+    words = [f"{i}…" for i in range(86)]
+    message = pack_painter(cells, names, names, squares=Squares(6, words, words), refused=3, **LOOKS)
+    assert len(message) < 45_000
+    header, body = unpack(message)
+    assert header["squares"] == {"factor": 6, "queries": words, "keys": words}
+    assert (header["queries"], header["refused"], len(body)) == (names, 3, 512 * 512 // 8)
+    with pytest.raises(ValueError, match="512 cells a side are not 86 squares of 5"):
+        pack_painter(cells, names, names, squares=Squares(5, words, words), **LOOKS)
 
 
 @pytest.mark.parametrize("n", [1, 3, 16, 64])
@@ -94,6 +106,20 @@ def test_a_painted_rule_is_called_by_its_name(text):
     found = as_mask(masks.parse(text).matrix(12))
     np.testing.assert_array_equal(found.matrix(12), masks.parse(text).matrix(12))
     assert found.longest is None
+
+
+@pytest.mark.parametrize("text", ["block:511", "hide:300", "prefix:511", "recent:400", "sliding-window:301", "causal"])
+def test_a_rule_is_found_at_512_positions(text):
+    found = as_mask(masks.parse(text).matrix(512))
+    np.testing.assert_array_equal(found.matrix(512), masks.parse(text).matrix(512))
+    assert found.longest is None
+
+
+@pytest.mark.parametrize("cell", [(300, 2), (0, 5), (511, 0), (256, 256), (2, 400)])
+def test_one_cell_more_or_less_is_no_rule_at_512_positions(cell):
+    cells = np.tri(512, dtype=bool)
+    cells[cell] = ~cells[cell]
+    np.testing.assert_array_equal(as_mask(cells).matrix(512), cells)
 
 
 def test_what_is_no_rule_is_painted():
