@@ -136,7 +136,7 @@ def _matrix(
         "template": template(palette),
         **matrix_axes(("query: who looks", queries), ("key: looked at", keys)),
         "showlegend": False,
-        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
+        "margin": {"l": 4, "r": 16, "t": ROOM, "b": 4},
         "meta": {"link": link, "tokens": {"x": list(keys), "y": list(queries)}},
         "annotations": bar_ends(*ends, palette) if ends else [],
     }

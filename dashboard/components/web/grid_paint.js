@@ -104,16 +104,28 @@ function writeLabels(context, panel, box, theme, ratio) {
   context.globalAlpha = 1;
 }
 
+const LETTERS = /[\p{L}\p{N}]/u;
+
 /** Where to begin when only every so-many-th label is written: where most hold a letter. Of a text every other token is
  * a blank, and blanks alone would tell nothing. */
 export function lettered(labels, first, count, every) {
   let [best, most] = [0, -1];
   for (let from = 0; from < every; from++) {
     let found = 0;
-    for (let i = from; i < count; i += every) found += /[\p{L}\p{N}]/u.test(labels[first + i]);
+    for (let i = from; i < count; i += every) found += LETTERS.test(labels[first + i]);
     if (found > most) [best, most] = [from, found];
   }
   return best;
+}
+
+/** At least so many labels to a written one, or one more where that tells more: words and blanks stand by turns. */
+export function telling(labels, least) {
+  const told = (every) => {
+    let found = 0;
+    for (let i = lettered(labels, 0, labels.length, every); i < labels.length; i += every) found += LETTERS.test(labels[i]);
+    return found;
+  };
+  return told(least + 1) > told(least) ? least + 1 : least;
 }
 
 export function shortened(context, label, room) {

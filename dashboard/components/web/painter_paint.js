@@ -2,7 +2,7 @@
 
 import { axes } from './focus_paint.js';
 import { FORBIDDEN } from './grid_data.js';
-import { crosshairs, hatching, mix, palette, thumbnail } from './grid_paint.js';
+import { crosshairs, hatching, mix, palette, telling, thumbnail } from './grid_paint.js';
 import { blindRows, counts, size } from './painter_mask.js';
 
 const LABEL = 11; // least room that a label needs along its axis
@@ -20,7 +20,7 @@ export function layOut({ side: n, squares: { queries, keys }, height }, width, r
   const step = (side * ratio) / n >= 4 ? Math.floor((side * ratio) / n) : (side * ratio) / n;
   const whole = Math.round(step * n);
   const x = Math.round(left * ratio + Math.max(0, (width - left - MARK) * ratio - whole) / 2);
-  const every = Math.max(1, Math.ceil((LABEL * ratio) / step));
+  const every = telling(keys, Math.max(1, Math.ceil((LABEL * ratio) / step)));
   const y = Math.ceil(Math.max(ratio, (LABEL * ratio - step) / 2)); // the first label may be higher than its square
   const box = { x, y, width: whole, height: whole, rows: n, columns: n, step, every, left, below };
   return { width: Math.floor(width * ratio), height: Math.ceil(box.y + whole + below * ratio), box };
