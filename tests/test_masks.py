@@ -318,7 +318,7 @@ def test_usual_paintings_are_short_at_512_positions():
     for touched in (rows == 20, columns == 40, rows - columns == 12, rows + columns == side - 1, rows * columns > 4000):
         usual.append(usual[-1] ^ touched)
     usual.append(squares(n, factor, np.random.default_rng(0).random((side, side)) < 0.5))
-    for cells, most in zip(usual, (300, 350, 400, 500, 800, 1500, 3500), strict=True):
+    for cells, most in zip(usual, (300, 500, 500, 500, 1500, 1500, 3500), strict=True):
         text = str(Painted.of(cells))
         assert len(text) < most
         np.testing.assert_array_equal(masks.parse(text).matrix(n), cells)

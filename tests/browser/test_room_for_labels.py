@@ -58,9 +58,8 @@ def apart(host: Locator, axis: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("width", [1024, 1440])
-def test_labels_never_touch_in_a_small_picture(new_page: Callable[..., Page], address: str, width: int) -> None:
-    page = new_page(viewport={"width": width, "height": 900})
+def test_labels_never_touch_and_come_back_when_there_is_room(new_page: Callable[..., Page], address: str) -> None:
+    page = new_page(viewport={"width": 1024, "height": 900})
     page.goto(f"{address}/masks?run=reverse")
     wait_until_painted(page, PAGES["Mask effects"])
     host = page.locator(".st-key-before-scores .al-plot")
@@ -82,11 +81,6 @@ def test_labels_never_touch_in_a_small_picture(new_page: Callable[..., Page], ad
             assert edge["x"] <= box["x"]
             assert box["x"] + box["width"] <= edge["x"] + edge["width"]
 
-
-def test_labels_come_back_when_there_is_room(new_page: Callable[..., Page], address: str) -> None:
-    page = new_page(viewport={"width": 1024, "height": 900})
-    page.goto(f"{address}/masks?run=reverse")
-    wait_until_painted(page, PAGES["Mask effects"])
     host = page.locator(".st-key-three .al-plot")
     names = [f"place {i}" for i in range(20)]
     axis = {"tickmode": "array", "tickvals": list(range(20)), "ticktext": names, "tickangle": 0}

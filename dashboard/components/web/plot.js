@@ -92,6 +92,10 @@ class Plot {
     if (Object.keys(every).length) await Plotly.relayout(this.stage, update(layout, every));
   }
 
+  spaced(figure) {
+    return { ...figure, layout: thinned(figure.layout, this.labels?.every) };
+  }
+
   drawn(figure) {
     if (this.disposed) return;
     this.link = figure.layout.meta?.link ?? null;
@@ -139,7 +143,7 @@ class Plot {
       note: () => '',
       svg: async () => (await made()).svg(this.stage),
       png: async () => (await made()).png(this.stage),
-      body: async () => (await made()).body(this.stage, sent().figure, this.shown.header.plotly),
+      body: async () => (await made()).body(this.stage, this.spaced(sent().figure), this.shown.header.plotly),
       series: async () => (await made()).series(sent().figure),
     };
   }
