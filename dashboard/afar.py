@@ -42,9 +42,23 @@ def squares(seen: Attention) -> Squares:
     return Squares(seen.factor, seen.queries, seen.keys)
 
 
+def spans(seen: Attention) -> tuple[np.ndarray, np.ndarray] | None:
+    """From which query to which each row goes and from which key to which each column, counted from 1: int [row, 2];
+    None where each is one."""
+    if seen.factor == 1:
+        return None
+    n_query, n_key = seen.whole or seen.mask.shape
+    return _ranges(n_query, seen.factor), _ranges(n_key, seen.factor)
+
+
+def _ranges(n: int, factor: int) -> np.ndarray:
+    first = np.arange(0, n, factor)
+    return np.stack([first + 1, np.minimum(first + factor, n)], axis=1)
+
+
 def squares_sentence(factor: int, some: str) -> str:
-    """What a square is that is more than one cell; `some` says of a square what its shade between means."""
+    """What a square is that is more than one cell; `some` says of which its colour is between the two."""
     return (
-        f"Each square is {factor} × {factor} positions; a shade between the two: {some}. A brush sets all cells of the "
-        "squares that it touches."
+        f"Each square is {factor} × {factor} positions; where {some}, its colour is between the two. A brush sets all "
+        "cells of the squares that it touches."
     )

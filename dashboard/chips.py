@@ -309,7 +309,7 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
         on_stroke=painted,
     )
     said += " It looks evenly at the painted keys of a row that the mask allows; a row without any stays as it is."
-    st.caption(said if seen.factor == 1 else f"{said} {squares_sentence(seen.factor, 'some of its cells are painted')}")
+    st.caption(said if seen.factor == 1 else f"{said} {squares_sentence(seen.factor, 'only some cells are painted')}")
 
 
 def _why_not(attention: Attention) -> str:

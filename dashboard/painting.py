@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import clicks, maskbook, models, session
-from dashboard.afar import squares, squares_sentence
+from dashboard.afar import spans, squares, squares_sentence
 from dashboard.attention import LINK, palette
 from dashboard.components.painter import Stroke, painter
 from dashboard.components.plot import plot
@@ -189,7 +189,7 @@ def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) ->
     n = len(cells)
     said = _in_words(mask, attention)
     if attention.factor > 1 or n > LARGEST:
-        figure = patterns.mask_heatmap(seen.mask, *labels, link=LINK, palette=palette())
+        figure = patterns.mask_heatmap(seen.mask, *labels, spans=spans(seen), link=LINK, palette=palette())
         plot(figure, key="mask", alt=said, height=height)
         tokens = (attention.whole or cells.shape)[0]
         st.caption(f"{said} Painting is for up to {LARGEST} positions; this input has {tokens}.")
@@ -223,7 +223,7 @@ def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) ->
         on_stroke=painted,
     )
     if seen.factor > 1:
-        st.caption(squares_sentence(seen.factor, "some of its cells may be seen"))
+        st.caption(squares_sentence(seen.factor, "only some of its cells may be seen"))
 
 
 def _in_words(mask: Mask, attention: Attention) -> str:

@@ -13,6 +13,7 @@ from dashboard.components.payload import unpack
 from dashboard.figures.probabilities import probability_dumbbells
 from dashboard.maskbook import BookError
 from dashboard.painting import as_mask
+from dashboard.settings import LONGER
 from dashboard.spoken import change_sentence
 from dashboard.theme import DARK, LIGHT
 from transformer import masks
@@ -177,6 +178,15 @@ def test_a_kept_mask_comes_back_and_goes(tmp_path):
     with pytest.raises(BookError, match="no mask “hole in the middle” any more"):
         maskbook.drop(tmp_path, "hole in the middle")
     assert [path.name for path in tmp_path.iterdir()] == [maskbook.FILE]
+
+
+def test_a_full_book_of_the_longest_masks_is_still_read(tmp_path):
+    """As long as a link may say them; the text of each is tried by another test."""
+    assert maskbook.MOST * (LONGER["mask"] + 4 * maskbook.MOST_LETTERS + 10) < maskbook.MOST_BYTES
+    noise = Painted.of(np.random.default_rng(0).random((265, 265)) < 0.5)
+    assert 11_000 < len(str(noise)) < LONGER["mask"]
+    maskbook.keep(tmp_path, "noise", noise)
+    assert maskbook.drop(tmp_path, "noise") == noise
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", " a", "a" * 41, "a\x00"])

@@ -280,6 +280,11 @@ def test_a_long_input_is_painted_in_squares(runs: Path) -> None:
     pattern = np.isfinite(array(trace(app, "after-pattern", "values")["z"]))
     for row, column in ((10, 0), (10, 10), (20, 2), (20, 20), (66, 66), (0, 66)):
         assert pattern[row, column] == cells[3 * row : 3 * row + 3, 3 * column : 3 * column + 3].any()
+    values = trace(app, "after-pattern", "values")
+    places = array(values["customdata"])
+    assert values["hovertemplate"].startswith("queries %{customdata[0]}–%{customdata[1]}, keys %{customdata[2]}–%{cust")
+    assert (list(places[20, 2]), list(places[66, 0])) == ([61, 63, 7, 9], [199, 200, 1, 3])
+    assert figures(app)["after-pattern"]["layout"]["meta"]["tokens"]["x"][66] == "199–200"
     said = "The queries at 31, 32, 33 may see nothing: their attention is zero."
     assert painter(app)[0]["alt"].endswith(said)
 

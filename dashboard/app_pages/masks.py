@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import masked, retraining, session
-from dashboard.afar import from_afar
+from dashboard.afar import from_afar, spans
 from dashboard.attention import LINK, focused, heads_of, palette
 from dashboard.components.plot import plot
 from dashboard.figures import patterns
@@ -47,7 +47,13 @@ left, middle, right = st.columns(WIDTHS, gap="medium")
 with left:
     st.markdown("**scores before**")
     figure = patterns.scores_heatmap(
-        scored.scores[head.index], scored.mask, scored.queries, scored.keys, link=LINK, palette=palette()
+        scored.scores[head.index],
+        scored.mask,
+        scored.queries,
+        scored.keys,
+        spans=spans(scored),
+        link=LINK,
+        palette=palette(),
     )
     plot(figure, key="before-scores", alt=f"Scores of head {head.short} under the model's own mask.", height=height)
     st.caption(f"{orientation()} Grey and hatched: forbidden, which is not the same as zero.")
@@ -57,7 +63,7 @@ with middle:
 with right:
     st.markdown("**pattern after**")
     figure = patterns.pattern_heatmap(
-        seen.pattern[head.index], seen.mask, seen.queries, seen.keys, link=LINK, palette=palette()
+        seen.pattern[head.index], seen.mask, seen.queries, seen.keys, spans=spans(seen), link=LINK, palette=palette()
     )
     plot(figure, key="after-pattern", alt=f"Pattern of head {head.short} under this mask.", height=height)
     st.caption(

@@ -2,7 +2,7 @@
 
 import { lettered, telling } from './grid_paint.js';
 
-const GAP = 1; // CSS pixels to be left free at either end of a label
+const GAPS = [1, 3]; // CSS pixels to be left free at either end of a letter, and of a word
 const LEADING = 0.15; // of a line's height, above and below: no letter reaches there,
 const [EVEN, MORE] = [/^[\dA-Z–.+−-]*$/, 0.26]; // and of digits and capitals no part so far
 
@@ -64,7 +64,8 @@ export function crowded(gd, layout) {
 function core(label, turned) {
   const { left, right, top, bottom } = label.getBoundingClientRect();
   const leading = EVEN.test(label.textContent) ? MORE : LEADING;
-  const [across, down] = turned ? [-leading * (right - left), GAP] : [GAP, -leading * (bottom - top)];
+  const gap = GAPS[Number(label.textContent.length > 1)];
+  const [across, down] = turned ? [-leading * (right - left), gap] : [gap, -leading * (bottom - top)];
   return { left: left - across, right: right + across, top: top - down, bottom: bottom + down };
 }
 
