@@ -282,7 +282,7 @@ def test_a_long_input_is_painted_in_squares(runs: Path) -> None:
         assert pattern[row, column] == cells[3 * row : 3 * row + 3, 3 * column : 3 * column + 3].any()
     values = trace(app, "after-pattern", "values")
     places = array(values["customdata"])
-    assert values["hovertemplate"].startswith("queries %{customdata[0]}–%{customdata[1]}, keys %{customdata[2]}–%{cust")
+    assert values["hovertemplate"].startswith("queries %{customdata[0]}–%{customdata[1]},<br>keys %{cust")
     assert (list(places[20, 2]), list(places[66, 0])) == ([61, 63, 7, 9], [199, 200, 1, 3])
     assert figures(app)["after-pattern"]["layout"]["meta"]["tokens"]["x"][66] == "199–200"
     said = "The queries at 31, 32, 33 may see nothing: their attention is zero."

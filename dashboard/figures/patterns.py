@@ -204,7 +204,7 @@ def _hover_of_blocks(spans: Spans) -> Callable[[str, str], dict[str, object]]:
         ],
         axis=-1,
     )
-    block = "queries %{customdata[0]}–%{customdata[1]}, keys %{customdata[2]}–%{customdata[3]}: "
+    block = "queries %{customdata[0]}–%{customdata[1]},<br>keys %{customdata[2]}–%{customdata[3]}:<br>"
     return lambda _, words: {"customdata": places, "hovertemplate": f"{block}{words}<extra></extra>"}
 
 
