@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import clicks, edited, session
+from dashboard.afar import from_afar, squares, squares_sentence
 from dashboard.attention import LINK, palette
 from dashboard.components.painter import Stroke, Words, painter
 from dashboard.controls import sentence
@@ -121,14 +121,17 @@ def active(found: list[Chip]) -> tuple[Edit, ...]:
     return tuple(chip.edit for chip in found if chip.on and not chip.error)
 
 
-def keep(found: list[Chip]) -> None:
-    """Make these the edits of the view, if they fit into a link."""
+def keep(found: list[Chip]) -> bool:
+    """Make these the edits of the view, if they fit into a link; whether they do."""
     written = JOINT.join(chip.written for chip in found)
     if len(written) > LONGER["edits"]:
-        session.notice("So many edits do not fit into a link: take one away first.")
+        session.notice(
+            "So many edits, or what was painted so irregularly, do not fit into a link: nothing was changed."
+        )
         clicks.touch()
-        return
+        return False
     session.update(edits=written)
+    return True
 
 
 # --- those there are
@@ -243,9 +246,11 @@ def _more(kind: str, head: Head, model: Model, question: Question, place: DeltaG
 
 def _first_painting(attention: Attention, head: Head) -> str:
     """The cells to begin with: the key that each query looks at most. Its size only, where no more can be painted."""
+    from transformer.edits.text import pattern_text
+
     pattern = attention.pattern[head.index]
     cells = (pattern == pattern.max(axis=1, keepdims=True)) & attention.mask
-    return "" if _why_not(attention) else f"{len(cells)}x{cells.shape[1]}x{np.packbits(cells).tobytes().hex()}"
+    return "" if _why_not(attention) else pattern_text(cells)
 
 
 @clicks.once
@@ -284,32 +289,32 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
         if stroke.mask.shape == edit.chosen.shape and stroke.at > st.session_state.get("stroke_at", 0):
             st.session_state.stroke_at = stroke.at
             text = edit_text(ForcePattern.of(stroke.mask, edit.site, edit.head))
-            keep([replace(each, text=text) if each == chip else each for each in found])
+            if not keep([replace(each, text=text) if each == chip else each for each in found]):
+                st.session_state.refused_at = stroke.at
 
-    cells = edit.chosen
-    rows = int(cells.any(axis=1).sum())
-    said = f"{edit.name} is told where to look in {rows} of {len(cells)} rows."
+    cells, seen = edit.chosen, from_afar(attention, words=not model.task.lawful)
+    said = sentence(f"{edit.name} is told where to look in {int(cells.any(axis=1).sum())} of {len(cells)} rows")
     painter(
         cells,
         attention.queries,
         attention.keys,
         key=f"paint-{chip.name}",
-        alt=f"{said[0].upper()}{said[1:]}",
+        alt=said,
         palette=palette(),
         link=LINK,
         height=height,
         words=PATTERN,
+        squares=squares(seen),
+        refused=st.session_state.get("refused_at", 0),
         on_stroke=painted,
     )
-    st.caption(
-        f"{said[0].upper()}{said[1:]} It looks evenly at the painted keys of a row that the mask allows; a row without "
-        "any stays as it is."
-    )
+    said += " It looks evenly at the painted keys of a row that the mask allows; a row without any stays as it is."
+    st.caption(said if seen.factor == 1 else f"{said} {squares_sentence(seen.factor, 'only some cells are painted')}")
 
 
 def _why_not(attention: Attention) -> str:
     """Why an attention cannot be painted on; empty where it can."""
     rows, columns = attention.whole or attention.mask.shape
-    if rows != columns:
-        return f"Only square patterns are painted; this one has {rows} rows and {columns} columns."
-    return f"Painting is for up to {LARGEST} positions; this input has {rows}." if rows > LARGEST else ""
+    if rows == columns:
+        return f"Painting is for up to {LARGEST} positions; this input has {rows}." if rows > LARGEST else ""
+    return f"Only square patterns are painted; this one has {rows} rows and {columns} columns."

@@ -14,7 +14,7 @@ from transformer import masks
 from transformer.files import write_whole
 
 FILE = "masks.json"
-MOST, MOST_LETTERS, MOST_BYTES = 100, 40, 2**20
+MOST, MOST_LETTERS, MOST_BYTES = 100, 40, 2**21
 """Masks in a book, letters in a name, and bytes of a file that is read."""
 _WRITING = threading.Lock()
 

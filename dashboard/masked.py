@@ -76,7 +76,7 @@ def ways(model: Model, mask: Mask, sample: Sample, target: int) -> None:
     matrix, before = mask.matrix(n), np.arange(n) <= target
     found = flow(matrix, n_layers, target, before)
     words = sentence(found.columns[0].leads, target, n_layers)
-    picture, beside = st.columns([3, 2], gap="large")
+    picture, beside = st.container(key="ways-row").columns([3, 2], gap="large")
     with beside:
         key = "control-target"
         st.session_state[key] = target
@@ -100,8 +100,9 @@ def ways(model: Model, mask: Mask, sample: Sample, target: int) -> None:
     steps = [Steps(link.start, link.end, link.attention, link.straight) for link in found.links]
     outputs = [elided(token, LETTERS) for token in sample.targets]
     with picture:
-        figure = path_flow(columns, steps, target, outputs=outputs, palette=palette())
-        plot(figure, key="flow", alt=words, height=min(MOST_HEIGHT, 60 + ROW * max(n, 6)), on_click=_choose_output)
+        height = min(MOST_HEIGHT, 60 + ROW * max(n, 6))
+        figure = path_flow(columns, steps, target, outputs=outputs, height=height, palette=palette())
+        plot(figure, key="flow", alt=words, height=height, on_click=_choose_output)
     if is_merged(columns):
         beside.caption(f"{n} tokens are too many for a line each: a band spans from the first way to the last.")
 

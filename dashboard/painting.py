@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import clicks, maskbook, models, session
+from dashboard.afar import spans, squares, squares_sentence
 from dashboard.attention import LINK, palette
-from dashboard.components.head_grid import downsampled
 from dashboard.components.painter import Stroke, painter
 from dashboard.components.plot import plot
 from dashboard.controls import is_mask, sentence
@@ -19,15 +19,14 @@ from dashboard.figures import patterns
 from dashboard.maskbook import BookError
 from dashboard.models import Model
 from dashboard.prose import plain
+from dashboard.settings import LONGER
 from transformer import masks
-from transformer.analysis.findings import Attention, blocks
+from transformer.analysis.findings import Attention
 from transformer.masks import MASKS, Mask
 from transformer.masks.painted import LARGEST, Painted
 
 FIRST, FIRST_OF_A_TEXT = "sliding-window:2", "recent:4"
 """The mask that is tried when a link names none."""
-MOST_CELLS = 96
-"""Cells on a side that are sent to the browser: more of three pictures would weigh megabytes."""
 MOST_NAMED = 8
 """Queries that see nothing which are named; of more, their number is said."""
 WIDTHS = (1.0, 1.3, 1.0)
@@ -184,36 +183,13 @@ def _tried(change: Callable[[], None]) -> bool:
 # --- painted
 
 
-def from_afar(attention: Attention, *, words: bool = False) -> Attention:
-    """An attention over many tokens in blocks, each its strongest cell: no more than MOST_CELLS on a side.
-
-    The blocks are called by their places, or by a word in each.
-    """
-    factor = -(-max(attention.mask.shape) // MOST_CELLS)
-    if factor == 1:
-        return attention
-    rows, columns = attention.whole or attention.mask.shape
-    words &= attention.factor == 1
-    whole, seen = (rows, columns), np.where(attention.mask, attention.scores, -np.inf)
-    return dataclasses.replace(
-        attention,
-        scores=np.stack([downsampled(head, factor) for head in seen]),
-        mask=downsampled(attention.mask, factor),
-        pattern=np.stack([downsampled(head, factor) for head in attention.pattern]),
-        queries=blocks(attention.queries if words else ("",) * rows, factor * attention.factor, words=words),
-        keys=blocks(attention.keys if words else ("",) * columns, factor * attention.factor, words=words),
-        factor=factor * attention.factor,
-        whole=whole,
-    )
-
-
-def canvas(mask: Mask, attention: Attention, *, height: int) -> None:
-    """The mask that `attention` was made under, to be painted on; just shown where its cells are too many."""
-    cells, labels = attention.mask, (attention.queries, attention.keys)
+def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) -> None:
+    """The mask that `attention` was made under, to be painted on, in the squares in which it is `seen` from afar."""
+    cells, labels = attention.mask, (seen.queries, seen.keys)
     n = len(cells)
     said = _in_words(mask, attention)
     if attention.factor > 1 or n > LARGEST:
-        figure = patterns.mask_heatmap(cells, *labels, link=LINK, palette=palette())
+        figure = patterns.mask_heatmap(seen.mask, *labels, spans=spans(seen), link=LINK, palette=palette())
         plot(figure, key="mask", alt=said, height=height)
         tokens = (attention.whole or cells.shape)[0]
         st.caption(f"{said} Painting is for up to {LARGEST} positions; this input has {tokens}.")
@@ -223,9 +199,31 @@ def canvas(mask: Mask, attention: Attention, *, height: int) -> None:
         # Reports may come twice or late, and each holds the whole mask: only a newer one counts.
         if len(stroke.mask) == n and stroke.at > st.session_state.get("stroke_at", 0):
             st.session_state.stroke_at = stroke.at
-            session.update(mask=str(as_mask(stroke.mask)))
+            text = str(as_mask(stroke.mask))
+            if len(text) <= LONGER["mask"]:
+                session.update(mask=text)
+            else:
+                st.session_state.refused_at = stroke.at
+                session.notice(
+                    f"This mask is too irregular for a link: it takes {len(text):,} letters, of {LONGER['mask']:,} "
+                    "at most. It stays as it was."
+                )
 
-    painter(cells, *labels, key="painter", alt=said, palette=palette(), link=LINK, height=height, on_stroke=painted)
+    painter(
+        cells,
+        attention.queries,
+        attention.keys,
+        key="painter",
+        alt=said,
+        palette=palette(),
+        link=LINK,
+        height=height,
+        squares=squares(seen),
+        refused=st.session_state.get("refused_at", 0),
+        on_stroke=painted,
+    )
+    if seen.factor > 1:
+        st.caption(squares_sentence(seen.factor, "only some of its cells may be seen"))
 
 
 def _in_words(mask: Mask, attention: Attention) -> str:
@@ -236,7 +234,7 @@ def _in_words(mask: Mask, attention: Attention) -> str:
     blind = [str(1 + query) for query in np.flatnonzero(~cells.any(axis=1))]
     if len(blind) > MOST_NAMED:
         blind[MOST_NAMED:] = [f"{len(blind) - MOST_NAMED} more"]
-    said = f"Mask {mask.label}: {int(cells.sum())} of {cells.size} cells may be seen."
+    said = f"Mask {mask.label}: {int(cells.sum()):,} of {cells.size:,} cells may be seen."
     if not blind:
         return said
     who, whose = ("The query", "its") if len(blind) == 1 else ("The queries", "their")
@@ -247,12 +245,14 @@ def as_mask(cells: np.ndarray) -> Mask:
     """The mask of these cells, bool [query, key]: the rule that says just that, if there is one, else a painted one."""
     n = len(cells)
     kinds = sorted((MASKS[name] for name in masks.rules()), key=lambda kind: len(dataclasses.fields(kind)))
+    # Of hundreds of numbers most are ruled out by three rows.
+    rows, keys, none = np.array([0, n // 2, n - 1])[:, None], np.arange(n)[None, :], np.zeros((1, n), dtype=bool)
     for kind in kinds:
         fields = dataclasses.fields(kind)
         if len(fields) > 1:
             continue  # two numbers are too many to be tried
         tried = [kind.read([str(value)]) for value in range(masks.limits(fields[0])[0], n + 1)] if fields else [kind()]
         for mask in tried:
-            if np.array_equal(mask.matrix(n), cells):
+            if (mask.visible(rows, keys, none) == cells[rows[:, 0]]).all() and np.array_equal(mask.matrix(n), cells):
                 return mask
     return Painted.of(cells)

@@ -44,7 +44,8 @@ def ways(model: Model, mask: Mask, length: int, target: int) -> None:
     task, n_layers = model.task, model.config.model.n_layers
     names = task.target_names(length)
     wide = task.has_source  # two stacks need the whole width
-    picture, words = (st.container(), st.container()) if wide else st.columns([3, 2], gap="large")
+    place = st.container(key="ways-row")
+    picture, words = (place.container(), place.container()) if wide else place.columns([3, 2], gap="large")
     said = sentence(task, mask, n_layers, length, target)
     with words:
         key = "control-target"
@@ -64,8 +65,8 @@ def ways(model: Model, mask: Mask, length: int, target: int) -> None:
     columns, steps = drawn(flow_of_mask(task, mask, n_layers, length, target), task, length)
     rows = max(len(column.labels) for column in columns)
     with picture:
-        figure = path_flow(columns, steps, target, outputs=names, palette=palette())
         height = min(MOST_HEIGHT, 60 + ROW * max(rows, 6))
+        figure = path_flow(columns, steps, target, outputs=names, height=height, palette=palette())
         plot(figure, key="flow", alt=said, height=height, on_click=lambda: _choose_output(columns))
     if is_merged(columns):
         words.caption(f"{rows} tokens are too many for a line each: a band spans from the first way to the last.")

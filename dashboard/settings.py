@@ -10,9 +10,10 @@ import dataclasses
 from dataclasses import dataclass
 
 MAX_TEXT = 200
-LONGER = {"compare": 1000, "input": 8192, "against": 8192, "other": 8192}
-LONGER |= {"prompt": 2000, "mask": 1000, "train_mask": 1000, "retrain": 1000, "edits": 2000}
-"""Letters in a text that may be longer: a list of runs, an input of thousands of symbols, a painted mask, edits."""
+LONGER = {"compare": 1000, "prompt": 2000, **dict.fromkeys(("input", "against", "other"), 8192)}
+LONGER |= dict.fromkeys(("mask", "train_mask", "retrain", "edits"), 12_000)
+"""Letters in a text that may be longer: a list of runs, an input of thousands of symbols, what was painted. A server
+takes an address of 64 kB."""
 FAST, BY_KEY = "fast", "key"
 PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
 """How fast a training may go: as it can, so many steps a second, or one by one."""

@@ -43,8 +43,8 @@ STYLE = """
     .st-key-inside-row [data-testid="stColumn"] { flex: 1 1 100%; }
     .st-key-corners-row > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
     .st-key-corners-row > * > * > [data-testid="stColumn"] { flex: 1 1 100%; }
-    [class*="st-key-order-row"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-    [class*="st-key-order-row"] [data-testid="stColumn"] { flex: 1 1 100%; }
+    :is([class*="st-key-order-row"], .st-key-ways-row) [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+    :is([class*="st-key-order-row"], .st-key-ways-row) [data-testid="stColumn"] { flex: 1 1 100%; }
     [class*="st-key-writing-row"] > * > [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
     [class*="st-key-writing-row"] > * > * > [data-testid="stColumn"] { flex: 1 1 100%; }
     .st-key-questions-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -321,6 +323,20 @@ def test_a_text_is_its_edit(text):
     assert edit.words.isprintable()
 
 
+def test_a_pattern_painted_on_many_tokens_is_a_short_text():
+    chosen = np.eye(300, dtype=bool)
+    chosen[90:96, 12:30] = True
+    edit = ForcePattern.of(chosen, f"{SITE}.scores", 1)
+    text = edit_text(edit)
+    assert re.fullmatch(rf"painted:{re.escape(SITE)}\.1:300x300z[\w-]{{10,400}}", text)
+    assert parse_edit(text) == edit
+    np.testing.assert_array_equal(parse_edit(text).chosen, chosen)
+    wide = ForcePattern.of(chosen[:, :40], f"{SITE}.scores", 1)
+    assert parse_edit(edit_text(wide)) == wide
+    with pytest.raises(EditError, match="this is no painted pattern of 300 × 299: the cells cannot be read"):
+        parse_edit(text.replace("300x300", "300x299"))
+
+
 @given(
     st.text()
     | st.from_regex(r"(zero|scale|shift|swap|painted|places-[a-z]+|patch-(input|step)):[a-z0-9.:x,_-]*", fullmatch=True)
@@ -469,7 +485,7 @@ def test_a_painted_pattern_begins_where_the_head_looks():
     messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
     (header, body) = next(message for message in messages if "words" in message[0])
     assert header["words"]["on"] == "looks at"
-    np.testing.assert_array_equal(np.frombuffer(body, np.uint8).reshape(16, 16), cells)
+    assert "".join(f"{byte:08b}" for byte in body) == bits
 
 
 def test_what_fits_this_length_only_is_not_said_to_keep_the_accuracy():

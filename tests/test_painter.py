@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from dashboard import maskbook
-from dashboard.components.painter import Stroke, pack_painter
+from dashboard.components.painter import Squares, Stroke, pack_painter
 from dashboard.components.payload import unpack
 from dashboard.figures.probabilities import probability_dumbbells
 from dashboard.maskbook import BookError
 from dashboard.painting import as_mask
+from dashboard.settings import LONGER
 from dashboard.spoken import change_sentence
 from dashboard.theme import DARK, LIGHT
 from transformer import masks
@@ -35,7 +36,7 @@ def reported(cells: np.ndarray, at: int = 1) -> dict:
 def test_a_mask_and_its_labels_arrive():
     cells = np.random.default_rng(0).integers(0, 2, (5, 5)).astype(bool)
     header, body = unpack(pack_painter(cells, list("abcde"), list("vwxyz"), link="heads", **LOOKS))
-    np.testing.assert_array_equal(np.frombuffer(body, np.uint8).reshape(5, 5), cells)
+    assert "".join(f"{byte:08b}" for byte in body[:4])[:25] == "".join(str(int(cell)) for cell in cells.ravel())
     assert (header["n"], header["queries"], header["keys"]) == (5, list("abcde"), list("vwxyz"))
     assert (header["alt"], header["link"], header["dark"]) == ("A mask.", "heads", False)
     other, _ = unpack(pack_painter(cells, list("abcde"), list("vwxyz"), **{**LOOKS, "palette": DARK}))
@@ -53,6 +54,18 @@ def test_a_mask_and_its_labels_arrive():
 def test_what_cannot_be_painted_is_refused_in_words(shape, labels, alt, sentence):
     with pytest.raises(ValueError, match=sentence):
         pack_painter(np.ones(shape, dtype=bool), labels, labels, **{**LOOKS, "alt": alt})
+
+
+def test_a_large_mask_is_a_small_message_and_says_its_squares():
+    cells, names = np.tri(512, dtype=bool), [str(i) for i in range(512)]
+    words = [f"{i}…" for i in range(86)]
+    message = pack_painter(cells, names, names, squares=Squares(6, words, words), refused=3, **LOOKS)
+    assert len(message) < 45_000
+    header, body = unpack(message)
+    assert header["squares"] == {"factor": 6, "queries": words, "keys": words}
+    assert (header["queries"], header["refused"], len(body)) == (names, 3, 512 * 512 // 8)
+    with pytest.raises(ValueError, match="512 cells a side are not 86 squares of 5"):
+        pack_painter(cells, names, names, squares=Squares(5, words, words), **LOOKS)
 
 
 @pytest.mark.parametrize("n", [1, 3, 16, 64])
@@ -94,6 +107,20 @@ def test_a_painted_rule_is_called_by_its_name(text):
     found = as_mask(masks.parse(text).matrix(12))
     np.testing.assert_array_equal(found.matrix(12), masks.parse(text).matrix(12))
     assert found.longest is None
+
+
+@pytest.mark.parametrize("text", ["block:511", "hide:300", "prefix:511", "recent:400", "sliding-window:301", "causal"])
+def test_a_rule_is_found_at_512_positions(text):
+    found = as_mask(masks.parse(text).matrix(512))
+    np.testing.assert_array_equal(found.matrix(512), masks.parse(text).matrix(512))
+    assert found.longest is None
+
+
+@pytest.mark.parametrize("cell", [(300, 2), (0, 5), (511, 0), (256, 256), (2, 400)])
+def test_one_cell_more_or_less_is_no_rule_at_512_positions(cell):
+    cells = np.tri(512, dtype=bool)
+    cells[cell] = ~cells[cell]
+    np.testing.assert_array_equal(as_mask(cells).matrix(512), cells)
 
 
 def test_what_is_no_rule_is_painted():
@@ -151,6 +178,15 @@ def test_a_kept_mask_comes_back_and_goes(tmp_path):
     with pytest.raises(BookError, match="no mask “hole in the middle” any more"):
         maskbook.drop(tmp_path, "hole in the middle")
     assert [path.name for path in tmp_path.iterdir()] == [maskbook.FILE]
+
+
+def test_a_full_book_of_the_longest_masks_is_still_read(tmp_path):
+    """As long as a link may say them; the text of each is tried by another test."""
+    assert maskbook.MOST * (LONGER["mask"] + 4 * maskbook.MOST_LETTERS + 10) < maskbook.MOST_BYTES
+    noise = Painted.of(np.random.default_rng(0).random((265, 265)) < 0.5)
+    assert 11_000 < len(str(noise)) < LONGER["mask"]
+    maskbook.keep(tmp_path, "noise", noise)
+    assert maskbook.drop(tmp_path, "noise") == noise
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", " a", "a" * 41, "a\x00"])

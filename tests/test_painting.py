@@ -26,7 +26,8 @@ def painter(app: AppTest) -> tuple[dict[str, Any], np.ndarray]:
     """What the canvas was told: its header, and the mask."""
     messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
     header, body = next(message for message in messages if message[0].get("key") == "painter")
-    return header, np.frombuffer(body, np.uint8).reshape(header["n"], header["n"]).astype(bool)
+    n = header["n"]
+    return header, np.unpackbits(np.frombuffer(body, np.uint8), count=n * n).reshape(n, n).astype(bool)
 
 
 def stroke(app: AppTest, cells: np.ndarray, at: int) -> AppTest:
@@ -248,16 +249,61 @@ def test_every_kind_of_model_can_be_painted_on(runs: Path, task: dict[str, Any],
     assert not app.exception
 
 
-@pytest.mark.parametrize("length", [40, 300])
-def test_a_long_input_is_not_painted_but_has_every_rule(runs: Path, length: int) -> None:
-    untrained(runs / "long", TaskConfig(length=length), n_layers=1)
+def test_a_very_long_input_is_not_painted_but_has_every_rule(runs: Path) -> None:
+    untrained(runs / "long", TaskConfig(length=300), n_layers=1)
     app = open_page("masks", sequences="8", mask="prefix:3")
-    words = f"Painting is for up to 64 positions; this input has {2 * length}."
+    words = "Painting is for up to 512 positions; this input has 600."
     assert any(caption.value.endswith(words) for caption in app.caption)
     assert "mask" in figures(app)
     app = open_page("masks", sequences="8", mask=str(Painted.of(np.tri(64, dtype=bool))))
     (notice,) = (warning.value for warning in app.warning)
-    assert notice == f"The mask was painted for 64 positions, and long has {2 * length}; this is sliding-window:2."
+    assert notice == "The mask was painted for 64 positions, and long has 600; this is sliding-window:2."
+
+
+def test_a_long_input_is_painted_in_squares(runs: Path) -> None:
+    """200 positions in 67 squares a side, the last of two cells: what is kept and tried is the mask, cell by cell."""
+    untrained(runs / "long", TaskConfig(length=100), n_layers=1)
+    app = open_page("masks", sequences="8", mask="causal")
+    header, cells = painter(app)
+    np.testing.assert_array_equal(cells, np.tri(200, dtype=bool))
+    assert header["squares"]["factor"] == 3
+    assert len(header["queries"]) == 200
+    assert header["squares"]["keys"][::66] == ["1–3", "199–200"]
+    assert any(caption.value.startswith("Each square is 3 × 3 positions") for caption in app.caption)
+    cells[30:33] = False
+    cells[60:90, 3:9] = False
+    stroke(app, cells, at=1)
+    assert not app.exception
+    assert not app.warning
+    assert masks.parse(link(app)["mask"]) == Painted.of(cells)
+    np.testing.assert_array_equal(painter(app)[1], cells)
+    pattern = np.isfinite(array(trace(app, "after-pattern", "values")["z"]))
+    for row, column in ((10, 0), (10, 10), (20, 2), (20, 20), (66, 66), (0, 66)):
+        assert pattern[row, column] == cells[3 * row : 3 * row + 3, 3 * column : 3 * column + 3].any()
+    values = trace(app, "after-pattern", "values")
+    places = array(values["customdata"])
+    assert values["hovertemplate"].startswith("queries %{customdata[0]}–%{customdata[1]},<br>keys %{cust")
+    assert (list(places[20, 2]), list(places[66, 0])) == ([61, 63, 7, 9], [199, 200, 1, 3])
+    assert figures(app)["after-pattern"]["layout"]["meta"]["tokens"]["x"][66] == "199–200"
+    said = "The queries at 31, 32, 33 may see nothing: their attention is zero."
+    assert painter(app)[0]["alt"].endswith(said)
+
+
+def test_a_mask_too_irregular_for_a_link_is_refused_and_nothing_is_lost(runs: Path) -> None:
+    untrained(runs / "long", TaskConfig(length=150), n_layers=1)
+    before = open_page("masks", sequences="8", mask="random:50:1")
+    header, cells = painter(before)
+    noise = cells.copy()
+    noise[7] = True
+    app = stroke(before, noise, at=5)
+    (notice,) = (warning.value for warning in app.warning)
+    assert re.fullmatch(r"This mask is too irregular for a link: it takes 1\d,\d{3} letters, of 12,000 .*", notice)
+    assert link(app)["mask"] == "random:50:1"
+    np.testing.assert_array_equal(painter(app)[1], cells)
+    assert (header["refused"], painter(app)[0]["refused"]) == (0, 5)
+    stroke(app, np.tri(300, dtype=bool), at=6)
+    assert not app.warning
+    assert link(app)["mask"] == "causal"
 
 
 def test_every_page_opens_on_a_model_of_a_painted_mask(runs: Path) -> None:

@@ -17,10 +17,10 @@ from streamlit.testing.v1 import AppTest
 from test_pages import array, figures, large_head, link, open_page, trace
 
 from dashboard import passages
+from dashboard.afar import from_afar
 from dashboard.figures.guesses import guesses_strip
 from dashboard.figures.token_axis import elided, token_axis
 from dashboard.habits import habits
-from dashboard.painting import from_afar
 from transformer import checkpoints, observe
 from transformer.analysis.circuits import circuits
 from transformer.analysis.findings import Attention, Head

@@ -205,7 +205,7 @@ def drawn(n: int) -> tuple[list[Nodes], list[Steps]]:
 @pytest.mark.parametrize("palette", [LIGHT, DARK])
 def test_a_flow_has_a_line_a_step_and_marks_the_needed_one(palette) -> None:
     columns, steps = drawn(8)
-    figure = path_flow(columns, steps, 7, outputs=columns[1].labels, palette=palette)
+    figure = path_flow(columns, steps, 7, outputs=columns[1].labels, height=300, palette=palette)
     json.loads(figure.to_json())
     lines = {t.name: int(np.isnan(t.x).sum()) for t in figure.data if t.mode == "lines"}
     assert lines == {"other attention": 6, "other straight": 1, "needed attention": 1}
@@ -217,11 +217,37 @@ def test_a_flow_has_a_line_a_step_and_marks_the_needed_one(palette) -> None:
 
 def test_a_flow_of_many_tokens_is_bands_and_fewer_names() -> None:
     columns, steps = drawn(64)
-    figure = path_flow(columns, steps, 63, outputs=columns[1].labels)
+    figure = path_flow(columns, steps, 63, outputs=columns[1].labels, height=620)
     assert is_merged(columns)
     assert [t.name for t in figure.data if t.fill == "toself"] == ["other band", "needed band"]
     assert not any(t.mode == "lines" for t in figure.data)
-    assert len(figure.layout.annotations) <= 2 * 34
+    assert 2 * 20 < len(figure.layout.annotations) <= 2 * 34
+
+
+@pytest.mark.parametrize(("n", "needed", "target"), [(16, 4, 8), (40, 17, 39), (128, 50, 60), (512, 17, 511)])
+def test_names_beside_a_flow_never_touch_and_have_their_room(n: int, needed: int, target: int) -> None:
+    """As many as stand clear of each other, the target and both ends of what is needed among them."""
+    words = ["antony", "␣", "mis…ke", ",", "OCT…US", "MMM…MM"]
+    labels, places = [words[i % 6] for i in range(n)], np.arange(n)
+    ways = (places <= target) & (places > target - needed)
+    last = places == target
+    steps = Steps(0, 1, last[:, None] & ways[None, :], np.diag(last))
+    height = min(620, 60 + 27 * n)
+    columns = [Nodes("in", labels, ways, ways), Nodes("out", labels, last, last)]
+    figure = path_flow(columns, [steps], target, outputs=labels, height=height)
+    margin, (bottom, top) = figure.layout.margin, figure.layout.yaxis.range
+    pixels = (height - margin.t - margin.b) / (bottom - top)
+    for column, room, kept in ((0, margin.l, {target, target - needed + 1}), (1, margin.r, {target})):
+        named = [each for each in figure.layout.annotations if each.x == column and each.xanchor != "center"]
+        rows = sorted(each.y for each in named)
+        assert kept <= set(rows)
+        assert min(np.diff(rows)) * pixels >= 16  # a line of letters of 14 pixels
+        assert max(np.diff(rows)) * pixels < 60
+        for each in named:
+            text = re.sub("<.?b>", "", each.text)
+            assert text == f"{each.y + 1}: {labels[each.y]}"
+            wide = sum({"m": 11.6, "M": 12.2, "…": 13, "O": 9.6}.get(c, 9 if c.isupper() else 7.2) for c in text)
+            assert abs(each.xshift) + wide <= room
 
 
 def test_three_pictures_share_a_scale_and_mark_one_output() -> None:

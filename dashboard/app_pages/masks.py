@@ -3,15 +3,20 @@
 import streamlit as st
 
 from dashboard import masked, retraining, session
+from dashboard.afar import from_afar, spans
 from dashboard.attention import LINK, focused, heads_of, palette
 from dashboard.components.plot import plot
 from dashboard.figures import patterns
-from dashboard.painting import WIDTHS, canvas, from_afar, pick_mask
+from dashboard.painting import WIDTHS, canvas, pick_mask
 from dashboard.prose import orientation, show_code
 from dashboard.reaching import chosen_target, ways
 from dashboard.spoken import said
 
-HEIGHT = 270  # pixels of each of the three pictures
+HEIGHT, FINE, MORE = (
+    270,
+    32,
+    60,
+)  # pixels of the three pictures; where they have more cells than this on a side, so many more
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -25,7 +30,8 @@ stack = "encoder" if model.config.model.architecture == "encoder" else "decoder"
 heads = [head for head in heads_of(before.attentions) if head.site.startswith(stack) and "self" in head.site]
 focus = focused(heads_of(before.attentions), model.survey())
 head = focus if focus in heads else heads[0]
-scored, seen = (from_afar(sample.attentions[head.site], words=not task.lawful) for sample in (before, after))
+attention = after.attentions[head.site]
+scored, seen = (from_afar(each, words=not task.lawful) for each in (before.attentions[head.site], attention))
 
 with beside:
     st.session_state["control-mask-head"] = head
@@ -36,23 +42,30 @@ with beside:
         format_func=lambda h: f"head {h.short}",
         on_change=lambda: session.update(head=str(st.session_state["control-mask-head"])),
     )
+height = HEIGHT + (MORE if len(seen.mask) > FINE else 0)
 left, middle, right = st.columns(WIDTHS, gap="medium")
 with left:
     st.markdown("**scores before**")
     figure = patterns.scores_heatmap(
-        scored.scores[head.index], scored.mask, scored.queries, scored.keys, link=LINK, palette=palette()
+        scored.scores[head.index],
+        scored.mask,
+        scored.queries,
+        scored.keys,
+        spans=spans(scored),
+        link=LINK,
+        palette=palette(),
     )
-    plot(figure, key="before-scores", alt=f"Scores of head {head.short} under the model's own mask.", height=HEIGHT)
+    plot(figure, key="before-scores", alt=f"Scores of head {head.short} under the model's own mask.", height=height)
     st.caption(f"{orientation()} Grey and hatched: forbidden, which is not the same as zero.")
 with middle:
     st.markdown("**the mask**, to be painted")
-    canvas(mask, seen, height=HEIGHT + 50)
+    canvas(mask, attention, seen, height=height + 50)
 with right:
     st.markdown("**pattern after**")
     figure = patterns.pattern_heatmap(
-        seen.pattern[head.index], seen.mask, seen.queries, seen.keys, link=LINK, palette=palette()
+        seen.pattern[head.index], seen.mask, seen.queries, seen.keys, spans=spans(seen), link=LINK, palette=palette()
     )
-    plot(figure, key="after-pattern", alt=f"Pattern of head {head.short} under this mask.", height=HEIGHT)
+    plot(figure, key="after-pattern", alt=f"Pattern of head {head.short} under this mask.", height=height)
     st.caption(
         f"**{mask.label}**: {mask.description}. The model was trained under **{model.config.model.mask_label}**."
         + (f" The input is padded to length {task.length}." if pad else "")

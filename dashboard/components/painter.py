@@ -91,6 +91,15 @@ class Words:
 MASK = Words()
 
 
+@dataclass(frozen=True)
+class Squares:
+    """What is painted: squares of `factor` × `factor` cells, each with a label of its own down and across."""
+
+    factor: int
+    queries: Sequence[str]
+    keys: Sequence[str]
+
+
 @dataclass(frozen=True, eq=False)
 class Stroke:
     """What was painted: the mask as it stands now, and when, in milliseconds of the browser's clock."""
@@ -123,12 +132,16 @@ def painter(
     link: str | None = None,
     height: int = 310,
     words: Words = MASK,
+    squares: Squares | None = None,
+    refused: int = 0,
     on_stroke: Callable[[Stroke], None],
 ) -> None:
     """Paint `mask`, bool [query, key] and square, True = may see, at most `height` pixels high.
 
     `on_stroke` is called, before the rerun, when a stroke, an undo or the like has ended. Plots and grids of one `link`
-    share their hovered cell. `words` say what its cells mean, where they are not a mask's.
+    share their hovered cell. `words` say what its cells mean, where they are not a mask's. Where the cells are many
+    they are shown and painted in `squares`. `refused` is when the last stroke was made that could not be had: the
+    picture goes back to `mask`.
     """
 
     def painted() -> None:
@@ -139,7 +152,17 @@ def painter(
     mount(
         key=key,
         data=pack_painter(
-            mask, queries, keys, key=key, alt=alt, palette=palette, link=link, height=height, words=words
+            mask,
+            queries,
+            keys,
+            key=key,
+            alt=alt,
+            palette=palette,
+            link=link,
+            height=height,
+            words=words,
+            squares=squares,
+            refused=refused,
         ),
         on_stroke_change=painted,
     )
@@ -156,11 +179,15 @@ def pack_painter(
     link: str | None = None,
     height: int = 310,
     words: Words = MASK,
+    squares: Squares | None = None,
+    refused: int = 0,
 ) -> bytes:
-    """The message for the browser: the cells as bytes, 1 = may see."""
-    n = len(queries)
+    """The message for the browser: the cells as `numpy.packbits` writes them, 1 = may see."""
+    n, squares = len(queries), squares or Squares(1, queries, keys)
     if mask.shape != (n, n) or len(keys) != n:
         raise ValueError(f"{n} query labels and {len(keys)} key labels for a mask of {list(mask.shape)}.")
+    if not len(squares.queries) == len(squares.keys) == -(-n // squares.factor):
+        raise ValueError(f"{n} cells a side are not {len(squares.queries)} squares of {squares.factor}.")
     if not alt.strip():
         raise ValueError("A painter needs alt: one sentence that says in words what the mask is.")
     header = {
@@ -169,6 +196,8 @@ def pack_painter(
         "n": n,
         "queries": list(queries),
         "keys": list(keys),
+        "squares": {"factor": squares.factor, "queries": list(squares.queries), "keys": list(squares.keys)},
+        "refused": refused,
         "link": link,
         "height": height,
         "words": asdict(words),
@@ -178,4 +207,4 @@ def pack_painter(
         "colours": list(rgb(palette.scale[1])),
         "forbidden": list(rgb(palette.forbidden)),
     }
-    return pack(header, mask.astype(np.uint8).tobytes())
+    return pack(header, np.packbits(mask).tobytes())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dashboard.theme import Palette, colour_scale
 
-LENGTH = 110
-"""Pixels from end to end."""
+LENGTH = 48
+"""Pixels from end to end: with its numbers no wider than the smallest matrix."""
 ROOM = 22
 """Pixels that the bar takes from the height of a figure: its top margin."""
 
@@ -24,7 +24,7 @@ def bar_layout(low: float, high: float, palette: Palette) -> dict[str, object]:
     """The layout around a matrix and its bar: room for it, the numbers at its ends, and no legend."""
     return {
         "showlegend": False,
-        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
+        "margin": {"l": 4, "r": 16, "t": ROOM, "b": 4},
         "annotations": bar_ends(low, high, palette),
     }
 
@@ -36,7 +36,7 @@ def bar_ends(low: float, high: float, palette: Palette) -> list[dict[str, object
             "x": 0.5,
             "xref": "paper",
             "xanchor": side,
-            "xshift": shift * (LENGTH / 2 + 5),
+            "xshift": shift * (LENGTH / 2 + 4),
             "y": 1.0,
             "yref": "paper",
             "yanchor": "middle",

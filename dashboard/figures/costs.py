@@ -33,7 +33,7 @@ def place_bars(
     A dotted line stands at `against`, a height and its name. `half` is how far the 95 % interval reaches up and down,
     `before` what it was before a change (open bars), `most` the top of the axis where it is known beforehand.
     """
-    places, step = np.arange(len(names)), 1 if len(names) <= MOST_VALUES else 2
+    places = np.arange(len(names))
     offset, width = (0.19, 0.34) if before is not None else (0.0, 0.66)
     highest = [values, values if half is None else values + half[0], values if before is None else before]
     top = most or 1.12 * max(against[0], *(float(np.nanmax(each, initial=0.0)) for each in highest))
@@ -48,10 +48,10 @@ def place_bars(
         "bargap": 0,
         "xaxis": {
             "tickmode": "array",
-            "tickvals": places[::step].tolist(),
-            "ticktext": [_lines(name) for name in names[::step]],
+            "tickvals": places.tolist(),
+            "ticktext": [_lines(name) for name in names],
             "tickfont": {"size": 14 if len(names) <= 10 else 12},
-            "tickangle": None if len(names) <= MOST_VALUES else -45,
+            "tickangle": 0,
             "showgrid": False,
             "range": [-0.55, len(names) - 0.45],
             "title": {"text": safe(across)},

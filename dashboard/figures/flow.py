@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import unescape
 from itertools import product
 
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.token_axis import lettered_from, safe
+from dashboard.figures.token_axis import breadth, named, safe
 from dashboard.theme import LIGHT, Palette, template
 
 MOST_LINES = 24
 """More tokens than this in a column, and its lines are merged into bands."""
-MOST_NAMED = 32
-"""More tokens than this in a column, and only some are named."""
+LETTERS, LINE = 14, 17
+"""Pixels of a name's letters, and from one name to the next."""
+ABOVE, BELOW = 30, 4
+BESIDE, AWAY = 76, 14
+"""Pixels of the margins, at least; and from a node to its name."""
 MOST_STRONG = 30
 """More strong lines than this are drawn thinner."""
 BEND = np.linspace(0, 1, 17)
@@ -51,12 +56,19 @@ def is_merged(columns: Sequence[Nodes]) -> bool:
 
 
 def path_flow(
-    columns: Sequence[Nodes], steps: Sequence[Steps], target: int, *, outputs: Sequence[str], palette: Palette = LIGHT
+    columns: Sequence[Nodes],
+    steps: Sequence[Steps],
+    target: int,
+    *,
+    outputs: Sequence[str],
+    height: int,
+    palette: Palette = LIGHT,
 ) -> go.Figure:
     """All paths to output `target` of the last column, counted from 0; what it needs travels along the strong ones.
 
     Columns stand in the data's order from left to right, the first token on top. Filled: on a path to the output.
-    Strong: what is needed can be there, and go on. `outputs` names what is to be said at each place of the last.
+    Strong: what is needed can be there, and go on. `outputs` names what is to be said at each place of the last. Only
+    so many names are written as do not touch in `height` pixels.
     """
     if is_merged(columns):
         ways = _bands(columns, steps, palette)
@@ -69,13 +81,15 @@ def path_flow(
         for number, column in enumerate(columns)
     ]
     rows = max(len(column.labels) for column in columns)
+    apart = math.ceil(LINE * (rows + 0.4) / (height - ABOVE - BELOW))
+    names = list(_names(columns, outputs, target, apart, palette))
     layout = {
         "template": template(palette),
-        "annotations": list(_names(columns, outputs, target, palette)),
+        "annotations": names,
         "showlegend": False,
         "hovermode": "closest",
         "dragmode": False,
-        "margin": {"l": 76, "r": 76, "t": 30, "b": 4},
+        "margin": {"l": _room(names, 0), "r": _room(names, last), "t": ABOVE, "b": BELOW},
         "xaxis": {"visible": False, "range": [-0.04, len(columns) - 0.96], "fixedrange": True},
         "yaxis": {"visible": False, "range": [rows - 0.3, -0.7], "fixedrange": True},
     }
@@ -173,28 +187,40 @@ def _nodes(
 
 
 def _names(
-    columns: Sequence[Nodes], outputs: Sequence[str], target: int, palette: Palette
+    columns: Sequence[Nodes], outputs: Sequence[str], target: int, apart: int, palette: Palette
 ) -> Iterator[dict[str, object]]:
     """Tokens beside the columns in which they are read, outputs beside the last, and the layers above."""
     last = len(columns) - 1
     for number, column in enumerate(columns):
-        yield _name((number, -0.5), column.title, 0, palette.muted)
-        every = -(-len(column.labels) // MOST_NAMED)
+        yield {**_name((number, 0), column.title, 0, palette.muted), "yshift": AWAY}
         ground = palette.background if number else None  # lines may run behind it
         if number == 0 or column.labels is not columns[number - 1].labels:
             needed = _needed(column, first=number == 0)
-            begin = lettered_from(column.labels, every)
-            for row, text in enumerate(column.labels):
-                if row in needed:
-                    colour = palette.right if column.leads[row] else palette.wrong
-                    yield _name((number, row), f"{row + 1}: {text}", -14, colour, bold=True)
-                elif row % every == begin:
-                    yield _name((number, row), f"{row + 1}: {text}", -14, palette.text, ground=ground)
+            for row in _spaced(column.labels, needed, apart):
+                colour = palette.text if row not in needed else palette.right if column.leads[row] else palette.wrong
+                text, bold = f"{row + 1}: {column.labels[row]}", row in needed
+                yield _name((number, row), text, -AWAY, colour, bold=bold, ground=None if bold else ground)
         if number == last:
-            begin = lettered_from(outputs, every)
-            for row, text in enumerate(outputs):
-                if row == target or (row % every == begin and abs(row - target) >= every):
-                    yield _name((number, row), f"{row + 1}: {text}", 14, palette.text, bold=row == target)
+            for row in _spaced(outputs, [target], apart):
+                yield _name((number, row), f"{row + 1}: {outputs[row]}", AWAY, palette.text, bold=row == target)
+
+
+def _spaced(labels: Sequence[str], marked: Sequence[int], apart: int) -> list[int]:
+    """The rows that are named, none nearer than `apart` to another: of the marked ones the first, the last and those
+    with letters before all others, then the ends of the column, then the others."""
+    lettered = [row for row in marked if any(letter.isalnum() for letter in labels[row])]
+    found: list[int] = []
+    for row in (*marked[:1], *marked[-1:], *lettered, *marked, 0, len(labels) - 1, *named(labels, apart)):
+        if all(abs(row - other) >= apart for other in found):
+            found.append(row)
+    return sorted(found)
+
+
+def _room(names: Sequence[dict[str, object]], number: int) -> int:
+    """Pixels that the names beside a column take."""
+    beside = [str(name["text"]) for name in names if name["x"] == number and name["xanchor"] != "center"]
+    plain = [unescape(text.removeprefix("<b>").removesuffix("</b>")) for text in beside]
+    return max([BESIDE, *(AWAY + 4 + round(breadth(text, LETTERS)) for text in plain)])
 
 
 def _needed(column: Nodes, *, first: bool) -> list[int]:
@@ -221,6 +247,6 @@ def _name(
         "xshift": shift,
         "text": f"<b>{safe(text)}</b>" if bold else safe(text),
         "showarrow": False,
-        "font": {"size": 14, "color": colour},
+        "font": {"size": LETTERS, "color": colour},
         "bgcolor": ground,
     }

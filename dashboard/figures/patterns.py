@@ -13,6 +13,8 @@ from dashboard.theme import LIGHT, Palette, template
 
 MOST_HATCHED = 128
 """Beyond this length a scattered mask would need too many lines; the grey alone stays."""
+Spans = tuple[np.ndarray, np.ndarray]
+"""From which token to which each row and each column goes, counted from 1: int [row, 2] and [column, 2]."""
 MOST_SENTENCES = 64 * 64
 """Beyond this many cells a figure carries two numbers a cell in place of a sentence: it would weigh megabytes."""
 
@@ -25,10 +27,14 @@ def pattern_heatmap(
     *,
     marks: np.ndarray | None = None,
     predicts: Sequence[str] | None = None,
+    spans: Spans | None = None,
     link: str | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """After the softmax: float [query, key] from 0 to 1, one fixed scale. `marks` outlines cells, bool [query, key]."""
+    """After the softmax: float [query, key] from 0 to 1, one fixed scale. `marks` outlines cells, bool [query, key].
+
+    With `spans` each cell is the greatest of a block.
+    """
     who = "output" if predicts is not None else "query"
     names, read = _safe(predicts if predicts is not None else queries), _safe(keys)
 
@@ -44,6 +50,7 @@ def pattern_heatmap(
         scale=scaled(0.0, 1.0, palette.scale),
         ends=(0.0, 1.0),
         frames=[outline(marks, palette.chance, 2, "expected")] if marks is not None and marks.any() else [],
+        spans=spans,
         link=link,
         palette=palette,
     )
@@ -55,10 +62,14 @@ def scores_heatmap(
     queries: Sequence[str],
     keys: Sequence[str],
     *,
+    spans: Spans | None = None,
     link: str | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Before the softmax: float [query, key], a diverging scale centred on 0 that reaches the largest visible score."""
+    """Before the softmax: float [query, key], a diverging scale centred on 0 that reaches the largest visible score.
+
+    With `spans` each cell is the greatest of a block.
+    """
     finite = np.isfinite(scores)
     seen = finite if mask is None else mask & finite
     limit = float(np.abs(scores[seen]).max(initial=0.0)) or 1.0
@@ -78,15 +89,22 @@ def scores_heatmap(
         sentence,
         scale=scaled(-limit, limit, palette.signed),
         ends=(-limit, limit),
+        spans=spans,
         link=link,
         palette=palette,
     )
 
 
 def mask_heatmap(
-    mask: np.ndarray, queries: Sequence[str], keys: Sequence[str], *, link: str | None = None, palette: Palette = LIGHT
+    mask: np.ndarray,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    spans: Spans | None = None,
+    link: str | None = None,
+    palette: Palette = LIGHT,
 ) -> go.Figure:
-    """A mask: bool [query, key], True = may see. Two states, no scale."""
+    """A mask: bool [query, key], True = may see. Two states, no scale. With `spans` each cell is any of a block."""
     asking, asked = _safe(queries), _safe(keys)
 
     def sentence(row: int, column: int) -> str:
@@ -100,6 +118,7 @@ def mask_heatmap(
         sentence,
         scale={"zmin": 0.0, "zmax": 1.0, **flat(palette.scale[1])},
         ends=None,
+        spans=spans,
         link=link,
         palette=palette,
     )
@@ -115,12 +134,16 @@ def _matrix(
     scale: dict[str, object],
     ends: tuple[float, float] | None,
     frames: Sequence[dict[str, object]] = (),
+    spans: Spans | None = None,
     link: str | None,
     palette: Palette,
 ) -> go.Figure:
     n_query, n_key = values.shape
     seen = np.ones((n_query, n_key), dtype=bool) if mask is None else mask
-    hover = _hover(seen, sentence, _safe(queries), _safe(keys))
+    hover = _hover(seen, sentence, _safe(queries), _safe(keys)) if spans is None else _hover_of_blocks(spans)
+    tokens = {"x": list(keys), "y": list(queries)}
+    if spans is not None:
+        tokens = {side: _ranges(ends, tokens[side]) for side, ends in zip("yx", spans, strict=True)}
     gap = 1 if max(n_query, n_key) <= 24 else 0
     cells = {
         "type": "heatmap",
@@ -130,27 +153,32 @@ def _matrix(
         "xgap": gap,
         "ygap": gap,
         "name": "values",
-        **hover(" reads %{customdata[1]}: %{z:.2f}" if ends else " may see %{customdata[1]}"),
+        **(
+            hover(" reads %{customdata[1]}: %{z:.2f}", "at most %{z:.2f}")
+            if ends
+            else hover(" may see %{customdata[1]}", "some may be seen")
+        ),
     }
     layout = {
         "template": template(palette),
         **matrix_axes(("query: who looks", queries), ("key: looked at", keys)),
         "showlegend": False,
-        "margin": {"l": 4, "r": 4, "t": ROOM, "b": 4},
-        "meta": {"link": link, "tokens": {"x": list(keys), "y": list(queries)}},
+        "margin": {"l": 4, "r": 16, "t": ROOM, "b": 4},
+        "meta": {"link": link, "tokens": tokens},
         "annotations": bar_ends(*ends, palette) if ends else [],
     }
-    return go.Figure([cells, *forbidden(seen, hover(" may not see %{customdata[1]}"), palette), *frames], layout)
+    grey = forbidden(seen, hover(" may not see %{customdata[1]}", "none may be seen"), palette)
+    return go.Figure([cells, *grey, *frames], layout)
 
 
 def _hover(
     seen: np.ndarray, sentence: Callable[[int, int], str], queries: Sequence[str], keys: Sequence[str]
-) -> Callable[[str], dict[str, object]]:
-    """What a heatmap needs to say a sentence of each cell; in a large one, the words given and two positions."""
+) -> Callable[[str, str], dict[str, object]]:
+    """What a heatmap needs to say a sentence of each cell; in a large one, the first words given and two positions."""
     n_query, n_key = seen.shape
     if seen.size > MOST_SENTENCES:
         places = np.moveaxis(np.indices(seen.shape), 0, -1).astype(np.uint16) + np.uint16(1)
-        return lambda words: {
+        return lambda words, _: {
             "customdata": places,
             "hovertemplate": f"query at %{{customdata[0]}}{words}<extra></extra>",
         }
@@ -163,7 +191,27 @@ def _hover(
         ]
         for row in range(n_query)
     ]
-    return lambda words: {"text": text, "hovertemplate": "%{text}<extra></extra>"}
+    return lambda *_: {"text": text, "hovertemplate": "%{text}<extra></extra>"}
+
+
+def _hover_of_blocks(spans: Spans) -> Callable[[str, str], dict[str, object]]:
+    """The same where a cell is a block: from where to where it goes, and the other words."""
+    rows, columns = (ends.astype(np.uint16) for ends in spans)
+    places = np.concatenate(
+        [
+            np.broadcast_to(rows[:, None], (len(rows), len(columns), 2)),
+            np.broadcast_to(columns[None, :], (len(rows), len(columns), 2)),
+        ],
+        axis=-1,
+    )
+    block = "queries %{customdata[0]}–%{customdata[1]},<br>keys %{customdata[2]}–%{customdata[3]}:<br>"
+    return lambda _, words: {"customdata": places, "hovertemplate": f"{block}{words}<extra></extra>"}
+
+
+def _ranges(ends: np.ndarray, labels: Sequence[str]) -> list[str]:
+    """Blocks as they are called where their numbers are saved: from where to where they go, and the word in them."""
+    ranges = [f"{first}–{last}" for first, last in ends.tolist()]
+    return [f"{span} {label}" if label != span else span for span, label in zip(ranges, labels, strict=True)]
 
 
 def forbidden(seen: np.ndarray, hover: dict[str, object], palette: Palette) -> list[dict[str, object]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from base64 import urlsafe_b64encode
+from base64 import b64decode, b64encode, urlsafe_b64encode
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,6 +13,9 @@ import pandas as pd
 import pytest
 from driving import PAGES, title, wait_until_painted
 from playwright.sync_api import Locator, Page, expect
+
+from dashboard.components.painter import Squares, pack_painter
+from dashboard.theme import LIGHT
 
 pytestmark = pytest.mark.browser
 
@@ -182,3 +185,68 @@ def test_many_moves_are_drawn_once_a_frame_and_told_once(page: Page, address: st
     )
     assert told == 1
     assert max(drawn_frames) == 1
+
+
+def test_many_positions_are_painted_in_squares(page: Page, address: str):
+    """A canvas of 500 positions in squares of 6 × 6, the last of two: what is told is exact, cell by cell."""
+    host = open_masks(page, address)
+    n, side = 500, 84
+    names, labels = [f"t{i}" for i in range(n)], [f"s{i}" for i in range(side)]
+
+    def say(cells: np.ndarray, refused: int = 0) -> None:
+        """What Python would send."""
+        message = pack_painter(
+            cells, names, names, key="tried", alt="A mask.", palette=LIGHT, squares=Squares(6, labels, labels),
+            refused=refused,
+        )  # fmt: skip
+        host.evaluate(
+            """(host, text) => {
+              const said = (host.said ??= []);
+              host.__painter.update(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)), (_, each) => said.push(each));
+            }""",
+            b64encode(message).decode(),
+        )
+
+    def told() -> np.ndarray:
+        """The last stroke that was reported, its bits read one by one."""
+        said = host.evaluate("host => host.said.at(-1)")
+        assert said["n"] == n
+        bits = "".join(f"{byte:08b}" for byte in b64decode(said["cells"]))
+        return np.array([bit == "1" for bit in bits[: n * n]]).reshape(n, n)
+
+    cells = np.tri(n, dtype=bool)
+    say(cells)
+    sentence = page.locator(".st-key-painter .sentence")
+    page.mouse.move(*at(host, 40, 40))
+    expect(sentence).to_have_text("Queries at 241–246, keys at 241–246: may see, in 21 of 36 cells")
+    page.mouse.move(*at(host, 83, 0))
+    expect(sentence).to_have_text("Every query at 499–500 may see every key at 1–6")
+    drag(page, host, (40, 3), (40, 9))
+    cells[240:246, 18:60] = False
+    np.testing.assert_array_equal(told(), cells)
+    drag(page, host, (20, 20), (20, 20))  # seen in part: all of it is allowed
+    cells[120:126, 120:126] = True
+    np.testing.assert_array_equal(told(), cells)
+    page.get_by_role("button", name="Mirror at the diagonal", exact=True).click()
+    page.get_by_role("radio", name="Brush: row").click()
+    drag(page, host, (83, 2))
+    cells[498:] = cells[:, 498:] = False
+    np.testing.assert_array_equal(told(), cells)
+    blind = "⊘ Queries 't498' at 499 and 't499' at 500 may see nothing: their attention is zero."
+    expect(page.locator(".blind")).to_have_text(blind)
+    page.get_by_role("button", name="Invert").click()
+    np.testing.assert_array_equal(told(), ~cells)
+    page.keyboard.press("Control+z")
+    np.testing.assert_array_equal(told(), cells)
+    say(cells)
+    host.focus()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Clear").click()
+    assert told().all()
+    say(cells, refused=7)  # Python cannot have it: the picture goes back, and so does what can be undone
+    back = np.array(host.evaluate("host => Array.from(host.__painter.cells)"), dtype=bool).reshape(n, n)
+    np.testing.assert_array_equal(back, cells)
+    page.get_by_role("button", name="Undo").click()
+    cells[498:] = np.tri(n, dtype=bool)[498:]
+    cells[:, 498:] = np.tri(n, dtype=bool)[:, 498:]
+    np.testing.assert_array_equal(told(), cells)

@@ -9,6 +9,10 @@ import re
 from collections.abc import Callable
 from urllib.parse import quote, unquote
 
+import numpy as np
+from jaxtyping import Bool
+
+from transformer import cells
 from transformer.edits.base import Edit, EditError, HeadEdit
 from transformer.edits.heads import AblateHead, KeepOnlyHead
 from transformer.edits.patterns import ForcePattern, ScaleScores, ShiftScores
@@ -60,7 +64,7 @@ def edit_text(edit: Edit) -> str:
         case PatchStep():
             return f"{edit.kind}:{head}:{edit.step}"
         case ForcePattern():
-            return f"painted:{head}:{edit.n_query}x{edit.n_key}x{edit.packed.hex()}"
+            return f"painted:{head}:{pattern_text(edit.chosen)}"
     raise EditError(f"{edit.words}: this edit does not fit into a link")
 
 
@@ -104,11 +108,27 @@ def _shifted(site: str, head: int, number: str) -> Edit:
     return ShiftScores(f"{site}.scores", head, int(number))
 
 
+def pattern_text(chosen: Bool[np.ndarray, "query key"]) -> str:
+    """A painted pattern as a text: its size, "x" and its cells as hexadecimal digits; of many queries "z" and the cells
+    as `transformer.cells` writes them."""
+    n_query, n_key = chosen.shape
+    written = f"x{cells.packed(chosen).hex()}" if n_query <= cells.PLAIN else f"z{cells.written(chosen)}"
+    return f"{n_query}x{n_key}{written}"
+
+
 def _painted(site: str, head: int, number: str) -> Edit:
-    found = re.fullmatch(r"(\d{1,3})x(\d{1,3})x([0-9a-f]*)", number, re.ASCII)
-    if not found or len(found[3]) != 2 * -(-int(found[1]) * int(found[2]) // 8):
+    found = re.fullmatch(r"([1-9]\d{0,2})x([1-9]\d{0,2})(?:x([0-9a-f]*)|z([\w-]*))", number, re.ASCII)
+    if not found:
         raise EditError("a painted pattern is written as its size and its cells, as in 4x4xffff")
-    return ForcePattern(f"{site}.scores", head, "painted", int(found[1]), int(found[2]), bytes.fromhex(found[3]))
+    n_query, n_key = int(found[1]), int(found[2])
+    if found[4] is not None:
+        try:
+            return ForcePattern.of(cells.read(found[4], n_query, n_key), f"{site}.scores", head)
+        except ValueError as error:
+            raise EditError(f"this is no painted pattern of {n_query} × {n_key}: {error}") from None
+    if len(found[3]) != 2 * cells.size(n_query, n_key):
+        raise EditError("a painted pattern is written as its size and its cells, as in 4x4xffff")
+    return ForcePattern(f"{site}.scores", head, "painted", n_query, n_key, bytes.fromhex(found[3]))
 
 
 def _from_input(site: str, head: int, typed: str) -> Edit:

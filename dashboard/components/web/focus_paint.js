@@ -84,7 +84,7 @@ export function axes(context, data, box, theme, ratio) {
   const narrow = box.every * box.step;
   for (const i of named(data.keys, across, box.columns, box.every)) {
     const label = shortened(context, shown(data.keys[across + i]), 46 * ratio);
-    const upright = context.measureText(label).width <= narrow;
+    const upright = context.measureText(label).width + 3 * ratio <= narrow;
     context.save();
     context.translate(box.x + (i + 0.5) * box.step, box.y + box.height + (upright ? 3 * ratio + size / 2 : 4 * ratio));
     if (!upright) context.rotate(-Math.PI / 2);

@@ -3,7 +3,7 @@
 import { FORBIDDEN, MISSING, levels, placeOf } from './grid_data.js';
 
 const packed = (r, g, b) => (255 << 24) | (b << 16) | (g << 8) | r; // little-endian RGBA, as in an ImageData
-const mix = (one, other, part) => one.map((channel, i) => Math.round(channel * (1 - part) + other[i] * part));
+export const mix = (one, other, part) => one.map((channel, i) => Math.round(channel * (1 - part) + other[i] * part));
 
 /** The 256 colours of the scale, then the ground of forbidden cells and that of missing values. */
 export function palette({ colours, forbidden }) {

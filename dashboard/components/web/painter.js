@@ -4,7 +4,7 @@ import { Canvases } from '../attention-lab.shared/canvases.js';
 import { announce, listen } from '../attention-lab.shared/link.js';
 import { mounting } from '../attention-lab.shared/mount.js';
 import { historyOf } from '../attention-lab.shared/painter_history.js';
-import { BRUSHES, blindRows, blindness, pack, sentence, touched, unpackCells } from '../attention-lab.shared/painter_mask.js';
+import { BRUSHES, blindRows, blindness, counts, fill, pack, sentence, size, textOf, touched, unpackCells } from '../attention-lab.shared/painter_mask.js';
 import { layOut, mark, paint, pick, repaint } from '../attention-lab.shared/painter_paint.js';
 import { unpack } from '../attention-lab.shared/payload.js';
 
@@ -39,11 +39,13 @@ class Painter extends Canvases {
     if (!this.news(message, fire)) return;
     const before = this.data;
     const { header, body } = unpack(this.message);
-    this.data = header;
+    this.data = { ...header, side: header.squares.queries.length };
     this.host.setAttribute('aria-label', header.alt);
     this.line.dataset.hint = header.words.hint;
+    const text = textOf(body.subarray(0, Math.ceil(header.n ** 2 / 8)));
     if (!before || before.n !== header.n) this.start();
-    this.take(body.slice(0, header.n ** 2));
+    else if (before.refused !== header.refused) this.back(text);
+    this.take(text);
     this.arrange();
     this.offer(() => import('../attention-lab.shared/painter_takeaway.js'), () => this.cells);
   }
@@ -55,9 +57,15 @@ class Painter extends Canvases {
     this.pending = [];
   }
 
+  /** What was painted last cannot be had: the mask is the one before. */
+  back(text) {
+    this.history.forget(text);
+    this.cells = this.stroke = null;
+    this.pending = [];
+  }
+
   /** The mask that Python says: an echo of what was painted here, an old one, or another one, which is followed. */
-  take(cells) {
-    const text = pack(cells);
+  take(text) {
     const before = this.known;
     this.known = text;
     const echo = this.pending.indexOf(text);
@@ -66,7 +74,7 @@ class Painter extends Canvases {
     if (this.cells && (this.stroke || (waiting && (echo >= 0 || text === before)))) return;
     this.pending = [];
     this.history.go(text);
-    this.cells = cells;
+    this.cells = unpackCells(text, this.data.n ** 2);
   }
 
   layOut(width, ratio, measure) {
@@ -85,7 +93,7 @@ class Painter extends Canvases {
   }
 
   touched(from, to) {
-    return touched(this.brush, this.data.n, from, to, this.mirrors);
+    return touched(this.brush, this.data.side, from, to, this.mirrors);
   }
 
   /** Say what the pointer is on, which queries see nothing, and which tools can be used. */
@@ -114,9 +122,16 @@ class Painter extends Canvases {
     const cell = event.button === 0 && event.isPrimary ? this.under(event) : null;
     if (!cell) return;
     this.host.setPointerCapture(event.pointerId);
-    this.stroke = { value: 1 - this.cells[cell.row * this.data.n + cell.column], from: cell, to: cell, before: this.cells };
-    this.draw(cell);
+    this.touchDown(cell);
     this.point(cell);
+  }
+
+  /** The first touch says what the stroke paints: a square of which all may be seen is forbidden, any other allowed. */
+  touchDown(cell) {
+    const index = cell.row * this.data.side + cell.column;
+    const value = counts(this.cells, this.data)[index] === size(this.data, index) ? 0 : 1;
+    this.stroke = { value, from: cell, to: cell, before: this.cells };
+    this.draw(cell);
   }
 
   move(event) {
@@ -131,7 +146,7 @@ class Painter extends Canvases {
     const { stroke } = this;
     const box = this.brush === 'box';
     this.cells = (box ? stroke.before : this.cells).slice();
-    for (const index of this.touched(box ? stroke.from : stroke.to, cell)) this.cells[index] = stroke.value;
+    fill(this.cells, this.data, this.touched(box ? stroke.from : stroke.to, cell), stroke.value);
     stroke.to = cell;
     this.redraw();
   }
@@ -164,16 +179,16 @@ class Painter extends Canvases {
     this.fire('stroke', { n: this.data.n, cells, at: this.at });
   }
 
-  /** The cell that is pointed at: here, or by `foreign` hands in another picture of the same pattern. */
+  /** The square that is pointed at: here, or by `foreign` hands in another picture of the same pattern. */
   point(cell, foreign = false) {
     if (cell?.row === this.cell?.row && cell?.column === this.cell?.column) return;
     [this.cell, this.foreign] = [cell, foreign];
     this.redraw();
-    if (!foreign && this.data.link) announce(this.data.link, cell && { ...cell, rows: this.data.n, columns: this.data.n }, this);
+    if (!foreign && this.data.link) announce(this.data.link, cell && { ...cell, rows: this.data.side, columns: this.data.side }, this);
   }
 
   follow(cell) {
-    const fits = cell && cell.rows === this.data.n && cell.columns === this.data.n;
+    const fits = cell && cell.rows === this.data.side && cell.columns === this.data.side;
     this.point(fits ? { row: cell.row, column: cell.column } : null, true);
   }
 
@@ -196,7 +211,7 @@ class Painter extends Canvases {
   }
 
   walk(down, across) {
-    const clamp = (value) => Math.max(0, Math.min(this.data.n - 1, value));
+    const clamp = (value) => Math.max(0, Math.min(this.data.side - 1, value));
     this.point(this.cell ? { row: clamp(this.cell.row + down), column: clamp(this.cell.column + across) } : { row: 0, column: 0 });
   }
 
@@ -204,9 +219,7 @@ class Painter extends Canvases {
   dab() {
     if (this.stroke) return;
     if (!this.cell) this.walk(0, 0);
-    const { cell } = this;
-    this.stroke = { value: 1 - this.cells[cell.row * this.data.n + cell.column], from: cell, to: cell, before: this.cells };
-    this.draw(cell);
+    this.touchDown(this.cell);
     this.finish();
   }
 

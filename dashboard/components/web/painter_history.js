@@ -25,6 +25,12 @@ class History {
     this.now = text;
   }
 
+  /** What was painted since `text` stood there could not be had: forget it. */
+  forget(text) {
+    while (this.now !== text && this.past.length) this.now = this.past.pop();
+    this.now = text;
+  }
+
   /** One mask back; null where there is none. */
   undo() {
     return this.step(this.past, this.future);

@@ -1,9 +1,10 @@
-// A mask that is being painted: which cells a brush touches, and its text. Cells are bytes, row by row, 1 = may see.
+// A mask that is being painted: which squares a brush touches, what they hold, and its text. Cells are bytes, row by row,
+// 1 = may see. A square is one cell, or of many factor × factor of them; those at the far ends may be smaller.
 
 export const BRUSHES = ['cell', 'row', 'column', 'diagonal', 'antidiagonal', 'box'];
 
 /**
- * The cells that `brush` touches when it is drawn from the cell `from` to the cell `to`, each {row, column}; `mirrors`
+ * The squares, of `n` a side, that `brush` touches when it is drawn from one to another, each {row, column}; `mirrors`
  * {main, anti} says at which diagonals it is mirrored. The result is a Set of indices.
  */
 export function touched(brush, n, from, to, mirrors = {}) {
@@ -33,7 +34,7 @@ export function touched(brush, n, from, to, mirrors = {}) {
 
 const span = (one, other) => Array.from({ length: Math.abs(other - one) + 1 }, (_, i) => Math.min(one, other) + i);
 
-/** The cells on the way from one to another: a quick hand leaves no gaps. */
+/** Those on the way from one to another: a quick hand leaves no gaps. */
 function between(from, to) {
   const steps = Math.max(Math.abs(to.row - from.row), Math.abs(to.column - from.column), 1);
   return Array.from({ length: steps + 1 }, (_, i) => ({
@@ -42,17 +43,55 @@ function between(from, to) {
   }));
 }
 
+/** The first cell of a square's row or column, and the one after its last. */
+const ends = ({ n, squares: { factor } }, i) => [i * factor, Math.min(n, (i + 1) * factor)];
+
+/** Set all cells of the squares. */
+export function fill(cells, data, indices, value) {
+  for (const index of indices) {
+    const [top, bottom] = ends(data, Math.floor(index / data.side));
+    const [left, right] = ends(data, index % data.side);
+    for (let row = top; row < bottom; row++) cells.fill(value, row * data.n + left, row * data.n + right);
+  }
+}
+
+/** Of each square, how many of its cells may be seen. */
+export function counts(cells, { n, side, squares: { factor } }) {
+  const found = new Uint32Array(side ** 2);
+  for (let row = 0, i = 0; row < n; row++) {
+    const first = Math.floor(row / factor) * side;
+    for (let column = 0; column < n; column++, i++) found[first + Math.floor(column / factor)] += cells[i];
+  }
+  return found;
+}
+
+/** How many cells a square has. */
+export function size(data, index) {
+  const [top, bottom] = ends(data, Math.floor(index / data.side));
+  const [left, right] = ends(data, index % data.side);
+  return (bottom - top) * (right - left);
+}
+
 /** The cells as `numpy.packbits` writes them, in base64: what Python is sent, and what the history keeps. */
 export function pack(cells) {
   const bytes = new Uint8Array(Math.ceil(cells.length / 8));
-  cells.forEach((cell, i) => (bytes[i >> 3] |= cell << (7 - (i & 7))));
-  return btoa(String.fromCharCode(...bytes));
+  for (let i = 0; i < cells.length; i++) bytes[i >> 3] |= cells[i] << (7 - (i & 7));
+  return textOf(bytes);
 }
 
-/** The inverse, `count` cells. */
+/** Bytes in base64; in parts, for a call takes so many arguments only. */
+export function textOf(bytes) {
+  let text = '';
+  for (let i = 0; i < bytes.length; i += 4096) text += String.fromCharCode(...bytes.subarray(i, i + 4096));
+  return btoa(text);
+}
+
+/** The inverse of `pack`, `count` cells. */
 export function unpackCells(text, count) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  return Uint8Array.from({ length: count }, (_, i) => (bytes[i >> 3] >> (7 - (i & 7))) & 1);
+  const bytes = atob(text);
+  const cells = new Uint8Array(count);
+  for (let i = 0; i < count; i++) cells[i] = (bytes.charCodeAt(i >> 3) >> (7 - (i & 7))) & 1;
+  return cells;
 }
 
 /** The queries, from 0, that may see nothing. */
@@ -60,10 +99,22 @@ export function blindRows(cells, n) {
   return Array.from({ length: n }, (_, row) => row).filter((row) => !cells.subarray(row * n, (row + 1) * n).includes(1));
 }
 
-/** What a cell says, in one sentence. Positions count from 1. */
-export function sentence({ queries, keys, n, words }, cells, { row, column }) {
-  const may = cells[row * n + column] ? words.on : words.off;
-  return `Query '${queries[row]}' at ${row + 1} ${may} key '${keys[column]}' at ${column + 1}`;
+/** What a square says, in one sentence. Positions count from 1. */
+export function sentence(data, cells, { row, column }) {
+  const { queries, keys, words } = data;
+  const [seen, all] = [counts(cells, data)[row * data.side + column], size(data, row * data.side + column)];
+  if (data.squares.factor === 1) {
+    return `Query '${queries[row]}' at ${row + 1} ${seen ? words.on : words.off} key '${keys[column]}' at ${column + 1}`;
+  }
+  const [asking, asked] = [place(data, row), place(data, column)];
+  if (seen === all) return `Every query at ${asking} ${words.on} every key at ${asked}`;
+  if (seen === 0) return `No query at ${asking} ${words.on} any key at ${asked}`;
+  return `Queries at ${asking}, keys at ${asked}: ${words.on}, in ${seen} of ${all} cells`;
+}
+
+function place(data, i) {
+  const [first, last] = ends(data, i);
+  return last - first === 1 ? `${last}` : `${first + 1}–${last}`;
 }
 
 /** Which queries have no cell, in words; '' where none is. */

@@ -2,29 +2,31 @@
 
 import { axes } from './focus_paint.js';
 import { FORBIDDEN } from './grid_data.js';
-import { crosshairs, hatching, palette, thumbnail } from './grid_paint.js';
-import { blindRows } from './painter_mask.js';
+import { crosshairs, hatching, mix, palette, thumbnail } from './grid_paint.js';
+import { blindRows, counts, size } from './painter_mask.js';
 
 const LABEL = 11; // least room that a label needs along its axis
 const MARK = 22; // right of the cells, for the mark of a row that sees nothing
 const TITLE = 18; // for the name of an axis
-const LINES = 5; // CSS pixels of a cell from which on its borders are drawn
+const LINES = 5; // CSS pixels of a square from which on its borders are drawn
+const [FULL, SOME] = [255, [80, 180]]; // levels of a square that may be seen wholly, and in part
 
-/** The cells' box in device pixels, and the size of the canvas around it. `measure(text, size)` is a text's width. */
-export function layOut({ n, queries, keys, height }, width, ratio, measure) {
+/** The squares' box in device pixels, and the size of the canvas around it. `measure(text, size)` is a text's width. */
+export function layOut({ side: n, squares: { queries, keys }, height }, width, ratio, measure) {
   const widest = (labels) => labels.reduce((most, label) => Math.max(most, measure(label, 13)), 0);
   const room = (labels) => Math.min(52, Math.max(16, widest(labels)) + 8);
   const [left, below] = [room(queries) + TITLE, room(keys) + TITLE];
   const side = Math.max(60, Math.min(width - left - MARK, height - below));
   const step = (side * ratio) / n >= 4 ? Math.floor((side * ratio) / n) : (side * ratio) / n;
-  const size = Math.round(step * n);
-  const x = Math.round(left * ratio + Math.max(0, (width - left - MARK) * ratio - size) / 2);
+  const whole = Math.round(step * n);
+  const x = Math.round(left * ratio + Math.max(0, (width - left - MARK) * ratio - whole) / 2);
   const every = Math.max(1, Math.ceil((LABEL * ratio) / step));
-  const box = { x, y: Math.ceil(ratio), width: size, height: size, rows: n, columns: n, step, every, left, below };
-  return { width: Math.floor(width * ratio), height: Math.ceil(box.y + size + below * ratio), box };
+  const y = Math.ceil(Math.max(ratio, (LABEL * ratio - step) / 2)); // the first label may be higher than its square
+  const box = { x, y, width: whole, height: whole, rows: n, columns: n, step, every, left, below };
+  return { width: Math.floor(width * ratio), height: Math.ceil(box.y + whole + below * ratio), box };
 }
 
-/** The cell at a point; `near` takes the nearest one for a point beside them: a stroke may leave the canvas. */
+/** The square at a point; `near` takes the nearest one for a point beside them: a stroke may leave the canvas. */
 export function pick({ box }, x, y, near = false) {
   const place = { row: Math.floor((y - box.y) / box.step), column: Math.floor((x - box.x) / box.step) };
   const clamp = (value) => Math.max(0, Math.min(box.rows - 1, value));
@@ -38,7 +40,7 @@ export function paint(context, data, cells, layout, theme, ratio) {
   context.clearRect(0, 0, layout.width, layout.height);
   context.textBaseline = 'middle';
   const { box } = layout;
-  axes(context, { ...data, first: [0, 0] }, box, theme, ratio);
+  axes(context, { ...data.squares, first: [0, 0] }, box, theme, ratio);
   context.fillStyle = data.muted;
   context.font = `${14 * ratio}px ${theme.font}`;
   context.textAlign = 'center';
@@ -60,8 +62,8 @@ export function repaint(context, data, cells, layout, theme, ratio) {
 }
 
 function cellsAndMarks(context, data, cells, { box }, theme, ratio) {
-  const levels = Uint16Array.from(cells, (cell) => (cell ? 0 : FORBIDDEN));
-  const image = thumbnail({ rows: box.rows, columns: box.columns }, levels, box, palette(data), hatching(data), ratio);
+  const table = palette({ colours: ramp(data), forbidden: data.forbidden });
+  const image = thumbnail({ rows: box.rows, columns: box.columns }, levels(data, cells), box, table, hatching(data), ratio);
   context.putImageData(image, box.x, box.y);
   context.fillStyle = theme.onPrimary;
   const line = Math.max(1, Math.round(ratio));
@@ -78,22 +80,36 @@ function cellsAndMarks(context, data, cells, { box }, theme, ratio) {
   context.textBaseline = 'middle';
   context.textAlign = 'left';
   context.font = `700 ${Math.max(9 * ratio, Math.min(18 * ratio, 1.1 * box.step))}px ${theme.font}`;
-  for (const row of blindRows(cells, data.n)) context.fillText('⊘', start, box.y + (row + 0.5) * box.step);
+  const blind = new Set(blindRows(cells, data.n).map((row) => Math.floor(row / data.squares.factor)));
+  for (const row of blind) context.fillText('⊘', start, box.y + (row + 0.5) * box.step);
 }
 
-/** The overlay: a crosshair at `cell`, and a frame around each of the cells that the brush would touch. */
+/** Each square's place on the scale: none of its cells may be seen, some, the more the further up, or all. */
+function levels(data, cells) {
+  const [low, high] = SOME;
+  return Uint16Array.from(counts(cells, data), (seen, index) => {
+    if (seen === 0) return FORBIDDEN;
+    const share = seen / size(data, index);
+    return share === 1 ? FULL : Math.round(low + share * (high - low));
+  });
+}
+
+/** 256 colours from that of forbidden cells to that of seen ones. */
+const ramp = ({ forbidden, colours }) => Array.from({ length: 256 }, (_, i) => mix(forbidden, colours, i / 255)).flat();
+
+/** The overlay: a crosshair at a square, and a frame around each of those that the brush would touch. */
 export function mark(context, data, layout, theme, ratio, cell, brushed) {
   context.clearRect(0, 0, layout.width, layout.height);
   const { box } = layout;
   if (cell) crosshairs(context, [{ box, ...cell }], data.dark, ratio);
   const edge = new Path2D();
   for (const index of brushed) {
-    const [row, column] = [Math.floor(index / data.n), index % data.n];
+    const [row, column] = [Math.floor(index / data.side), index % data.side];
     const [x, y, step] = [box.x + column * box.step, box.y + row * box.step, box.step];
-    if (!brushed.has(index - data.n)) line(edge, x, y, x + step, y);
-    if (!brushed.has(index + data.n)) line(edge, x, y + step, x + step, y + step);
+    if (!brushed.has(index - data.side)) line(edge, x, y, x + step, y);
+    if (!brushed.has(index + data.side)) line(edge, x, y + step, x + step, y + step);
     if (column === 0 || !brushed.has(index - 1)) line(edge, x, y, x, y + step);
-    if (column === data.n - 1 || !brushed.has(index + 1)) line(edge, x + step, y, x + step, y + step);
+    if (column === data.side - 1 || !brushed.has(index + 1)) line(edge, x + step, y, x + step, y + step);
   }
   context.lineCap = 'square';
   for (const [wide, colour] of [[4, theme.onPrimary], [2, theme.primary]]) {

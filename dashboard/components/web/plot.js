@@ -7,6 +7,7 @@ import { mounting } from '../attention-lab.shared/mount.js';
 import { same, unpack } from '../attention-lab.shared/payload.js';
 import { loadPlotly } from '../attention-lab.shared/plotly_loader.js';
 import { menu } from '../attention-lab.shared/takeaway.js';
+import { crowded, occasion, thinned, update } from '../attention-lab.shared/ticks.js';
 
 export default mounting((root) => new Plot(root.querySelector('.al-plot')));
 
@@ -68,7 +69,11 @@ class Plot {
         this.config ??= config(Plotly, () => this.reset());
         this.asked = askedRanges(figure.layout);
         this.width = this.stage.clientWidth;
-        await Plotly.react(this.stage, fitting(figure.data, this.width), figure.layout, this.config);
+        const room = occasion(figure.layout, this.width, header.height);
+        const known = this.labels?.room === room;
+        const layout = thinned(figure.layout, known ? this.labels.every : {});
+        await Plotly.react(this.stage, fitting(figure.data, this.width), layout, this.config);
+        if (!known) await this.space(Plotly, figure.layout, room);
         this.shown = { header, figure };
         this.drawn(figure);
       }
@@ -78,6 +83,17 @@ class Plot {
       this.drawing = false;
       if (this.disposed) this.leave();
     }
+  }
+
+  /** Take labels away where they touch, now that they are drawn; the next figure in the same room goes without them. */
+  async space(Plotly, layout, room) {
+    const every = room ? crowded(this.stage, layout) : {};
+    this.labels = { room, every };
+    if (Object.keys(every).length) await Plotly.relayout(this.stage, update(layout, every));
+  }
+
+  spaced(figure) {
+    return { ...figure, layout: thinned(figure.layout, this.labels?.every) };
   }
 
   drawn(figure) {
@@ -127,7 +143,7 @@ class Plot {
       note: () => '',
       svg: async () => (await made()).svg(this.stage),
       png: async () => (await made()).png(this.stage),
-      body: async () => (await made()).body(this.stage, sent().figure, this.shown.header.plotly),
+      body: async () => (await made()).body(this.stage, this.spaced(sent().figure), this.shown.header.plotly),
       series: async () => (await made()).series(sent().figure),
     };
   }
@@ -158,8 +174,9 @@ class Plot {
     if (this.stage.clientWidth === 0) return;
     if (this.wanted) return this.draw();
     if (!this.attached || this.stage.clientWidth === this.stage._fullLayout?.width) return;
-    if (fits(this.shown.figure.data, this.width) !== fits(this.shown.figure.data, this.stage.clientWidth)) {
-      this.wanted = this.shown; // traces come or go with the room there is
+    const { data, layout } = this.shown.figure;
+    if (occasion(layout, 0, 0) || fits(data, this.width) !== fits(data, this.stage.clientWidth)) {
+      this.wanted = this.shown; // labels or traces come or go with the room there is
       return this.draw();
     }
     window.Plotly.Plots.resize(this.stage).then(
