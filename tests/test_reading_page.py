@@ -157,7 +157,7 @@ def test_places_taken_together_cover_the_window_once(length: int) -> None:
 def test_the_scatter_and_the_lines_are_those_of_the_model(model: Transformer, task: Text) -> None:
     app = open_page("reading", run=NAME, repeated="passages", head="decoder.1.self_attention.2")
     rng = np.random.default_rng([0, 5])
-    blocks = rng.permutation(task.known.windows(16))[:32]
+    blocks = task.draw(rng, 32, 16)
     nats = []
     for block in blocks:
         both = np.concatenate([block, block])
