@@ -12,7 +12,8 @@ from dashboard.components.plot import plot
 from dashboard.figures import breakdown as figures
 from dashboard.figures.costs import place_bars
 from dashboard.models import Model
-from dashboard.prose import in_a_line, plain
+from dashboard.passages import in_a_line
+from dashboard.prose import plain
 from transformer.analysis.breakdown import Answers
 from transformer.analysis.intervals import wilson
 from transformer.analysis.measuring import heads_of

@@ -13,12 +13,13 @@ SIGNS = {"↵": "\n", "␣": " ", "⇥": "\t"}
 
 
 def in_a_line(passage: str) -> str:
-    """A passage for a field of one line, and for a link: its line ends as signs."""
-    return passage.replace("\n", "↵").replace("\t", "⇥")
+    """A passage for a field of one line, and for a link: its line ends as signs, and without what no link holds."""
+    line = passage.replace("\n", "↵").replace("\t", "⇥")
+    return "".join(letter for letter in line if letter.isprintable() or letter.isspace())
 
 
 def as_typed(line: str) -> str:
-    """What `in_a_line` was given."""
+    """The text that a line means: what `in_a_line` was given."""
     for sign, meant in SIGNS.items():
         line = line.replace(sign, meant)
     return line

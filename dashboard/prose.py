@@ -8,9 +8,6 @@ import re
 
 import streamlit as st
 
-from dashboard.passages import as_typed as as_typed
-from dashboard.passages import in_a_line as in_a_line
-
 
 def orientation() -> str:
     """Which side is which; said under every pattern."""

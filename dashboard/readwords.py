@@ -108,11 +108,12 @@ def says(found: Surprise, words: Sequence[str], names: Sequence[str]) -> tuple[s
 
 def growth_sentence(found: Growth) -> str:
     """How much of the loss more context takes away."""
-    loss, (low, high) = found.loss, found.places[-1]
-    ends = [give_or_take(loss.mean[i], loss.half[i], 2) for i in (0, -1)]
+    loss = found.found
+    ends = [give_or_take(loss.nats[i], loss.half[i], 2) for i in (0, -1)]
+    last = loss.names[-1].replace("–", " to ")
     return (
-        f"The first token of a window costs {ends[0]} nats, and those at places {low} to {high} cost {ends[1]}; by "
-        f"their counts alone all of them would cost {found.unread:.2f}."
+        f"The first token of a window costs {ends[0]} nats, and one at {last} costs {ends[1]}; by their counts alone "
+        f"all of them would cost {found.unread:.2f}."
     )
 
 

@@ -59,6 +59,22 @@ def how(sampling: Sampling, speed: float) -> str:
     return f"{drawn}{told}. The same link gives the same text."
 
 
+def out_of_sight(draft: Draft, place: int | None, n_ctx: int) -> str:
+    """What of a text that is longer than the model reads no longer counted, at a place or at its end; else nothing.
+
+    A token's place is also how many stand before it; `n_ctx` of them can be read.
+    """
+    from transformer.generation import window_start
+
+    reads = f"It reads {n_ctx} tokens at most, ‘SEP’ among them"
+    if place is not None and (lost := window_start(place, n_ctx)):
+        which = "the first was" if lost == 1 else f"the first {lost:,} were"
+        return f"{reads}: when it said {at(draft, place)}, {which} no longer read."
+    if lost := window_start(len(draft.tokens) - 1, n_ctx):
+        return f"{reads}: at the end of this text it no longer reads the first {lost:,} of {len(draft.tokens):,}."
+    return ""
+
+
 def came(draft: Draft, place: int, found: Ranking) -> str:
     """How likely a token was, and where it ranked."""
     rank = int((found.probabilities > found.probabilities[found.came]).sum()) + 1

@@ -16,7 +16,7 @@ from dashboard.components.payload import unpack
 from dashboard.figures.reading import Curve, likeliest_bars, repetition_lines
 from dashboard.readwords import probability, titled
 from transformer import checkpoints
-from transformer.analysis.surprise import doubling, growth, surprise, unread_nats
+from transformer.analysis.surprise import growth, surprise, unread_nats
 from transformer.model import Transformer
 from transformer.text.task import Text
 from transformer.training.runs import Run
@@ -134,21 +134,16 @@ def test_the_loss_by_place_is_that_of_the_windows(model: Transformer, task: Text
     found = growth(model, task, seed=3)
     windows = task.known.windows(32)
     nats = np.stack([-np.log(told(model, w, task.separator)[np.arange(32), w]) for w in windows])
-    assert (found.windows, found.length) == (len(windows), 32)  # fewer than could be read
-    assert found.places == ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 32))
-    for i, (first, last) in enumerate(found.places):
-        each = nats[:, first - 1 : last].mean(axis=1)
-        assert found.loss.mean[i] == pytest.approx(each.mean(), abs=1e-4)
+    assert (found.found.windows, found.length) == (len(windows), 32)  # fewer than could be read
+    assert found.found.names == ("1", "2", "3", "4", "5–6", "7–8", "9–12", "13–16", "17–24", "25–32")
+    for i, name in enumerate(found.found.names):
+        first, _, last = name.partition("–")
+        each = nats[:, int(first) - 1 : int(last or first)].mean(axis=1)
+        assert found.found.nats[i] == pytest.approx(each.mean(), abs=1e-4)
         half = 1.959964 * each.std(ddof=1) / math.sqrt(len(each))
-        assert found.loss.high[i] - found.loss.mean[i] == pytest.approx(half, abs=1e-4)
+        assert found.found.half[i] == pytest.approx(half, abs=1e-4)
     counts = np.maximum(np.array(task.known.vocabulary.counts), 1)
     assert found.unread == pytest.approx(-np.log(counts / counts.sum())[windows].mean())
-
-
-@pytest.mark.parametrize("length", [1, 2, 5, 32, 100])
-def test_places_taken_together_cover_the_window_once(length: int) -> None:
-    covered = [place for first, last in doubling(length) for place in range(first, last + 1)]
-    assert covered == list(range(1, length + 1))
 
 
 # Repetition and distance, on the page
