@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from dashboard.writing import Draft, Ranking
 from transformer.sampling import Sampling
+from transformer.text.perplexity import perplexity, said
 
 TOLD = 3
 """Words that are named in a sentence about attention."""
@@ -18,8 +17,7 @@ def headline(draft: Draft, most: int, live: bool) -> str:
     n = len(draft.said)
     if live or not n:
         return f"It writes {most} tokens, one after the other."
-    choice = math.exp(draft.nats)
-    many = f"{choice:.1f}" if choice < 10 else f"{choice:,.0f}"
+    many = said(perplexity(draft.nats))
     tokens = "1 token" if n == 1 else f"{n} tokens"
     return f"It wrote {tokens}; each surprised it as one of {many} equally likely would."
 

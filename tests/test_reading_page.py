@@ -79,9 +79,7 @@ def test_each_word_stands_on_what_it_cost(model: Transformer, task: Text, place:
     right = sum(row.argmax() == token for row, token in zip(p, stretch[16:], strict=True))
     known = np.where(np.array(header["tokens"]) == "⟨unk⟩", -1, nats)
     assert header["chosen"] == known.argmax()
-    (said,) = [
-        caption.value for caption in app.caption if "perplexity" in caption.value and "Over all" not in caption.value
-    ]
+    (said,) = [caption.value for caption in app.caption if "nats each, perplexity" in caption.value]
     assert said.startswith(f"16 tokens cost {nats.mean():.2f} nats each, perplexity {math.exp(nats.mean()):.1f};")
     assert f" {right} of them were the likeliest. It had read 16 tokens" in said
 
@@ -95,7 +93,9 @@ def test_the_word_that_is_chosen_says_what_was_likelier(model: Transformer, task
     np.testing.assert_allclose(array(bars["x"])[:5], np.sort(p)[::-1][:5], atol=1e-6)
     place = 1 + sum(p > p[token])
     (said,) = [each.value for each in app.markdown if "it had probability" in each.value]
-    assert f"was number {place:,} of {len(p)}." in said
+    words = len(task.known.vocabulary.tokens)
+    assert len(p) == words + 3
+    assert f"was number {place:,} among the {words:,} words it knows, ⟨unk⟩, SEP and padding." in said
     assert f"cost {-math.log(p[token]):.2f} nats" in said
     ticks = figures(app)["reading-likeliest"]["layout"]["yaxis"]["ticktext"]
     best = (*task.known.vocabulary.shown, "SEP", "PAD")[p.argmax()]

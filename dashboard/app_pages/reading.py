@@ -11,6 +11,7 @@ from dashboard.components.plot import plot
 from dashboard.controls import bound_choice, bound_number
 from dashboard.figures.reading import Curve, likeliest_bars, loss_by_place_line
 from dashboard.headwords import labels_of
+from dashboard.passages import sayable
 from dashboard.prose import plain, show_code
 from transformer.analysis.surprise import Surprise
 from transformer.tasks import Question
@@ -113,7 +114,7 @@ def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) 
         if whole := readings.evaluation(model):
             st.caption(readwords.whole_sentence(whole))
     with right:
-        st.markdown(plain(readwords.word_sentence(found, words, at, model.task.d_vocab)))
+        st.markdown(plain(readwords.word_sentence(found, words, at, sayable(model.task))))
         figure = likeliest_bars(
             [names[token] for token in found.likeliest[at]],
             found.probability[at],
