@@ -128,6 +128,30 @@ def test_shakespeare_is_fetched_at_a_click(empty: Path, runs: Path, monkeypatch:
     assert app.selectbox(key="control-text").value == shelf.resolve("shakespeare")
 
 
+def test_a_text_is_removed_and_had_back(empty: Path, runs: Path) -> None:
+    first, second = (shelf.put(f"{name}.txt", (texts.TEXT + name).encode()) for name in ("first", "second"))
+    app = open_page("positions", **SMALL, text=second)
+    press(app, "Remove")
+    assert shelf.keys() == (first,)
+    assert app.selectbox(key="control-text").value == first
+    assert not app.warning
+    press(app, "Bring “second” back")
+    assert shelf.keys() == (first, second)
+    assert app.selectbox(key="control-text").value == second
+    assert not [button for button in app.button if button.label.startswith("Bring")]
+    press(press(app, "Remove"), "Remove")  # the last one: nothing is left to read
+    assert shelf.keys() == ()
+    assert any(NO_TEXT[:30] in error.value.lower() for error in app.error)
+    assert [button.label for button in app.button if button.label.startswith("Bring")] == ["Bring “first” back"]
+
+
+def test_a_text_that_is_being_read_is_not_removed(empty: Path, handed: list[Run]) -> None:
+    key = shelf.put("plays.txt", texts.TEXT.encode())
+    app = press(press(open_page("positions", **SMALL, text=key), "Train"), "Remove")
+    assert shelf.keys() == (key,)
+    assert any(f"is being read by {handed[0].name}: stop the training first" in error.value for error in app.error)
+
+
 def test_a_text_that_a_link_names_in_vain_falls_back_with_a_notice() -> None:
     key = texts.key()
     app = open_page("positions", task="text", text="macbeth-00000000", length="16")

@@ -6,6 +6,7 @@ where the text itself is not at hand; to learn, the text is needed.
 
 from __future__ import annotations
 
+import hashlib
 import io
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +43,16 @@ class Excerpt:
     """A stretch from each work that was held out."""
     sizes: tuple[int, int]
     """Tokens to learn from, and tokens held out, in the whole text."""
+
+    @cached_property
+    def mark(self) -> str:
+        """SHA-256 of all that it holds: two with one mark have the same words, the same tokens, the same counts."""
+        vocabulary, lengths = self.vocabulary, [len(part) for part in self.held_out]
+        known = (vocabulary.by, vocabulary.tokens, vocabulary.counts, self.titles, self.sizes, lengths)
+        digest = hashlib.sha256(repr(known).encode())
+        for part in self.held_out:
+            digest.update(part.astype("<i8").tobytes())
+        return digest.hexdigest()
 
     def windows(self, length: int) -> Int[np.ndarray, "window length"]:
         """What was held out, cut as `windows` does; neighbours begin at different turns of words and blanks."""
