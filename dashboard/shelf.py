@@ -92,7 +92,7 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
                 if previous is None
                 else ", ".join(changes(config, previous.config)) or "nothing",
                 "second half": None if config.task.text else _number(evaluation.get("second_half")),
-                "perplexity": _rounded(evaluation.get("perplexity")),
+                "perplexity": _number(evaluation.get("perplexity"), 1),
                 "solved": _number(last.get("step") if last.get("solved") else None),
                 "steps": _number(last.get("step", 0)),
                 "seconds": _number(last.get("seconds", 0.0)),
@@ -119,16 +119,10 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
     )
 
 
-def _number(value: Any) -> float | int | None:
-    """What a run folder says, if it is a number at all."""
+def _number(value: Any, digits: int | None = None) -> float | int | None:
+    """What a run folder says, to so many digits, if it is a number at all."""
     good = isinstance(value, int | float) and math.isfinite(value)
-    return value if good else None
-
-
-def _rounded(value: Any) -> float | None:
-    """A perplexity to as many digits as are shown."""
-    found = _number(value)
-    return None if found is None else round(float(found), 1)
+    return None if not good else value if digits is None else round(value, digits)
 
 
 def _when(created: float) -> datetime | None:
