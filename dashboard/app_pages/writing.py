@@ -155,7 +155,7 @@ def pictures(model: Model, task: Text, prompt: str, found: Writing, looks: Itera
         if look is not None:
             st.caption(look.said)
         if out_of_sight := writtenwords.out_of_sight(draft, place, task.n_ctx):
-            st.caption(f":orange[{plain(out_of_sight)}]")
+            st.caption(f":material/visibility_off: {plain(out_of_sight)}")
         st.caption(writtenwords.how(writing.sampling_of(view), speed))
     with right:
         if place is not None:
