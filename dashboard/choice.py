@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dashboard.passages import known
 from transformer.config import RunConfig
 from transformer.text.perplexity import said
 from transformer.training.runs import State
@@ -40,6 +41,7 @@ class Choice:
         rest = "" if model.recurrent else f" · {model.positions} positions · mask {model.mask_label}"
         shape = f"{model.shape}, d_model {model.d_model}{rest}"
         if task.text:
-            known = self.config.build_task().symbols
-            return f"{task.text.rpartition('-')[0]}, {known:,} {task.split}, {length} at a time · {shape}"
-        return f"{task.task}, length {length}, {task.symbols} symbols · {shape}"
+            read = "" if self.perplexity is None else " · perplexity of all that was held out"
+            name = task.text.rpartition("-")[0]
+            return f"{name}, {known(self.config.build_task())}, {length} tokens at a time · {shape}{read}"
+        return f"{task.task}, length {length}, {known(self.config.build_task())} · {shape}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import streamlit as st
 
-from dashboard import closer, session
+from dashboard import closer, passages, session
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import told
@@ -106,7 +106,7 @@ def _shown(many: int, task: Task) -> str:
     if many == task.padding:
         return ""
     return (
-        f"{many} of {task.padding:,} tokens: the first of the passage, then the commonest. Counted for OV is whose "
+        f"{many} of {passages.known(task)}: the first of the passage, then the commonest. Counted for OV is whose "
         "logit is raised most among all of them. "
     )
 

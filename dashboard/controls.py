@@ -115,11 +115,12 @@ def told() -> Iterator[None]:
         st.info(sentence(str(error)), icon=":material/block:")
 
 
-def sidebar() -> Model:
-    """Which model, and which input. Returns the model."""
+def sidebar(*, asks: bool = True) -> Model:
+    """Which model, and which input, where the page `asks` for one here. Returns the model."""
     with st.sidebar:
         model = _model_menu()
-        _input(model)
+        if asks:
+            _input(model)
     return model
 
 

@@ -18,10 +18,13 @@ from dashboard.figures import effects
 from dashboard.figures.costs import place_bars
 from dashboard.figures.tinted import tinted_text
 from dashboard.headwords import labels_of
+from dashboard.heldout import windows
 from dashboard.models import Model
 from dashboard.prose import plain
 from transformer.analysis.findings import Head
 from transformer.analysis.windows import ByPlace
+from transformer.text.perplexity import perplexity
+from transformer.text.perplexity import said as in_words
 
 if TYPE_CHECKING:
     from transformer.analysis.effects import Said
@@ -37,23 +40,19 @@ AGAIN = 0.5
 """Seconds between two looks at a measurement that is under way."""
 
 
-def perplexity(value: float) -> str:
-    """ "35.2", "1,240": three digits of a perplexity."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def signed(value: float) -> str:
     """One digit, and the sign."""
     return f"{value:+.1f}".replace("-", "−")
 
 
 def change(what: str, before: Reading, after: Reading) -> str:
-    """What an edit does to the reading, in a sentence."""
+    """What an edit does to the reading, and of what, in a sentence."""
     was, now = float(before.nats.mean()), float(after.nats.mean())
     if abs(now - was) < SAME:
-        return f"{what} a token costs what it did: {now:.2f} nats."
+        return f"{what} a token costs what it did, {now:.2f} nats, in {windows(*before.nats.shape)}."
     verb = "rises" if now > was else "falls"
-    return f"{what} perplexity {verb} from {perplexity(before.perplexity)} to {perplexity(after.perplexity)}."
+    ends = f"from {in_words(before.perplexity)} to {in_words(after.perplexity)}"
+    return f"{what} perplexity {verb} {ends} in {windows(*before.nats.shape)}."
 
 
 def by_place(model: Model, after: Reading, before: Reading | None, *, key: str, height: int, words: str) -> None:
@@ -80,16 +79,14 @@ def sentences(found: ByPlace) -> list[str]:
     rows = zip(found.names, found.nats, found.half, found.right, found.low, found.high, strict=True)
     return [
         f"place {name}: {nats:.3f}{f' ± {half:.3f}' if half == half else ''} nats a token, perplexity "
-        f"{perplexity(float(np.exp(nats)))}; {right:.3f} right, 95 % interval {low:.3f} to {high:.3f}"
+        f"{in_words(perplexity(nats))}; {right:.3f} right, 95 % interval {low:.3f} to {high:.3f}"
         for name, nats, half, right, low, high in rows
     ]
 
 
 def basis(read: Reading) -> str:
     """What was read."""
-    many, length = read.nats.shape
-    windows = "1 window" if many == 1 else f"{many:,} windows"
-    return f"{windows} of {length:,} tokens that were held out; {read.right.mean():.2f} of the tokens are guessed."
+    return f"{windows(*read.nats.shape)}; {read.right.mean():.2f} of the tokens are guessed."
 
 
 def passage(first: Said, last: Said | None, *, key: str) -> None:
@@ -163,7 +160,7 @@ def heads(
     figure = effects.cost_heatmap(costs, [f"layer {site.split('.')[1]}" for site in sites], crossed, palette=palette())
     plot(figure, key=key, alt=said, height=max(240, 60 + 42 * len(sites)), on_click=clicked)
     tokens = max(1, edited.FEW_TOKENS // length) * length
-    st.caption(f"{said} At most {tokens:,} tokens that were held out, in windows of {length}. {does}")
+    st.caption(f"{said} At most {tokens:,} held-out tokens, in windows of {length}. {does}")
 
 
 # --- what is measured meanwhile

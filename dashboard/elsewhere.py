@@ -19,6 +19,9 @@ from transformer.config import RunConfig
 OPENS_A_TRANSFORMER = ("inside", "layers", "positions", "order", "masks", "edits", "reading")
 """The pages, by their addresses, that show what only a transformer has."""
 
+ASKS_BY_ITSELF = ("writing",)
+"""The pages that ask for what is read themselves: the sidebar's input means nothing there."""
+
 
 def transformer_wanted(page: str, model: Model) -> None:
     """Stand in for a page that opens a transformer, where the model is none."""

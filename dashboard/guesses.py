@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -11,12 +13,18 @@ from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.figures import breakdown as figures
 from dashboard.figures.costs import place_bars
+from dashboard.heldout import whole, windows
 from dashboard.models import Model
-from dashboard.prose import in_a_line, plain
+from dashboard.passages import in_a_line, known
+from dashboard.prose import plain
 from transformer.analysis.breakdown import Answers
 from transformer.analysis.intervals import wilson
 from transformer.analysis.measuring import heads_of
 from transformer.analysis.windows import ByPlace
+from transformer.text.perplexity import said as in_words
+
+if TYPE_CHECKING:
+    from transformer.analysis.reading import Reading
 
 READ = 2**13
 """Tokens that are read for the page."""
@@ -33,7 +41,7 @@ def page(model: Model) -> None:
     length = named if named is not None and named in task.lengths else task.length
     read = edited.reading(model, (), length, READ)
     found = ByPlace.of(read.nats, read.right)
-    st.title(f"{headline(found, read.perplexity, float(read.right.mean()))}", anchor=False)
+    st.title(headline(read), anchor=False)
     st.markdown(
         f"**The task.** {task.law[0].upper()}{task.law[1:]}. Nobody knows how well that can be done. Saying the "
         f"commonest token every time is right {task.chance:.2f} of the time; who knows only how common each token is "
@@ -56,18 +64,18 @@ def page(model: Model) -> None:
             on_change=lambda: session.update(measured_length=st.session_state["control-measured"]),
         )
         st.metric(
-            "Perplexity",
-            costs.perplexity(read.perplexity),
+            f"Perplexity in {windows(*read.nats.shape)}",
+            in_words(read.perplexity),
             help="Of how many tokens, equally likely, one would be as unsure: e to the mean of the nats",
         )
     with right:
         _table(found)
 
 
-def headline(found: ByPlace, perplexity: float, right: float) -> str:
+def headline(read: Reading) -> str:
     """How well it reads, in a sentence."""
-    among = costs.perplexity(perplexity)
-    return f"It guesses {right:.2f} of the tokens: it is as unsure as among {among} equally likely ones."
+    right, among = float(read.right.mean()), in_words(read.perplexity)
+    return f"It guesses {right:.2f} of {read.nats.size:,} tokens: it is as unsure as among {among} equally likely ones."
 
 
 def _worth(found: ByPlace) -> str:
@@ -85,10 +93,8 @@ def _whole(model: Model) -> str:
     kept = None if model.run is None else model.run.evaluation or {}
     if not kept or kept.get("snapshot") != model.run.digest(model.step) or "perplexity" not in kept:  # type: ignore[union-attr]
         return ""
-    return (
-        f" All {kept['read']:,} tokens of the works that were held out: perplexity "
-        f"{costs.perplexity(kept['perplexity'])}, {kept['nats']:.3f} nats a token."
-    )
+    found = whole(kept)
+    return f" {found[0].upper()}{found[1:]}: {kept['nats']:.3f} nats a token."
 
 
 def _guessed(model: Model, found: ByPlace) -> None:
@@ -116,14 +122,15 @@ def _table(found: ByPlace) -> None:
             "place": found.names,
             "nats a token": found.nats,
             "±": found.half,
-            "perplexity": np.exp(found.nats),
+            "perplexity": np.exp(found.nats).round(1),
             "guessed": found.right,
             "low": found.low,
             "high": found.high,
         }
     ).dropna(axis=1, how="all")
     number = st.column_config.NumberColumn(format="%.3f")
-    columns = dict.fromkeys(frame.columns[1:], number) | {"perplexity": st.column_config.NumberColumn(format="%.1f")}
+    columns = dict.fromkeys(frame.columns[1:], number)
+    columns["perplexity"] = st.column_config.NumberColumn(format="localized")
     st.dataframe(frame, hide_index=True, column_config=columns, height=HEAD + ROW * min(8, len(frame)))
 
 
@@ -162,6 +169,7 @@ def by_token(model: Model, length: int) -> None:
     st.markdown(f"**{said}**")
     number = st.column_config.NumberColumn(format="%.3f")
     columns = dict.fromkeys(("guessed", "low", "high", "nats a token", "share"), number)
+    columns["times"] = st.column_config.NumberColumn(format="localized")
     st.dataframe(frame, hide_index=True, height=HEAD + ROW * min(12, len(frame)), column_config=columns, alt=said)
     st.caption(f"{_asked(answers)} Said instead: what it says most often where this token is right and it is not.")
 
@@ -211,7 +219,7 @@ def confusion(model: Model, length: int) -> None:
     plot(figure, key="depth-confusion", alt=said, height=130 + 30 * len(tokens))
     st.caption(
         f"{_asked(answers)} Each row is what is said where that token is right, as shares of the row; the last column "
-        f"is all the other {model.task.symbols - len(tokens):,} tokens together."
+        f"is all others of the {known(model.task)} it knows, and ⟨unk⟩, together."
     )
 
 
@@ -235,7 +243,12 @@ def hardest(model: Model, length: int) -> None:
     typed = [in_a_line(model.task.typed(answers.targets[i])) for i in order]
     wrong = (~answers.right).sum(axis=1)[order]
     frame = pd.DataFrame(
-        {"passage": typed, "nats a token": nats[order], "perplexity": np.exp(nats[order]), "not guessed": wrong}
+        {
+            "passage": typed,
+            "nats a token": nats[order],
+            "perplexity": np.exp(nats[order]).round(1),
+            "not guessed": wrong,
+        }
     )
     said = (
         f"The hardest of {len(answers):,} windows of {length} costs {nats[order[0]]:.2f} nats a token, the easiest "
@@ -261,7 +274,7 @@ def hardest(model: Model, length: int) -> None:
         column_config={
             "passage": st.column_config.TextColumn("passage", width="large"),
             "nats a token": st.column_config.NumberColumn(format="%.3f"),
-            "perplexity": st.column_config.NumberColumn(format="%.1f"),
+            "perplexity": st.column_config.NumberColumn(format="localized"),
         },
         alt=said,
     )
@@ -270,4 +283,4 @@ def hardest(model: Model, length: int) -> None:
 
 def _asked(answers: Answers) -> str:
     many, length = answers.targets.shape
-    return f"{many:,} windows of {length:,} tokens that were held out."
+    return f"{windows(many, length)}."

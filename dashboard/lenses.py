@@ -15,6 +15,7 @@ from dashboard.components.plot import plot
 from dashboard.figures import lens as figures
 from dashboard.figures.writes import writes_heatmap
 from dashboard.models import Model
+from dashboard.passages import sayable
 from dashboard.prose import plain
 from transformer.analysis import ceilings
 
@@ -153,7 +154,8 @@ def cell(model: Model, reading: Reading) -> None:
     open_ = "" if reading.known[place] else " Nobody can know it here: look at it as a guess."
     st.markdown(
         f"**Position {place + 1}, {after(lens.stages[stage])}**: it would say '{plain(names[best])}' with {most:.2f}; "
-        f"the right token '{plain(names[target])}' has {of_target:.2f} and rank {rank} of {len(names)}.{open_}"
+        f"the right token '{plain(names[target])}' has {of_target:.2f} and rank {rank:,} among "
+        f"{sayable(model.task)}.{open_}"
     )
     left, right = st.columns([1, 1.6], gap="medium")
     with left:

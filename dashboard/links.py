@@ -7,6 +7,9 @@ from collections.abc import Mapping
 
 from dashboard.settings import LIMITS, LONGER, MAX_TEXT, Settings
 
+PASSAGES = ("input", "against", "other", "prompt")
+"""What may be a stretch of a text, with whatever kinds of blanks it has."""
+
 
 def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:
     """Read a URL's parameters. What cannot be used is left at its default and named in the notices."""
@@ -35,7 +38,7 @@ def _read(name: str, kind: str, text: str) -> object:
         if not low <= value <= high:
             raise ValueError(text)
         return value
-    readable = text.isprintable() or (name == "input" and all(c.isprintable() or c.isspace() for c in text))
+    readable = text.isprintable() or (name in PASSAGES and all(c.isprintable() or c.isspace() for c in text))
     if len(text) > (LONGER.get(name, MAX_TEXT)) or not readable:
         raise ValueError(text)
     return text

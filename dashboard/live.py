@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import clicks, machine, recipe, session, stage
-from dashboard.heldout import newest
+from dashboard.heldout import newest, whole
 from dashboard.models import ROOT
 from transformer.analysis.ceilings import ceiling
 from transformer.training.runs import Run, State
@@ -172,8 +172,8 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
         return f"**{run.name}** is training: {said}{f': {read}' if read else ''}"
     mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
     reason = state.reason or state.status
-    if read and (measured := (run.evaluation or {}).get("verdict")):
-        reason = f"{reason}, {measured}"
+    if read and run.evaluation:
+        reason = f"{reason}, {whole(run.evaluation)}"
     taken = " It is selected below." if own and _has_result(run, state) else ""
     return f"{mark} **{run.name}**: {reason}.{taken}"
 

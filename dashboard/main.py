@@ -84,7 +84,7 @@ def body() -> None:
 
 
 with told():
-    controls.sidebar()
+    controls.sidebar(asks=page.url_path not in elsewhere.ASKS_BY_ITSELF)
     if page.url_path != "runs":  # that page shows several trainings at once
         live.panel()
     body()

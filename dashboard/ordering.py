@@ -7,7 +7,7 @@ import math
 import numpy as np
 import streamlit as st
 
-from dashboard import encoded, session
+from dashboard import encoded, passages, session
 from dashboard.attention import palette
 from dashboard.components.plot import plot
 from dashboard.controls import bound_number
@@ -141,7 +141,7 @@ def norms_side_by_side(model: Model, name: str) -> None:
     st.markdown(f"**{said}**")
     plot(norms.norm_strips(strips, palette=palette()), key="norms", alt=said, height=300)
     does = "multiplies" if found.scaled else "does not multiply"
-    some = f" Drawn: the {MOST_NORMS} commonest of {len(tokens):,} tokens." if len(tokens) > MOST_NORMS else ""
+    some = f" Drawn: the {MOST_NORMS} commonest of {passages.known(model.task)}." if len(tokens) > MOST_NORMS else ""
     whose = "its own" if name == model.config.model.positions else f"{name}, at its sizes, not its own"
     st.caption(
         f"Euclidean lengths, at this model's width whatever the sliders say. This model {does} its token embeddings by "

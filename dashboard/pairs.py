@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import edited, session
 from dashboard.models import Model
-from dashboard.prose import as_typed, in_a_line
+from dashboard.passages import as_typed, in_a_line
 from dashboard.settings import LONGER
 
 if TYPE_CHECKING:

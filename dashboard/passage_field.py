@@ -36,5 +36,8 @@ def note(model: Model) -> str:
     """How much of a text can be typed, and how much of it the model has no word for."""
     question = session.question(model)
     unknown = int((question == model.task.symbols - 1).sum())
-    rare = f" {unknown} of these {len(question)} are not in its vocabulary." if unknown else ""
-    return f"1 to {model.task.length} tokens, blanks and line ends among them.{rare}"
+    said = f"1 to {model.task.length} tokens, blanks and line ends among them."
+    if not unknown:
+        return said
+    are = "is" if unknown == 1 else "are"
+    return f"{said} {unknown} of these {len(question)} {are} none of the {passages.known(model.task)} it knows."

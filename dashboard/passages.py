@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from transformer.tasks import Task
+    from transformer.text.task import Text
 
 LENGTHS = (2, 4, 8, 16, 24, 32, 40, 64, 96, 128, 192, 256, 384, 512)
 """How long a passage is offered, in tokens; as far as the model reads."""
@@ -13,15 +18,26 @@ SIGNS = {"↵": "\n", "␣": " ", "⇥": "\t"}
 
 
 def in_a_line(passage: str) -> str:
-    """A passage for a field of one line, and for a link: its line ends as signs."""
-    return passage.replace("\n", "↵").replace("\t", "⇥")
+    """A passage for a field of one line, and for a link: its line ends as signs, and without what no link holds."""
+    line = passage.replace("\n", "↵").replace("\t", "⇥")
+    return "".join(letter for letter in line if letter.isprintable() or letter.isspace())
 
 
 def as_typed(line: str) -> str:
-    """What `in_a_line` was given."""
+    """The text that a line means: what `in_a_line` was given."""
     for sign, meant in SIGNS.items():
         line = line.replace(sign, meant)
     return line
+
+
+def known(task: Task) -> str:
+    """ "9,790 words", "10 symbols": what a model knows. ⟨unk⟩, which stands for any other word, is not counted."""
+    return f"{task.symbols:,} symbols" if task.lawful else f"{task.symbols - 1:,} {cast('Text', task).split}"
+
+
+def sayable(task: Task) -> str:
+    """All between which a model chooses: what it knows, and the tokens that stand in no text."""
+    return f"the {known(task)} it knows, {'' if task.lawful else '⟨unk⟩, '}SEP and padding"
 
 
 def lengths(most: int, present: int) -> list[int]:

@@ -8,8 +8,6 @@ import re
 
 import streamlit as st
 
-from dashboard.passages import as_typed as as_typed
-from dashboard.passages import in_a_line as in_a_line
 from transformer.analysis.findings import Head
 
 

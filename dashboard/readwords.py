@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dashboard.headwords import give_or_take, interval
+from dashboard.heldout import whole
 from transformer.analysis.distances import MOST, Distances
 from transformer.analysis.findings import Head
 from transformer.analysis.induction import INDUCTION, LEAST, PREVIOUS, Repetition
@@ -32,18 +33,12 @@ def probability(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else f"1 in {float(f'{1 / max(p, 1e-15):.2g}'):,.0f}"
 
 
-def perplexity(value: float) -> str:
-    """Of how many; without digits that mean nothing."""
-    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
-
-
 # --- surprise
 
 
 def whole_sentence(evaluation: Mapping[str, Any]) -> str:
     """What all that is held out costs the run, and what it costs models that count, where these were measured on it."""
-    own = in_words(evaluation["perplexity"])
-    said = f"Over all {evaluation['read']:,} tokens that were held out its perplexity is {own}"
+    said = f"{whole(evaluation)[0].upper()}{whole(evaluation)[1:]}"
     counting = evaluation.get("baselines", {})
     if counting.get("snapshot") != evaluation.get("snapshot") or counting.get("tokens") != evaluation["read"]:
         return f"{said}."
@@ -56,7 +51,7 @@ def headline(found: Surprise, words: Sequence[str], work: str) -> str:
     rarest = int(found.nats.argmax())
     most = most_surprising(found, words)
     which = "" if most == rarest else "of the words it knows "
-    unsure = f"Reading {work} it is as unsure as among {perplexity(found.perplexity)} equally likely tokens"
+    unsure = f"Reading {work} it is as unsure as among {in_words(found.perplexity)} equally likely tokens"
     return f"{unsure}; {which}{called(words[most])} surprises it most."
 
 
@@ -79,19 +74,19 @@ def passage_sentence(found: Surprise, before: int) -> str:
     led = f" It had read {before} tokens before them." if before else " It had read nothing before them."
     first = int((found.rank == 1).sum())
     return (
-        f"{len(found.nats)} tokens cost {found.nats.mean():.2f} nats each, perplexity {perplexity(found.perplexity)}; "
+        f"{len(found.nats)} tokens cost {found.nats.mean():.2f} nats each, perplexity {in_words(found.perplexity)}; "
         f"by their counts alone {found.unread.mean():.2f}. {first} of them were the likeliest.{led}"
     )
 
 
-def word_sentence(found: Surprise, words: Sequence[str], at: int, vocabulary: int) -> str:
-    """What one token cost, and how far down the list it stood."""
+def word_sentence(found: Surprise, words: Sequence[str], at: int, among: str) -> str:
+    """What one token cost, and how far down the list of what it can say it stood, `among` what."""
     nats = float(found.nats[at])
     dearer = nats - float(found.unread[at])
     than = f"{abs(dearer):.2f} {'more' if dearer > 0 else 'less'} than by its count alone"
     return (
         f"{called(words[at])}, token {at + 1}, cost {nats:.2f} nats, {than}: it had probability "
-        f"{probability(float(np.exp(-nats)))} and was number {found.rank[at]:,} of {vocabulary:,}."
+        f"{probability(float(np.exp(-nats)))} and was number {found.rank[at]:,} among {among}."
     )
 
 
@@ -108,11 +103,12 @@ def says(found: Surprise, words: Sequence[str], names: Sequence[str]) -> tuple[s
 
 def growth_sentence(found: Growth) -> str:
     """How much of the loss more context takes away."""
-    loss, (low, high) = found.loss, found.places[-1]
-    ends = [give_or_take(loss.mean[i], loss.half[i], 2) for i in (0, -1)]
+    loss = found.found
+    ends = [give_or_take(loss.nats[i], loss.half[i], 2) for i in (0, -1)]
+    last = loss.names[-1].replace("–", " to ")
     return (
-        f"The first token of a window costs {ends[0]} nats, and those at places {low} to {high} cost {ends[1]}; by "
-        f"their counts alone all of them would cost {found.unread:.2f}."
+        f"The first token of a window costs {ends[0]} nats, and one at {last} costs {ends[1]}; by their counts alone "
+        f"all of them would cost {found.unread:.2f}."
     )
 
 

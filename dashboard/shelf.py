@@ -57,10 +57,12 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
                 "Second half", format="%.3f", help="Accuracy of the answer's second half, on 4,096 fresh sequences"
             ),
             "perplexity": st.column_config.NumberColumn(
-                "Perplexity", format="%.1f", help="Of a run that reads a text: on all that was held out of it"
+                "Perplexity", format="localized", help="Of a run that reads a text: over all that was held out of it"
             ),
-            "solved": st.column_config.NumberColumn("Solved at", help="The step at which it was solved"),
-            "steps": st.column_config.NumberColumn("Steps"),
+            "solved": st.column_config.NumberColumn(
+                "Solved at", format="localized", help="The step at which it was solved"
+            ),
+            "steps": st.column_config.NumberColumn("Steps", format="localized"),
             "seconds": st.column_config.NumberColumn("Seconds", format="%.1f", help="Spent on training"),
             "device": st.column_config.TextColumn("Device", width="small"),
             "status": st.column_config.TextColumn("Status"),
@@ -90,7 +92,7 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
                 if previous is None
                 else ", ".join(changes(config, previous.config)) or "nothing",
                 "second half": None if config.task.text else _number(evaluation.get("second_half")),
-                "perplexity": _number(evaluation.get("perplexity")),
+                "perplexity": _number(evaluation.get("perplexity"), 1),
                 "solved": _number(last.get("step") if last.get("solved") else None),
                 "steps": _number(last.get("step", 0)),
                 "seconds": _number(last.get("seconds", 0.0)),
@@ -117,10 +119,10 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
     )
 
 
-def _number(value: Any) -> float | int | None:
-    """What a run folder says, if it is a number at all."""
+def _number(value: Any, digits: int | None = None) -> float | int | None:
+    """What a run folder says, to so many digits, if it is a number at all."""
     good = isinstance(value, int | float) and math.isfinite(value)
-    return value if good else None
+    return None if not good else value if digits is None else round(value, digits)
 
 
 def _when(created: float) -> datetime | None:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard import tallies
+from dashboard.heldout import windows
 from dashboard.models import Model
 from transformer.analysis import breakdown, ceilings
 from transformer.analysis.findings import Accuracy
@@ -14,7 +15,7 @@ from transformer.analysis.findings import Accuracy
 def asked(model: Model, sequences: int, length: int) -> str:
     """What was measured on, in a sentence."""
     if not model.task.lawful:
-        return f"{sequences:,} windows of {length:,} tokens that were held out."
+        return f"{windows(sequences, length)}."
     return f"{sequences:,} fresh sequences of length {length}{forced(model)}."
 
 

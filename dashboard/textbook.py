@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import clicks, session
+from dashboard import clicks, models, session
 from dashboard.controls import bound_choice
 from dashboard.fetching import shakespeare
 from dashboard.prose import plain
 from dashboard.wanted import text_of
+from transformer import corpora
 from transformer.config import SPLITS
 from transformer.text import download, shelf
 from transformer.text.corpus import TextError
@@ -26,6 +27,7 @@ def choose_text() -> None:
         bound_choice(
             st.selectbox, "Text", "text", at_hand, text_of(session.settings().with_(text="")), format_func=_named
         )
+    _shelved(text_of(session.settings()))
     if not any(key.rpartition("-")[0] == download.NAME for key in at_hand):
         _fetch()
     _upload()
@@ -44,6 +46,48 @@ def _named(key: str) -> str:
     """A text's name; with its digits where there are several of that name."""
     at_hand, name = shelf.keys(), key.rpartition("-")[0]
     return name if [other.rpartition("-")[0] for other in at_hand].count(name) == 1 else key
+
+
+def _shelved(key: str) -> None:
+    """Take the chosen text off the shelf, and have the last one back."""
+    with st.container(horizontal=True, gap="small"):
+        if key:
+            st.button(
+                "Remove",
+                on_click=_remove,
+                args=(key,),
+                icon=":material/delete:",
+                key="text-remove",
+                help=f"Takes {_named(key)} off the list; what has been trained on it stays, and can be looked at",
+            )
+        removed = st.session_state.get("removed_text")
+        if removed and not shelf.at_hand(removed):
+            name = removed.rpartition("-")[0]
+            st.button(
+                f"Bring “{name}” back", on_click=_restore, args=(removed,), icon=":material/undo:", key="text-restore"
+            )
+
+
+@clicks.once
+def _remove(key: str) -> None:
+    try:
+        corpora.take_away(key, models.ROOT)
+    except TextError as error:
+        st.session_state.text_problem = str(error)
+        return
+    st.session_state.removed_text = key
+    session.update(text="")
+
+
+@clicks.once
+def _restore(key: str) -> None:
+    try:
+        shelf.restore(key)
+    except TextError as error:
+        st.session_state.text_problem = str(error)
+        return
+    del st.session_state.removed_text
+    session.update(text=key)
 
 
 def _fetch() -> None:

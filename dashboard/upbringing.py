@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import costs
 from dashboard.attention import palette
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.figures.learning import share_curves
 from dashboard.habits import PLACES, habits
-from dashboard.heldout import course
+from dashboard.heldout import course, over
 from transformer.analysis.film import Film
 from transformer.analysis.findings import Head
+from transformer.text.perplexity import perplexity
+from transformer.text.perplexity import said as in_words
 
 Metrics = Sequence[Mapping[str, Any]]
 
@@ -26,9 +27,10 @@ def headline(metrics: Metrics) -> str:
     steps, nats = course(metrics)
     if len(steps) < 2:
         return ""
-    first, last = (costs.perplexity(float(np.exp(value))) for value in (nats[0], nats[-1]))
+    first, last = (in_words(perplexity(value)) for value in (nats[0], nats[-1]))
     verb = "falls" if nats[-1] < nats[0] else "rises"
-    return f"Perplexity {verb} from {first} at step {steps[0]} to {last} at step {steps[-1]}"
+    read = f", on {basis}" if (basis := over(metrics)) else ""
+    return f"Perplexity {verb} from {first} at step {steps[0]} to {last} at step {steps[-1]}{read}"
 
 
 def kept_habits(film: Film) -> dict[str, dict[Head, np.ndarray]]:

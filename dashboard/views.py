@@ -127,9 +127,7 @@ def loss_sentence(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> st
     guess, floor = task.chance_loss, ceilings.loss_floor(config)
     if not task.lawful:
         steps, nats = course(metrics)
-        held_out = (
-            f"; on what was held out at {nats[-1]:.2f}, at step {steps[-1]}: {newest(metrics)[9:]}" if len(nats) else ""
-        )
+        held_out = f"; held out, at {nats[-1]:.2f} at step {steps[-1]}: {newest(metrics)}" if len(nats) else ""
         return f"{stands}{held_out}. Knowing only how common each token is costs {guess:.2f}."
     return (
         f"{stands}; guessing a symbol costs {guess:.2f}, "

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from transformer.analysis.glance import Glance
     from transformer.generation import Said
 
-SIGNS = {"↵": "\n", "⇥": "\t"}
-"""How a prompt's line ends and tabs stand in a link."""
 SPEAKER = re.compile(r"(?m)^[A-Z]{2}[A-Z ]*[.:]?(?:  +|\t)(?=\S)")
 """A name in capitals where a line begins, as plays have it before a speech."""
 FEW = 8
@@ -44,20 +42,6 @@ def sampling_of(view: Settings) -> Sampling:
 
 
 # --- prompts
-
-
-def typed(prompt: str) -> str:
-    """A prompt as it stands in a link, as the text it means."""
-    for sign, meant in SIGNS.items():
-        prompt = prompt.replace(sign, meant)
-    return prompt
-
-
-def linked(prompt: str) -> str:
-    """The inverse: a text as it may stand in a link, which holds no line ends."""
-    for sign, meant in SIGNS.items():
-        prompt = prompt.replace(meant, sign)
-    return "".join(letter for letter in prompt if letter.isprintable())
 
 
 def opening(task: Text) -> str:

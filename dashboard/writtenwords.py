@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from dashboard.writing import Draft, Ranking
 from transformer.sampling import Sampling
+from transformer.text.perplexity import perplexity, said
 
 TOLD = 3
 """Words that are named in a sentence about attention."""
@@ -18,8 +17,7 @@ def headline(draft: Draft, most: int, live: bool) -> str:
     n = len(draft.said)
     if live or not n:
         return f"It writes {most} tokens, one after the other."
-    choice = math.exp(draft.nats)
-    many = f"{choice:.1f}" if choice < 10 else f"{choice:,.0f}"
+    many = said(perplexity(draft.nats))
     tokens = "1 token" if n == 1 else f"{n} tokens"
     return f"It wrote {tokens}; each surprised it as one of {many} equally likely would."
 
@@ -57,6 +55,22 @@ def how(sampling: Sampling, speed: float) -> str:
     drawn += ", ⟨unk⟩ left out"
     told = f", {speed:,.0f} tokens/s" if speed else ""
     return f"{drawn}{told}. The same link gives the same text."
+
+
+def out_of_sight(draft: Draft, place: int | None, n_ctx: int) -> str:
+    """What of a text that is longer than the model reads no longer counted, at a place or at its end; else nothing.
+
+    A token's place is also how many stand before it; `n_ctx` of them can be read.
+    """
+    from transformer.generation import window_start
+
+    reads = f"It reads {n_ctx} tokens at most, ‘SEP’ among them"
+    if place is not None and (lost := window_start(place, n_ctx)):
+        which = "the first was" if lost == 1 else f"the first {lost:,} were"
+        return f"{reads}: when it said {at(draft, place)}, {which} no longer read."
+    if lost := window_start(len(draft.tokens) - 1, n_ctx):
+        return f"{reads}: at the end of this text it no longer reads the first {lost:,} of {len(draft.tokens):,}."
+    return ""
 
 
 def came(draft: Draft, place: int, found: Ranking) -> str:

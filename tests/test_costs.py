@@ -271,7 +271,9 @@ def test_the_page_of_accuracy_says_what_was_counted(made: Path) -> None:
     windows = task.fresh(np.random.default_rng([1, 1]), 256, 32).targets
     nats = costs_by_hand(model, windows, task.separator)
     perplexity = math.exp(nats.mean())
-    assert f"as unsure as among {perplexity:.3g} equally likely" in app.title[0].value
+    assert f"of {windows.size:,} tokens: it is as unsure as among {perplexity:.1f} equally" in app.title[0].value
+    assert app.metric[0].label == f"Perplexity in {len(windows)} windows of 32 held-out tokens"
+    assert app.metric[0].value == f"{perplexity:.1f}"
     bars = array(trace(app, "accuracy", "measured")["y"])
     np.testing.assert_allclose(bars[[0, 3]], nats[:, [0, 3]].mean(axis=0), atol=1e-3)
     np.testing.assert_allclose(bars[-1], nats[:, 24:].mean(), atol=1e-3)
@@ -282,7 +284,8 @@ def test_an_edit_is_told_in_perplexity_and_token_by_token(made: Path) -> None:
     model, task = loaded(made)
     windows = task.fresh(np.random.default_rng([1, 1]), 64, 32).targets
     was, now = (math.exp(costs_by_hand(model, windows, task.separator, gone=gone).mean()) for gone in (None, 2))
-    assert app.title[0].value.endswith(f"perplexity {'rises' if now > was else 'falls'} from {was:.3g} to {now:.3g}.")
+    went = f"perplexity {'rises' if now > was else 'falls'} from {was:.1f} to {now:.1f}"
+    assert app.title[0].value.endswith(f"{went} in {len(windows)} windows of 32 held-out tokens.")
     passage = task.example[None]
     first, last = (costs_by_hand(model, passage, task.separator, gone=gone).mean() for gone in (None, 2))
     assert f"a token costs {first:.2f} nats before, {last:.2f} after" in words(app)

@@ -457,7 +457,7 @@ EVERY: dict[str, Callable[[theme.Palette], go.Figure]] = {
     "encoding": lambda p: encoding_heatmap(frozen(PATTERN), palette=p),
     "similarity": lambda p: similarity_heatmap(frozen(PATTERN), palette=p),
     "likeliest": lambda p: likeliest_bars(["a", "b", "c"], frozen(SHARE), "d", 0.01, palette=p),
-    "loss by place": lambda p: loss_by_place_line([(1, 1), (2, 2), (3, 4)], curve(), 2.0, palette=p),
+    "loss by place": lambda p: loss_by_place_line(["1", "2", "3–4"], curve(), 2.0, palette=p),
     "repetition": lambda p: repetition_lines([curve(), curve()], together=4, palette=p),
     "distances": lambda p: distance_heatmap(
         frozen(PATTERN[:, :3]), TOKENS, [(0, 0), (1, 1), (2, 3)], focus=1, palette=p

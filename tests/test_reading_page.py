@@ -16,7 +16,7 @@ from dashboard.components.payload import unpack
 from dashboard.figures.reading import Curve, likeliest_bars, repetition_lines
 from dashboard.readwords import probability, titled
 from transformer import checkpoints
-from transformer.analysis.surprise import doubling, growth, surprise, unread_nats
+from transformer.analysis.surprise import growth, surprise, unread_nats
 from transformer.model import Transformer
 from transformer.text.task import Text
 from transformer.training.runs import Run
@@ -79,9 +79,7 @@ def test_each_word_stands_on_what_it_cost(model: Transformer, task: Text, place:
     right = sum(row.argmax() == token for row, token in zip(p, stretch[16:], strict=True))
     known = np.where(np.array(header["tokens"]) == "⟨unk⟩", -1, nats)
     assert header["chosen"] == known.argmax()
-    (said,) = [
-        caption.value for caption in app.caption if "perplexity" in caption.value and "Over all" not in caption.value
-    ]
+    (said,) = [caption.value for caption in app.caption if "nats each, perplexity" in caption.value]
     assert said.startswith(f"16 tokens cost {nats.mean():.2f} nats each, perplexity {math.exp(nats.mean()):.1f};")
     assert f" {right} of them were the likeliest. It had read 16 tokens" in said
 
@@ -95,7 +93,9 @@ def test_the_word_that_is_chosen_says_what_was_likelier(model: Transformer, task
     np.testing.assert_allclose(array(bars["x"])[:5], np.sort(p)[::-1][:5], atol=1e-6)
     place = 1 + sum(p > p[token])
     (said,) = [each.value for each in app.markdown if "it had probability" in each.value]
-    assert f"was number {place:,} of {len(p)}." in said
+    words = len(task.known.vocabulary.tokens)
+    assert len(p) == words + 3
+    assert f"was number {place:,} among the {words:,} words it knows, ⟨unk⟩, SEP and padding." in said
     assert f"cost {-math.log(p[token]):.2f} nats" in said
     ticks = figures(app)["reading-likeliest"]["layout"]["yaxis"]["ticktext"]
     best = (*task.known.vocabulary.shown, "SEP", "PAD")[p.argmax()]
@@ -134,21 +134,16 @@ def test_the_loss_by_place_is_that_of_the_windows(model: Transformer, task: Text
     found = growth(model, task, seed=3)
     windows = task.known.windows(32)
     nats = np.stack([-np.log(told(model, w, task.separator)[np.arange(32), w]) for w in windows])
-    assert (found.windows, found.length) == (len(windows), 32)  # fewer than could be read
-    assert found.places == ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 32))
-    for i, (first, last) in enumerate(found.places):
-        each = nats[:, first - 1 : last].mean(axis=1)
-        assert found.loss.mean[i] == pytest.approx(each.mean(), abs=1e-4)
+    assert (found.found.windows, found.length) == (len(windows), 32)  # fewer than could be read
+    assert found.found.names == ("1", "2", "3", "4", "5–6", "7–8", "9–12", "13–16", "17–24", "25–32")
+    for i, name in enumerate(found.found.names):
+        first, _, last = name.partition("–")
+        each = nats[:, int(first) - 1 : int(last or first)].mean(axis=1)
+        assert found.found.nats[i] == pytest.approx(each.mean(), abs=1e-4)
         half = 1.959964 * each.std(ddof=1) / math.sqrt(len(each))
-        assert found.loss.high[i] - found.loss.mean[i] == pytest.approx(half, abs=1e-4)
+        assert found.found.half[i] == pytest.approx(half, abs=1e-4)
     counts = np.maximum(np.array(task.known.vocabulary.counts), 1)
     assert found.unread == pytest.approx(-np.log(counts / counts.sum())[windows].mean())
-
-
-@pytest.mark.parametrize("length", [1, 2, 5, 32, 100])
-def test_places_taken_together_cover_the_window_once(length: int) -> None:
-    covered = [place for first, last in doubling(length) for place in range(first, last + 1)]
-    assert covered == list(range(1, length + 1))
 
 
 # Repetition and distance, on the page
@@ -157,7 +152,7 @@ def test_places_taken_together_cover_the_window_once(length: int) -> None:
 def test_the_scatter_and_the_lines_are_those_of_the_model(model: Transformer, task: Text) -> None:
     app = open_page("reading", run=NAME, repeated="passages", head="decoder.1.self_attention.2")
     rng = np.random.default_rng([0, 5])
-    blocks = rng.permutation(task.known.windows(16))[:32]
+    blocks = task.draw(rng, 32, 16)
     nats = []
     for block in blocks:
         both = np.concatenate([block, block])

@@ -128,6 +128,30 @@ def test_shakespeare_is_fetched_at_a_click(empty: Path, runs: Path, monkeypatch:
     assert app.selectbox(key="control-text").value == shelf.resolve("shakespeare")
 
 
+def test_a_text_is_removed_and_had_back(empty: Path, runs: Path) -> None:
+    first, second = (shelf.put(f"{name}.txt", (texts.TEXT + name).encode()) for name in ("first", "second"))
+    app = open_page("positions", **SMALL, text=second)
+    press(app, "Remove")
+    assert shelf.keys() == (first,)
+    assert app.selectbox(key="control-text").value == first
+    assert not app.warning
+    press(app, "Bring “second” back")
+    assert shelf.keys() == (first, second)
+    assert app.selectbox(key="control-text").value == second
+    assert not [button for button in app.button if button.label.startswith("Bring")]
+    press(press(app, "Remove"), "Remove")  # the last one: nothing is left to read
+    assert shelf.keys() == ()
+    assert any(NO_TEXT[:30] in error.value.lower() for error in app.error)
+    assert [button.label for button in app.button if button.label.startswith("Bring")] == ["Bring “first” back"]
+
+
+def test_a_text_that_is_being_read_is_not_removed(empty: Path, handed: list[Run]) -> None:
+    key = shelf.put("plays.txt", texts.TEXT.encode())
+    app = press(press(open_page("positions", **SMALL, text=key), "Train"), "Remove")
+    assert shelf.keys() == (key,)
+    assert any(f"is being read by {handed[0].name}: stop the training first" in error.value for error in app.error)
+
+
 def test_a_text_that_a_link_names_in_vain_falls_back_with_a_notice() -> None:
     key = texts.key()
     app = open_page("positions", task="text", text="macbeth-00000000", length="16")
@@ -201,10 +225,11 @@ def test_a_training_is_watched_by_what_was_held_out(handed: list[Run]) -> None:
             app.run()
             last = [line for line in run.metrics() if "held_out_loss" in line][-1]
             shown = math.exp(last["held_out_loss"])
-            assert f"step 25 of 40, {run.metrics()[-1]['seconds']:.1f} s: held-out perplexity {shown:.1f}" in words(app)
+            assert f"step 25 of 40, {run.metrics()[-1]['seconds']:.1f} s: perplexity {shown:.1f} on " in words(app)
+            assert f"on {last['probed']} windows of {len(last['accuracy'])} held-out tokens" in words(app)
     app.run()
     evaluation = json.loads((run.folder / "evaluation.json").read_text(), parse_constant=pytest.fail)
-    assert f"all 40 steps taken, held-out perplexity {evaluation['perplexity']:.1f}" in words(app)
+    assert f"all 40 steps taken, perplexity {evaluation['perplexity']:.1f} over {evaluation['read']:,}" in words(app)
     assert "nan" not in words(app).replace("finance", "")
     header, _ = next(m for e in app.get("bidi_component") if "loss" in (m := unpack(e.proto.bytes))[0])
     assert header["loss"]["floor"] is None
@@ -254,10 +279,10 @@ def test_the_menu_the_table_and_the_chart_say_perplexity(shown: Run) -> None:
     app = open_page("runs", run="reader", compare="reader,reader-2")
     menu = app.selectbox(key="control-run")
     assert f"reader · perplexity {expected:.1f} · step 60" in menu.options
-    task = shown.config.build_task()
-    assert any(f"plays, {task.symbols} words, 32 at a time" in caption.value for caption in app.caption)
+    known = len(shown.config.build_task().known.vocabulary.tokens)
+    assert any(f"plays, {known} words, 32 tokens at a time" in caption.value for caption in app.caption)
     table = app.dataframe[0].value
-    assert table["perplexity"].tolist() == pytest.approx([expected] * 2)
+    assert table["perplexity"].tolist() == [round(expected, 1)] * 2
     assert table["second half"].isna().all()
     assert f"least perplexity, {expected:.1f}" in app.title[0].value
     measured = [line for line in shown.metrics() if "held_out_loss" in line]

@@ -1,13 +1,20 @@
 """The texts at hand: what a key names, what is refused and with which words, and who reads them at once."""
 
 import hashlib
+import shutil
 import threading
+from dataclasses import replace
 
 import pytest
 import texts
 
+from transformer.__main__ import main
+from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.corpora import take_away
 from transformer.text import shelf
 from transformer.text.corpus import TextError
+from transformer.training import presence
+from transformer.training.runs import Run, RunError, list_runs
 
 LONG = "Naïve “verse”, line after line.\n" * 60
 
@@ -16,6 +23,7 @@ LONG = "Naïve “verse”, line after line.\n" * 60
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(shelf, "_excerpts", {})
+    monkeypatch.setattr(shelf, "_marks", {})
 
 
 def test_texts_lie_in_the_users_cache_unless_another_folder_is_named(monkeypatch, tmp_path):
@@ -160,3 +168,139 @@ def test_many_who_put_and_cut_the_same_text_at_once_share_one():
     assert len(found) == 8
     assert len({(key, id(corpus)) for key, corpus in found}) == 1
     assert [path.name for path in shelf.folder().iterdir()] == [f"{found[0][0]}.txt"]
+
+
+# --- one key, one text
+
+
+def other_words(key):
+    """An excerpt under a foreign hand's key: the same in all but two words, which have changed places."""
+    own = shelf.excerpt(key, "words", 2)
+    tokens = list(own.vocabulary.tokens)
+    tokens[0], tokens[1] = tokens[1], tokens[0]
+    return replace(own, vocabulary=replace(own.vocabulary, tokens=tuple(tokens)))
+
+
+def test_a_run_whose_words_are_others_under_the_same_key_is_refused_and_the_first_goes_on(tmp_path):
+    key = shelf.put("plays.txt", texts.TEXT.encode())
+    foreign = other_words(key)
+    own = Run.create(tmp_path / "own", config_of(key))
+    stranger = shutil.copytree(own.folder, tmp_path / "stranger")
+    foreign.save(stranger / "text.npz")
+    assert own.config.build_task().known.vocabulary.tokens[0] != foreign.vocabulary.tokens[0]
+    with pytest.raises(
+        RunError, match=rf"run stranger .* words in stranger/text\.npz are not those of {key}, in words"
+    ):
+        _ = Run(stranger).config
+    assert [run.name for run in list_runs(tmp_path)] == ["own"]
+    assert shelf.excerpt(key, "words", 2).vocabulary == own.config.build_task().known.vocabulary
+
+
+def test_a_text_is_not_learned_from_where_runs_have_read_other_words_by_its_name(tmp_path):
+    key = shelf.put("plays.txt", texts.TEXT.encode())
+    foreign = other_words(key)
+    shelf._marks.clear()  # as in a process of its own, which meets the stranger first
+    foreign.save(tmp_path / "text.npz")
+    shelf.register(tmp_path / "text.npz", key, "words", 2)
+    assert shelf.excerpt(key, "words", 2).vocabulary == foreign.vocabulary
+    with pytest.raises(TextError, match=f"^the words of the text are not those of {key}"):
+        shelf.corpus(key, "words", 2)
+
+
+@pytest.mark.parametrize("field", ["titles", "sizes", "held_out"])
+def test_any_other_tokens_are_another_mark(field):
+    own = shelf.excerpt(shelf.put("plays.txt", texts.TEXT.encode()), "words", 2)
+    changed = {
+        "titles": ("ANOTHER PLAY",),
+        "sizes": (own.sizes[0] + 1, own.sizes[1]),
+        "held_out": tuple(part[::-1] for part in own.held_out),
+    }
+    assert replace(own, **{field: changed[field]}).mark != own.mark == replace(own).mark
+
+
+def config_of(key):
+    return RunConfig(
+        task=TaskConfig(task="text", text=key, length=32, min_count=2),
+        model=ModelConfig(n_layers=1, n_heads=2, d_model=16),
+    )
+
+
+# --- taken off the shelf
+
+
+def test_a_text_is_removed_and_brought_back_as_it_was():
+    key = shelf.put("verse.txt", LONG.encode())
+    shelf.remove(key)
+    assert shelf.keys() == ()
+    with pytest.raises(TextError, match="is not here"):
+        shelf.read(key)
+    shelf.restore(key)
+    shelf.restore(key)  # it is there already
+    assert shelf.keys() == (key,)
+    assert shelf.read(key) == LONG
+
+
+def test_only_the_last_that_was_removed_can_be_had_back():
+    first, second = (shelf.put(f"{name}.txt", (LONG + name).encode()) for name in ("first", "second"))
+    shelf.remove(first)
+    shelf.remove(second)
+    with pytest.raises(TextError, match=f"^{first} cannot be brought back: put its file in again$"):
+        shelf.restore(first)
+    shelf.restore(second)
+    assert [path.name for path in shelf.folder().iterdir()] == [f"{second}.txt"]
+    with pytest.raises(TextError, match="is not here"):
+        shelf.remove(first)
+
+
+def test_the_shelf_is_full_at_some_size_and_says_so(monkeypatch):
+    key = shelf.put("verse.txt", LONG.encode())
+    size = len(LONG.encode())
+    monkeypatch.setattr(shelf, "TOGETHER", 2 * size)
+    full = r"^the texts here may have 0 MB together, and with more\.txt they would have 0\.0: remove one first$"
+    with pytest.raises(TextError, match=full):
+        shelf.put("more.txt", (LONG + "and on").encode())
+    assert shelf.put("verse.txt", LONG.encode()) == key  # it is there, and takes no more room
+    shelf.remove(key)
+    shelf.put("more.txt", (LONG + "and on").encode())
+
+
+def test_the_command_line_removes_a_text_by_its_key_or_its_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    keys = [shelf.put(f"{name}.txt", LONG.encode()) for name in ("verse", "prose")]
+    assert main(["corpus", "--remove", keys[0]]) == 0
+    assert main(["corpus", "--remove", "prose"]) == 0
+    assert capsys.readouterr().out == f"{keys[0]} is removed\n{keys[1]} is removed\n"
+    assert shelf.keys() == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--remove", "nothing"], "error: there is no text 'nothing' here: there is verse-"),
+        (["--remove", "../verse"], "error: there is no text '../verse' here: there is verse-"),
+        (["verse", "--remove", "verse"], "error: --remove stands alone"),
+    ],
+)
+def test_what_cannot_be_removed_is_one_line(arguments, sentence, capsys):
+    shelf.put("verse.txt", LONG.encode())
+    assert main(["corpus", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(sentence)
+    assert said.err.count("\n") == 1
+    assert not said.out
+    assert len(shelf.keys()) == 1
+
+
+@pytest.mark.parametrize("status", ["running", "queued", "paused"])
+def test_a_text_that_is_being_read_stays(status, tmp_path):
+    key = shelf.put("plays.txt", texts.TEXT.encode())
+    run = Run.create(tmp_path / "runs" / "reader", config_of(key))
+    run.set_state(status, 3)
+    with (
+        presence.hold(run.folder),
+        pytest.raises(TextError, match=f"^{key} is being read by reader: stop the training first$"),
+    ):
+        take_away(key, tmp_path / "runs")
+    run.set_state("stopped", 3)
+    assert take_away(key, tmp_path / "runs") == key
+    assert run.config.build_task().known.vocabulary.tokens  # it can still be looked at

@@ -151,13 +151,30 @@ def test_measuring_is_on_works_that_were_held_out_and_gives_what_there_is():
     task = reader({"A": 30, "B": 12, "C": 30})
     work = own_works({"B": 12})[0]
     tokens = split(work, "words")
-    windows = ["".join(tokens[at : at + 16]) for at in range(0, len(tokens) - 15, 16)]
     learned = set(split("".join(own_works({"A": 30, "C": 30})), "words"))
-    expected = sorted("".join(t if t in learned else UNKNOWN for t in split(window, "words")) for window in windows)
-    assert sorted(said(task, task.held_out().targets)) == expected
-    assert sorted(said(task, task.fresh(np.random.default_rng(0), 10**6).targets)) == expected
+
+    def expected(step):
+        windows = [tokens[at : at + 16] for at in range(0, len(tokens) - 15, step)]
+        return sorted("".join(t if t in learned else UNKNOWN for t in window) for window in windows)
+
+    assert sorted(said(task, task.held_out().targets)) == expected(16)  # no token between two windows is left out
+    assert sorted(said(task, task.fresh(np.random.default_rng(0), 10**6).targets)) == expected(17)
     assert len(task.fresh(np.random.default_rng(0), 3).targets) == 3
     assert all(len(question) == 5 for question in task.draw(np.random.default_rng(0), 4, 5))
+
+
+@pytest.mark.parametrize("length", [12, 13])
+@pytest.mark.parametrize("size", [2, 6, 10])
+def test_what_is_measured_begins_with_a_word_as_often_as_with_a_blank(task, length, size):
+    """Else the cost by place in the window would swing between that of words and that of blanks."""
+    seen = set()
+    for seed in range(8):
+        drawn = task.draw(np.random.default_rng(seed), size, length)
+        assert len(drawn) == size
+        begins_with_a_word = [task.vocabulary[question[0]].isalnum() for question in drawn]
+        assert sum(begins_with_a_word) == size / 2
+        seen.add(begins_with_a_word[0])
+    assert seen == {True, False}  # a single one may begin with either
 
 
 def test_works_that_are_too_short_to_be_learned_from_are_said_to_be():

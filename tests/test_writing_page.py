@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,12 @@ import torch
 from streamlit.testing.v1 import AppTest
 from test_pages import array, figures, link, open_page
 
-from dashboard import models, writing
+from dashboard import models, passages, writing
 from dashboard.components.glances import pack_glances
 from dashboard.components.passage import Ground, Ink, Words, pack_passage
 from dashboard.components.payload import unpack
 from dashboard.figures.alternatives import alternatives_bars
+from dashboard.links import from_query
 from dashboard.writing import Writing
 from transformer import checkpoints, observe
 from transformer.__main__ import main
@@ -173,6 +175,29 @@ def test_a_text_beyond_the_context_is_seen_through_its_window(shelf: Run) -> Non
     assert np.isnan(shown[:, :start]).all()
     seen = observe(model, torch.tensor([text[start:50]]))
     assert shown[:4, start:50] == pytest.approx(seen["decoder.0.self_attention.pattern"][0, :, -1].numpy(), abs=1e-5)
+    said = next(caption.value for caption in app.caption if "reads 32 tokens at most" in caption.value)
+    assert re.search(r"when it said .* at 51, the first 32 were no longer read", said)
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        # 68 stand before the last: to leave 32 or fewer, in halves of 16, 48 must go.
+        ("20", "at the end of this text it no longer reads the first 48 of 69."),
+        ("33", "at the end of this text it no longer reads the first 48 of 69."),  # 32 stand before the 33rd: all read
+        ("34", "at 34, the first 16 were no longer read"),  # the older half falls out at once
+    ],
+)
+def test_what_is_out_of_sight_is_said_where_the_reader_looks(shelf: Run, word: str, told: str) -> None:
+    app = open_page("writing", run="plays", written="60", word=word)
+    (said,) = [caption.value for caption in app.caption if "tokens at most" in caption.value]
+    assert told in said
+    assert len(component(app, "writing-passage")[0]["tokens"]) == 69
+
+
+def test_a_text_that_fits_loses_nothing(shelf: Run) -> None:
+    app = open_page("writing", run="plays", written="12")
+    assert not [caption for caption in app.caption if "tokens at most" in caption.value]
 
 
 def test_a_glance_does_not_depend_on_what_comes_later(shelf: Run) -> None:
@@ -290,7 +315,7 @@ def test_the_buttons_change_the_view(shelf: Run) -> None:
     button(app, "writing-on").click().run()
     assert link(app)["written"] == "100"
     button(app, "writing-prompt").click().run()
-    drawn = writing.typed(link(app)["prompt"])
+    drawn = passages.as_typed(link(app)["prompt"])
     held_out = [loaded(shelf)[1].typed(part) for part in loaded(shelf)[1].known.held_out]
     assert any(drawn in text for text in held_out)
     assert not app.exception
@@ -350,10 +375,16 @@ def test_a_text_that_breaks_off_says_why_and_keeps_what_it_has() -> None:
     assert text.said == [1]
 
 
-@pytest.mark.parametrize("prompt", ["ROMEO  ", "a\nb\n\n  c", "tab\tbed"])
+@pytest.mark.parametrize("prompt", ["ROMEO  ", "a\nb\n\n  c", "tab\tbed", "a hard\N{NO-BREAK SPACE}blank"])
 def test_a_prompt_survives_its_link(prompt: str) -> None:
-    assert writing.linked(prompt).isprintable()
-    assert writing.typed(writing.linked(prompt)) == prompt
+    view, notices = from_query({"prompt": passages.in_a_line(prompt)})
+    assert passages.as_typed(view.prompt) == prompt
+    assert not notices
+
+
+def test_of_a_prompt_no_link_holds_what_cannot_be_seen() -> None:
+    assert passages.in_a_line("be\x07ll") == "bell"
+    assert from_query({"prompt": "be\x07ll"})[1]
 
 
 # --- what the browser is told
@@ -408,3 +439,23 @@ def test_the_bars_say_their_numbers_and_mark_the_one_that_came() -> None:
     assert figure.data[2].x.tolist() == pytest.approx([0.7, 0.3, 0.1])
     assert ["▸" in name for name in figure.layout.yaxis.ticktext] == [False, True, False]
     assert "<i>" not in figure.layout.yaxis.ticktext[1]
+
+
+def test_the_bars_of_any_two_words_have_one_axis(shelf: Run) -> None:
+    axes = [
+        figures(open_page("writing", **LINK, prompt="The crow ", word=word))["writing-alternatives"]["layout"]["xaxis"]
+        for word in ("3", "9", "15")
+    ]
+    assert axes[0] == axes[1] == axes[2]
+    assert axes[0]["range"][0] == 0 < 1 <= axes[0]["range"][1]
+
+
+def test_only_the_page_s_own_fields_stand_in_view(shelf: Run) -> None:
+    """The sidebar's input, and how many tokens of it are read, mean nothing where a prompt is typed."""
+    app = open_page("writing", **LINK)
+    assert [area.label for area in app.text_area] == ["Prompt"]
+    assert "Tokens" not in [slider.label for slider in app.select_slider]
+    labels = [field.label for field in app.number_input]
+    assert len(labels) == len(set(labels))
+    other = open_page("reading", run="plays")
+    assert [area.label for area in other.text_area] == ["Input"]

@@ -10,9 +10,12 @@ from transformer.text import download, shelf
 from transformer.text.corpus import TextError
 from transformer.text.tokens import split
 from transformer.text.works import without_licence, works
+from transformer.training.runs import DEFAULT_ROOT, list_runs
 
 
-def corpus(name: str | None = None, *, file: Path | None = None, url: str | None = None) -> None:
+def corpus(
+    name: str | None = None, *, file: Path | None = None, url: str | None = None, remove: str | None = None
+) -> None:
     """Fetch the works of Shakespeare, or put any other text among those that can be learned from; alone, list them.
 
     Example: `python -m transformer corpus shakespeare`, then `python -m transformer train --task text --text
@@ -26,7 +29,14 @@ def corpus(name: str | None = None, *, file: Path | None = None, url: str | None
         A file to take in place of fetching anything: it is put in under the name.
     url
         Where to fetch Shakespeare from; left out, Project Gutenberg.
+    remove
+        The key or the name of a text that is to go.
     """
+    if remove is not None:
+        if name is not None or file is not None or url is not None:
+            raise ConfigError("--remove stands alone: `python -m transformer corpus --remove shakespeare`")
+        print(f"{take_away(remove, DEFAULT_ROOT)} is removed")
+        return
     if name is None:
         if file is not None or url is not None:
             raise ConfigError("say what it is called: `python -m transformer corpus shakespeare --file PATH`")
@@ -34,6 +44,20 @@ def corpus(name: str | None = None, *, file: Path | None = None, url: str | None
         return
     key = shelf.take(file, name) if file is not None else _found(name, url)
     print(f"{key}: {described(key)}")
+
+
+def take_away(wanted: str, root: Path) -> str:
+    """Remove a text by its key or its name; the key. Raises TextError where there is none, or where a training that is
+    under way below `root` reads it."""
+    key = shelf.at_hand_as(wanted)
+    if not key:
+        at_hand = ", ".join(shelf.keys())
+        raise TextError(f"there is no text {wanted!r} here{f': there is {at_hand}' if at_hand else ''}")
+    readers = [run.name for run in list_runs(root) if run.config.task.text == key and run.state.live]
+    if readers:
+        raise TextError(f"{key} is being read by {', '.join(readers)}: stop the training first")
+    shelf.remove(key)
+    return key
 
 
 def resolved(task: TaskConfig) -> TaskConfig:

@@ -61,6 +61,7 @@ def lawful(model: Model) -> None:
         )
         number = st.column_config.NumberColumn(format="%.3f")
         columns = dict.fromkeys(("accuracy", "low", "high", "ceiling"), number)
+        columns["right"] = st.column_config.NumberColumn(format="localized")
         st.dataframe(frame, hide_index=True, column_config=columns, height=320)
 
 

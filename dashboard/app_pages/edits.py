@@ -12,12 +12,14 @@ from dashboard.components.plot import plot
 from dashboard.controls import sentence
 from dashboard.figures import effects
 from dashboard.figures.tokens import Token
+from dashboard.heldout import windows
 from dashboard.prose import show_code
 from dashboard.views import accuracy_bars
 from transformer.analysis.effects import Patching, Said
 from transformer.analysis.findings import Head
 from transformer.analysis.measuring import heads_of
 from transformer.edits import EditError, PatchInput
+from transformer.text.perplexity import said as in_words
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -71,7 +73,7 @@ except EditError as error:
 def headline() -> str:
     """The larger change of the two halves, or of a text's perplexity, in a sentence."""
     if not made and not task.lawful:
-        return f"Nothing is edited: perplexity is {costs.perplexity(before.perplexity)} in windows of {length}."
+        return f"Nothing is edited: perplexity is {in_words(before.perplexity)} in {windows(*before.nats.shape)}."
     if not made:
         return f"Nothing is edited: the second half stands at {before.of('second half'):.2f}."
     what = f"With {made[0].words}" if len(made) == 1 else f"With {len(made)} edits"

@@ -12,6 +12,7 @@ from dashboard.components.film_file import film_file
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.figures import learning
+from dashboard.heldout import windows
 from dashboard.keeping import kept
 from dashboard.models import Model, maker_of
 from dashboard.prose import plain, show_code
@@ -93,8 +94,8 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
     alone = ", answered by itself" if model.config.model.recurrent else ""
     share = "its attention on this example" if model.config.model.recurrent else MEAN_SHARE
     title = f" The numbers of the title: {share}." if film.readings and lawful else ""
-    on = "fresh sequences" if lawful else f"windows of {len(film.names)} tokens that were held out"
-    words.caption(f"{heads} on {film.sequences} {on}{alone}.{title}{where}")
+    on = f"{film.sequences} fresh sequences" if lawful else windows(film.sequences, len(film.names))
+    words.caption(f"{heads} on {on}{alone}.{title}{where}")
     file = packed(film.snapshot, len(metrics), model, film, headline)
     button.download_button(
         f"Save the film ({len(file) / 1000:.0f} kB)",

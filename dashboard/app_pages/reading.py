@@ -11,6 +11,7 @@ from dashboard.components.plot import plot
 from dashboard.controls import bound_choice, bound_number
 from dashboard.figures.reading import Curve, likeliest_bars, loss_by_place_line
 from dashboard.headwords import labels_of
+from dashboard.passages import sayable
 from dashboard.prose import plain, show_code
 from transformer.analysis.surprise import Surprise
 from transformer.tasks import Question
@@ -113,7 +114,7 @@ def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) 
         if whole := readings.evaluation(model):
             st.caption(readwords.whole_sentence(whole))
     with right:
-        st.markdown(plain(readwords.word_sentence(found, words, at, model.task.d_vocab)))
+        st.markdown(plain(readwords.word_sentence(found, words, at, sayable(model.task))))
         figure = likeliest_bars(
             [names[token] for token in found.likeliest[at]],
             found.probability[at],
@@ -133,17 +134,20 @@ def grows() -> None:
     st.header("Does more context help?", anchor=False)
     found = readings.growth(model)
     said = readwords.growth_sentence(found)
-    loss = Curve("loss", found.loss.mean, found.loss.low, found.loss.high)
+    loss = found.found
+    half = np.nan_to_num(loss.half)  # one window says nothing of others
     plot(
-        loss_by_place_line(found.places, loss, found.unread, palette=palette()),
+        loss_by_place_line(
+            loss.names, Curve("loss", loss.nats, loss.nats - half, loss.nats + half), found.unread, palette=palette()
+        ),
         key="reading-growth",
         alt=said,
         height=320,
     )
     st.caption(
-        f"{said} Means over {found.windows} windows of {found.length} held-out tokens, with 95 % intervals over "
+        f"{said} Means over {loss.windows} windows of {found.length} held-out tokens, with 95 % intervals over "
         "windows; a window begins with nothing read."
-        if found.windows > 1
+        if loss.windows > 1
         else f"{said} One window of {found.length} tokens is all that is held out."
     )
 

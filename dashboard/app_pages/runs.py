@@ -177,7 +177,7 @@ def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
     if measure == "loss":
         source = "that of each training step, in nats"
         if any(each.reads for each in standings):
-            source = "in nats; of a text, on what was held out"
+            source = "in nats; of a text, on some of what was held out, and once a run has ended its perplexity on all"
     st.caption(f"{what}, {source}; each run on its own clock, from its own start.")
 
 

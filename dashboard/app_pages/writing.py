@@ -17,6 +17,7 @@ from dashboard.components.plot import plot
 from dashboard.controls import bound
 from dashboard.figures.alternatives import alternatives_bars
 from dashboard.models import Model
+from dashboard.passages import as_typed, in_a_line
 from dashboard.prose import plain, show_code
 from dashboard.settings import LIMITS
 from dashboard.writing import Draft, Writing
@@ -34,7 +35,7 @@ AFRESH: dict[str, object] = {"word": None}
 
 def prompt_of(task: Text) -> str:
     """The prompt of the view, or the page's own."""
-    return writing.typed(session.settings().prompt) or writing.opening(task)
+    return as_typed(session.settings().prompt) or writing.opening(task)
 
 
 def under_way(model: Model, prompt: str) -> Writing | None:
@@ -53,7 +54,7 @@ def under_way(model: Model, prompt: str) -> Writing | None:
 
 def controls(model: Model, task: Text, prompt: str, found: Writing | None) -> None:
     """The prompt, how it is drawn, how far, and the buttons."""
-    left, right = st.container(key="writing-row-asked").columns([1, 1.6], gap="medium")
+    left, right = st.container(key="writing-row-asked").columns([1, 1.85], gap="medium")
     with left:
         st.session_state["control-prompt"] = prompt
         st.text_area("Prompt", key="control-prompt", on_change=set_prompt, args=(task,), height=96, max_chars=2000)
@@ -61,9 +62,9 @@ def controls(model: Model, task: Text, prompt: str, found: Writing | None) -> No
         with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
             share("Temperature", "temperature", "Divides the logits: below 1 the likely become likelier; 0 is no dice")
             share("Top-p", "top_p", "Draw from the fewest of the likeliest tokens that together have this probability")
-            number("Top-k", "top_k", "Draw from so many of the likeliest tokens; 0 is all of them")
-            number("Seed", "writing_seed", "Decides every draw")
-            number("Tokens", "written", f"How many are written, up to {MOST}")
+            number("Top-k", "top_k", "Draw from so many of the likeliest tokens; 0 is all of them", width=84)
+            number("Seed of the draw", "writing_seed", "Decides every draw", width=132)
+            number("Tokens to write", "written", f"How many are written after the prompt, up to {MOST}", width=124)
         with st.container(horizontal=True, gap="small"):
             buttons(task, found)
 
@@ -91,28 +92,35 @@ def buttons(task: Text, found: Writing | None) -> None:
         key="writing-again",
         help="The same prompt, other dice; your browser’s Back brings the last text again",
     )
-    st.button("Draw a prompt", icon=":material/menu_book:", on_click=draw_prompt, args=(task,), key="writing-prompt")
+    st.button(
+        "Draw a prompt",
+        icon=":material/menu_book:",
+        on_click=draw_prompt,
+        args=(task,),
+        shortcut="D",
+        key="writing-prompt",
+    )
 
 
 def share(label: str, field: str, told: str) -> None:
     low, high = LIMITS[field]
-    bound(st.slider, label, field, also=AFRESH, min_value=low, max_value=high, step=0.01, help=told, width=118)
+    bound(st.slider, label, field, also=AFRESH, min_value=low, max_value=high, step=0.01, help=told, width=110)
 
 
-def number(label: str, field: str, told: str) -> None:
+def number(label: str, field: str, told: str, *, width: int) -> None:
     low, high = LIMITS[field]
-    bound(st.number_input, label, field, also=AFRESH, min_value=low, max_value=high, step=1, help=told, width=98)
+    bound(st.number_input, label, field, also=AFRESH, min_value=low, max_value=high, step=1, help=told, width=width)
 
 
 def set_prompt(task: Text) -> None:
     """Go on with what was typed; nothing stands for the page's own prompt."""
     text = st.session_state["control-prompt"]
-    session.update(prompt="" if text == writing.opening(task) else writing.linked(text), **AFRESH)
+    session.update(prompt="" if text == writing.opening(task) else in_a_line(text), **AFRESH)
 
 
 @clicks.once
 def draw_prompt(task: Text) -> None:
-    session.update(prompt=writing.linked(writing.drawn(task, np.random.default_rng())), **AFRESH)
+    session.update(prompt=in_a_line(writing.drawn(task, np.random.default_rng())), **AFRESH)
 
 
 @clicks.once
@@ -146,6 +154,8 @@ def pictures(model: Model, task: Text, prompt: str, found: Writing, looks: Itera
         text(draft, place, None if look is None else look.row, live)
         if look is not None:
             st.caption(look.said)
+        if out_of_sight := writtenwords.out_of_sight(draft, place, task.n_ctx):
+            st.caption(f":material/visibility_off: {plain(out_of_sight)}")
         st.caption(writtenwords.how(writing.sampling_of(view), speed))
     with right:
         if place is not None:
@@ -243,7 +253,7 @@ def alternatives(model: Model, draft: Draft, place: int) -> None:
         found.came,
         palette=palette(),
     )
-    plot(figure, key="writing-alternatives", alt=said, height=255)
+    plot(figure, key="writing-alternatives", alt=said, height=300)
     st.caption(said)
 
 

@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from dashboard.figures.token_axis import safe
 from dashboard.theme import LIGHT, Palette, template
 
-ROOM = 1.4
-"""Of the longest bar, so that its number has a place."""
+MOST = 1.45
+"""Where the axis ends: a bar of length 1 has its number behind it."""
 
 
 def alternatives_bars(
@@ -24,6 +24,7 @@ def alternatives_bars(
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """Probability of each of `words`, float [word], from the top down, and with which each was to be drawn, if it was.
+    The axis is the same for every word, so that a sure one can be told from an unsure one.
 
     Word number `came` is the one that came: marked, and in bold.
     """
@@ -67,10 +68,10 @@ def alternatives_bars(
         "bargap": 0.25,
         "bargroupgap": 0.0,
         "xaxis": {
-            "range": [0, ROOM * float(longest.max())],
+            "title": {"text": "probability"},
+            "range": [0, MOST],
+            "tickvals": [0, 0.25, 0.5, 0.75, 1],
             "fixedrange": True,
-            "showticklabels": False,
-            "showgrid": False,
         },
         "yaxis": {
             "tickmode": "array",

@@ -17,6 +17,10 @@ MOST_ROWS = 24
 """More heads than this, and the lines between the rows would be all there is to see."""
 
 
+MOST_PLACES = 12
+"""More names of places than this, and every other one is left out."""
+
+
 @dataclass(frozen=True)
 class Curve:
     """A mean at each place, and between which bounds it lies."""
@@ -68,14 +72,12 @@ def likeliest_bars(
     return go.Figure([bars], layout)
 
 
-def loss_by_place_line(
-    places: Sequence[tuple[int, int]], loss: Curve, unread: float, *, palette: Palette = LIGHT
-) -> go.Figure:
+def loss_by_place_line(places: Sequence[str], loss: Curve, unread: float, *, palette: Palette = LIGHT) -> go.Figure:
     """Nats a token against the place in the window, places taken together, with intervals. Look for how far it falls.
 
     Dotted: what the same tokens cost by their counts alone.
     """
-    labels = [span(*pair) for pair in places]
+    crowded = len(places) > MOST_PLACES
     measured = {
         "type": "scatter",
         "x": list(range(len(places))),
@@ -93,7 +95,7 @@ def loss_by_place_line(
         "name": loss.name,
         "hovertext": [
             f"place {label}: {mean:.2f} nats ({low:.2f} to {high:.2f})"
-            for label, mean, low, high in zip(labels, loss.mean, loss.low, loss.high, strict=True)
+            for label, mean, low, high in zip(places, loss.mean, loss.low, loss.high, strict=True)
         ],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
@@ -103,8 +105,9 @@ def loss_by_place_line(
         "showlegend": False,
         "xaxis": {
             "title": {"text": "place in the window"},
-            "tickvals": list(range(len(places))),
-            "ticktext": labels,
+            "tickvals": list(range(0, len(places), 1 + crowded)),
+            "ticktext": list(places[:: 1 + crowded]),
+            "tickangle": 0,
             "range": [-0.4, len(places) - 0.6],
         },
         "yaxis": {"title": {"text": "nats a token"}, "range": [0, 1.08 * most]},

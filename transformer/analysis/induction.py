@@ -92,7 +92,8 @@ def find_induction(
     rng = np.random.default_rng([seed, STREAM])
     if passages:
         drawn = np.stack(task.draw(rng, sequences, block))
-        return measure_repetition(model, task.separator, drawn, np.roll(drawn, 1, axis=0))
+        # The one before it may be its neighbour in the text, and goes on about the same; the one before that is not.
+        return measure_repetition(model, task.separator, drawn, np.roll(drawn, 2, axis=0))
     both = _random(task, rng, 2 * sequences, block)
     return measure_repetition(model, task.separator, both[:sequences], both[sequences:])
 

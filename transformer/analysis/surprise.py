@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from transformer.analysis.metrics import Estimate, Metric
 from transformer.analysis.reading import READ, reading
 from transformer.analysis.sample import observe_batch
+from transformer.analysis.windows import ByPlace
 from transformer.network import Network
 from transformer.tasks import Question
 from transformer.text.corpus import Excerpt
@@ -22,7 +22,6 @@ from transformer.trace import only
 LIKELIEST = 5
 STREAM = 7
 """Windows come from a stream of the seed that nothing else uses."""
-_NATS = Metric("loss", "nats", "Cross-entropy of a token", most=np.inf)
 
 
 @dataclass(frozen=True)
@@ -71,30 +70,17 @@ def unread_nats(excerpt: Excerpt) -> Float[np.ndarray, "symbol"]:
 class Growth:
     """The loss by place in a window: does having read more help?"""
 
-    places: tuple[tuple[int, int], ...]
-    """First and last of those taken together, from 1; each pair reaches twice as far as the one before."""
-    loss: Estimate
-    """Nats a token."""
+    found: ByPlace
     unread: float
-    """What the same tokens cost by their counts alone."""
-    windows: int
+    """What the same tokens cost by their counts alone, nats a token."""
     length: int
+    """Tokens of a window."""
 
 
 def growth(model: Network, task: Text, *, seed: int = 0) -> Growth:
     """Read windows of what is held out, READ tokens or so in all, and average over places taken together."""
     many = max(2, READ // task.length)
     batch = task.fresh(np.random.default_rng([seed, STREAM]), many, task.length)
-    nats = reading(model, batch).nats.astype(np.float64)
-    places = doubling(task.length)
-    means = np.stack([nats[:, first - 1 : last].mean(axis=1) for first, last in places], axis=1)
+    read = reading(model, batch)
     unread = float(unread_nats(task.known)[batch.targets].mean())
-    return Growth(places, Estimate.of(means, _NATS), unread, len(nats), task.length)
-
-
-def doubling(length: int) -> tuple[tuple[int, int], ...]:
-    """Places 1, 2, 3 to 4, 5 to 8, and so on to `length`: each pair ends twice as far as the one before."""
-    ends = [1]
-    while ends[-1] < length:
-        ends.append(min(2 * ends[-1], length))
-    return tuple(zip([1, *(end + 1 for end in ends[:-1])], ends, strict=True))
+    return Growth(ByPlace.of(read.nats, read.right), unread, task.length)

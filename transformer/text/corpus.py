@@ -6,6 +6,7 @@ where the text itself is not at hand; to learn, the text is needed.
 
 from __future__ import annotations
 
+import hashlib
 import io
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,8 +44,18 @@ class Excerpt:
     sizes: tuple[int, int]
     """Tokens to learn from, and tokens held out, in the whole text."""
 
+    @cached_property
+    def mark(self) -> str:
+        """SHA-256 of all that it holds: two with one mark have the same words, the same tokens, the same counts."""
+        vocabulary, lengths = self.vocabulary, [len(part) for part in self.held_out]
+        known = (vocabulary.by, vocabulary.tokens, vocabulary.counts, self.titles, self.sizes, lengths)
+        digest = hashlib.sha256(repr(known).encode())
+        for part in self.held_out:
+            digest.update(part.astype("<i8").tobytes())
+        return digest.hexdigest()
+
     def windows(self, length: int) -> Int[np.ndarray, "window length"]:
-        """What was held out, cut into pieces that do not overlap and do not reach from one work into the next."""
+        """What was held out, cut as `windows` does; neighbours begin at different turns of words and blanks."""
         return windows(self.held_out, length)
 
     @cached_property
@@ -123,12 +134,14 @@ class Corpus:
         return Excerpt(self.vocabulary, self.titles, parts, sizes)
 
 
-def windows(works: tuple[Tokens, ...], length: int, apart: int = 0) -> Int[np.ndarray, "window length"]:
+def windows(works: tuple[Tokens, ...], length: int, *, all_read: bool = False) -> Int[np.ndarray, "window length"]:
     """Pieces of `length` tokens that do not overlap and do not reach from one work into the next; the rest is left.
 
-    So many tokens lie between two pieces of a work: `apart`.
+    Words and what stands between them take turns, so a piece of an even length has one token left out after it: by an
+    odd step every other piece begins with a word. With `all_read` nothing is left out between two pieces of a work.
     """
-    cut = [sliding_window_view(work, length)[:: length + apart] for work in works if len(work) >= length]
+    step = length if all_read else length + 1 - length % 2
+    cut = [sliding_window_view(work, length)[::step] for work in works if len(work) >= length]
     return np.concatenate(cut) if cut else np.zeros((0, length), dtype=np.int64)
 
 

@@ -20,11 +20,17 @@ from transformer.text.corpus import Corpus, Excerpt, TextError
 
 LARGEST = 20 * 2**20
 """Bytes of a text."""
+TOGETHER = 200 * 2**20
+"""Bytes of all texts."""
 SHORTEST = 1000
 """Characters of one: a tenth is held out, and there must be something to learn."""
 TEXT_FILE = "text.npz"
 """Where a run folder has what it knows of its text."""
+GONE = ".removed"
+"""How the file of the text ends that was removed last, and can be had back."""
 _excerpts: dict[tuple[str, str, int], Path] = {}
+_marks: dict[tuple[str, str, int], str] = {}
+"""What each excerpt held when it was first met: whatever else comes under its key is refused."""
 _cutting = threading.Lock()
 
 
@@ -56,8 +62,40 @@ def put(name: str, content: bytes) -> str:
     stem = re.sub(r"[^a-z0-9]+", "-", Path(name).stem.lower()).strip("-")[:40] or "text"
     key = f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     if not _file(key).is_file():
-        write_whole(_file(key), text.encode())
+        encoded = text.encode()
+        there = sum(path.stat().st_size for path in folder().glob("*.txt"))
+        if there + len(encoded) > TOGETHER:
+            raise TextError(
+                f"the texts here may have {TOGETHER // 2**20} MB together, and with {name} they would have "
+                f"{(there + len(encoded)) / 2**20:.1f}: remove one first"
+            )
+        write_whole(_file(key), encoded)
     return key
+
+
+def remove(key: str) -> None:
+    """Take a text off the shelf; `restore` brings it back, until another is removed. Raises TextError.
+
+    Runs that have read it keep what they need to be looked at.
+    """
+    path = _present(key)
+    try:
+        for gone in folder().glob(f"*{GONE}"):
+            gone.unlink()
+        path.rename(path.with_suffix(GONE))
+    except OSError as error:
+        raise TextError(f"{key} cannot be removed: {error.strerror or error}") from None
+
+
+def restore(key: str) -> None:
+    """Bring back the text that was removed last. Raises TextError where it is another, or none."""
+    path = _file(key)
+    if path.is_file():
+        return
+    try:
+        path.with_suffix(GONE).rename(path)
+    except OSError:
+        raise TextError(f"{key} cannot be brought back: put its file in again") from None
 
 
 def take(path: Path, name: str = "") -> str:
@@ -88,13 +126,10 @@ def keys() -> tuple[str, ...]:
 def resolve(wanted: str) -> str:
     """The key of a text by its key, by the name that is left of it, or by a file's path. Raises TextError."""
     at_hand = keys()
-    if wanted in at_hand or any(key == wanted for key, *_ in list(_excerpts)):
+    if any(key == wanted for key, *_ in list(_excerpts)):
         return wanted
-    named = [key for key in at_hand if key.rpartition("-")[0] == wanted]
-    if len(named) == 1:
-        return named[0]
-    if len(named) > 1:
-        raise TextError(f"there are several texts named {wanted}: say which of {', '.join(named)}")
+    if found := at_hand_as(wanted):
+        return found
     path = Path(wanted)
     if path.is_file():
         return take(path)
@@ -104,11 +139,44 @@ def resolve(wanted: str) -> str:
     raise TextError(f"there is no text {wanted!r}: {known}")
 
 
+def at_hand(key: str) -> bool:
+    """Is a text on the shelf?"""
+    return key in keys()
+
+
+def at_hand_as(wanted: str) -> str:
+    """The key of a text on the shelf by its key or its name, or nothing. Raises TextError where several have it."""
+    at_hand = keys()
+    named = [key for key in at_hand if key.rpartition("-")[0] == wanted]
+    if wanted not in at_hand and len(named) > 1:
+        raise TextError(f"there are several texts named {wanted}: say which of {', '.join(named)}")
+    return wanted if wanted in at_hand else "".join(named)
+
+
 def register(path: Path, key: str, by: str, min_count: int) -> None:
-    """Let the excerpt in this file be found."""
+    """Let the excerpt in this file be found. Raises TextError where its words are not those known by this key."""
+    if not path.is_file():
+        return
+    try:
+        mark = _mark(path, path.stat().st_mtime_ns)
+    except TextError:
+        mark = ""  # whoever reads it is told
+    if mark:
+        _expect((key, by, min_count), mark, f"the words in {path.parent.name}/{path.name}")
     known = _excerpts.get((key, by, min_count))
-    if path.is_file() and (known is None or not known.is_file()):
+    if known is None or not known.is_file():
         _excerpts[key, by, min_count] = path
+
+
+def _expect(key: tuple[str, str, int], mark: str, what: str) -> None:
+    """Is this what was first met by a key? Two vocabularies under one name would read each other's tokens wrongly."""
+    if _marks.setdefault(key, mark) != mark:
+        raise TextError(f"{what} are not those of {key[0]}, in {key[1]}, that others here have read: they share a name")
+
+
+@lru_cache(maxsize=1024)
+def _mark(path: Path, stamp: int) -> str:
+    return Excerpt.load(path).mark
 
 
 def bring(folder: Path, config: Any) -> None:
@@ -132,7 +200,9 @@ def corpus(key: str, by: str, min_count: int) -> Corpus:
     """The whole text, cut; it is cut once. Raises TextError where it is not here."""
     path = _present(key)
     with _cutting:
-        return _cut(path, by, min_count)
+        found = _cut(path, by, min_count)
+    _expect((key, by, min_count), found.excerpt.mark, "the words of the text")
+    return found
 
 
 @lru_cache(maxsize=4)

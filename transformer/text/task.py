@@ -130,19 +130,19 @@ class Text(Task):
         return self.encode(self.draw(rng, size, length or self.length))
 
     def held_out(self) -> Batch:
-        """Windows of all works that are held out; of the excerpt, where the text is not here."""
+        """All works that are held out, window after window; of the excerpt, where the text is not here."""
         try:
             works = shelf.corpus(self.text, self.split, self.min_count).held_out
         except TextError:
             works = self.known.held_out
-        return self.encode(list(windows(works, self.length)))
+        return self.encode(list(windows(works, self.length, all_read=True)))
 
     @property
     def surveyed(self) -> int:
         return min(self.length, SURVEYED)
 
     def draw(self, rng, size, length):
-        return _some(self.known.windows(length), rng, size)
+        return _in_turns(self.known.windows(length), rng, size)
 
     def _to_learn(self, length: int) -> np.ndarray:
         return _windows(self.text, self.split, self.min_count, length)
@@ -182,10 +182,17 @@ def _some(found: np.ndarray, rng: np.random.Generator, size: int) -> list[np.nda
     return [found[i] for i in rng.permutation(len(found))[:size]]
 
 
+def _in_turns(found: np.ndarray, rng: np.random.Generator, size: int) -> list[np.ndarray]:
+    """So many of the rows, none twice, drawn two neighbours at a time: as many that begin at one turn of words and
+    blanks as at the other, or what a few windows cost would hang on how many began with a word."""
+    couples = 2 * rng.permutation(-(-len(found) // 2))[:, None] + [0, 1]
+    drawn = rng.permuted(couples, axis=1).ravel()
+    return [found[i] for i in drawn[drawn < len(found)][:size]]
+
+
 @lru_cache(maxsize=8)
 def _windows(text: str, split: str, min_count: int, length: int) -> np.ndarray:
-    # Words and what stands between them take turns: an odd step lets windows begin with either.
-    found = windows(shelf.corpus(text, split, min_count).train, length, apart=1 - length % 2)
+    found = windows(shelf.corpus(text, split, min_count).train, length)
     if not len(found):
         raise TextError(f"no work of {text} that could be learned from has {length} tokens: read fewer")
     return found

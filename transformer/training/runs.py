@@ -29,6 +29,7 @@ from typing import Any
 from transformer.config import ConfigError, RunConfig
 from transformer.files import write_whole
 from transformer.text import shelf
+from transformer.text.corpus import TextError
 from transformer.text.shelf import TEXT_FILE
 from transformer.training import presence
 
@@ -128,7 +129,7 @@ class Run:
             config = self.card["config"]
             shelf.bring(self.folder, config)
             return _config_of(json.dumps(config))
-        except (KeyError, ConfigError) as error:
+        except (KeyError, ConfigError, TextError) as error:
             raise RunError(f"the config of the run {self.name} cannot be used: {error}") from None
 
     @property

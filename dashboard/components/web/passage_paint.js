@@ -35,7 +35,8 @@ export function paint(context, data, layout, theme, ratio) {
 function write(context, { x, y, height, text }, ink, data, size, theme) {
   context.font = `${size}px ${theme.font}`;
   let at = x;
-  for (const run of runs(text)) {
+  const parts = runs(text);
+  for (const [i, run] of parts.entries()) {
     if (!run.trim()) {
       at += blank(run) * size;
       continue;
@@ -49,7 +50,7 @@ function write(context, { x, y, height, text }, ink, data, size, theme) {
       context.fillText(end, at + (word ? context.measureText(word).width : 0), y + FEET * height);
       context.globalAlpha = alpha;
     }
-    at += context.measureText(run).width;
+    if (i < parts.length - 1) at += context.measureText(run).width; // of the last nobody asks how wide it is
   }
 }
 
