@@ -74,12 +74,15 @@ def labelled(labels: Sequence[str], words: int = MOST_WORDS) -> list[int]:
 
 def named(labels: Sequence[str], every: int) -> list[int]:
     """Which labels are written where each needs the room of `every`: as many as have it, and words before blanks and
-    commas, of which every other token of a text is one."""
+    commas, of which every other token of a text is one: one at the end may go without."""
     found: list[int] = []
     start = 0
     while start < len(labels):
         near = range(start, min(start + every, len(labels)))
-        found.append(next((place for place in near if any(letter.isalnum() for letter in labels[place])), start))
+        word = next((place for place in near if any(letter.isalnum() for letter in labels[place])), None)
+        if word is None and found and len(near) < every:
+            break
+        found.append(start if word is None else word)
         start = found[-1] + every
     return found
 

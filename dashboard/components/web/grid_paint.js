@@ -105,12 +105,14 @@ function writeLabels(context, panel, box, theme, ratio) {
 }
 
 /** Which of `count` labels, from `first` on, are written where each needs the room of `every`: as many as have it, and
- * words before blanks and commas, of which every other token of a text is one. */
+ * words before blanks and commas, of which every other token of a text is one: one at the end may go without. */
 export function named(labels, first, count, every) {
   const found = [];
   for (let from = 0; from < count; from = found.at(-1) + every) {
-    const next = Array.from({ length: Math.min(every, count - from) }, (_, i) => from + i);
-    found.push(next.find((i) => /[\p{L}\p{N}]/u.test(labels[first + i])) ?? from);
+    const near = Array.from({ length: Math.min(every, count - from) }, (_, i) => from + i);
+    const word = near.find((i) => /[\p{L}\p{N}]/u.test(labels[first + i]));
+    if (word === undefined && found.length && near.length < every) break;
+    found.push(word ?? from);
   }
   return found;
 }
