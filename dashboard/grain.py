@@ -10,7 +10,10 @@ from itertools import count
 import numpy as np
 
 from transformer.analysis.findings import blocks, spokesmen
+from transformer.config import ModelConfig
 
+OPERATIONS = 2e11
+"""Floating-point operations for which somebody may be kept waiting: seconds on two cores."""
 FINEST, MOST_BLOCKS = 128, 48
 """Tokens that stand side by side, each by itself; of more, so many blocks, wide enough to be hovered and named."""
 
@@ -107,7 +110,7 @@ class Grain:
     @property
     def row_places(self) -> list[str]:
         """Where the outputs of each row stand: "9–12"."""
-        return [_span(first, min(first + self.factor, len(self.outputs))) for first in self._rows.tolist()]
+        return [span(first, min(first + self.factor, len(self.outputs))) for first in self._rows.tolist()]
 
     @property
     def column_places(self) -> list[str]:
@@ -115,9 +118,9 @@ class Grain:
         n, found = self.n_source, []
         for first in self._columns.tolist():
             if first < n:
-                found.append(f"{_span(first, min(first + self.factor, n))} of the source")
+                found.append(f"{span(first, min(first + self.factor, n))} of the source")
             else:
-                found.append(_span(first - n, min(first + self.factor, len(self.slots)) - n))
+                found.append(span(first - n, min(first + self.factor, len(self.slots)) - n))
         return found
 
     def place(self, slot: int) -> str:
@@ -125,6 +128,16 @@ class Grain:
         if slot < self.n_source:
             return f"'{self.slots[slot]}' at {slot + 1} of the source"
         return f"'{self.slots[slot]}' at {slot - self.n_source + 1}"
+
+
+def passes(config: ModelConfig, symbols: int, slots: int) -> float:
+    """How many passes over so many slots can be made within OPERATIONS.
+
+    A pass costs two operations a weight and token, and four a number of a stream that a query reads from a key.
+    """
+    d, blocks = config.d_model, config.n_layers * (2 if config.architecture == "encoder-decoder" else 1)
+    weights = blocks * (24 * d * d if config.recurrent else 4 * d * d + 2 * d * config.d_ff) + d * symbols
+    return OPERATIONS / (2 * weights * slots + 4 * blocks * d * slots**2)
 
 
 def factor_of(parts: Sequence[int], affordable: float) -> int:
@@ -135,6 +148,6 @@ def factor_of(parts: Sequence[int], affordable: float) -> int:
     return next(factor for factor in count(2) if sum(-(-part // factor) for part in parts) <= most)
 
 
-def _span(first: int, end: int) -> str:
+def span(first: int, end: int) -> str:
     """Places from 1, of what is counted from 0: "9–12", "13"."""
     return f"{first + 1}–{end}" if end - first > 1 else str(first + 1)

@@ -11,11 +11,10 @@ import pandas as pd
 
 from dashboard import closer
 from dashboard.figures.influence import Moved
-from dashboard.grain import Grain, factor_of
+from dashboard.grain import Grain, factor_of, passes
 from dashboard.models import Model
 from transformer.analysis import ceilings
 from transformer.analysis.findings import Head, Sample
-from transformer.config import ModelConfig
 
 if TYPE_CHECKING:
     from transformer.analysis.influence import Pokes
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 LEAST, MOST_WORDS = 2, 6
 """Symbols that are tried in a token's place, at least, for one of them may be its own; of a text's thousands the
 commonest, so many at most."""
-OPERATIONS = 2e11
-"""Floating-point operations for which somebody may be kept waiting: seconds on two cores."""
 
 
 @dataclass(frozen=True)
@@ -273,13 +270,3 @@ def words_to_try(words: int, affordable: float, wanted: int | None) -> tuple[int
     """
     common = tuple(range(int(np.clip(affordable, 1, min(MOST_WORDS, words)))))
     return common if wanted is None or wanted in common else (wanted,)
-
-
-def passes(config: ModelConfig, symbols: int, slots: int) -> float:
-    """How many passes over so many slots can be made within OPERATIONS.
-
-    A pass costs two operations a weight and token, and four a number of a stream that a query reads from a key.
-    """
-    d, blocks = config.d_model, config.n_layers * (2 if config.architecture == "encoder-decoder" else 1)
-    weights = blocks * (24 * d * d if config.recurrent else 4 * d * d + 2 * d * config.d_ff) + d * symbols
-    return OPERATIONS / (2 * weights * slots + 4 * blocks * d * slots**2)

@@ -16,7 +16,8 @@ from test_pages import PI, RUNS, SEP, answer, array, figures, laid_out, link, ne
 
 from dashboard import theme
 from dashboard.figures.influence import Axes, Moved, Words, influence_heatmap, moved_strip
-from dashboard.influences import OPERATIONS, passes, symbols_to_try
+from dashboard.grain import OPERATIONS, passes
+from dashboard.influences import symbols_to_try
 from transformer import checkpoints, observe
 from transformer.analysis.ceilings import honest_reach, leaks, reach
 from transformer.analysis.influence import gradients, poke

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from transformer.analysis.accuracy import predictions
 from transformer.analysis.heads import questions
+from transformer.analysis.influence import together
 from transformer.analysis.measuring import heads_of, right_answers
 from transformer.analysis.sample import lay_out, observe_batch
 from transformer.edits import AblateHead, Edit, EditError, Patch
@@ -141,7 +143,7 @@ class Patching:
 
     sites: tuple[str, ...]
     """In the order of the data's way."""
-    recovered: Float[np.ndarray, "site position"]
+    recovered: Float[np.ndarray, "site column"]
     """Share of the logit difference that is restored: 0 nothing, 1 all; below 0 and above 1 are possible."""
     clean: float
     """Mean logit of the clean input's right tokens less that of the other's, in the clean run."""
@@ -149,16 +151,31 @@ class Patching:
     """The same in the corrupted run."""
     compared: int
     """Targets at which the two inputs' right answers differ."""
+    first: int = 0
+    """The place at which the first column begins: what is before it is the same in both runs."""
+    factor: int = 1
+    """How many neighbouring places a column hands on at once; the last may have fewer."""
 
 
 @torch.no_grad()
-def patching(model: Network, task: Task, clean: Question, corrupted: Question, edits: Sequence[Edit] = ()) -> Patching:
+def patching(
+    model: Network,
+    task: Task,
+    clean: Question,
+    corrupted: Question,
+    edits: Sequence[Edit] = (),
+    *,
+    runs: float = math.inf,
+    columns: float = math.inf,
+) -> Patching:
     """Run on `corrupted`, each time with what the clean run had at one site and one place, and see what comes back.
 
     Wang et al. (2022), section 3.1; Meng et al. (2022), section 2.1. The measure is the mean over the targets whose
     right token differs of logit(right for clean) − logit(right for corrupted). Each run reads its own right answer.
     Of a text nobody knows what is right: there it is what the model itself finds likeliest, after the one and after
-    the other. Raises EditError when the two say the same, or differ in length.
+    the other. A place at which both runs have the same brings back exactly 0, and is not run. Where all places would
+    need more `runs` or `columns`, those before the first difference are left out, and neighbours are patched together.
+    Raises EditError when the two say the same, or differ in length.
     """
     if len(clean) != len(corrupted):
         raise EditError(f"both inputs must have the same length, not {len(clean)} and {len(corrupted)} symbols")
@@ -173,37 +190,50 @@ def patching(model: Network, task: Task, clean: Question, corrupted: Question, e
     wanted, unwanted = wanted[compared], unwanted[compared]
 
     def difference(seen: Observation) -> Float[np.ndarray, "batch"]:
-        logits = seen.logits.double().cpu().numpy()
-        return (logits[:, compared, wanted] - logits[:, compared, unwanted]).mean(axis=1)
+        logits = seen.logits[:, compared].double().cpu().numpy()
+        rows = np.arange(len(compared))
+        return (logits[:, rows, wanted] - logits[:, rows, unwanted]).mean(axis=1)
 
     high, low = (float(difference(seen)[0]) for seen in (whole, bare))
     if high == low:
         raise EditError("this model says the same to both inputs, so there is nothing to bring back")
     sites = patched_sites(whole)
-    places = max(whole[site].shape[-2] for site in sites)
-    found = np.full((len(sites), places), np.nan)
-    for row, site in enumerate(sites):
-        value = whole[site]
-        n = value.shape[-2]
-        patched = observe_batch(
-            model,
-            _repeated(other, n),
-            (*edits, _PatchEach.of(site, value)),
-            lambda *_: None,
-        )
-        found[row, :n] = (difference(patched) - low) / (high - low)
-    return Patching(sites, found, high, low, len(compared))
+    differs = [_differing(whole[site], bare[site]) for site in sites]
+    places = max(map(len, differs))
+    first, most = 0, max(1, int(min(places, columns, runs / len(sites))))
+    if places > most:
+        first = min(int(np.flatnonzero(each)[0]) for each in differs if each.any())
+    factor = -(-(places - first) // most)
+    found = np.full((len(sites), -(-(places - first) // factor)), np.nan)
+    for row, (site, differing) in enumerate(zip(sites, differs, strict=True)):
+        parts = [slice(start, start + factor) for start in range(first, len(differing), factor)]
+        found[row, : len(parts)] = 0.0
+        run = [column for column, part in enumerate(parts) if differing[part].any()]
+        size = together(model, one.tokens.shape[1])
+        for some in (run[start : start + size] for start in range(0, len(run), size)):
+            held = Patch.of(site, whole[site])
+            patch = _PatchEach(site, held.shape, held.packed, parts=tuple(parts[column] for column in some))
+            patched = observe_batch(model, _repeated(other, len(some)), (*edits, patch), lambda *_: None)
+            found[row, some] = (difference(patched) - low) / (high - low)
+    return Patching(sites, found, high, low, len(compared), first, factor)
+
+
+def _differing(one: Tensor, other: Tensor) -> Bool[np.ndarray, "position"]:
+    """At which places two runs do not have the same: of [1, …, position, width]."""
+    apart: np.ndarray = (one != other).any(dim=-1).flatten(0, -2).any(dim=0).cpu().numpy()
+    return apart
 
 
 @dataclass(frozen=True)
 class _PatchEach(Patch):
-    """The same sequence many times over, each patched at a place of its own: sequence i at place i."""
+    """The same sequence many times over, each patched at places of its own: sequence i at those of part i."""
+
+    parts: tuple[slice, ...] = ()
 
     def apply(self, value: Tensor) -> Tensor:
-        whole = super().apply(value)
-        places = torch.arange(len(value), device=value.device)
-        patched = value.clone()
-        patched[places, ..., places, :] = whole[places, ..., places, :]
+        whole, patched = super().apply(value), value.clone()
+        for sequence, part in enumerate(self.parts):
+            patched[sequence, ..., part, :] = whole[sequence, ..., part, :]
         return patched
 
 
