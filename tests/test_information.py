@@ -396,15 +396,6 @@ def test_it_opens_on_every_kind_of_model(runs: Path, task: dict[str, Any], chang
         assert app.title[0].value.startswith("It leaks: ") == leaking
 
 
-def test_more_tokens_than_can_be_poked_are_said(runs: Path) -> None:
-    unpolished(runs / "long", TaskConfig(task="copy", length=65))
-    app = open_page("information")
-    assert app.title[0].value == "Too long to poke: 130 tokens."
-    assert not figures(app)
-    app.text_input(key="control-input").set_value("3 1").run()
-    assert set(figures(app)) == {"moves", "slopes", "beside"}
-
-
 def test_a_model_too_large_tries_fewer_symbols() -> None:
     small, large = ModelConfig(d_model=16, n_heads=2), ModelConfig(d_model=512, n_heads=8, n_layers=12, d_ff=2048)
     assert symbols_to_try(36, passes(small, 36, 64) / 64, None) == tuple(range(36))
