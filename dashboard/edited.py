@@ -18,7 +18,8 @@ from transformer.analysis.metrics import Estimate
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from transformer.analysis.effects import Patching, Said
+    from transformer.analysis.effects import Said
+    from transformer.analysis.patching import Patching
     from transformer.analysis.reading import Reading
     from transformer.edits import Edit, Occasion
     from transformer.network import Network
@@ -178,7 +179,7 @@ def _patching(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ..
 
 
 def _patch(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Patching:
-    from transformer.analysis.effects import patching
+    from transformer.analysis.patching import patching
     from transformer.edits import resolve
 
     clean, corrupted = np.frombuffer(question, dtype=np.int64), np.frombuffer(other, dtype=np.int64)

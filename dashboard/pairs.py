@@ -16,7 +16,7 @@ from dashboard.settings import LONGER
 from transformer.analysis.findings import blocks
 
 if TYPE_CHECKING:
-    from transformer.analysis.effects import Patching
+    from transformer.analysis.patching import Patching
     from transformer.tasks import Question
 
 MOST_APART = 4

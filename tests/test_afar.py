@@ -21,8 +21,8 @@ from dashboard.figures.influence import Moved, moved_strip
 from dashboard.grain import Grain, factor_of
 from dashboard.influences import words_to_try
 from transformer import checkpoints, observe
-from transformer.analysis.effects import patching
 from transformer.analysis.influence import gradients, poke
+from transformer.analysis.patching import patching
 from transformer.config import RunConfig, TaskConfig
 from transformer.edits import Patch
 from transformer.model import Transformer

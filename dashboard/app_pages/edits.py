@@ -14,9 +14,10 @@ from dashboard.figures import effects
 from dashboard.figures.tokens import Token
 from dashboard.prose import show_code
 from dashboard.views import accuracy_bars
-from transformer.analysis.effects import Patching, Said
+from transformer.analysis.effects import Said
 from transformer.analysis.findings import Head
 from transformer.analysis.measuring import heads_of
+from transformer.analysis.patching import Patching
 from transformer.edits import EditError, PatchInput
 
 model = session.chosen()
@@ -243,5 +244,5 @@ show_code(
     "transformer.edits.PatchHead",
     "transformer.analysis.measuring.measure_removal",
     "transformer.analysis.effects.redundancy",
-    "transformer.analysis.effects.patching",
+    "transformer.analysis.patching.patching",
 )
