@@ -184,7 +184,7 @@ class Flow:
             cells = "cells" if whole else "pairs of an output and a poked token"
             which = "they are outlined" if whole else "their cells are outlined"
             return (
-                f"{int(leaking.sum())} of {pairs} {cells} that must be 0 are not; {which}. "
+                f"{int(leaking.sum()):,} of {pairs:,} {cells} that must be 0 are not; {which}. "
                 f"The model was trained under the mask {mask}."
             )
         if self.reach.all():
@@ -198,7 +198,7 @@ class Flow:
         else:
             words = f"The {int(column.sum())} outputs to which no path leads from it did not move: the mask holds."
         if whole:
-            return f"{words} All {pairs} hatched cells are exactly 0, as are their gradients."
+            return f"{words} All {pairs:,} hatched cells are exactly 0, as are their gradients."
         return f"{words} All {pairs:,} pairs of a poked token and an output to which no path leads are exactly 0."
 
     def flips(self) -> str:

@@ -18,6 +18,8 @@ from dashboard.theme import LIGHT, Palette, template
 
 MOST_SENTENCES = 48 * 48
 """Beyond this many cells a figure says two positions and a number in place of a sentence."""
+MOST_WIDE = 64
+"""Columns that are wide enough for a broad frame."""
 MOST_BOXES, NEXT_TO_0 = 32, "≈0"
 """Outputs that have a box each whatever they do; and what stands below one that barely moved."""
 
@@ -84,7 +86,8 @@ def influence_heatmap(
         traces.append(outline(leaking, palette.wrong, 3 if leaking.sum() <= n_slot else 1, "leaks"))
     frames, bottom = [], n_output - 0.5
     if poked is not None:
-        frames.append(frame(poked - 0.5, -0.5, poked + 0.5, bottom, {"color": palette.text, "width": 2.5}))
+        width = 2.5 if n_slot <= MOST_WIDE else 1  # a wider line would cover what it frames
+        frames.append(frame(poked - 0.5, -0.5, poked + 0.5, bottom, {"color": palette.text, "width": width}))
     if axes.n_source:
         parting = axes.n_source - 0.5
         frames.append(frame(parting, -0.5, parting, bottom, {"color": palette.muted, "width": 2}))
