@@ -197,28 +197,29 @@ def _rolled(model: Model, question: bytes, through: int) -> tuple[np.ndarray, np
     return rollout(attentions, through), rollout(evenly(attentions), through)
 
 
-def pokes(model: Model, question: Question, candidates: tuple[int, ...]) -> Pokes:
-    """Each token replaced in turn by each candidate, the others as they are when it reads its own words."""
-    return _pokes(model, question.tobytes(), candidates)
+def pokes(model: Model, question: Question, candidates: tuple[int, ...], slots: tuple[int, ...] | None = None) -> Pokes:
+    """Each token, or those at some slots, replaced in turn by each candidate, the others as they are when it reads its
+    own words."""
+    return _pokes(model, question.tobytes(), candidates, slots)
 
 
-def gradients(model: Model, question: Question) -> np.ndarray:
-    """How steeply each output's logit leans on each token, reading its own words: float [output, slot]."""
-    return _gradients(model, question.tobytes())
+def gradients(model: Model, question: Question, outputs: tuple[int, ...] | None = None) -> np.ndarray:
+    """How steeply the logit of each output, or of some, leans on each token, reading its own words: [output, slot]."""
+    return _gradients(model, question.tobytes(), outputs)
 
 
-@kept(16, "Poking every token …")
-def _pokes(model: Model, question: bytes, candidates: tuple[int, ...]) -> Pokes:
+@kept(64, "Poking token after token …")
+def _pokes(model: Model, question: bytes, candidates: tuple[int, ...], slots: tuple[int, ...] | None) -> Pokes:
     from transformer.analysis.influence import poke
 
-    return poke(model.network(), _read(model, question), candidates)
+    return poke(model.network(), _read(model, question), candidates, slots=slots)
 
 
-@kept(32)
-def _gradients(model: Model, question: bytes) -> np.ndarray:
+@kept(32, "Taking gradients …")
+def _gradients(model: Model, question: bytes, outputs: tuple[int, ...] | None) -> np.ndarray:
     from transformer.analysis.influence import gradients
 
-    return gradients(model.network(), _read(model, question))
+    return gradients(model.network(), _read(model, question), outputs=outputs)
 
 
 def _read(model: Model, question: bytes) -> Batch:

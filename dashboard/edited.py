@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dashboard.grain import FINEST, passes
 from dashboard.keeping import kept
 from dashboard.models import Model
 from transformer.analysis.findings import Accuracy
@@ -17,7 +18,8 @@ from transformer.analysis.metrics import Estimate
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from transformer.analysis.effects import Patching, Said
+    from transformer.analysis.effects import Said
+    from transformer.analysis.patching import Patching
     from transformer.analysis.reading import Reading
     from transformer.edits import Edit, Occasion
     from transformer.network import Network
@@ -29,8 +31,10 @@ FEW_CELLS = 2**20
 """Cells of one head's patterns that may be computed meanwhile: long sequences are fewer."""
 TOLD = 8
 """Passes after which a click may be answered before the rest is known."""
-MOST_HEADS, MOST_PLACES = 32, 64
-"""More heads are not removed by twos, and longer inputs not patched place by place, while somebody waits."""
+MOST_HEADS = 32
+"""More heads are not removed by twos while somebody waits."""
+LONGER = 3
+"""So many times as much may be done behind a page's back as while somebody waits."""
 TOKENS, FEW_TOKENS = 2**11, 2**10
 """Tokens of a text that are read to answer a click; and for each of many passes."""
 _behind = ThreadPoolExecutor(max_workers=1, thread_name_prefix="editing")
@@ -130,7 +134,7 @@ def patching(model: Model, question: Question, other: Question, edits: tuple[Edi
     return _patching(model, question.tobytes(), other.tobytes(), edits)
 
 
-@kept(64)
+@kept(64, "Looking for a second input …")
 def _changed(model: Model, question: bytes) -> np.ndarray:
     from transformer.analysis.effects import one_token_changed
 
@@ -175,11 +179,14 @@ def _patching(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ..
 
 
 def _patch(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Patching:
-    from transformer.analysis.effects import patching
+    from transformer.analysis.patching import patching
     from transformer.edits import resolve
 
     clean, corrupted = np.frombuffer(question, dtype=np.int64), np.frombuffer(other, dtype=np.int64)
-    return patching(model.network(), model.task, clean, corrupted, resolve(edits, _occasion(model, len(clean))))
+    tokens = len(model.task.target_names(len(clean))) + (len(clean) if model.task.has_source else 0)
+    runs = passes(model.config.model, model.task.symbols, tokens) * (1 if model.task.lawful else LONGER)
+    made = resolve(edits, _occasion(model, len(clean)))
+    return patching(model.network(), model.task, clean, corrupted, made, runs=runs, columns=FINEST)
 
 
 def _occasion(model: Model, length: int, question: Question | None = None) -> Occasion:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import edited, session
+from dashboard.grain import span
 from dashboard.models import Model
 from dashboard.passages import as_typed, in_a_line
+from dashboard.prose import plain
 from dashboard.settings import LONGER
+from transformer.analysis.findings import blocks
 
 if TYPE_CHECKING:
+    from transformer.analysis.patching import Patching
     from transformer.tasks import Question
+
+MOST_APART = 4
+"""Words that differ between two passages and are named."""
 
 
 def second_input(model: Model, question: Question) -> Question:
@@ -34,7 +42,43 @@ def second_input(model: Model, question: Question) -> Question:
         session.update(other=" ".join(text.lower().split()) if task.lawful else in_a_line(text))
 
     st.text_input("Second input", key="control-other", on_change=written, max_chars=LONGER["other"])
+    if not task.lawful and (words := apart(model, question, other)):
+        st.caption(words)
     return other
+
+
+def apart(model: Model, question: Question, other: Question) -> str:
+    """Which words of two passages differ, where they are few; in a long passage nobody finds them."""
+    if len(question) != len(other):
+        return ""
+    names, places = model.task.vocabulary, np.flatnonzero(question != other).tolist()
+    found = [f"'{names[other[place]]}' for '{names[question[place]]}' at {place + 1}" for place in places]
+    return plain(f"It has {', '.join(found)}.") if 0 < len(found) <= MOST_APART else ""
+
+
+def columns(model: Model, other: Question, seen: Patching) -> tuple[list[str], list[str]]:
+    """What the second input's run reads at each column of a patching, and where: "brother…" at "9–12".
+
+    Where a source is patched beside the tokens, the columns are called by their places.
+    """
+    task, n = model.task, seen.recovered.shape[1]
+    starts = range(seen.first, seen.first + n * seen.factor, seen.factor)
+    read = [task.vocabulary[token] for token in task.encode([other]).tokens[0]]
+    total = max(len(read), len(other)) if task.has_source else len(read)
+    places = [span(start, min(start + seen.factor, total)) for start in starts]
+    beside = task.has_source and any(site.startswith("encoder") for site in seen.sites)
+    if beside or (task.lawful and seen.factor > 1):
+        return places, places
+    return list(blocks(tuple(read[seen.first :]), seen.factor, words=not task.lawful)), places
+
+
+def together(seen: Patching) -> str:
+    """What a column of a patching stands for, where it is more than a place."""
+    found = f"Each column hands on {seen.factor} neighbouring places at once. " if seen.factor > 1 else ""
+    if seen.first:
+        what = "place 1 is" if seen.first == 1 else f"places 1 to {seen.first} are"
+        found += f"Left out: {what} the same in both runs. "
+    return found
 
 
 def input_of_patch(model: Model, question: Question, place: DeltaGenerator) -> str:

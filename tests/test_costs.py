@@ -19,9 +19,10 @@ from dashboard.guesses import confused, token_table
 from dashboard.upbringing import kept_habits
 from transformer import checkpoints, observe
 from transformer.analysis.breakdown import Answers
-from transformer.analysis.effects import one_token_changed, patching
+from transformer.analysis.effects import one_token_changed
 from transformer.analysis.film import Film
 from transformer.analysis.health import examine
+from transformer.analysis.patching import patching
 from transformer.analysis.reading import cost_of_each_head, reading
 from transformer.analysis.windows import ByPlace, drawn_together, named, stretches
 from transformer.edits import AblateHead, EditError, PatchInput, edit_text, parse_edit

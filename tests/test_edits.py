@@ -13,9 +13,10 @@ from test_pages import array, counted, figures, laid_out, link, network, open_pa
 
 from dashboard.components.payload import unpack
 from transformer import compiled_reverser, observe
-from transformer.analysis.effects import one_token_changed, patching, redundancy
+from transformer.analysis.effects import one_token_changed, redundancy
 from transformer.analysis.heads import questions
 from transformer.analysis.measuring import measure_removal
+from transformer.analysis.patching import patching
 from transformer.compiled import compiled_config
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.edits import (

@@ -16,7 +16,8 @@ from test_pages import PI, RUNS, SEP, answer, array, figures, laid_out, link, ne
 
 from dashboard import theme
 from dashboard.figures.influence import Axes, Moved, Words, influence_heatmap, moved_strip
-from dashboard.influences import OPERATIONS, symbols_to_try
+from dashboard.grain import OPERATIONS, passes
+from dashboard.influences import symbols_to_try
 from transformer import checkpoints, observe
 from transformer.analysis.ceilings import honest_reach, leaks, reach
 from transformer.analysis.influence import gradients, poke
@@ -212,7 +213,9 @@ def test_dropout_is_off_and_the_model_is_left_as_it_was() -> None:
 def test_a_forbidden_cell_is_hatched_unless_it_moved(palette: theme.Palette) -> None:
     values = np.array([[0.5, 0.0, 0.25], [0.0, 2.0, 0.0], [0.0, 1.0, 1.5]])
     allowed = np.tril(np.ones((3, 3), dtype=bool))
-    axes = Axes(["a", "b", "<"], ["x", "y", "z"], ["'x' at 1", "'y' at 2", "'z' at 3"])
+    axes = Axes(
+        ["a", "b", "<"], ["x", "y", "z"], ["'a' at 1", "'b' at 2", "'<' at 3"], ["'x' at 1", "'y' at 2", "'z' at 3"]
+    )
     words = Words("{output} moves by {value} with {slot}", "no path to {output} from {slot}")
     figure = influence_heatmap(values, allowed, axes, words, poked=1, palette=palette)
     drawn, grey = decoded(sent(figure, "values")["z"]), decoded(sent(figure, "forbidden")["z"])
@@ -393,19 +396,10 @@ def test_it_opens_on_every_kind_of_model(runs: Path, task: dict[str, Any], chang
         assert app.title[0].value.startswith("It leaks: ") == leaking
 
 
-def test_more_tokens_than_can_be_poked_are_said(runs: Path) -> None:
-    unpolished(runs / "long", TaskConfig(task="copy", length=65))
-    app = open_page("information")
-    assert app.title[0].value == "Too long to poke: 130 tokens."
-    assert not figures(app)
-    app.text_input(key="control-input").set_value("3 1").run()
-    assert set(figures(app)) == {"moves", "slopes", "beside"}
-
-
 def test_a_model_too_large_tries_fewer_symbols() -> None:
     small, large = ModelConfig(d_model=16, n_heads=2), ModelConfig(d_model=512, n_heads=8, n_layers=12, d_ff=2048)
-    assert symbols_to_try(small, 36, 64, None) == tuple(range(36))
-    few = symbols_to_try(large, 36, 64, 7)
+    assert symbols_to_try(36, passes(small, 36, 64) / 64, None) == tuple(range(36))
+    few = symbols_to_try(36, passes(large, 36, 64) / 64, 7)
     assert 7 in few
     assert len(few) < 36
     weights = 12 * (4 * 512 * 512 + 2 * 512 * 2048)

@@ -18,6 +18,9 @@ class Network(nn.Module):
     The last token of the vocabulary is padding. `n_ctx` bounds the tokens, and the source.
     """
 
+    unembedding: nn.Linear
+    """What makes logits of the last features: the last thing that is done, place by place."""
+
     def __init__(self, config: ModelConfig, *, d_vocab: int, n_ctx: int) -> None:
         super().__init__()
         self.config, self.d_vocab, self.n_ctx = config, d_vocab, n_ctx

@@ -15,9 +15,10 @@ from dashboard.figures.tokens import Token
 from dashboard.heldout import windows
 from dashboard.prose import show_code
 from dashboard.views import accuracy_bars
-from transformer.analysis.effects import Patching, Said
+from transformer.analysis.effects import Said
 from transformer.analysis.findings import Head
 from transformer.analysis.measuring import heads_of
+from transformer.analysis.patching import Patching
 from transformer.edits import EditError, PatchInput
 from transformer.text.perplexity import said as in_words
 
@@ -185,10 +186,6 @@ def _patched(other: np.ndarray) -> Patching | None:
 def patches() -> None:
     """Where in the model the difference between two inputs lies."""
     other = pairs.second_input(model, question)
-    if len(question) > edited.MOST_PLACES:
-        unit = "symbols" if task.lawful else "tokens"
-        st.info(f"Inputs of more than {edited.MOST_PLACES} {unit} are not patched place by place.")
-        return
     try:
         seen = _patched(other)
     except EditError as error:
@@ -196,24 +193,21 @@ def patches() -> None:
         return
     if seen is None:
         return
-    site, place = np.unravel_index(int(np.nanargmax(seen.recovered[1:])), seen.recovered[1:].shape)
+    tokens, places = pairs.columns(model, other, seen)
+    site, column = np.unravel_index(int(np.nanargmax(seen.recovered[1:])), seen.recovered[1:].shape)
     words = (
-        f"Beyond the embedding, {seen.sites[site + 1]} at position {place + 1} brings back most: "
-        f"{seen.recovered[site + 1, place]:.2f} of the logit difference."
+        f"Beyond the embedding, {seen.sites[site + 1]} at position{'s' * ('–' in places[column])} {places[column]} "
+        f"brings back most: {seen.recovered[site + 1, column]:.2f} of the logit difference."
     )
     shown = [name.replace("self_attention", "self").replace("cross_attention", "cross") for name in seen.sites]
-    tokens = task.encode([other]).tokens[0]
-    names = [task.vocabulary[token] for token in tokens]
-    if any(name.startswith("encoder") for name in seen.sites) and task.has_source:
-        names = [str(position + 1) for position in range(seen.recovered.shape[1])]
-    figure = effects.patching_heatmap(seen.recovered, shown, names, palette=palette())
+    figure = effects.patching_heatmap(seen.recovered, shown, tokens, places, palette=palette())
     plot(figure, key="edits-patching", alt=words, height=max(340, 70 + 30 * len(seen.sites)))
     difference = "logit(right) − logit(right for the second input)"
     if not task.lawful:
         difference = "logit(likeliest here) − logit(likeliest in the second input), where they differ"
     st.caption(
-        f"{words} Each cell: the second input’s run with what this input’s run had there. 0 brings back nothing, 1 "
-        f"all of {difference}, from {seen.corrupted:.1f} to {seen.clean:.1f}, over "
+        f"{words} {pairs.together(seen)}Each cell: the second input’s run with what this input’s run had there. 0 "
+        f"brings back nothing, 1 all of {difference}, from {seen.corrupted:.1f} to {seen.clean:.1f}, over "
         f"{seen.compared} {'target' if seen.compared == 1 else 'targets'}."
     )
 
@@ -252,5 +246,5 @@ show_code(
     "transformer.edits.PatchHead",
     "transformer.analysis.measuring.measure_removal",
     "transformer.analysis.effects.redundancy",
-    "transformer.analysis.effects.patching",
+    "transformer.analysis.patching.patching",
 )

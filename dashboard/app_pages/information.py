@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import closer, elsewhere, session
+from dashboard import closer, elsewhere, matrices, session
 from dashboard.attention import LINK, focused, heads_of, palette
 from dashboard.components.plot import plot
 from dashboard.controls import bound_choice, told
-from dashboard.figures.influence import Words, influence_heatmap, moved_strip
-from dashboard.influences import MOST_SLOTS, Flow
+from dashboard.figures.influence import moved_strip
+from dashboard.influences import Flow
+from dashboard.matrices import Matrix
 from dashboard.prose import plain, show_code
 from transformer.analysis.findings import Head
 from transformer.analysis.rollout import depth
@@ -22,7 +22,6 @@ SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 EVERY, EVERY_COMMON = "every other symbol in turn", "each of the commonest in turn"
 MOST_OFFERED = 32  # of a text's commonest tokens; any other can be typed
 ROLLOUT, HEAD = "rollout", "head"
-NO_PATH = "no path to output {output} from {slot}"
 
 
 def poked_slot(slots: int, default: int) -> int:
@@ -64,26 +63,20 @@ def pick_token(label: str, key: str, tokens: Sequence[str], first: int, slot: in
         )
 
 
-def matrix(
-    flow: Flow, values: np.ndarray, reach: np.ndarray, words: Words, key: str, most: float | None = None
-) -> None:
+def matrix(flow: Flow, found: Matrix, key: str) -> None:
     """One of the three: they share the hovered cell, and a click pokes the token of its column."""
 
     def clicked() -> None:
         column = (st.session_state[key]["click"] or {}).get("column")
-        if column is not None and 0 <= column < values.shape[1]:
-            choose(column + 1)
+        if column is not None and 0 <= column < len(flow.grain.poked):
+            choose(flow.grain.poked[column] + 1)
 
-    axes = flow.axes
-    output, token = divmod(int(values.argmax()), values.shape[1])
-    greatest = words.cell.format(
-        output=f"'{axes.outputs[output]}' at {output + 1}", slot=axes.places[token], value=f"{values.max():.3g}"
-    )
-    alt = f"Greatest: {greatest}. Forbidden: {int((~reach).sum())} of {values.size} cells."
-    figure = influence_heatmap(values, reach, axes, words, most=most, poked=flow.slot, link=LINK, palette=palette())
-    height = 90 + min(290, 320 * values.shape[0] // values.shape[1])  # wide for a source and the tokens after it
-    plot(figure, key=key, alt=alt, height=height, on_click=clicked)
-    st.caption(f"Greatest: {greatest}.")
+    cells, hidden = found.values.size, int((~found.reach).sum())
+    alt = f"Greatest: {found.greatest()}. Forbidden: {hidden} of {cells} cells."
+    rows, columns = found.values.shape
+    height = 90 + min(290, 320 * rows // columns)  # wide for a source and the tokens after it
+    plot(found.figure(LINK, palette()), key=key, alt=alt, height=height, on_click=clicked)
+    st.caption(f"Greatest: {found.greatest()}.")
 
 
 def attention(flow: Flow) -> None:
@@ -93,7 +86,9 @@ def attention(flow: Flow) -> None:
         elsewhere.attention_wanted(model)
         return
     with heading():
-        menu = [HEAD] if recurrent else [ROLLOUT, HEAD]
+        # Rows of a pattern that was downsampled do not sum to 1, and are not multiplied.
+        downsampled = any(attention.factor > 1 for attention in sample.attentions.values())
+        menu = [HEAD] if recurrent or downsampled else [ROLLOUT, HEAD]
         chosen = bound_choice(
             st.segmented_control,
             "Attention beside",
@@ -111,15 +106,13 @@ def attention(flow: Flow) -> None:
     if chosen == ROLLOUT:
         with told():
             rolled, even = closer.rolled(model, question, depth(sample.attentions) - 1)
-            words = Words("output {output} draws {value} from {slot}", NO_PATH)
-            matrix(flow, rolled, even > 0, words, "beside", 1.0)
+            matrix(flow, matrices.rolled_out(flow, rolled, even), "beside")
         return
     seen = flow.over_slots(head)
     if seen is None:
         st.info("The source's tokens ask here, so no row is an output's. Choose a head of the decoder.")
         return
-    words = Words("output {output} reads {slot}: {value}", "output {output} may not see {slot}")
-    matrix(flow, *seen, words, "beside", 1.0)
+    matrix(flow, matrices.head_of(flow, *seen), "beside")
 
 
 def heading() -> DeltaGenerator:
@@ -181,15 +174,16 @@ def follow() -> None:
     one, two, three = st.container(key="information-row").columns(3, gap="medium")
     with one:
         by = "replaced in turn" if flow.replacement is None else f"replaced by '{flow.symbol}'"
-        heading().markdown(f"**|Δlogit|**, each token {by}")
-        words = Words("output {output} moves by {value} when {slot} is poked", NO_PATH)
-        matrix(flow, flow.moved, flow.reach, words, "moves")
+        which = "each token" if flow.grain.whole else f"one token in {flow.grain.factor}"
+        heading().markdown(f"**|Δlogit|**, {which} {by}")
+        matrix(flow, matrices.moves(flow), "moves")
     with two:
         heading().markdown("**Gradient** of the logit that is said")
-        words = Words("the logit of {output} leans on {slot} by {value}", NO_PATH)
-        matrix(flow, flow.slopes, flow.reach, words, "slopes")
+        matrix(flow, matrices.slopes(flow), "slopes")
     with three:
         attention(flow)
+    if not flow.grain.whole:
+        st.caption(flow.from_afar())
     path = "it is read later" if recurrent else "no path through the masks"
     rollout = "" if recurrent else " Rollout draws on all layers, half of each what was there."
     st.caption(
@@ -214,10 +208,6 @@ if not task.lawful:  # a word there, not the blank beside it
     words = [any(letter.isalnum() for letter in task.vocabulary[token]) for token in question[: n_tokens - 1]]
     middle = next((place + 1 for place in range(max(0, middle - 1), len(words)) if words[place]), middle)
 replacing: dict[str, Any] = {"width": 220} if task.lawful else {"width": 300, "accept_new_options": True}
-if n_source + n_tokens > MOST_SLOTS:
-    st.title(f"Too long to poke: {n_source + n_tokens} tokens.", anchor=False)
-    st.info(f"Inputs that make up to {MOST_SLOTS} tokens are poked, one token at a time. Type a shorter one.")
-else:
-    sample = model.sample(question)
-    follow()
-    show_code("transformer.analysis.influence.poke", "transformer.analysis.influence.gradients")
+sample = model.sample(question)
+follow()
+show_code("transformer.analysis.influence.poke", "transformer.analysis.influence.gradients")

@@ -14,7 +14,7 @@ from dashboard.theme import LIGHT, Palette, template
 
 NUMBER_ROOM = 40
 """Pixels that a cell with a number needs."""
-MOST_NUMBERED = 16
+MOST_NUMBERED = 20
 """More columns than this, and numbers in the cells would touch."""
 
 
@@ -60,12 +60,20 @@ def redundancy_heatmap(extra: np.ndarray, heads: Sequence[str], *, palette: Pale
 
 
 def patching_heatmap(
-    recovered: np.ndarray, sites: Sequence[str], tokens: Sequence[str], *, palette: Palette = LIGHT
+    recovered: np.ndarray,
+    sites: Sequence[str],
+    tokens: Sequence[str],
+    places: Sequence[str],
+    *,
+    palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Share of the logit difference that a patch brings back, float [site, position]; the input stands below."""
+    """Share of the logit difference that a patch brings back, float [site, column]; the input stands below.
+
+    `tokens` are what is read at a column's place, or a block of it; `places` say where: "9", "9–12".
+    """
     limit = max(1.0, float(np.nanmax(np.abs(recovered), initial=0.0)))
     sentences = [
-        [f"{safe(site)} at {place + 1}: brings back {share:.3f}" for place, share in enumerate(row)]
+        [f"{safe(site)} at {place}: brings back {share:.3f}" for place, share in zip(places, row, strict=True)]
         for site, row in zip(sites, recovered, strict=True)
     ]
     positions = token_axis("position: the token read there", tokens, upright=False)
@@ -73,7 +81,8 @@ def patching_heatmap(
         {**positions, "range": [-0.5, recovered.shape[1] - 0.5]},
         {**name_axis(sites), "range": [-0.5, len(sites) - 0.5]},
     )
-    return _map(recovered, sentences, axes, limit=limit, palette=palette)
+    note = "<br>measured only: no edit of the list patches single places"
+    return _map(recovered, sentences, axes, limit=limit, note=note, palette=palette)
 
 
 def _map(
@@ -83,9 +92,10 @@ def _map(
     *,
     limit: float = 1.0,
     marks: Sequence[str | None] | None = None,
+    note: str = "",
     palette: Palette,
 ) -> go.Figure:
-    """Cells from −limit to limit, a sentence for each, and their numbers (or marks) where there is room."""
+    """Cells from −limit to limit, a sentence for each, a note below it, and their numbers, or marks, where they fit."""
     cells = {
         "type": "heatmap",
         "z": values.astype(np.float32),
@@ -93,7 +103,7 @@ def _map(
         "xgap": 2,
         "ygap": 2,
         "text": sentences,
-        "hovertemplate": "%{text}<extra></extra>",
+        "hovertemplate": f"%{{text}}{note}<extra></extra>",
         "name": "values",
     }
     numbers = [_numbers(values, limit, marks, palette)] if values.shape[1] <= MOST_NUMBERED else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,6 +18,10 @@ from dashboard.theme import LIGHT, Palette, template
 
 MOST_SENTENCES = 48 * 48
 """Beyond this many cells a figure says two positions and a number in place of a sentence."""
+MOST_WIDE = 64
+"""Columns that are wide enough for a broad frame."""
+MOST_BOXES, NEXT_TO_0 = 32, "≈0"
+"""Outputs that have a box each whatever they do; and what stands below one that barely moved."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +29,13 @@ class Axes:
     """What the rows and columns are called."""
 
     outputs: Sequence[str]
-    """What each output says."""
+    """What each output says, or a block of them."""
     slots: Sequence[str]
-    """The tokens that are read: the source's first, where there is one."""
-    places: Sequence[str]
-    """Where these stand, in words: "'3' at 2 of the source"."""
+    """The tokens that are read, or blocks of them: the source's first, where there is one."""
+    rows: Sequence[str]
+    """The outputs and where they stand, in words: "'3' at 2"."""
+    columns: Sequence[str]
+    """The same of the slots: "'3' at 2 of the source"."""
     n_source: int = 0
     """How many of the slots are the source's."""
 
@@ -47,6 +54,7 @@ def influence_heatmap(
     axes: Axes,
     words: Words,
     *,
+    leaking: np.ndarray | None = None,
     most: float | None = None,
     poked: int | None = None,
     link: str | None = None,
@@ -54,10 +62,11 @@ def influence_heatmap(
 ) -> go.Figure:
     """Float [output, slot], none negative, from 0 to `most` or to the greatest cell; `reach` as bool, alike.
 
-    A cell outside `reach` that is not 0 is a leak: it is drawn, and outlined. `poked` is the slot that is framed.
+    A cell outside `reach` that is not 0 is a leak: it is drawn, and outlined. Where a cell stands for several,
+    `leaking` says in which there is one, bool, alike. `poked` is the slot that is framed.
     """
     n_output, n_slot = values.shape
-    leaking = ~reach & (values > 0)
+    leaking = ~reach & (values > 0) if leaking is None else leaking
     shown = reach | leaking
     top = (float(values[shown].max(initial=0.0)) or 1.0) if most is None else most
     gap = 1 if max(values.shape) <= 24 else 0
@@ -77,7 +86,8 @@ def influence_heatmap(
         traces.append(outline(leaking, palette.wrong, 3 if leaking.sum() <= n_slot else 1, "leaks"))
     frames, bottom = [], n_output - 0.5
     if poked is not None:
-        frames.append(frame(poked - 0.5, -0.5, poked + 0.5, bottom, {"color": palette.text, "width": 2.5}))
+        width = 2.5 if n_slot <= MOST_WIDE else 1  # a wider line would cover what it frames
+        frames.append(frame(poked - 0.5, -0.5, poked + 0.5, bottom, {"color": palette.text, "width": width}))
     if axes.n_source:
         parting = axes.n_source - 0.5
         frames.append(frame(parting, -0.5, parting, bottom, {"color": palette.muted, "width": 2}))
@@ -98,13 +108,13 @@ def _hover(values: np.ndarray, shown: np.ndarray, axes: Axes, words: Words) -> d
         places = np.moveaxis(np.indices(values.shape), 0, -1).astype(np.uint16) + np.uint16(1)
         said = "output at %{customdata[0]}, token at %{customdata[1]}: %{z:.3g}<extra></extra>"
         return {"customdata": places, "hovertemplate": said}
-    outputs = [f"'{safe(said)}' at {row + 1}" for row, said in enumerate(axes.outputs)]
+    outputs, slots = ([safe(name) for name in names] for names in (axes.rows, axes.columns))
     text = [
         [
             (words.cell if shown[row, column] else words.forbidden).format(
-                output=output, slot=safe(slot), value=f"{values[row, column]:.3g}"
+                output=output, slot=slot, value=f"{values[row, column]:.3g}"
             )
-            for column, slot in enumerate(axes.places)
+            for column, slot in enumerate(slots)
         ]
         for row, output in enumerate(outputs)
     ]
@@ -137,14 +147,32 @@ class Moved:
         became = f"{self.before} becomes {self.after}" if self.flipped else f"{self.before} stays"
         return f"{became}, probability {signed(self.change)}" + (", a leak" if self.hidden else "")
 
+    @property
+    def lot(self) -> str:
+        """What neighbours have in common that need no box each; nothing where this one needs its own."""
+        if self.still:
+            return "may not move" if self.hidden else "do not move"
+        return "barely move" if not (self.flipped or self.hidden) and signed(self.change) == NEXT_TO_0 else ""
+
 
 def moved_strip(outputs: Sequence[Moved], palette: Palette = LIGHT) -> str:
-    """A box for each output, as one HTML text: what it said, → what it says now, Δ of the probability, its position."""
-    spoken = escape("; ".join(f"at {i + 1} {output.spoken()}" for i, output in enumerate(outputs)), quote=True)
-    boxes = "".join(_box(i + 1, output, palette) for i, output in enumerate(outputs))
+    """A box for each output, as one HTML text: what it said, → what it says now, Δ of the probability, its position.
+
+    Of more than MOST_BOXES outputs, neighbours that do not move, or barely, share a box.
+    """
+    boxes, spoken = [], []
+    for lot, group in groupby(enumerate(outputs, 1), lambda placed: placed[1].lot):
+        members = list(group)
+        if lot and len(outputs) > MOST_BOXES and len(members) > 1:
+            (first, example), last = members[0], members[-1][0]
+            boxes.append(_shared(f"{first}–{last}", lot, example, palette))
+            spoken.append(f"at {first} to {last} {lot}")
+        else:
+            boxes += [_box(place, output, palette) for place, output in members]
+            spoken += [f"at {place} {output.spoken()}" for place, output in members]
     return (
-        f'<div role="img" aria-label="outputs: {spoken}." '
-        f'style="display:flex;flex-wrap:wrap;gap:5px;align-items:flex-start">{boxes}</div>'
+        f'<div role="img" aria-label="outputs: {escape("; ".join(spoken), quote=True)}." '
+        f'style="display:flex;flex-wrap:wrap;gap:5px;align-items:flex-start">{"".join(boxes)}</div>'
     )
 
 
@@ -152,22 +180,36 @@ def _box(place: int, output: Moved, palette: Palette) -> str:
     leak = output.hidden and not output.still
     colour = palette.wrong if output.flipped or leak else palette.muted if output.still else palette.text
     border = f"3px double {palette.wrong}" if output.flipped or leak else f"1.5px solid {palette.grid}"
-    ground = (
-        f"repeating-linear-gradient(45deg,{palette.forbidden} 0 5px,{palette.surface} 5px 9px)"
-        if output.hidden
-        else palette.surface
-    )
     letters = f"{output.before}→{output.after}" if output.flipped else output.before
+    inside = f"font:600 20px/34px monospace;color:{colour};border:{border};background:{_ground(output, palette)}"
     below = "leak " * leak + ("0" if output.still else signed(output.change))
+    return _boxed(str(place), escape(letters), inside, f'<span style="color:{colour}">{below}</span>', palette)
+
+
+def _shared(places: str, lot: str, example: Moved, palette: Palette) -> str:
+    """A box for several outputs that do not move, or barely."""
+    inside = (
+        f"font-size:15px;line-height:35px;color:{palette.muted};border:1.5px solid {palette.grid};"
+        f"background:{_ground(example, palette)}"
+    )
+    words = f'<span style="background:{palette.surface};padding:1px 5px;border-radius:5px">{lot}</span>'
+    return _boxed(places, words, inside, "0" if example.still else NEXT_TO_0, palette)
+
+
+def _ground(output: Moved, palette: Palette) -> str:
+    if not output.hidden:
+        return palette.surface
+    return f"repeating-linear-gradient(45deg,{palette.forbidden} 0 5px,{palette.surface} 5px 9px)"
+
+
+def _boxed(above: str, content: str, inside: str, below: str, palette: Palette) -> str:
     return (
-        f'<span style="text-align:center;color:{palette.muted};font-size:14px;line-height:18px">{place}'
-        f'<span style="display:block;box-sizing:border-box;min-width:44px;height:38px;padding:0 5px;'
-        f"font:600 20px/34px monospace;white-space:pre;color:{colour};border:{border};border-radius:8px;"
-        f'background:{ground}">{escape(letters)}</span>'
-        f'<span style="color:{colour}">{below}</span></span>'
+        f'<span style="text-align:center;color:{palette.muted};font-size:14px;line-height:18px">{above}'
+        '<span style="display:block;box-sizing:border-box;min-width:44px;height:38px;padding:0 5px;white-space:pre;'
+        f'border-radius:8px;{inside}">{content}</span>{below}</span>'
     )
 
 
 def signed(value: float) -> str:
-    """Two digits and a sign as long as a plus; a move too small for two digits is "≈0": it is not none."""
-    return "≈0" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−")
+    """Two digits and a sign as long as a plus; a move too small for two digits is not none."""
+    return NEXT_TO_0 if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−")

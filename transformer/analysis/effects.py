@@ -1,4 +1,4 @@
-"""What edits do: which removals are made up for by other heads, and where in the model the difference lies."""
+"""What edits do: what is said under them, which removals other heads make up for, and a second input to patch from."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
 
 from transformer.analysis.accuracy import predictions
 from transformer.analysis.heads import questions
 from transformer.analysis.measuring import heads_of, right_answers
-from transformer.analysis.sample import lay_out, observe_batch
-from transformer.edits import AblateHead, Edit, EditError, Patch
+from transformer.analysis.sample import observe_batch
+from transformer.edits import AblateHead, Edit
 from transformer.network import Network
-from transformer.observation import Observation
 from transformer.tasks import Batch, Question, Task
 
 REDUNDANCY_SEQUENCES = 64
-KINDS = ("resid_mid", "resid_cross", "resid_post", "z")
 NEIGHBOURS, CHANGES = 8, 24
 """Words, next in frequency, that are tried in a word's place; and changes among which the most telling is sought."""
 
@@ -132,97 +128,7 @@ def beyond_each(n: int, right: Callable[..., float]) -> Float[np.ndarray, "head 
     return found
 
 
-# --- where the difference between two inputs lies
-
-
-@dataclass(frozen=True)
-class Patching:
-    """Activation patching between two inputs, site by site and place by place."""
-
-    sites: tuple[str, ...]
-    """In the order of the data's way."""
-    recovered: Float[np.ndarray, "site position"]
-    """Share of the logit difference that is restored: 0 nothing, 1 all; below 0 and above 1 are possible."""
-    clean: float
-    """Mean logit of the clean input's right tokens less that of the other's, in the clean run."""
-    corrupted: float
-    """The same in the corrupted run."""
-    compared: int
-    """Targets at which the two inputs' right answers differ."""
-
-
-@torch.no_grad()
-def patching(model: Network, task: Task, clean: Question, corrupted: Question, edits: Sequence[Edit] = ()) -> Patching:
-    """Run on `corrupted`, each time with what the clean run had at one site and one place, and see what comes back.
-
-    Wang et al. (2022), section 3.1; Meng et al. (2022), section 2.1. The measure is the mean over the targets whose
-    right token differs of logit(right for clean) − logit(right for corrupted). Each run reads its own right answer.
-    Of a text nobody knows what is right: there it is what the model itself finds likeliest, after the one and after
-    the other. Raises EditError when the two say the same, or differ in length.
-    """
-    if len(clean) != len(corrupted):
-        raise EditError(f"both inputs must have the same length, not {len(clean)} and {len(corrupted)} symbols")
-    one, other = lay_out(task, clean), lay_out(task, corrupted)
-    whole, bare = observe_batch(model, one, edits), observe_batch(model, other, edits)
-    said = [seen.logits[0].argmax(dim=-1).cpu().numpy() for seen in (whole, bare)]
-    wanted, unwanted = (one.targets[0], other.targets[0]) if task.lawful else said
-    compared = np.flatnonzero((wanted != unwanted) & one.is_answer[0])
-    if not len(compared):
-        same = "have the same answer" if task.lawful else "make it say the same"
-        raise EditError(f"both inputs {same}, so there is nothing to bring back")
-    wanted, unwanted = wanted[compared], unwanted[compared]
-
-    def difference(seen: Observation) -> Float[np.ndarray, "batch"]:
-        logits = seen.logits.double().cpu().numpy()
-        return (logits[:, compared, wanted] - logits[:, compared, unwanted]).mean(axis=1)
-
-    high, low = (float(difference(seen)[0]) for seen in (whole, bare))
-    if high == low:
-        raise EditError("this model says the same to both inputs, so there is nothing to bring back")
-    sites = patched_sites(whole)
-    places = max(whole[site].shape[-2] for site in sites)
-    found = np.full((len(sites), places), np.nan)
-    for row, site in enumerate(sites):
-        value = whole[site]
-        n = value.shape[-2]
-        patched = observe_batch(
-            model,
-            _repeated(other, n),
-            (*edits, _PatchEach.of(site, value)),
-            lambda *_: None,
-        )
-        found[row, :n] = (difference(patched) - low) / (high - low)
-    return Patching(sites, found, high, low, len(compared))
-
-
-@dataclass(frozen=True)
-class _PatchEach(Patch):
-    """The same sequence many times over, each patched at a place of its own: sequence i at place i."""
-
-    def apply(self, value: Tensor) -> Tensor:
-        whole = super().apply(value)
-        places = torch.arange(len(value), device=value.device)
-        patched = value.clone()
-        patched[places, ..., places, :] = whole[places, ..., places, :]
-        return patched
-
-
-def _repeated(batch: Batch, n: int) -> Batch:
-    """Its sequences, each `n` times."""
-    fields = {name: value for name, value in vars(batch).items() if value is not None}
-    return Batch(**{name: value.repeat(n, axis=0) for name, value in fields.items()})
-
-
-def patched_sites(seen: Observation) -> tuple[str, ...]:
-    """The residual stream where it has changed, and what all heads of an attention found, in the data's way."""
-    found = []
-    for site in seen.sites:
-        block, _, kind = site.rpartition(".")
-        first = kind == "resid_pre" and block.endswith(".0")
-        idle = kind == "resid_post" and f"{block}.feed_forward.out" not in seen.sites
-        if first or (kind in KINDS and not idle):
-            found.append(site)
-    return tuple(found)
+# --- two inputs
 
 
 def one_token_changed(model: Network, task: Task, question: Question) -> Question:

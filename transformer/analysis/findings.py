@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -122,9 +122,18 @@ def blocks(names: tuple[str, ...], factor: int, *, words: bool = False) -> tuple
     if factor == 1:
         return names
     if words:
-        parts = (names[first : first + factor] for first in range(0, len(names), factor))
-        return tuple(f"{max(part, key=lambda name: (name[:1].isalpha(), len(name)))}…" for part in parts)
+        return tuple(f"{names[place]}…" for place in spokesmen(names, factor))
     return tuple(f"{first + 1}–{min(first + factor, len(names))}" for first in range(0, len(names), factor))
+
+
+def spokesmen(names: Sequence[str], factor: int) -> tuple[int, ...]:
+    """The place of the longest word of each block of `factor` tokens, or of its longest token: it stands for the rest.
+
+    Of equally long ones the first.
+    """
+    rank = [(name[:1].isalpha(), len(name)) for name in names]
+    starts = range(0, len(names), factor)
+    return tuple(max(range(start, min(start + factor, len(names))), key=rank.__getitem__) for start in starts)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from transformer.trace import Recorder, only
 
 CELLS = 2**20
 """Cells of one head's patterns that a pass may have: more sequences than that are run in several passes."""
-LOGITS = 2**24
-"""Logits that it may have."""
+LOGITS = 2**23
+"""Logits that it may have: 32 MiB. A larger array is fetched from the operating system anew in every pass."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,15 @@ def poke(model: Network, batch: Batch, candidates: Sequence[int], *, slots: Sequ
     size = min(len(pokes), together(model, whole.shape[1]))
     filled = torch.cat([pokes, whole.repeat(-len(pokes) % size, 1)])
     before = _logits(model, whole.repeat(size, 1), n_source)
-    chances = before.softmax(dim=-1)
+    chances = before[:1].softmax(dim=-1)
     said = before[:1].argmax(dim=-1)
     moves, said_after, chances_after = [], [], []
+    room = torch.empty_like(before)  # new room for a text's logits in every pass would take as long as to weigh them
     for chunk in filled.split(size):
         after = _logits(model, chunk, n_source)
-        moves.append((after - before).abs().amax(dim=-1))
+        moves.append(torch.sub(after, before, out=room).abs_().amax(dim=-1))
         said_after.append(after.argmax(dim=-1))
-        chances_after.append(after.softmax(dim=-1).gather(-1, said.expand(size, -1)[..., None])[..., 0])
+        chances_after.append(torch.softmax(after, -1, out=room).gather(-1, said.expand(size, -1)[..., None])[..., 0])
 
     def table(parts: list[Tensor]) -> np.ndarray:
         """Row after row of [candidate × poked, output] as [candidate, output, poked]."""
@@ -106,23 +107,31 @@ def together(model: Network, slots: int) -> int:
     return max(1, min(CELLS // slots**2, LOGITS // (slots * model.d_vocab)))
 
 
-def gradients(model: Network, batch: Batch) -> Float[np.ndarray, "output slot"]:
+@torch.enable_grad()
+def gradients(
+    model: Network, batch: Batch, *, outputs: Sequence[int] | None = None
+) -> Float[np.ndarray, "output slot"]:
     """‖∂ logit of what an output says / ∂ embedding of a slot's token‖₂: how steeply the one leans on the other.
 
-    The embedding is the vector that enters the stack, scaled, before positions are added (Simonyan et al., 2014, "Deep
-    Inside Convolutional Networks", section 3, take the same gradient to pixels). In logits per unit of its length.
+    A row for each output, all unless some are given. The embedding is the vector that enters the stack, scaled, before
+    positions are added (Simonyan et al., 2014, "Deep Inside Convolutional Networks", section 3, take the same gradient
+    to pixels). In logits per unit of its length.
     """
-    whole, n_source = _slots(model, batch)
-    said = _logits(model, whole, n_source)[0].argmax(dim=-1)
-    outputs = torch.arange(len(said), device=said.device)
-    size = together(model, whole.shape[1])
+    tokens, source = _parted(*_slots(model, batch))
+    recorder = Recorder([_Leaf("*.token_embedding")], only("*.token_embedding"))
     training = model.training
     model.eval()
     try:
-        rows = [_slopes(model, whole, n_source, some, said[some]) for some in outputs.split(size)]
+        logits = model(tokens, source, trace=recorder)[0]
     finally:
         model.train(training)
-    return torch.cat(rows).cpu().numpy()
+    said = logits.gather(-1, logits.argmax(dim=-1, keepdim=True))[:, 0]
+    embeddings = list(recorder.sites.values())  # the encoder's come first
+    rows = [
+        torch.cat([slope[0].norm(dim=-1) for slope in torch.autograd.grad(said[place], embeddings, retain_graph=True)])
+        for place in (range(len(said)) if outputs is None else outputs)
+    ]
+    return torch.stack(rows).cpu().numpy()
 
 
 @dataclass(frozen=True)
@@ -131,24 +140,6 @@ class _Leaf(Edit):
 
     def apply(self, value: Tensor) -> Tensor:
         return value.detach().requires_grad_()
-
-
-@torch.enable_grad()
-def _slopes(
-    model: Network,
-    whole: Int[Tensor, "1 slot"],
-    n_source: int,
-    outputs: Int[Tensor, "output"],
-    said: Int[Tensor, "output"],
-) -> Float[Tensor, "output slot"]:
-    """As many copies of the sequence as there are outputs, one output of each: one way back finds all gradients."""
-    tokens, source = _parted(whole.expand(len(outputs), -1), n_source)
-    recorder = Recorder([_Leaf("*.token_embedding")], only("*.token_embedding"))
-    logits = model(tokens, source, trace=recorder)
-    copies = torch.arange(len(outputs), device=outputs.device)
-    total = logits[copies, outputs, said].sum()
-    slopes = torch.autograd.grad(total, list(recorder.sites.values()))  # the encoder's embeddings come first
-    return torch.cat([slope.norm(dim=-1) for slope in slopes], dim=1)
 
 
 def _slots(model: Network, batch: Batch) -> tuple[Int[Tensor, "1 slot"], int]:
