@@ -99,7 +99,8 @@ def accuracy() -> None:
         st.info(f"This is the {what} without the edits. {unmeasured}", icon=":material/info:")
     if not task.lawful:
         old = before if made and not unmeasured else None
-        costs.by_place(model, after, old, key="edits-accuracy", height=330, words=headline())
+        words = "Without edits." if old is None else "Open: as it is. Filled: with the edits."
+        costs.by_place(model, after, old, key="edits-accuracy", height=330, words=words)
         return
     figure = accuracy_bars(model, after, length, before=before.mean if made and not unmeasured else None)
     halves = f"Second half {after.of('second half'):.2f}."
