@@ -14,12 +14,12 @@ MOST_CELLS = 96
 """Cells on a side that are sent to the browser: more of three pictures would weigh megabytes."""
 
 
-def from_afar(attention: Attention, *, words: bool = False) -> Attention:
-    """An attention over many tokens in blocks, each its strongest cell: no more than MOST_CELLS on a side.
+def from_afar(attention: Attention, most: int = MOST_CELLS, *, words: bool = False) -> Attention:
+    """An attention over many tokens in blocks, each its strongest cell: no more than `most` on a side.
 
     The blocks are called by their places, or by a word in each.
     """
-    factor = -(-max(attention.mask.shape) // MOST_CELLS)
+    factor = -(-max(attention.mask.shape) // most)
     if factor == 1:
         return attention
     rows, columns = attention.whole or attention.mask.shape

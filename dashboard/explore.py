@@ -8,13 +8,14 @@ import numpy as np
 import streamlit as st
 
 from dashboard import closer, session, theme
+from dashboard.afar import from_afar
 from dashboard.attention import LINK, heads_of, is_dark, palette
 from dashboard.components.focus import Ink, Subject, View, Whole, focus
 from dashboard.components.head_grid import downsampled
 from dashboard.components.origin import Maker
 from dashboard.models import Model
 from dashboard.reference import reference
-from transformer.analysis.findings import Attention, Detail, Head, blocks
+from transformer.analysis.findings import Attention, Detail, Head
 
 WINDOW = 64
 """Tokens a side of the part of a long input that is shown cell by cell."""
@@ -53,44 +54,17 @@ def contribution(model: Model, question: np.ndarray, head: Head) -> None:
     _draw(model, question, head, detail, [view], key="head-contribution", says=True)
 
 
-def glance(model: Model, question: np.ndarray, head: Head, *, key: str, height: int) -> None:
-    """Draw the pattern of a head from the sample alone, without another pass: of a long input, all of it from afar."""
-    attention = model.sample(question).attentions[head.site]
-    factor = _factor(attention)
-    total, title = factor * attention.factor, "Pattern"
-    if factor > 1:
-        n_query, n_key = attention.whole or attention.mask.shape
-        words, title = attention.factor == 1 and not model.task.lawful, f"Pattern: strongest of {total} × {total}"
-        queries = attention.queries if words else ("",) * n_query
-        keys = attention.keys if words else ("",) * n_key
-        attention = replace(
-            attention,
-            scores=_downsampled(np.where(attention.mask, attention.scores, -np.inf), factor),
-            mask=downsampled(attention.mask, factor),
-            pattern=_downsampled(attention.pattern, factor),
-            queries=blocks(queries, total, words=words),
-            keys=blocks(keys, total, words=words),
-            factor=total,
-        )
-    view = View("pattern", title, attention.pattern[head.index], 0.0, 1.0, theme.pattern_colours(is_dark()))
-    _draw(model, question, head, attention, [view], key=key, says=True, height=height)
+def glance(model: Model, question: np.ndarray, head: Head, *, key: str, height: int) -> str:
+    """Draw the pattern of a head from the sample alone, without another pass: of a long input, all of it from afar.
 
-
-def seen_from_afar(model: Model, question: np.ndarray, head: Head) -> str:
-    """What a cell of a glance stands for, as a sentence; nothing where it is one query and one key."""
-    attention = model.sample(question).attentions[head.site]
-    total = _factor(attention) * attention.factor
-    return "" if total == 1 else f"Each cell: the strongest of {total} × {total}. "
-
-
-def _downsampled(matrices: np.ndarray, factor: int) -> np.ndarray:
-    """The matrix of each head, downsampled."""
-    return np.stack([downsampled(matrix, factor) for matrix in matrices])
-
-
-def _factor(attention: Attention) -> int:
-    """By how much a glance at an attention is downsampled once more."""
-    return -(-max(attention.mask.shape) // LONG)
+    Returns what a cell of it stands for, as a sentence; nothing where it is one query and one key.
+    """
+    seen = from_afar(model.sample(question).attentions[head.site], LONG, words=not model.task.lawful)
+    strongest = "" if seen.factor == 1 else f"strongest of {seen.factor} × {seen.factor}"
+    title = f"Pattern: {strongest}" if strongest else "Pattern"
+    view = View("pattern", title, seen.pattern[head.index], 0.0, 1.0, theme.pattern_colours(is_dark()))
+    _draw(model, question, head, seen, [view], key=key, says=True, height=height)
+    return f"Each cell: the {strongest}. " if strongest else ""
 
 
 def _most(values: np.ndarray, detail: Detail) -> float:

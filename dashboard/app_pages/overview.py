@@ -76,8 +76,8 @@ if model.config.model.attends:
         grid(sample.attentions, head, key="overview-heads", size=92)
     with focus_place:
         st.markdown(f"**{working_sentence(model, head, survey)}**")
-        explore.glance(model, question, head, key="overview-pattern", height=272)
-        st.caption(f"{explore.seen_from_afar(model, question, head)}{orientation(head)}")
+        stands_for = explore.glance(model, question, head, key="overview-pattern", height=272)
+        st.caption(f"{stands_for}{orientation(head)}")
 else:
     with focus_place:
         st.markdown(f"**No attention: {elsewhere.handed_over(model)} must carry the whole sequence.**")
