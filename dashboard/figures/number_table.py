@@ -17,8 +17,8 @@ AXES = ("query", "key", "d_head", "d_model", "d_features", "coordinate")
 """Every axis has one colour, everywhere."""
 LETTER, THIN, PADDING = 8.5, 6.5, 12
 """Pixels that a bold letter takes beside its row, a letter of its place, and what is left free around them."""
-NARROWEST, NUMBERS = 78, 562
-"""Pixels of the first column and of all others, at least."""
+NARROWEST, NUMBERS, WIDEST = 78, 520, 640
+"""Pixels of the first column and of all others, at least; and of a table that a projector shows whole."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def number_table(
     body = "".join(_row(label, i, blocks, palette) for i, label in enumerate(labels))
     return (
         f'<div style="overflow-x:auto"><table aria-label="{escape(spoken, quote=True)}" '
-        f'style="min-width:{first + NUMBERS}px;border-collapse:separate;'
+        f'style="min-width:{max(WIDEST, first + NUMBERS)}px;border-collapse:separate;'
         f"border-spacing:1px;table-layout:fixed;width:100%;font-size:14px;line-height:21px;color:{palette.text};"
         f'font-variant-numeric:tabular-nums"><colgroup><col style="width:{first}px">{widths}</colgroup>'
         f"<thead><tr><td></td>{names}</tr>"
@@ -102,13 +102,13 @@ def number_table(
 
 def _called(label: Label) -> tuple[str, str]:
     """What a row is called, its middle left out where it is long, and its place."""
-    return (label.text, "") if label.place is None else (elided(label.text), f" at {label.place}")
+    return (label.text, "") if label.place is None else (elided(label.text), f"at {label.place}")
 
 
 def _width(label: Label) -> float:
     """Pixels that it needs."""
     text, place = _called(label)
-    return LETTER * len(text) + THIN * len(place) + PADDING
+    return LETTER * len(text) + THIN * len(place) + (THIN if place else 0) + PADDING
 
 
 def _axis(axis: str | None, extra: str, palette: Palette) -> str:
@@ -134,7 +134,7 @@ def _heading(block: Block, text: str, palette: Palette) -> str:
 
 def _row(label: Label, row: int, blocks: Sequence[Block], palette: Palette) -> str:
     text, place = _called(label)
-    beside = f'<span style="color:{palette.muted}">{place}</span>' if place else ""
+    beside = f' <span style="color:{palette.muted}">{place}</span>' if place else ""
     frame = f' style="outline:2.5px solid {palette.accent};outline-offset:-1px"' if label.chosen else ""
     line = f";border-top:2px solid {palette.muted}" if label.above else ""
     cells = "".join(
