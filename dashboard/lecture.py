@@ -138,8 +138,8 @@ class Race:
         """End it; what is learned so far stays. One that is over is left as it is."""
         if not self.done:
             self._ended.set()
-            self._future.cancel()
-            self.wait()
+            if not self._future.cancel():  # one that has not begun is over at once
+                self.wait()
 
     def wait(self) -> None:
         """Until it is over."""
