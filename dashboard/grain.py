@@ -9,6 +9,7 @@ from itertools import count
 
 import numpy as np
 
+from dashboard.figures.token_axis import span
 from transformer.analysis.findings import blocks, spokesmen
 from transformer.config import ModelConfig
 
@@ -110,7 +111,7 @@ class Grain:
     @property
     def row_places(self) -> list[str]:
         """Where the outputs of each row stand: "9–12"."""
-        return [span(first, min(first + self.factor, len(self.outputs))) for first in self._rows.tolist()]
+        return [span(first + 1, min(first + self.factor, len(self.outputs))) for first in self._rows.tolist()]
 
     @property
     def column_places(self) -> list[str]:
@@ -118,9 +119,9 @@ class Grain:
         n, found = self.n_source, []
         for first in self._columns.tolist():
             if first < n:
-                found.append(f"{span(first, min(first + self.factor, n))} of the source")
+                found.append(f"{span(first + 1, min(first + self.factor, n))} of the source")
             else:
-                found.append(span(first - n, min(first + self.factor, len(self.slots)) - n))
+                found.append(span(first - n + 1, min(first + self.factor, len(self.slots)) - n))
         return found
 
     def place(self, slot: int) -> str:
@@ -146,8 +147,3 @@ def factor_of(parts: Sequence[int], affordable: float) -> int:
         return 1
     most = max(len(parts), min(MOST_BLOCKS, int(affordable)))
     return next(factor for factor in count(2) if sum(-(-part // factor) for part in parts) <= most)
-
-
-def span(first: int, end: int) -> str:
-    """Places from 1, of what is counted from 0: "9–12", "13"."""
-    return f"{first + 1}–{end}" if end - first > 1 else str(first + 1)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import clicks, machine, recipe, session, stage
+from dashboard import clicks, machine, models, recipe, session, stage
 from dashboard.heldout import newest, whole
-from dashboard.models import ROOT
 from transformer.analysis.ceilings import ceiling
 from transformer.training.runs import Run, State
 
@@ -38,7 +37,7 @@ def panel() -> None:
 
 def _watch(name: str) -> None:
     began = time.perf_counter()
-    run = Run(ROOT / name)
+    run = Run(models.ROOT / name)
     own = session.started() == name
     state, metrics = run.state, run.metrics()
     if not state.live and st.session_state.get("taken_over") != name:

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import edited, session
-from dashboard.grain import span
+from dashboard.figures.token_axis import span
 from dashboard.models import Model
 from dashboard.passages import as_typed, in_a_line
 from dashboard.prose import plain
@@ -65,7 +65,7 @@ def columns(model: Model, other: Question, seen: Patching) -> tuple[list[str], l
     starts = range(seen.first, seen.first + n * seen.factor, seen.factor)
     read = [task.vocabulary[token] for token in task.encode([other]).tokens[0]]
     total = max(len(read), len(other)) if task.has_source else len(read)
-    places = [span(start, min(start + seen.factor, total)) for start in starts]
+    places = [span(start + 1, min(start + seen.factor, total)) for start in starts]
     beside = task.has_source and any(site.startswith("encoder") for site in seen.sites)
     if beside or (task.lawful and seen.factor > 1):
         return places, places

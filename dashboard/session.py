@@ -15,7 +15,7 @@ from dashboard.choice import Choice
 from dashboard.clicks import again, once, touch
 from dashboard.components.origin import origin_element
 from dashboard.links import from_query
-from dashboard.models import ROOT, Model
+from dashboard.models import Model
 from dashboard.passages import as_typed
 from dashboard.settings import AROUND, BY_KEY, FAST, Settings
 from dashboard.wanted import config_of
@@ -187,7 +187,7 @@ def start(configs: Sequence[RunConfig]) -> list[Run]:
     runs, wishes = [], pace_wishes(settings().pace)
     for config in configs:
         # Nothing in here asks for the session's state: that is where a click is broken off by the next one.
-        run = Run.create(new_folder(ROOT, config), config)
+        run = Run.create(new_folder(models.ROOT, config), config)
         run.ask(**wishes)
         warm.pool.submit(run)
         runs.append(run)
@@ -251,11 +251,11 @@ def watch(run: Run) -> None:
 def watched() -> Run | None:
     """The run to watch: the one this session started, or any that is training now: a reload loses nothing."""
     live = (choice.name for choice in choices().values() if choice.state.live)
-    found = next((name for name in live if Run(ROOT / name).waiting), None)
+    found = next((name for name in live if Run(models.ROOT / name).waiting), None)
     if found and not started():
         st.session_state.found = found
     name = started() or st.session_state.get("found")
-    return Run(ROOT / name) if name and (ROOT / name / "run.json").is_file() else None
+    return Run(models.ROOT / name) if name and (models.ROOT / name / "run.json").is_file() else None
 
 
 def started() -> str | None:

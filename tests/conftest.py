@@ -3,16 +3,30 @@
 import os
 import pkgutil
 import tempfile
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from typing import Any
 
-from jaxtyping import install_import_hook
+import jaxtyping
 
 # Texts that tests read lie in a cache of this process's own.
 os.environ["ATTENTION_LAB_CACHE"] = tempfile.mkdtemp(prefix="attention-lab-")
 
+_jaxtyped = jaxtyping.jaxtyped
+
+
+def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
+    """What has no array among its arguments has no shape to check, and checking costs more than most functions."""
+    if fn is None:
+        return partial(_jaxtyped_where_there_are_shapes, **options)
+    asked = getattr(fn, "__func__", None) or getattr(fn, "fget", None) or fn
+    shaped = any("[Tensor," in each or "[np.ndarray," in each for each in map(str, asked.__annotations__.values()))
+    return _jaxtyped(fn, **options) if shaped else fn
+
+
 # Before anything imports transformer. The numeric tower: an int is welcome where a float is asked for (PEP 484).
-install_import_hook("transformer", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+jaxtyping.jaxtyped = _jaxtyped_where_there_are_shapes
+jaxtyping.install_import_hook("transformer", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402

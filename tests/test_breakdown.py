@@ -372,7 +372,6 @@ KINDS = {
 def test_every_look_opens_on_every_kind_of_model(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Of each the whole model's row, where heads are removed, is the bars; and the rows of confusions sum to one."""
     monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
-    monkeypatch.setattr("dashboard.session.ROOT", tmp_path)
     task, model = KINDS[kind]
     small = {"n_layers": 1, "n_heads": 2, "d_model": 8, "d_ff": 16, "mask": "auto", "architecture": "auto"}
     config = RunConfig(task=task, model=ModelConfig(**{**small, **model}), training=TrainingConfig(max_steps=3, seed=1))

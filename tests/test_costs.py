@@ -43,11 +43,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def root(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", made)
+    monkeypatch.setattr("dashboard.models.ROOT", made)
     monkeypatch.setattr("dashboard.models.FIRST", "reader")
-    monkeypatch.setattr("dashboard.session.BEHIND", 0.0)  # everything at once, the costly parts too
-    monkeypatch.setattr("dashboard.closer.AT_ONCE", 30.0)
     return made
 
 

@@ -32,7 +32,6 @@ ROOT = Path(__file__).resolve().parents[1]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A copy of a shipped run: with its film, and the weights of some of its steps."""
     monkeypatch.setattr(models, "ROOT", tmp_path)
-    monkeypatch.setattr("dashboard.session.ROOT", tmp_path)
     return Run(Path(shutil.copytree(ROOT / "checkpoints" / "reverse", tmp_path / "reverse")))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -365,7 +366,13 @@ def test_padding_and_company_are_measured_in_logits(monkeypatch: pytest.MonkeyPa
 def test_what_it_says_early_is_shown_beside_what_it_should_say(monkeypatch: pytest.MonkeyPatch) -> None:
     model, config = checkpoints.load(Run(ROOT / "checkpoints" / "reverse").snapshots()[40])
     right = examined(model, config)["free"]
-    assert right.table["said by itself"] == right.table["likeliest in one pass"] == tuple("62951413")
+    told = re.search(r"sequence (\d)", right.sentence)
+    assert told  # which of them rounding moves most is another on another processor
+    text = laid_out(config.training.seed)[int(told[1]) - 1, :9].tolist()
+    for _ in range(8):
+        with torch.no_grad():
+            text.append(int(model(torch.tensor([text]))[0, -1].argmax()))
+    assert right.table["said by itself"] == right.table["likeliest in one pass"] == tuple(map(str, text[9:]))
     monkeypatch.setattr(Transformer, "continue_greedily", one_early)
     found = examined(model, config)["free"]
     tokens = laid_out(config.training.seed)

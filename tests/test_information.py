@@ -250,7 +250,6 @@ def test_the_strip_says_what_was_said_and_what_is_said_now() -> None:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
-    monkeypatch.setattr("dashboard.session.ROOT", tmp_path)
     return tmp_path
 
 

@@ -135,8 +135,7 @@ def test_the_vectors_on_the_page_are_those_of_the_run(stage: str, field: str) ->
 def test_a_long_sequence_under_alibi_shows_the_keys_that_are_looked_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
     config = RunConfig(
         task=TaskConfig(length=20),
         model=ModelConfig(positions="alibi", norm="post", n_layers=1, n_heads=2, d_model=40),

@@ -186,7 +186,6 @@ def test_what_is_written_adds_up_to_the_logit(run: str) -> None:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(models, "ROOT", tmp_path)
-    monkeypatch.setattr("dashboard.session.ROOT", tmp_path)
     return tmp_path
 
 

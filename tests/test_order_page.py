@@ -26,8 +26,7 @@ KNOWN = slice(8, None)
 
 def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch, **model: object) -> RunConfig:
     """A run of one step called "own", in a folder of its own."""
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", folder)
+    monkeypatch.setattr("dashboard.models.ROOT", folder)
     config = RunConfig(
         task=TaskConfig(length=4),
         model=ModelConfig(n_layers=1, n_heads=2, d_model=16, **model),

@@ -301,7 +301,10 @@ def test_the_loss_is_the_run_s_own() -> None:
         ),
     ],
 )
-def test_a_link_is_a_view(page: str, query: dict[str, str], widgets: dict[str, Any]) -> None:
+def test_a_link_is_a_view(
+    page: str, query: dict[str, str], widgets: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.session.BEHIND", 0.5)  # a first look at each page is enough
     app = open_page(page, **query)
     assert not app.warning
     assert link(app) == query
@@ -501,8 +504,7 @@ def test_a_number_can_be_put_right_again() -> None:
 
 def test_train_hands_over_what_the_panel_describes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is made and handed to the worker, watched, and its model taken when it has ended."""
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
     handed: list[Run] = []
     monkeypatch.setattr("dashboard.warm.pool.submit", handed.append)
     monkeypatch.setattr("dashboard.session.FIRST_STEP", 0.0)

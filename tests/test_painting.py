@@ -220,7 +220,6 @@ def test_a_file_of_masks_that_is_damaged_is_named_and_left(book: Path) -> None:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(models, "ROOT", tmp_path)
-    monkeypatch.setattr("dashboard.session.ROOT", tmp_path)
     return tmp_path
 
 

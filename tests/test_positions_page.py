@@ -273,8 +273,7 @@ def test_the_largest_is_less_than_a_megabyte(name: str) -> None:
 @pytest.fixture
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes an untrained model, and it is the only one there is."""
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
 
     def made(task: str, length: int, **shape: Any) -> None:
         config = RunConfig(task=TaskConfig(task=task, length=length), model=ModelConfig(n_layers=1, d_ff=0, **shape))

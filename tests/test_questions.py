@@ -605,8 +605,7 @@ def recurrent(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("asked", FIGURES)
 def test_a_recurrent_network_is_no_stumbling_block(asked, recurrent, monkeypatch):
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", recurrent)
+    monkeypatch.setattr("dashboard.models.ROOT", recurrent)
     monkeypatch.setattr("dashboard.health.strip", lambda *_: None)
     app = open_questions(run="recurrent", asked=asked)
     assert not app.error

@@ -50,8 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def root(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", made)
+    monkeypatch.setattr("dashboard.models.ROOT", made)
     monkeypatch.setattr("dashboard.models.FIRST", "plain")
     return made
 
@@ -243,8 +242,7 @@ def test_the_panel_asks_what_means_something_and_trains_it(
 ) -> None:
     handed: list[Run] = []
     shutil.copytree(made / "plain", tmp_path / "plain")
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
     monkeypatch.setattr("dashboard.warm.pool.submit", handed.append)
     monkeypatch.setattr("dashboard.session.FIRST_STEP", 0.0)
     app = open_page("heads", run="plain", task="reverse-translate", positions="rotary", heads="3")
@@ -306,8 +304,7 @@ def test_where_no_run_suits_the_compiled_model_does(tmp_path: Path, monkeypatch:
     config = replace(MADE["none"], training=replace(MADE["none"].training, max_steps=1))
     for _ in record(Run.create(tmp_path / "alone", config)):
         pass
-    for module in ("models", "session"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
     assert link(button(open_page("heads", run="alone"), "Look at compiled")) == {"run": "compiled"}
 
 

@@ -36,8 +36,7 @@ def all_but_the_last(folder: str, names: list[str]) -> set[str]:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two shipped runs of one task, and an older one of another."""
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
     for name in ("reverse", "reverse-sinusoidal", "reverse-aligned"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=all_but_the_last)
     return tmp_path

@@ -47,8 +47,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path / "runs")
+    monkeypatch.setattr("dashboard.models.ROOT", tmp_path / "runs")
     monkeypatch.setattr("dashboard.session.FIRST_STEP", 0.0)
     monkeypatch.setattr("dashboard.clicks.ECHO", 0.0)
     return tmp_path / "runs"

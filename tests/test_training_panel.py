@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from test_pages import array, figures, link, open_page, trace
 
-from dashboard import clicks, live, session
+from dashboard import clicks, live, models
 from dashboard.machine import costs
 from dashboard.recipe import OWN
 from dashboard.settings import PACES
@@ -29,8 +29,7 @@ TINY = {"layers": "1", "heads": "2", "width": "16", "max_steps": "30", "length":
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for module in ("models", "session", "live"):
-        monkeypatch.setattr(f"dashboard.{module}.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.models.ROOT", tmp_path)
     monkeypatch.setattr("dashboard.session.FIRST_STEP", 0.0)
     monkeypatch.setattr("dashboard.clicks.ECHO", 0.0)
     monkeypatch.setattr("dashboard.live.OBEDIENCE", 0.0)
@@ -226,7 +225,7 @@ def test_rate_and_gradient_are_drawn_from_the_metrics(handed: list[Run]) -> None
 )
 def test_a_page_trains_a_small_model_and_shows_what_it_reaches(page, query, changes) -> None:
     app = open_page(page, answer="1", budget="30", **query)
-    config = small(Run(session.ROOT / query["run"]).config, **changes)
+    config = small(Run(models.ROOT / query["run"]).config, **changes)
     found = answer(config, seconds=30)
     accuracy = accuracy_by_position(found.model, config.build_task(), sequences=2048, seed=config.training.seed + 1)
     bars = array(trace(app, "what-if", "measured")["y"])

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from dashboard.figures.colour_bar import ROOM, bar_ends, scaled
 from dashboard.figures.lines import end_name, frame, level
-from dashboard.figures.token_axis import safe, token_axis
+from dashboard.figures.token_axis import safe, span, token_axis
 from dashboard.theme import LIGHT, Palette, rgb, template
 
 MOST_ROWS = 24
@@ -30,11 +30,6 @@ class Curve:
     """float [place]"""
     low: np.ndarray
     high: np.ndarray
-
-
-def span(first: int, last: int) -> str:
-    """ "3–4", or "3" where both are one."""
-    return str(first) if first == last else f"{first}–{last}"
 
 
 def likeliest_bars(

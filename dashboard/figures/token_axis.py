@@ -94,6 +94,11 @@ def elided(text: str, most: int = LONGEST) -> str:
     return text.replace("\n", "↵")
 
 
+def span(first: int, last: int) -> str:
+    """From where to where, both told: "9–12"; "13" where they are one."""
+    return str(first) if first == last else f"{first}–{last}"
+
+
 def breadth(text: str, size: float) -> float:
     """Pixels that a text is wide in letters `size` high, rather too many than too few: wide ones count for more."""
     return size * sum(0.95 if c in "mwMW%@…" else 0.68 if c.isupper() else 0.56 for c in text)
