@@ -30,7 +30,8 @@ class ByHand(Network):
         super().__init__(
             ModelConfig(architecture="decoder", n_layers=1, n_heads=4, d_model=8), d_vocab=symbols + 2, n_ctx=64
         )
-        self.weight = torch.nn.Parameter(torch.zeros(1))
+        self.unembedding = torch.nn.Linear(symbols + 2, symbols + 2, bias=False)
+        self.unembedding.weight.data = 10 * torch.eye(symbols + 2)
 
     def forward(self, tokens: torch.Tensor, source: torch.Tensor | None = None, trace: Trace = UNTRACED):
         batch, width = tokens.shape
@@ -48,7 +49,8 @@ class ByHand(Network):
         inner("mask", mask[None, None])
         seen = torch.nn.functional.one_hot(tokens, self.d_vocab).float()
         copied = (pattern[:, 0] @ seen) * (pattern[:, 0].argmax(-1) > 0)[..., None]
-        return 10 * copied
+        logits: torch.Tensor = self.unembedding(copied)
+        return logits
 
 
 def blocks(rng: np.random.Generator, many: int) -> np.ndarray:

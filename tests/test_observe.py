@@ -11,6 +11,7 @@ import torch
 from test_model_laws import ARCHITECTURES, TASK_OF, inputs, small, tokens_of
 
 from transformer.edits import AblateHead, EditError, OverrideMask
+from transformer.network import of_few_words
 from transformer.observation import observe
 
 SELF = "decoder.0.self_attention"
@@ -312,3 +313,20 @@ def test_two_threads_with_their_own_edits_do_not_disturb_each_other():
 
 def test_the_tasks_of_this_file_cover_every_architecture():
     assert set(TASK_OF) == {"decoder", "encoder", "encoder-decoder"}
+
+
+# --- few words
+
+
+@ARCHITECTURES
+def test_a_network_of_few_words_says_these_alone_and_looks_as_it_did(architecture):
+    model, arguments = small(architecture), inputs(architecture)
+    before = torch.get_rng_state()
+    few = of_few_words(model, [7, 2])
+    assert torch.equal(torch.get_rng_state(), before)
+    source = arguments[1] if len(arguments) > 1 else None
+    whole, seen = (observe(each, arguments[0], source=source) for each in (model, few))
+    torch.testing.assert_close(seen.logits, whole.logits[..., [7, 2]], **CLOSE)
+    assert list(seen.sites) == list(whole.sites)
+    assert all(torch.equal(seen[site], whole[site]) for site in whole.sites if site != "logits")
+    assert model.unembedding.weight.shape[0] == model.d_vocab == few.d_vocab

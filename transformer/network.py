@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -50,3 +53,20 @@ class Network(nn.Module):
         for _ in range(n_more):
             tokens = torch.cat([tokens, self(tokens)[:, -1:].argmax(dim=-1)], dim=1)
         return tokens[:, prompt:]
+
+
+Some = TypeVar("Some", bound=Network)
+
+
+def of_few_words(network: Some, tokens: Sequence[int] = (0,)) -> Some:
+    """The same weights, and logits for these tokens alone: of a text's thousands few are compared, or none.
+
+    Those of a whole vocabulary cost more than all that a small model does before it.
+    """
+    unembedding, few = copy(network.unembedding), copy(network)  # a new layer would draw from the global generator
+    rows = torch.tensor(tokens, device=unembedding.weight.device)
+    own = {name: nn.Parameter(weight.detach()[rows]) for name, weight in unembedding.named_parameters()}
+    unembedding._parameters = {**unembedding._parameters, **own}
+    unembedding.out_features = len(tokens)
+    few._modules = {**network._modules, "unembedding": unembedding}
+    return few

@@ -13,7 +13,7 @@ from transformer.analysis.findings import Head
 from transformer.analysis.heads import in_parts
 from transformer.analysis.measuring import heads_of
 from transformer.analysis.metrics import METRICS, Estimate
-from transformer.network import Network
+from transformer.network import Network, of_few_words
 from transformer.observation import Observation
 from transformer.tasks import Task
 
@@ -79,7 +79,7 @@ def measure_distances(model: Network, task: Task, *, length: int | None = None, 
         pairs = [_both(seen[f"{site}.pattern"], seen[f"{site}.mask"], width) for site in sites]
         return torch.cat(pairs, dim=2).double().cpu().numpy()
 
-    parts = in_parts(model, batch, look, keep=("*.pattern", "*.mask"))
+    parts = in_parts(of_few_words(model), batch, look, keep=("*.pattern", "*.mask"))
     own, even = np.concatenate(parts, axis=1)
     return Distances(
         heads=tuple(head for head in heads_of(model) if head.site.endswith("self_attention")),

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from transformer.generation import window_start
 from transformer.model import Transformer
+from transformer.network import of_few_words
 from transformer.observation import observe
 from transformer.trace import Remember
 
@@ -27,6 +28,7 @@ class Glance:
     """Of the next token: the softmax of the logits, float64."""
 
 
+@torch.no_grad()
 def glance(model: Transformer, text: Sequence[int], place: int) -> Glance:
     """Look at a decoder as it says the token at `place`, from 0: the query is the token before, at `place` - 1.
 
@@ -36,9 +38,13 @@ def glance(model: Transformer, text: Sequence[int], place: int) -> Glance:
     if not 1 <= place <= len(text):
         raise ValueError(f"nothing said the token at place {place} of {len(text)}")
     start = window_start(place, model.n_ctx)
-    seen = observe(model, torch.tensor([text[start:place]]), remember=_LAST_ROW)
-    rows = {site.removesuffix(".pattern"): row.numpy() for site, row in seen.sites.items()}
-    return Glance(start, rows, seen.logits[0, -1].double().softmax(dim=0).numpy())
+    seen = observe(of_few_words(model), torch.tensor([text[start:place]]), remember=_LAST)
+    rows = {site.removesuffix(".pattern"): row.numpy() for site, row in seen.sites.items() if site.endswith("pattern")}
+    logits = model.unembedding(model.final_norm(seen[f"decoder.{model.config.n_layers - 1}.resid_post"]))
+    return Glance(start, rows, logits.double().softmax(dim=0).numpy())
 
 
-_LAST_ROW: Remember = lambda site, value: value[0, :, -1].clone() if site.endswith(".pattern") else None  # noqa: E731
+_LAST: Remember = lambda site, value: (  # noqa: E731
+    value[0, ..., -1, :].clone() if site.endswith((".pattern", ".resid_post")) else None
+)
+"""The last query's row of every pattern, and its stream."""

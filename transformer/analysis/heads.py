@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer.analysis.findings import Head, Survey
 from transformer.edits import Edit
-from transformer.network import Network
+from transformer.network import Network, of_few_words
 from transformer.observation import Observation, observe
 from transformer.tasks import Batch, Task
 from transformer.trace import only
@@ -48,7 +48,7 @@ def survey(model: Network, task: Task, *, sequences: int = 256, length: int | No
                 on_expected = (pattern * visible[:, None]).sum(dim=-1).transpose(0, 1)
                 shares.setdefault(site, []).append(on_expected[:, visible.any(dim=-1)])
 
-    in_parts(model, batch, look, keep=("*.pattern", "*.mask"))
+    in_parts(of_few_words(model), batch, look, keep=("*.pattern", "*.mask"))
     patterns = {site: (total / len(batch.tokens)).cpu().numpy() for site, total in sums.items()}
     means = {}
     for site, parts in shares.items():
@@ -89,7 +89,7 @@ def _bytes_of_one(model: Network, batch: Batch, patterns: bool) -> int:
     modules = config.n_layers * (3 if config.architecture == "encoder-decoder" else 1)
     matrices = config.n_heads * width * (4 + (modules if patterns else 0))
     matrices += width * (config.cell - 1)
-    return 4 * width * (matrices + 8 * config.d_model + config.d_ff + model.d_vocab)
+    return 4 * width * (matrices + 8 * config.d_model + config.d_ff + model.unembedding.out_features)
 
 
 @lru_cache(maxsize=2)

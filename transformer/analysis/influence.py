@@ -104,7 +104,7 @@ def poke(model: Network, batch: Batch, candidates: Sequence[int], *, slots: Sequ
 
 def together(model: Network, slots: int) -> int:
     """How many sequences of so many slots one pass takes."""
-    return max(1, min(CELLS // slots**2, LOGITS // (slots * model.d_vocab)))
+    return max(1, min(CELLS // slots**2, LOGITS // (slots * model.unembedding.out_features)))
 
 
 @torch.enable_grad()

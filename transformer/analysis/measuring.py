@@ -16,7 +16,7 @@ from transformer.analysis.findings import Head
 from transformer.analysis.heads import in_parts, questions, working_attention
 from transformer.analysis.metrics import METRICS, Estimate, HeadMetrics
 from transformer.edits import AblateHead, Edit
-from transformer.network import Network
+from transformer.network import Network, of_few_words
 from transformer.observation import Observation
 from transformer.tasks import Batch, Task
 
@@ -61,7 +61,7 @@ def measure_heads(
         likeness.add(patterns, choices)
         return {name: np.concatenate([site[name] for site in sites], axis=-1) for name in sites[0]}
 
-    parts = in_parts(model, batch, look, keep=("*.pattern", "*.mask"))
+    parts = in_parts(of_few_words(model), batch, look, keep=("*.pattern", "*.mask"))
     measured = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
     return HeadMetrics(
         heads=heads_of(model),

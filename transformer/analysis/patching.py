@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer.analysis.influence import together
 from transformer.analysis.sample import lay_out, observe_batch
 from transformer.edits import Edit, EditError, Patch
-from transformer.network import Network
+from transformer.network import Network, of_few_words
 from transformer.observation import Observation
 from transformer.tasks import Batch, Question, Task
 
@@ -79,7 +78,8 @@ def patching(
         first = min(int(np.flatnonzero(each)[0]) for each in differs if each.any())
     factor = -(-(places - first) // most)
     found = np.full((len(sites), -(-(places - first) // factor)), np.nan)
-    asking, size = _asking(model, told_apart.tokens), together(model, one.tokens.shape[1])
+    asking = of_few_words(model, told_apart.tokens.tolist())
+    size = together(asking, one.tokens.shape[1])
     for row, (site, differing) in enumerate(zip(sites, differs, strict=True)):
         parts = [slice(start, start + factor) for start in range(first, len(differing), factor)]
         found[row, : len(parts)] = 0.0
@@ -122,17 +122,6 @@ class _ToldApart:
         found, rows = logits[:, self.places].double().cpu().numpy(), np.arange(len(self.places))
         apart: np.ndarray = found[:, rows, self.wanted] - found[:, rows, self.unwanted]
         return apart.mean(axis=1)
-
-
-def _asking(model: Network, tokens: Int[np.ndarray, "token"]) -> Network:
-    """The same weights, and logits for these tokens alone: of a text's thousands only a few are compared."""
-    whole = model.unembedding
-    part = nn.Linear(whole.in_features, len(tokens), device=whole.weight.device, dtype=whole.weight.dtype)
-    rows = torch.from_numpy(tokens).to(whole.weight.device)
-    part.weight, part.bias = nn.Parameter(whole.weight[rows]), nn.Parameter(whole.bias[rows])
-    asking = copy(model)
-    asking._modules = {**model._modules, "unembedding": part}
-    return asking
 
 
 def _differing(one: Tensor, other: Tensor) -> Bool[np.ndarray, "position"]:

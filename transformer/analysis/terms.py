@@ -31,6 +31,7 @@ from transformer.analysis.measuring import heads_of, sequences_for
 from transformer.analysis.sample import labels, lay_out, observe_batch
 from transformer.attention import MultiHeadAttention, masked_softmax
 from transformer.model import Transformer
+from transformer.network import of_few_words
 from transformer.observation import Observation
 from transformer.positions import PositionalEncoding
 from transformer.tasks import Question, Task
@@ -173,7 +174,7 @@ def measure_shares(
     def look(_: slice, seen: Observation) -> Float[np.ndarray, "head 7"]:
         return np.concatenate([_sums(model, seen, site) for site in sites])
 
-    sums = np.sum(in_parts(model, batch, look, keep=KEPT), axis=0) if heads else np.zeros((0, 7))
+    sums = np.sum(in_parts(of_few_words(model), batch, look, keep=KEPT), axis=0) if heads else np.zeros((0, 7))
     with np.errstate(invalid="ignore", divide="ignore"):
         # Below the rounding of single precision a variance is none: all keys of each query are alike.
         share = np.where(sums[:, 4:5] > 1e-9 * sums[:, 6:], sums[:, :4] / sums[:, 4:5], np.nan)
