@@ -21,7 +21,10 @@ EVALUATION_STREAM = 1
 CHUNK = 1024
 """Sequences that are looked at together, at most."""
 CELLS = 2**22
-"""Cells of one head's patterns that are held together, at most: long sequences go in smaller chunks."""
+"""Cells of one head's patterns, or logits, that are held together, at most: long sequences go in smaller chunks.
+
+Larger tensors, from 32 MB on, come from the system anew each time, page by page: that takes longer than it saves.
+"""
 
 
 def logits(
@@ -33,7 +36,7 @@ def logits(
     """
     device = next(model.parameters()).device
     width = batch.tokens.shape[1]
-    chunk = max(1, min(CHUNK, CELLS // (width**2 * model.config.cell), 4 * CELLS // (width * model.d_vocab)))
+    chunk = max(1, min(CHUNK, CELLS // (width * max(width * model.config.cell, model.d_vocab))))
     for start in range(0, len(batch.tokens), chunk):
         part = slice(start, start + chunk)
         tokens = torch.from_numpy(batch.tokens[part]).to(device)
