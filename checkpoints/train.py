@@ -92,7 +92,7 @@ def reader(text: str) -> RunConfig:
 
 
 def ship_reader() -> None:
-    """Train it anew, half an hour on one core that multiplies in bfloat16; nothing is done where the text is not here."""
+    """Train it anew, half an hour on a core that multiplies in bfloat16; nothing is done where the text is not here."""
     try:
         config = reader(shelf.resolve(READER))
     except TextError as error:
