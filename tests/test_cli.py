@@ -296,10 +296,14 @@ def test_the_list_says_where_each_run_stands(trained, tmp_path, capsys):
     shutil.copytree(trained.folder, tmp_path / "runs" / "done")
     Run.create(tmp_path / "runs" / "waiting", CONFIG)
     (tmp_path / "runs" / "no-run").mkdir()
+    (tmp_path / "runs" / "torn").mkdir()
+    (tmp_path / "runs" / "torn" / "run.json").write_text("{")
     assert main(["list", "runs"]) == 0
+    said = capsys.readouterr()
+    assert re.fullmatch(r"left out: .*torn.*\n", said.err)
     share = trained.evaluation["second_half"]
     shape = "reverse 3, decoder, 1 × 2 heads, learned, mask causal"
-    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+    assert [" ".join(line.split()) for line in said.out.splitlines()] == [
         f"done {shape}; step 7, second half {share:.3f}, finished",
         f"waiting {shape}; step 0, second half –, queued",
     ]

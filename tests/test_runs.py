@@ -16,7 +16,7 @@ from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, 
 from transformer.training import presence
 from transformer.training.loop import TrainingError
 from transformer.training.recording import evaluate, record
-from transformer.training.runs import SILENT_AFTER, Run, RunError, list_runs, new_folder
+from transformer.training.runs import SILENT_AFTER, Run, RunError, list_runs, new_folder, unreadable
 
 TINY = ModelConfig(n_layers=1, n_heads=1, d_model=16, d_ff=0)
 
@@ -258,7 +258,7 @@ def test_other_files_among_the_snapshots_are_not_steps(run):
         '{"format": "attention-lab-run/1", "config": {"task": {}, "model": {"mask": 3}, "training": {}}}',
     ],
 )
-def test_a_damaged_card_hides_its_run_and_no_other(tmp_path, card):
+def test_a_damaged_card_leaves_its_run_out_with_a_reason_and_no_other(tmp_path, card):
     for name in ("good", "also-good", "bad"):
         Run.create(tmp_path / name, tiny())
     (tmp_path / "bad" / "run.json").write_bytes(card.encode("latin-1"))
@@ -267,7 +267,8 @@ def test_a_damaged_card_hides_its_run_and_no_other(tmp_path, card):
     assert [run.name for run in list_runs(tmp_path)] == ["good", "also-good"]
     with pytest.raises(RunError) as refusal:
         _ = Run(tmp_path / "bad").config
-    assert str(refusal.value)
+    assert unreadable(tmp_path) == [str(refusal.value)]
+    assert "bad" in str(refusal.value)
 
 
 def test_runs_are_listed_oldest_first_whatever_their_cards_say_of_their_age(tmp_path):
@@ -279,7 +280,7 @@ def test_runs_are_listed_oldest_first_whatever_their_cards_say_of_their_age(tmp_
 
 
 def test_there_are_no_runs_in_a_folder_that_is_not_there(tmp_path):
-    assert list_runs(tmp_path / "nowhere") == []
+    assert list_runs(tmp_path / "nowhere") == unreadable(tmp_path / "nowhere") == []
 
 
 def test_a_run_is_not_made_twice(run):

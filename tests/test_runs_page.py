@@ -398,6 +398,16 @@ def test_what_is_no_run_is_one_sentence(runs: Path):
     assert sorted(run.name for run in list_runs(runs)) == ["reverse", "reverse-aligned", "reverse-sinusoidal"]
 
 
+def test_a_run_that_cannot_be_read_is_left_out_with_a_reason(runs: Path):
+    (runs / "torn").mkdir()
+    (runs / "torn" / "run.json").write_text('{"format": "*another*/9"}')
+    app = open_page("runs")
+    left_out = [each.value for each in app.caption if "Left out" in each.value]
+    assert len(left_out) == 1
+    assert "torn" in left_out[0]
+    assert "*another*" not in left_out[0]  # what a file says is no markup
+
+
 def test_how_long_ago():
     said = [shelf.ago(seconds) for seconds in (0, 59, 60, 150, 3600, 86_399, 86_400, 200_000)]
     assert said[:4] == ["just now", "just now", "1 minute ago", "2 minutes ago"]

@@ -19,7 +19,7 @@ from transformer.corpora import corpus, resolved
 from transformer.measurements import TRAINING, corners, lengths
 from transformer.telling import generate
 from transformer.text.perplexity import perplexity, said
-from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, located, new_folder
+from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, located, new_folder, unreadable
 
 if TYPE_CHECKING:
     import torch
@@ -219,6 +219,8 @@ def list_(root: Path = DEFAULT_ROOT) -> None:
         )
     if not runs:
         print(f"no runs in {root}: make one with `python -m transformer train`")
+    for fault in unreadable(root):
+        print(f"left out: {fault}", file=sys.stderr)
 
 
 def _known(evaluation: dict[str, Any] | None, reads: bool) -> str:

@@ -20,7 +20,7 @@ from dashboard.settings import BY_KEY
 from transformer.analysis import ceilings
 from transformer.config import TEXT, ConfigError
 from transformer.training.library import LibraryError
-from transformer.training.runs import Run, RunError, State, list_runs
+from transformer.training.runs import Run, RunError, State, list_runs, unreadable
 
 REFRESH = 0.5  # seconds between two looks at the runs, while one of them is trained
 HEIGHT = 360
@@ -239,3 +239,5 @@ st.header("All runs", anchor=False)
 if everyone:
     shelf.table(list(everyone.values()), [run.name for run in shown], choose)
 shelf.actions(list(everyone.values()), [run.name for run in shown], choose)
+for fault in unreadable(models.ROOT):
+    st.caption(f":material/warning: Left out: {plain(fault)}.")

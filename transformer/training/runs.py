@@ -282,17 +282,23 @@ def located(run: str) -> Path:
 
 def list_runs(root: Path = DEFAULT_ROOT) -> list[Run]:
     """The readable runs below a folder, oldest first."""
-    return sorted(_readable(root), key=lambda run: (run.created, run.name))
+    return sorted((run for run, fault in _looked_at(root) if not fault), key=lambda run: (run.created, run.name))
 
 
-def _readable(root: Path) -> Iterator[Run]:
+def unreadable(root: Path = DEFAULT_ROOT) -> list[str]:
+    """What is wrong with the other runs below a folder: a sentence each, by name."""
+    return [fault for _, fault in sorted(_looked_at(root), key=lambda looked: looked[0].name) if fault]
+
+
+def _looked_at(root: Path) -> Iterator[tuple[Run, str]]:
+    """Each run below a folder, and why it cannot be read; nothing where it can."""
     for card in root.glob("*/run.json"):
-        run = Run(card.parent)
+        run, fault = Run(card.parent), ""
         try:
             _ = run.config
-        except RunError:
-            continue
-        yield run
+        except RunError as error:
+            fault = str(error)
+        yield run, fault
 
 
 def new_folder(root: Path, config: RunConfig) -> Path:
