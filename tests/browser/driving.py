@@ -219,6 +219,20 @@ def point_at_cell(page: Page, figure: Locator, row: int, column: int) -> None:
     page.mouse.move(x, y)
 
 
+def click_cell(page: Page, figure: Locator, row: int, column: int, answer: Locator) -> None:
+    """Click a cell of a heatmap until there is an answer, as a reader does whose first click a busy browser lost."""
+    for _ in range(ATTEMPTS):
+        point_at_cell(page, figure, row, column)
+        page.mouse.down()
+        page.mouse.up()
+        try:
+            answer.wait_for(timeout=PATIENCE / ATTEMPTS)
+        except PlaywrightTimeout:
+            continue
+        return
+    raise AssertionError(f"{ATTEMPTS} clicks at row {row}, column {column} had no answer")
+
+
 def click_head(page: Page, number: int) -> None:
     """Click the middle of a thumbnail of the head grid, counted from 0."""
     host = grid(page)
