@@ -21,7 +21,7 @@ def touch() -> None:
 
 def again() -> NoReturn:
     """Draw everything anew by itself: what was said stays, and a click that was made meanwhile is not taken back."""
-    st.session_state.notices = st.session_state.said
+    st.session_state.notices = [*st.session_state.said, *st.session_state.get("notices", [])]
     touch()  # this rerun may come with the URL of before that click
     st.rerun()
 

@@ -17,6 +17,7 @@ from dashboard.heldout import whole, windows
 from dashboard.models import Model
 from dashboard.passages import in_a_line, known
 from dashboard.prose import plain
+from dashboard.tables import height_of, ticked_table
 from transformer.analysis.breakdown import Answers
 from transformer.analysis.intervals import wilson
 from transformer.analysis.measuring import heads_of
@@ -31,8 +32,6 @@ READ = 2**13
 COMMONEST, CONFUSED = 40, 12
 """Tokens in the table, and in the map of what is said for what."""
 HARDEST = 20
-ROW, HEAD = 35, 38
-"""Pixels of a table's row and head."""
 
 
 def page(model: Model) -> None:
@@ -131,7 +130,7 @@ def _table(found: ByPlace) -> None:
     number = st.column_config.NumberColumn(format="%.3f")
     columns = dict.fromkeys(frame.columns[1:], number)
     columns["perplexity"] = st.column_config.NumberColumn(format="localized")
-    st.dataframe(frame, hide_index=True, column_config=columns, height=HEAD + ROW * min(8, len(frame)))
+    st.dataframe(frame, hide_index=True, column_config=columns, height=height_of(len(frame), 8))
 
 
 # --- looking closer
@@ -170,7 +169,7 @@ def by_token(model: Model, length: int) -> None:
     number = st.column_config.NumberColumn(format="%.3f")
     columns = dict.fromkeys(("guessed", "low", "high", "nats a token", "share"), number)
     columns["times"] = st.column_config.NumberColumn(format="localized")
-    st.dataframe(frame, hide_index=True, height=HEAD + ROW * min(12, len(frame)), column_config=columns, alt=said)
+    st.dataframe(frame, hide_index=True, height=height_of(len(frame), 12), column_config=columns, alt=said)
     st.caption(f"{_asked(answers)} Said instead: what it says most often where this token is right and it is not.")
 
 
@@ -256,21 +255,13 @@ def hardest(model: Model, length: int) -> None:
     )
     st.markdown(f"**{said}**")
     shown = in_a_line(model.task.typed(session.question(model)))
-    # A table of its own for these rows: what is reported late of an older one would choose whoever stands there now.
-    key = f"depth-hardest-{hash((model.name, model.step, *typed))}"
-    st.session_state[key] = {"selection": {"rows": [typed.index(shown)] if shown in typed else [], "columns": []}}
-
-    def ticked() -> None:
-        row = next(iter(st.session_state[key]["selection"]["rows"]), None)
-        session.update(input="" if row is None or row >= len(typed) else typed[row])
-
-    st.dataframe(
+    ticked_table(
         frame,
-        key=key,
-        on_select=ticked,
-        selection_mode="single-row",
-        hide_index=True,
-        height=HEAD + ROW * min(10, len(frame)),
+        typed,
+        [shown],
+        lambda found: session.update(input=next(iter(found), "")),
+        key="depth-hardest",
+        mode="single-row",
         column_config={
             "passage": st.column_config.TextColumn("passage", width="large"),
             "nats a token": st.column_config.NumberColumn(format="%.3f"),

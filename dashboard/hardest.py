@@ -10,13 +10,12 @@ import streamlit as st
 
 from dashboard import elsewhere, session, tallies
 from dashboard.models import OWN_WORDS, Model
+from dashboard.tables import ticked_table
 from dashboard.tallywords import asked, forced, hardest_sentence, is_forced
 from transformer.analysis import breakdown
 
 MOST_HARD = 20
 """Rows of the table of the hardest sequences."""
-HEAD, ROW = 38, 35
-"""Pixels of a table's head and of a row."""
 PAGES = {
     "heads": ("Attention heads", "grid_view"),
     "inside": ("Inside a head", "biotech"),
@@ -35,21 +34,13 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
     st.markdown(f"**{said}**")
     typed = list(frame["input"])
     shown = " ".join(model.task.vocabulary[symbol] for symbol in session.question(model))
-    # A table of its own for these rows: what is reported late of an older one would choose whoever stands there now.
-    key = f"depth-hardest-{hash((model.name, model.step, *typed))}"
-    st.session_state[key] = {"selection": {"rows": [typed.index(shown)] if shown in typed else [], "columns": []}}
-
-    def ticked() -> None:
-        row = next(iter(st.session_state[key]["selection"]["rows"]), None)
-        choose("" if row is None or row >= len(typed) else typed[row])
-
-    st.dataframe(
+    ticked_table(
         frame,
-        key=key,
-        on_select=ticked,
-        selection_mode="single-row",
-        hide_index=True,
-        height=HEAD + ROW * min(10, len(frame)),
+        typed,
+        [shown],
+        lambda found: choose(next(iter(found), "")),
+        key="depth-hardest",
+        mode="single-row",
         column_config={
             "input": st.column_config.TextColumn("Input"),
             "right": st.column_config.TextColumn("Right answer"),

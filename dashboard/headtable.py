@@ -26,11 +26,10 @@ from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.headwords import interval, labels_of, likeness_sentence, named_sentence, scatter_sentence
 from dashboard.keeping import kept
 from dashboard.models import Model
+from dashboard.tables import ticked_table
 from transformer.analysis.findings import Head
 from transformer.analysis.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
 
-HEAD, ROW, MOST_ROWS = 38, 35, 10
-"""Pixels of the table's head and of a row, and the rows that are seen without scrolling."""
 HEIGHT = 460
 BREATH = 0.08
 """Seconds in which the browser paints the head that was chosen, before the table and two plots follow: the work on them
@@ -120,24 +119,22 @@ def _painted(model: Model, shown: tuple[str, ...], dark: bool, _metrics: HeadMet
 
 
 def _table(model: Model, metrics: HeadMetrics, labels: Sequence[str], focus: Head, said: str) -> None:
-    key = "find-table"
-    st.session_state[key] = {"selection": {"rows": [metrics.heads.index(focus)], "columns": []}}
-
-    def selected() -> None:
-        _choose(metrics.heads, next(iter(st.session_state[key]["selection"]["rows"]), None))
+    def ticked(found: list[str]) -> None:
+        if found:
+            session.update(head=found[0])
 
     shown = [name for name in METRICS if name in metrics.estimates]
     columns = {
         METRICS[name].title: st.column_config.NumberColumn(help=f"{METRICS[name].meaning}. In {METRICS[name].unit}.")
         for name in shown
     }
-    st.dataframe(
+    ticked_table(
         copy(_painted(model, tuple(metrics.estimates), is_dark(), metrics)),
-        key=key,
-        on_select=selected,
-        selection_mode="single-row-required",
-        hide_index=True,
-        height=HEAD + ROW * min(MOST_ROWS, len(labels)),
+        [str(head) for head in metrics.heads],
+        [str(focus)],
+        ticked,
+        key="find-table",
+        mode="single-row-required",
         placeholder="–",
         column_config={
             "head": st.column_config.TextColumn("Head", pinned=True),

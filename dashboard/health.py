@@ -11,6 +11,7 @@ from dashboard import closer, session
 from dashboard.controls import bound_choice
 from dashboard.models import Model
 from dashboard.prose import plain
+from dashboard.tables import height_of
 
 if TYPE_CHECKING:
     from transformer.analysis.checkup import Checkup, Finding
@@ -21,8 +22,8 @@ MARKS = {
     None: ":gray[:material/do_not_disturb_on:]",
 }
 """Kept, broken, and where the law says nothing about this model."""
-ROW, HEAD, MOST_ROWS = 35, 36, 5
-"""Pixels of the table's rows and head, and the rows that are seen without scrolling."""
+MOST_ROWS = 5
+"""Rows of the table that are seen without scrolling."""
 
 
 def strip(model: Model, alarm: Any) -> None:
@@ -117,7 +118,7 @@ def _table(finding: Finding) -> None:
     st.dataframe(
         frame,
         hide_index=True,
-        height=HEAD + ROW * min(MOST_ROWS, len(frame)),
+        height=height_of(len(frame), MOST_ROWS),
         column_config={column: st.column_config.NumberColumn(format="%.3g") for column in numbers},
         alt=finding.sentence,
     )

@@ -45,7 +45,7 @@ def _watch(name: str) -> None:
         st.session_state.taken_over = name
         if own and _has_result(run, state):
             session.update(run=name, step=None, head="", mask="", encoding="", dimensions="")
-        st.rerun()
+        clicks.again()
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
         st.session_state.awaited = None
         clicks.again()  # it is there: nothing is left to wait for

@@ -70,6 +70,7 @@ def told() -> Iterator[None]:
 def body() -> None:
     """The page itself: a click in it draws nothing else anew, unless that shows what was changed."""
     said = st.container()
+    session.listen()
     if session.is_shown_around_otherwise():
         st.rerun()
     with told():

@@ -41,9 +41,12 @@ def begin(page: str) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
-    state.page, state.menu, state.around, state.said = page, models.menu(), None, []
+    state.page, state.menu, state.around = page, models.menu(), None
+    listen()
     if "settings" not in state or (query and not touched and query != state.get("written")):
-        state.settings, state.notices = from_query(query)
+        state.settings, found = from_query(query)
+        for sentence in found:
+            notice(sentence)
         state.written = query  # so that going forward again is read as well
     state.write = touched or moved or state.get("write", False)  # of a rerun that was cut off before its end
 
@@ -114,15 +117,23 @@ def update(**changes: object) -> None:
     touch()
 
 
-def notices() -> list[str]:
-    """What the link asked for and could not have; said once."""
-    said: list[str] = st.session_state.pop("notices", [])
-    st.session_state.said += said
-    return said
+def listen() -> None:
+    """Begin to note what is said, in a rerun of everything or of the page alone: `again` says that once more."""
+    st.session_state.said = []
 
 
-def notice(sentence: str) -> None:
-    st.session_state.setdefault("notices", []).append(sentence)
+def notices(place: str = "") -> list[str]:
+    """What is to be said at a place, said once; without one, what the link asked for and could not have."""
+    state = st.session_state
+    waiting: list[tuple[str, str]] = state.get("notices", [])
+    state.notices = [each for each in waiting if each[0] != place]
+    state.said += (now := [each for each in waiting if each[0] == place])
+    return [sentence for _, sentence in now]
+
+
+def notice(sentence: str, place: str = "") -> None:
+    """Let a sentence be said at a place, at the latest when that is drawn next."""
+    st.session_state.setdefault("notices", []).append((place, sentence))
 
 
 # --- the model

@@ -14,11 +14,13 @@ import streamlit as st
 from dashboard import clicks, models, session
 from dashboard.figures.compare import MOST_RUNS
 from dashboard.prose import plain
+from dashboard.tables import ticked_table
 from transformer.training import archive, library
 from transformer.training.library import MOST_LETTERS, LibraryError, changes
 from transformer.training.runs import Run, RunError
 
-ROW, HEAD, MOST_ROWS = 35, 36, 10
+DONE, FAILED = "done", "failed"
+"""Where it is said what an action came to."""
 LARGEST = archive.MOST_BYTES // 2**20
 """Megabytes of the largest file that is read."""
 
@@ -27,26 +29,21 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
     """All runs, the newest first; those that are ticked are compared."""
     frame = frame_of(runs)
     names = list(frame["name"])
-    # A table of its own for these rows: what is reported late of an older one would tick whoever stands there now.
-    key = f"runs-table-{st.session_state.setdefault('refused', 0)}-{hash(tuple(names))}"
-    st.session_state[key] = {"selection": {"rows": [names.index(n) for n in compared if n in names], "columns": []}}
 
-    def ticked() -> None:
-        rows = [row for row in st.session_state[key]["selection"]["rows"] if row < len(names)]
-        kept = [name for name in compared if name in (found := [names[row] for row in rows])]
+    def ticked(found: list[str]) -> None:
+        kept = [name for name in compared if name in found]
         wanted = [*kept, *(name for name in found if name not in kept)]
         if len(wanted) > MOST_RUNS:
             session.notice(f"At most {MOST_RUNS} runs can be compared: untick one first.")
-            st.session_state.refused += 1  # another table, with the old ticks
         choose(wanted)
 
-    st.dataframe(
+    ticked_table(
         frame,
-        key=key,
-        on_select=ticked,
-        selection_mode="multi-row",
-        hide_index=True,
-        height=HEAD + ROW * min(MOST_ROWS, max(1, len(names))),
+        names,
+        [name for name in compared if name in names],
+        ticked,
+        key="runs-table",
+        mode="multi-row",
         placeholder="",
         column_config={
             "name": st.column_config.TextColumn("Run", width=190),
@@ -158,7 +155,7 @@ def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[lis
         try:
             new = library.rename(run, name)
         except LibraryError as error:
-            _fail(f"{run.name} keeps its name: {error}.")
+            _tell(f"{run.name} keeps its name: {error}.", FAILED)
             return
         if new == run:
             return
@@ -167,7 +164,7 @@ def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[lis
             session.update(run=new.name)
         choose([new.name if each == run.name else each for each in compared])
         _forget(run, new.name)
-        _tell(f"{run.name} is called {new.name} now.")
+        _tell(f"{run.name} is called {new.name} now.", DONE)
 
     st.session_state[key] = run.name
     place.text_input(
@@ -185,13 +182,13 @@ def _buttons(run: Run, compared: Sequence[str], choose: Callable[[list[str]], No
 
     def opened() -> None:
         session.update(run=run.name, step=None, head="", mask="", encoding="", dimensions="")
-        _tell(f"Every page shows {run.name} now.")
+        _tell(f"Every page shows {run.name} now.", DONE)
 
     def deleted() -> None:
         try:
             library.delete(run)
         except LibraryError as error:
-            _fail(f"{run.name} stays: {error}.")
+            _tell(f"{run.name} stays: {error}.", FAILED)
             return
         choose([name for name in compared if name != run.name])
         _forget(run, None)
@@ -235,10 +232,10 @@ def _undo() -> None:
         try:
             run = library.restore(newest)
         except LibraryError as error:
-            _fail(f"It could not be brought back: {error}.")
+            _tell(f"It could not be brought back: {error}.", FAILED)
             return
         st.session_state["shelf-run"] = run.name
-        _tell(f"{run.name} is back.")
+        _tell(f"{run.name} is back.", DONE)
 
     words, button = st.columns([3, 1], vertical_alignment="center")
     words.caption(f":material/delete: {plain(newest.name)} was deleted {ago(time.time() - newest.deleted)}.")
@@ -261,10 +258,10 @@ def _upload() -> None:
         try:
             run = archive.unpack(file, models.ROOT, archive.name_of(file.name))
         except (LibraryError, RunError) as error:
-            _fail(f"{file.name} was not taken: {error}.")
+            _tell(f"{file.name} was not taken: {error}.", FAILED)
             return
         st.session_state["shelf-run"] = run.name
-        _tell(f"{run.name} has arrived.")
+        _tell(f"{run.name} has arrived.", DONE)
 
     folded.file_uploader(f"One {archive.SUFFIX} file", type="zip", key=key, on_change=uploaded, max_upload_size=LARGEST)
 
@@ -296,20 +293,14 @@ def ago(seconds: float) -> str:
     return "just now"
 
 
-def _tell(text: str) -> None:
-    st.session_state["shelf-said"] = (text, False)
-    clicks.touch()
-
-
-def _fail(text: str) -> None:
-    st.session_state["shelf-said"] = (text, True)
+def _tell(text: str, place: str) -> None:
+    session.notice(text, place)
     clicks.touch()
 
 
 def _said() -> None:
-    """What the last action came to; said once."""
-    text, failed = st.session_state.pop("shelf-said", ("", False))
-    if text:
-        (st.error if failed else st.success)(
-            plain(text), icon=":material/error:" if failed else ":material/check_circle:"
-        )
+    """What the last action came to."""
+    for text in session.notices(DONE):
+        st.success(plain(text), icon=":material/check_circle:")
+    for text in session.notices(FAILED):
+        st.error(plain(text), icon=":material/error:")

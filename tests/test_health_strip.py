@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import count
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -167,19 +166,27 @@ def test_before_the_page_is_painted_nothing_is_checked(forgetting: None, monkeyp
     assert app.dataframe
 
 
+class State(dict):
+    """A session's state, of which Streamlit's own stands for one only while a page is run."""
+
+    __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_the_second_look_waits_for_pytorch(there: bool, monkeypatch) -> None:
     monkeypatch.setattr(session, "BEHIND", 0.5)
     monkeypatch.setattr(session.warm, "torch", lambda: object() if there else None)
+    said = [("", "There is no such head."), ("done", "a is back.")]
     seen: dict[str, object] = {}
-    monkeypatch.setattr(session.st, "session_state", SimpleNamespace(said=["There is no such head."]))
+    monkeypatch.setattr(session.st, "session_state", State(said=said))
     monkeypatch.setattr(session.st, "rerun", lambda: seen.update(asked=True))
     looks = count()
     for _ in range(2):
         session._look_again("this model", looks)
     assert seen == ({"asked": True} if there else {})
-    assert hasattr(session.st.session_state, "seen") == there
-    assert getattr(session.st.session_state, "notices", None) == (["There is no such head."] if there else None)
+    assert ("seen" in session.st.session_state) == there
+    assert session.notices() == (["There is no such head."] if there else [])
+    assert session.notices("done") == (["a is back."] if there else [])
 
 
 def test_what_cannot_be_checked_says_why_and_the_page_stands(forgetting: None, monkeypatch) -> None:

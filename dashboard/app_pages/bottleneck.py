@@ -191,7 +191,7 @@ def _progress(runs: list[Run], were_live: bool, looks: Iterator[int]) -> None:
             measure(runs)
         elif handover.is_measured(runs):
             session.update(trio="own")
-        st.rerun()
+        clicks.again()
     if live:
         share, words = handover.progress(runs)
         st.progress(share, text=words)

@@ -104,7 +104,7 @@ def _progress(looks: Iterator[int]) -> None:
     if next(looks) and not measuring.running:
         if not measuring.failed:
             session.update(measurement="own")
-        st.rerun()
+        clicks.again()
     try:
         found = Lengths.load(FILES["own"])
         done, planned = len(found.trials), found.planned

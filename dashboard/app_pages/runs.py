@@ -1,6 +1,7 @@
 """Up to four runs on one chart, races between variants of a setting, and the table of all runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 import numpy as np
 import streamlit as st
@@ -74,7 +75,7 @@ def unquoted(text: str) -> str:
 # --- together
 
 
-def together(names: list[str], were_live: bool) -> None:
+def together(names: list[str], were_live: bool, looks: Iterator[int]) -> None:
     """Title, curves and standings; drawn again and again while one of the runs is trained."""
     kept: dict[str, Course] = st.session_state.setdefault("courses", {})
     runs = [run for run in (Run(models.ROOT / name) for name in names) if (run.folder / "run.json").is_file()]
@@ -94,8 +95,11 @@ def together(names: list[str], were_live: bool) -> None:
     curves(courses, standings)
     race()
     st.html(standings_list([row(each) for each in standings], palette()))
-    if st.session_state.get("touched") or (were_live and not any(each.state.live for each in standings)):
-        st.rerun()  # the rest of the page is about these runs as well
+    if next(looks):  # drawn by itself, and the rest of the page is about these runs as well
+        if st.session_state.get("touched"):
+            st.rerun()
+        if were_live and not any(each.state.live for each in standings):
+            clicks.again()
 
 
 def nothing_beside(run: Run) -> str:
@@ -234,7 +238,7 @@ shown = compared(everyone)
 if session.started() and session.started() not in [run.name for run in shown]:
     live.panel()  # what was begun here, and does not stand in the chart
 racing = any(run.state.live for run in shown)
-st.fragment(together, run_every=REFRESH if racing else None)([run.name for run in shown], racing)
+st.fragment(together, run_every=REFRESH if racing else None)([run.name for run in shown], racing, count())
 st.header("All runs", anchor=False)
 if everyone:
     shelf.table(list(everyone.values()), [run.name for run in shown], choose)
