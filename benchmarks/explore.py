@@ -9,23 +9,19 @@ Needs what benchmarks/requirements.txt says. Quiet the machine first: the load i
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 
 import torch
+from pages import load, machine, options, page, spread, table
 from playwright.sync_api import Browser, Error, Page
-from tables import spread, table
 from tabs import PATIENCE, Tab, open_tab
 from viewers import VIEWERS, Patterns, fetch_programs
 
@@ -33,9 +29,9 @@ from transformer import checkpoints
 from transformer.analysis.sample import sample, say
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import build
-from transformer.training.device import describe_device, resolve_device
 from transformer.training.runs import Run
 
+PAGE = "EXPLORE.md"
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "browser"))
 
@@ -285,23 +281,16 @@ def report_clicks(chromium: Browser, app: str, root: Path, sizes: Sequence[Size]
         )
 
 
-def report(quick: bool) -> None:
+def report(quick: bool, busy: str) -> None:
     """Measure everything and print it as it comes."""
     rounds, count = (2, 6) if quick else (3, 20)
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
-    fetch_programs(PROGRAMS)
-    print("# Times of looking\n\nMade by `python benchmarks/explore.py --save`; what is measured stands there.\n")
     with (
         tempfile.TemporaryDirectory() as folder,
         browser() as chromium,
         dashboard(Path(folder)) as app,
         empty_app(Path(folder)) as empty,
     ):
-        print(
-            f"{date.today()}: {describe_device(resolve_device('cpu'))} ({platform.machine()}), load average {load} at "
-            f"the beginning; Chromium {chromium.version}, Python {platform.python_version()}, "
-            f"torch {torch.__version__}; {rounds} turns."
-        )
+        print(f"{machine(torch.device('cpu'), busy)}, Chromium {chromium.version}; {rounds} turns.")
         root = Path(folder)
         make_run(root, NOTHING)
         print(
@@ -334,12 +323,13 @@ def report(quick: bool) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = options(__doc__, PAGE)
     parser.add_argument("--quick", action="store_true", help="two sizes, few turns: to see that it runs")
-    parser.add_argument("--save", action="store_true", help="write benchmarks/EXPLORE.md in place of the screen")
     arguments = parser.parse_args()
-    with (HERE / "EXPLORE.md").open("w") if arguments.save else nullcontext(sys.stdout) as out, redirect_stdout(out):
-        report(arguments.quick)
+    busy = load()
+    fetch_programs(PROGRAMS)
+    with page(PAGE, "Times of looking", save=arguments.save):
+        report(arguments.quick, busy)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How long a figure takes when it is made in one go, beside the same figure put together step by step.
 
-`python benchmarks/figures.py > benchmarks/FIGURES.md`. "Finished" is `go.Figure` of traces and layout that are there
+`python benchmarks/figures.py --save` writes FIGURES.md. "Finished" is `go.Figure` of traces and layout that are there
 already, which Plotly has only to check. "Step by step" adds the same traces, shapes and annotations one after another,
 as Plotly's own examples do. The three are timed in turn, and the ratio is taken turn by turn.
 """
@@ -14,13 +14,14 @@ from importlib.metadata import version
 
 import numpy as np
 import plotly.graph_objects as go
-from tables import spread, table
+from pages import options, page, spread, table
 
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.effects import redundancy_heatmap
 from dashboard.figures.patterns import pattern_heatmap
 from dashboard.figures.training import loss_curve
 
+PAGE = "FIGURES.md"
 TURNS = 40
 N = 17
 """Tokens: reversal at length 8."""
@@ -56,8 +57,13 @@ def milliseconds(make: Callable[[], go.Figure]) -> float:
 
 
 def main() -> None:
-    print("# Figures\n\nMade by `python benchmarks/figures.py > benchmarks/FIGURES.md`; what is measured stands there.")
-    print(f"\nProcessor time, {TURNS} turns; plotly {version('plotly')}, numpy {version('numpy')}.")
+    with page(PAGE, "Figures", save=options(__doc__, PAGE).parse_args().save):
+        report()
+
+
+def report() -> None:
+    """Every figure, made in three ways."""
+    print(f"Processor time, {TURNS} turns; plotly {version('plotly')}, numpy {version('numpy')}.")
     table("milliseconds, median and least to most", "ours", "", "finished", "", "step by step", "", "÷ ours", "")
     for name, draw in DRAWN.items():
         figure = draw()

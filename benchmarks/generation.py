@@ -8,19 +8,12 @@ with a vocabulary of words is most of the work: the fairer rival.
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, redirect_stdout
-from datetime import date
 from itertools import islice
-from pathlib import Path
 
 import torch
-from tables import spread, table
+from pages import device_option, load, machine, options, page, spread, table
 from torch import Tensor
 
 from transformer.config import ModelConfig
@@ -28,9 +21,8 @@ from transformer.generation import generate
 from transformer.model import Transformer
 from transformer.sampling import Sampling
 from transformer.trace import Trace
-from transformer.training.device import describe_device, resolve_device
 
-HERE = Path(__file__).resolve().parent
+PAGE = "GENERATION.md"
 D_VOCAB, N_CTX = 9_700, 512
 SHAPE = ModelConfig(architecture="decoder", mask="causal", n_layers=4, n_heads=4, d_model=128, d_ff=512)
 LENGTHS = (64, 256, 512)
@@ -91,22 +83,16 @@ def measure(model: Transformer) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--device", default="cpu", help="cpu, cuda …")
-    parser.add_argument("--save", action="store_true", help="write benchmarks/GENERATION.md in place of the screen")
+    parser = options(__doc__, PAGE)
+    device_option(parser)
     arguments = parser.parse_args()
-    device = resolve_device(arguments.device)
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model = Transformer(SHAPE, d_vocab=D_VOCAB, n_ctx=N_CTX).to(device).eval()
-    with (HERE / "GENERATION.md").open("w") if arguments.save else nullcontext(sys.stdout) as out, redirect_stdout(out):
-        print("# Times of writing\n")
-        print("Made by `python benchmarks/generation.py --save`; what is measured stands there.\n")
+    model = Transformer(SHAPE, d_vocab=D_VOCAB, n_ctx=N_CTX).to(arguments.device).eval()
+    with page(PAGE, "Times of writing", save=arguments.save):
         print(
-            f"{date.today()}: {describe_device(device)} ({platform.machine()}), one thread used, load average {load} "
-            f"at the beginning; Python {platform.python_version()}, torch {torch.__version__}. An untrained decoder of "
-            f"{SHAPE.n_layers} layers, {SHAPE.n_heads} heads, d_model {SHAPE.d_model}, {D_VOCAB:,} tokens in the "
+            f"{machine(arguments.device, load())}, one thread used. An untrained decoder of {SHAPE.n_layers} "
+            f"layers, {SHAPE.n_heads} heads, d_model {SHAPE.d_model}, {D_VOCAB:,} tokens in the "
             f"vocabulary, {N_CTX} in the context; {TURNS} turns, batch 1."
         )
         measure(model)

@@ -15,7 +15,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import nullcontext, redirect_stdout
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from ngrams import estimate, nats
-from tables import table
+from pages import options, page, table
 
 from transformer import checkpoints
 from transformer.analysis.reading import reading
@@ -32,7 +31,7 @@ from transformer.text import shelf
 from transformer.text.corpus import Corpus, TextError
 from transformer.training.runs import DEFAULT_ROOT, Run, RunError
 
-HERE = Path(__file__).resolve().parent
+PAGE = "LANGUAGE.md"
 ORDERS = {"trigram": 3, "5-gram": 5}
 
 
@@ -87,11 +86,10 @@ def trained(run: Run, config: RunConfig) -> str:
 
 
 def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = options(__doc__, PAGE)
     parser.add_argument("--run", type=Path, default=DEFAULT_ROOT / "shakespeare", help="the run's folder")
     parser.add_argument("--text", help="its text: a name, a key or a file; left out, the one its config names")
     parser.add_argument("--lmplz", default=shutil.which("lmplz"), help="KenLM's program; left out, the one in PATH")
-    parser.add_argument("--save", action="store_true", help="write LANGUAGE.md")
     parser.add_argument("--card", action="store_true", help="write them into the run's evaluation.json")
     arguments = parser.parse_args()
     if not arguments.lmplz or shutil.which(arguments.lmplz) is None:
@@ -115,7 +113,7 @@ def main() -> None:
     found = by_counting(corpus, length, arguments.lmplz) | {"run": by_reading(run, config, corpus)}
     read = sum(len(whole_windows(work, length)) for work in corpus.held_out)
     left = sum(map(len, corpus.held_out)) - read
-    with (HERE / "LANGUAGE.md").open("w") if arguments.save else nullcontext(sys.stdout) as out, redirect_stdout(out):
+    with page(PAGE, "Reading, beside counting", save=arguments.save):
         report(run, config, corpus, found, (read, left))
     if arguments.card:
         library = f"KenLM {version('kenlm')}, modified Kneser-Ney smoothing"
@@ -129,8 +127,6 @@ def report(run: Run, config: RunConfig, corpus: Corpus, found: dict[str, float],
     read, left = tokens
     learned = sum(map(len, corpus.train))
     unknown = np.mean(np.concatenate(corpus.held_out) == corpus.vocabulary.unknown)
-    print("# Reading, beside counting\n")
-    print("Made by `python benchmarks/language.py --save`; what is measured stands there.\n")
     print(
         f"{date.today()}: {config.task.text}, cut into {config.task.split}; {len(corpus.train)} works with "
         f"{learned:,} tokens to learn from, {len(corpus.held_out)} held out ({', '.join(corpus.titles)}). "

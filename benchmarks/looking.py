@@ -7,27 +7,19 @@ LOOKING.md.
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
-import sys
 import time
-from contextlib import nullcontext, redirect_stdout
-from datetime import date
-from pathlib import Path
 
 import numpy as np
 import torch
-from tables import spread, table
+from pages import device_option, load, machine, options, page, spread, table
 
 from transformer.analysis.heads import in_parts
 from transformer.config import ModelConfig
 from transformer.model import Transformer
 from transformer.network import of_few_words
 from transformer.tasks import Batch
-from transformer.training.device import describe_device, resolve_device
 
-HERE = Path(__file__).resolve().parent
+PAGE = "LOOKING.md"
 SHAPE = ModelConfig(architecture="decoder", mask="causal", n_layers=4, n_heads=4, d_model=128, d_ff=512)
 D_VOCAB, LENGTHS, TOKENS, TURNS = 9_700, (64, 256, 512), 2**13, 7
 PATTERNS = ("*.pattern", "*.mask")
@@ -57,22 +49,16 @@ def measure(model: Transformer) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--device", default="cpu", help="cpu, cuda …")
-    parser.add_argument("--save", action="store_true", help="write benchmarks/LOOKING.md in place of the screen")
+    parser = options(__doc__, PAGE)
+    device_option(parser)
     arguments = parser.parse_args()
-    device = resolve_device(arguments.device)
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model = Transformer(SHAPE, d_vocab=D_VOCAB, n_ctx=max(LENGTHS)).to(device).eval()
-    with (HERE / "LOOKING.md").open("w") if arguments.save else nullcontext(sys.stdout) as out, redirect_stdout(out):
-        print("# Looking without logits\n")
-        print("Made by `python benchmarks/looking.py --save`; what is measured stands there.\n")
+    model = Transformer(SHAPE, d_vocab=D_VOCAB, n_ctx=max(LENGTHS)).to(arguments.device).eval()
+    with page(PAGE, "Looking without logits", save=arguments.save):
         print(
-            f"{date.today()}: {describe_device(device)} ({platform.machine()}), one thread used, load average {load} "
-            f"at the beginning; Python {platform.python_version()}, torch {torch.__version__}. An untrained decoder of "
-            f"{SHAPE.n_layers} layers, {SHAPE.n_heads} heads, d_model {SHAPE.d_model}, {D_VOCAB:,} tokens in the "
+            f"{machine(arguments.device, load())}, one thread used. An untrained decoder of {SHAPE.n_layers} "
+            f"layers, {SHAPE.n_heads} heads, d_model {SHAPE.d_model}, {D_VOCAB:,} tokens in the "
             f"vocabulary; every pattern of {TOKENS:,} tokens, {TURNS} turns."
         )
         measure(model)

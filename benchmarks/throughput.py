@@ -4,32 +4,29 @@ Tokens a second of the same training, batches and optimiser: ours, whose attenti
 or with matrix products in bfloat16, or through `torch.compile`, beside `torch.nn.TransformerEncoder` of the same shape
 (its positions are learned, its embeddings tied as ours are). All take turns within the same minute, so that a busy
 neighbour slows all alike, and the ratio is taken turn by turn. No dropout anywhere. On a CPU `torch.compile` needs a
-C++ compiler; compiling is not in the rates, and said apart.
+C++ compiler; compiling is not in the rates, and said apart. --save writes THROUGHPUT.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import shutil
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
 
 import torch
+from pages import device_option, load, machine, options, page, spread, table
 from rivals import make, steps_of
-from tables import spread, table
 from torch import nn
 
 from transformer import attention
 from transformer.config import RunConfig
-from transformer.training.device import describe_device, resolve_device
 from transformer.training.runs import DEFAULT_ROOT, Run
 
+PAGE = "THROUGHPUT.md"
 FUSED, NEVER = 1, 10**9
 """From how many keys on attention is fused."""
 
@@ -114,9 +111,9 @@ def rested(device: torch.device) -> None:
 
 
 def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = options(__doc__, PAGE)
+    device_option(parser)
     parser.add_argument("--run", type=Path, default=DEFAULT_ROOT / "shakespeare", help="the run whose shape it is")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda …")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--steps", type=int, default=2, help="steps in a turn")
     arguments = parser.parse_args()
@@ -128,29 +125,25 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     arguments = parsed()
     try:
-        config, device = Run(arguments.run).config, resolve_device(arguments.device)
+        config = Run(arguments.run).config
     except ValueError as error:
         sys.exit(f"error: {error}")
     torch.set_num_threads(1)
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
-    rates, compiling = measured(config, device, arguments.turns, arguments.steps)
+    busy = load()
+    rates, compiling = measured(config, arguments.device, arguments.turns, arguments.steps)
     first = WAYS[0].name
-    print("# Tokens a second while it learns\n")
-    print("Made by `python benchmarks/throughput.py > benchmarks/THROUGHPUT.md`; what is measured stands there.\n")
-    print(
-        f"{date.today()}: {describe_device(device)} ({platform.machine()}), one thread, load average {load} at the "
-        f"beginning; torch {torch.__version__}. {config.model.shape}, width {config.model.d_model}, "
-        f"{config.training.batch_size} × {config.task.length} tokens a step, {arguments.steps} steps each in turn, "
-        f"{arguments.turns} turns."
-    )
-    table("", "tokens a second, median", "least to most", f"it ÷ {first}, median", "least to most")
-    for name, found in rates.items():
-        ratios = [its / ours for its, ours in zip(found, rates[first], strict=True)]
-        print(f"| {name} | {spread(found, 0)} | {spread(ratios, 2)} |")
-    if compiling:
+    with page(PAGE, "Tokens a second while it learns", save=arguments.save):
         print(
-            f"\nThe first {arguments.steps} steps through `torch.compile` took {compiling:.0f} s, compiling included."
+            f"{machine(arguments.device, busy)}, one thread used. {config.model.shape}, width {config.model.d_model}, "
+            f"{config.training.batch_size} × {config.task.length} tokens a step, {arguments.steps} steps each in turn, "
+            f"{arguments.turns} turns."
         )
+        table("", "tokens a second, median", "least to most", f"it ÷ {first}, median", "least to most")
+        for name, found in rates.items():
+            ratios = [its / ours for its, ours in zip(found, rates[first], strict=True)]
+            print(f"| {name} | {spread(found, 0)} | {spread(ratios, 2)} |")
+        if compiling:
+            print(f"\nThe first {arguments.steps} steps through `torch.compile` took {compiling:.0f} s, all included.")
 
 
 if __name__ == "__main__":

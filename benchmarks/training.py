@@ -1,38 +1,34 @@
-"""How long learning takes: `python benchmarks/training.py [--seeds 5] [--device cuda] > benchmarks/RESULTS.md`.
+"""How long learning takes: `python benchmarks/training.py [--seeds 5] [--device cuda] [--save]`.
 
 One thread, one process, after a warm-up; only the click is measured in a process of its own, as it happens in the
 dashboard. What is compared is taken in turns within the same minute, so that a busy neighbour slows all alike.
-Quiet the machine first: the load is printed with the numbers.
+Quiet the machine first: the load is printed with the numbers. --save writes RESULTS.md.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
 import torch
+from pages import device_option, load, machine, options, page, spread, table
 from rivals import CONVENTIONAL, MAKERS, make, steps_of, until_solved
-from tables import spread, table
 
 from transformer.config import RunConfig
 from transformer.model import build
 from transformer.presets import PRESETS
 from transformer.training.answers import answer, small
-from transformer.training.device import describe_device, resolve_device
 from transformer.training.loop import Training, train
 from transformer.training.pool import Worker
 from transformer.training.runs import Run
 from transformer.training.worker import warm_up
 
+PAGE = "RESULTS.md"
 PATIENCE = 120.0
 ROUNDS, STEPS = 15, 20
 """Turns of each model, and steps in a turn, when several are compared."""
@@ -200,33 +196,27 @@ def graph(device: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = options(__doc__, PAGE)
+    device_option(parser)
     parser.add_argument("--seeds", type=int, default=5, help="how many seeds, from 0 on")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda …")
     arguments = parser.parse_args()
     if arguments.seeds < 1:
         parser.error("at least one seed")
-    seeds, device = arguments.seeds, arguments.device
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
-    print(f"measuring, {seeds} seeds; the load is {load}", file=sys.stderr)
+    seeds, device, busy = arguments.seeds, str(arguments.device), load()
+    print(f"measuring, {seeds} seeds; {busy}", file=sys.stderr)
     torch.set_num_threads(1)
     warm_up()
 
-    print("# Training times\n")
-    print("Made by `python benchmarks/training.py > benchmarks/RESULTS.md`; what is measured stands there.\n")
-    print(
-        f"{date.today()}: {describe_device(resolve_device(device))} ({platform.machine()}), one thread used, "
-        f"load average {load} at the beginning; Python {platform.python_version()}, torch {torch.__version__}; "
-        f"seeds 0 to {seeds - 1}."
-    )
-    presets(seeds, device)
-    clicks(seeds, device)
-    if device == "cpu":
-        answers(seeds)
-        against(seeds)
-    else:
-        graph(device)
-    speed(device)
+    with page(PAGE, "Training times", save=arguments.save):
+        print(f"{machine(arguments.device, busy)}, one thread used; seeds 0 to {seeds - 1}.")
+        presets(seeds, device)
+        clicks(seeds, device)
+        if device == "cpu":
+            answers(seeds)
+            against(seeds)
+        else:
+            graph(device)
+        speed(device)
 
 
 if __name__ == "__main__":

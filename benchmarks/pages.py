@@ -1,0 +1,72 @@
+"""The benchmarks' pages: measured numbers in Markdown, on the screen or saved beside the programs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from datetime import date
+from pathlib import Path
+
+import torch
+
+from transformer.config import ConfigError
+from transformer.training.device import describe_device, resolve_device
+
+HERE = Path(__file__).resolve().parent
+
+
+def options(doc: str | None, page: str) -> argparse.ArgumentParser:
+    """The arguments of a benchmark, of which the first line of its docstring says what it measures: to begin with,
+    whether its page is saved."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0] if doc else None)
+    parser.add_argument("--save", action="store_true", help=f"write benchmarks/{page} in place of the screen")
+    return parser
+
+
+def device_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", type=_device, default="cpu", help="cpu, cuda …")
+
+
+def _device(name: str) -> torch.device:
+    try:
+        return resolve_device(name)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+@contextmanager
+def page(name: str, title: str, *, save: bool) -> Iterator[None]:
+    """What is printed in here is the page of that name."""
+    with (HERE / name).open("w") if save else nullcontext(sys.stdout) as out, redirect_stdout(out):
+        print(f"# {title}\n")
+        print(f"Made by `python benchmarks/{Path(sys.argv[0]).name} --save`; what is measured stands there.\n")
+        yield
+
+
+def load() -> str:
+    """How busy the machine has been in the last minute."""
+    return f"load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "load unknown"
+
+
+def machine(device: torch.device, load: str) -> str:
+    """When and where something is measured."""
+    return (
+        f"{date.today()}: {describe_device(device)} ({platform.machine()}), {load} at the beginning; "
+        f"Python {platform.python_version()}, torch {torch.__version__}"
+    )
+
+
+def spread(values: Sequence[float], digits: int) -> str:
+    """Median, least and most, as two cells of a table."""
+    low, middle, high = (f"{f(values):,.{digits}f}" for f in (min, statistics.median, max))
+    return f"{middle} | {low} to {high}"
+
+
+def table(*columns: str) -> None:
+    print(f"\n| {' | '.join(columns)} |")
+    print(f"|---{'|---:' * (len(columns) - 1)}|")
