@@ -205,6 +205,13 @@ def traces(figure: Locator) -> list[dict[str, Any]]:
 
 def point_at_cell(page: Page, figure: Locator, row: int, column: int) -> None:
     """Move the pointer over a cell of a heatmap, counted from 0."""
+    x, y = cell_in(figure, row, column)
+    page.mouse.move(x - 3, y - 3)  # Plotly hovers on movement
+    page.mouse.move(x, y)
+
+
+def cell_in(figure: Locator, row: int, column: int) -> tuple[float, float]:
+    """Where a cell of a heatmap, counted from 0, stands in the window."""
     figure.scroll_into_view_if_needed()
     x, y = figure.evaluate(
         """(host, [row, column]) => {
@@ -215,22 +222,7 @@ def point_at_cell(page: Page, figure: Locator, row: int, column: int) -> None:
         }""",
         [row, column],
     )
-    page.mouse.move(x - 3, y - 3)  # Plotly hovers on movement
-    page.mouse.move(x, y)
-
-
-def click_cell(page: Page, figure: Locator, row: int, column: int, answer: Locator) -> None:
-    """Click a cell of a heatmap until there is an answer, as a reader does whose first click a busy browser lost."""
-    for _ in range(ATTEMPTS):
-        point_at_cell(page, figure, row, column)
-        page.mouse.down()
-        page.mouse.up()
-        try:
-            answer.wait_for(timeout=PATIENCE / ATTEMPTS)
-        except PlaywrightTimeout:
-            continue
-        return
-    raise AssertionError(f"{ATTEMPTS} clicks at row {row}, column {column} had no answer")
+    return x, y
 
 
 def click_head(page: Page, number: int) -> None:

@@ -126,6 +126,8 @@ class Plot {
     this.attached = true;
     menu(this.host, this.given());
     this.stage.on('plotly_click', ({ points }) => points?.length && this.fire('click', record(points[0])));
+    // Plotly hovers every 50 ms. What it has put off until the button is down would forget the point, and lose the click.
+    this.stage.on('plotly_beforehover', () => !this.stage._dragging);
     this.stage.on('plotly_hover', ({ points }) => this.hover(points?.[0]));
     this.stage.on('plotly_unhover', () => this.hover(null));
     this.stage.on('plotly_doubleclick', () => this.reset());
