@@ -152,6 +152,8 @@ def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[lis
 
     def renamed() -> None:
         name = st.session_state[key].strip()
+        if not run.folder.is_dir():
+            return  # it has moved: the browser may send a field once more that has just gone
         try:
             new = library.rename(run, name)
         except LibraryError as error:
@@ -252,8 +254,8 @@ def _upload() -> None:
 
     def uploaded() -> None:
         file = st.session_state[key]
-        if file is None:
-            return
+        if file is None or st.session_state.uploads != count:
+            return  # nothing, or sent once more
         st.session_state.uploads = count + 1  # an empty box for the next one
         try:
             run = archive.unpack(file, models.ROOT, archive.name_of(file.name))

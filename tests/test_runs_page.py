@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -309,6 +310,26 @@ def test_a_run_is_renamed_where_it_is_shown_and_compared(runs: Path):
     assert sorted(run.name for run in list_runs(runs)) == ["my first one", "reverse-aligned", "reverse-sinusoidal"]
 
 
+def once_more(app: AppTest, state: Any) -> AppTest:
+    """What the browser sends with a request of a timer that was on its way while a field went."""
+    states = app._tree.get_widget_states()
+    states.widgets.append(state)
+    app._run(states)
+    assert not app.exception
+    return app
+
+
+def test_a_name_that_is_sent_once_more_says_nothing(runs: Path):
+    app = open_page("runs", run="reverse")
+    field = app.text_input(key="shelf-name-reverse").set_value("mine")
+    late = field._widget_state
+    field.run()
+    assert "reverse is called mine now." in said(app)
+    app = once_more(app, late)
+    assert not app.error
+    assert (runs / "mine").is_dir()
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -366,9 +387,13 @@ def test_a_run_that_began_to_train_meanwhile_stays(runs: Path):
 # --- in and out
 
 
-def upload(app: AppTest, name: str, content: bytes) -> AppTest:
+def unfolded(app: AppTest) -> AppTest:
     app.session_state["bring-in"] = True
-    app.run()
+    return app.run()
+
+
+def upload(app: AppTest, name: str, content: bytes) -> AppTest:
+    unfolded(app)
     app.file_uploader[0].set_value((name, content, "application/zip")).run()
     assert not app.exception
     return app
@@ -383,6 +408,17 @@ def test_a_run_arrives(runs: Path):
     assert "from afar" in list(app.dataframe[0].value["name"])
     app = upload(app, "from afar.attention-run.zip", file)
     assert "from afar-2 has arrived." in said(app)
+
+
+def test_a_file_that_is_sent_once_more_arrives_once(runs: Path):
+    file = archive.pack(Run(runs / "reverse"))
+    app = unfolded(open_page("runs"))
+    box = app.file_uploader[0].set_value(("mine.attention-run.zip", file, "application/zip"))
+    late = box._widget_state
+    box.run()
+    assert "mine has arrived." in said(app)
+    once_more(app, late)
+    assert not (runs / "mine-2").exists()
 
 
 def test_what_is_no_run_is_one_sentence(runs: Path):
