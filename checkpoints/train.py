@@ -85,14 +85,13 @@ def reader(text: str) -> RunConfig:
             decay="linear",
             decay_after=100,
             weight_decay=0.1,
-            precision="bfloat16",
             evaluate_every=100,
         ),
     )
 
 
 def ship_reader() -> None:
-    """Train it anew, half an hour on a core that multiplies in bfloat16; nothing is done where the text is not here."""
+    """Train it anew, an hour on a core; nothing is done where the text is not here."""
     try:
         config = reader(shelf.resolve(READER))
     except TextError as error:

@@ -82,8 +82,9 @@ def _over_training(model: Model, _: int) -> None:
     alt = f"Accuracy by position and step. {said}"
     rows = len(film.names) if model.task.lawful else len(windows.named(len(film.names)))
     plot(figure, key=key, alt=alt, height=_height(rows), on_click=clicked, makers=[last])
+    others = "" if model.task.lawful else "Measured as it learned, on other windows than those above: "
     st.caption(
-        f"{asked(model, film.sequences, model.task.length)}{reels.dots(model.config)} Every "
+        f"{others}{asked(model, film.sequences, model.task.length)}{reels.dots(model.config)} Every "
         f"page shows step {model.step} now; click a column to go to the nearest step whose weights are kept: "
         f"{', '.join(map(str, kept))}."
     )

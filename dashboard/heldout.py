@@ -16,7 +16,7 @@ def windows(many: int, length: int) -> str:
 
 
 def whole(evaluation: Mapping[str, Any]) -> str:
-    """ "perplexity 20.7 over 161,792 held-out tokens, in windows of 512": what was measured when a run had ended."""
+    """ "perplexity 21.1 over 161,792 held-out tokens, in windows of 512": what was measured when a run had ended."""
     over = f"{evaluation['read']:,} held-out tokens, in windows of {len(evaluation['positions']):,}"
     return f"perplexity {said(evaluation['perplexity'])} over {over}"
 
