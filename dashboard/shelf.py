@@ -40,7 +40,7 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
     ticked_table(
         frame,
         names,
-        [name for name in compared if name in names],
+        compared,
         ticked,
         key="runs-table",
         mode="multi-row",

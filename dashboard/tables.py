@@ -29,24 +29,28 @@ def ticked_table(
 ) -> None:
     """A table of rows with names, of which some are ticked; what the reader ticks goes to `answer`.
 
+    Of rows that share a name the first is ticked, and names that no row has are passed over.
+
     The browser sends every widget's state with each request, also with one of a timer that was on its way while the
     page was drawn: what it then says of these rows is what they were. So ticks that come from anywhere but the table
     itself (another part of the page, a link, the way back) make it a new one, and an old one is not listened to.
     """
     state = st.session_state
-    now = (tuple(names), frozenset(ticked))
+    rows = sorted({names.index(name) for name in ticked if name in names})
+    now = (tuple(names), frozenset(names[row] for row in rows))
     number, shown = state.get(f"{key}-shown", (0, None))
     if shown != now:
         number += 1
         state[f"{key}-shown"] = (number, now)
     mine = f"{key}-{number}"
-    rows = [row for row, name in enumerate(names) if name in now[1]]
     state[mine] = {"selection": {"rows": rows, "columns": [], "cells": []}}
 
     def reported() -> None:
         current, shown = state[f"{key}-shown"]
+        if current != number:
+            return
         found = [names[row] for row in state[mine]["selection"]["rows"] if row < len(names)]
-        if current == number and shown[1] != frozenset(found):
+        if shown[1] != frozenset(found):
             state[f"{key}-shown"] = (number, (now[0], frozenset(found)))
             answer(found)
 

@@ -90,6 +90,21 @@ def test_a_refused_tick_is_taken_back_by_a_new_table(app: AppTest) -> None:
     assert painted(app) == [0]
 
 
+def test_of_rows_that_share_a_name_the_first_is_ticked(app: AppTest) -> None:
+    app.session_state["names"] = ["b", "a", "a"]
+    assert painted(app.run()) == [1]
+    report(app, shown(app), [2])
+    assert app.session_state.answers == []
+
+
+def test_a_name_that_no_row_has_is_passed_over(app: AppTest) -> None:
+    app.session_state["ticked"] = ["x"]
+    table = shown(app.run())
+    assert painted(app) == []
+    report(app, table, [])
+    assert app.session_state.answers == []
+
+
 def test_rows_that_are_not_there_are_passed_over(app: AppTest) -> None:
     report(app.run(), shown(app), [1, 7])
     assert app.session_state.answers == [["b"]]
