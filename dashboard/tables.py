@@ -54,12 +54,13 @@ def ticked_table(
             state[f"{key}-shown"] = (number, (now[0], frozenset(found)))
             answer(found)
 
-    st.dataframe(
-        frame,
-        key=mine,
-        on_select=reported,
-        selection_mode=mode,
-        hide_index=True,
-        height=height_of(len(names), most_rows),
-        **options,
-    )
+    with st.container(key=key):
+        st.dataframe(
+            frame,
+            key=mine,
+            on_select=reported,
+            selection_mode=mode,
+            hide_index=True,
+            height=height_of(len(names), most_rows),
+            **options,
+        )

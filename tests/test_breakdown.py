@@ -4,13 +4,12 @@ import itertools
 import re
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import streamlit
 import torch
-from test_pages import answer, array, figures, laid_out, link, network, open_page, trace
+from test_pages import State, answer, array, figures, laid_out, link, network, open_page, trace
 
 from dashboard import models, session, tallies, tallywords
 from dashboard.figures import breakdown as drawn
@@ -432,7 +431,7 @@ def test_many_heads_share_the_passes():
 def test_a_second_look_at_a_page_takes_no_click_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked for with the URL of before a click, it may run after it: it must not read that URL."""
     app = open_page("accuracy", run="reverse", sequences="256")
-    state = SimpleNamespace(said=[])
+    state = State(said=[])
     monkeypatch.setattr(streamlit, "session_state", state)
     monkeypatch.setattr(streamlit, "rerun", lambda: None)
     monkeypatch.setattr("dashboard.warm.torch", lambda: torch)

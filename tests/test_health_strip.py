@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
-from test_pages import PI, RUNS, answer, laid_out, link, network, open_page
+from test_pages import PI, RUNS, State, answer, laid_out, link, network, open_page
 
 from dashboard import closer, models, session
 from transformer import attention, observe
@@ -164,12 +164,6 @@ def test_before_the_page_is_painted_nothing_is_checked(forgetting: None, monkeyp
     app.session_state.seen = models.Model.of(choice, choice.snapshots[-1])
     assert strip(app.run()) == f"Health {KEPT * 8}"
     assert app.dataframe
-
-
-class State(dict):
-    """A session's state, of which Streamlit's own stands for one only while a page is run."""
-
-    __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
 
 
 @pytest.mark.parametrize("there", [False, True])

@@ -38,6 +38,12 @@ SEP = 10
 PI = [3, 1, 4, 1, 5, 9, 2, 6]
 
 
+class State(dict):
+    """A session's state, of which Streamlit's own stands for one only while a page is run."""
+
+    __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
+
+
 def open_page(page: str = "overview", **query: str) -> AppTest:
     """A page, as the link with these parameters opens it."""
     app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)

@@ -23,7 +23,7 @@ def test_a_column_is_a_step_and_a_row_is_read_by_every_page(page: Page, address:
     said = page.get_by_text(re.compile(r"answers are wrong; the hardest, [\d ]+, in \d tokens\."))
     hardest = re.search(r"the hardest, ([\d ]+),", said.inner_text())[1]
     wait_until_painted(page, plots=1)
-    table = page.locator("[class*='st-key-depth-hardest'] .dvn-scroller")  # it lies on the canvas
+    table = page.locator(".st-key-depth-hardest .dvn-scroller")  # it lies on the canvas
     table.click(position={"x": 18, "y": 38 + 17})  # the tick of the first row
     expect(page.get_by_label("Input", exact=True)).to_have_value(hardest)
     expect(page).to_have_url(query(input=hardest.replace(" ", "+")))
