@@ -8,6 +8,7 @@ from functools import wraps
 from typing import NoReturn, ParamSpec
 
 import streamlit as st
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
 
 P = ParamSpec("P")
 ECHO = 0.1
@@ -44,3 +45,21 @@ def once(answer: Callable[P, None]) -> Callable[P, None]:
             given[answer.__qualname__] = time.monotonic()
 
     return answer_once
+
+
+def in_time(answer: Callable[P, None]) -> Callable[P, None]:
+    """An answer to a menu or a field, deaf to what is said of it with the request of another part of the page.
+
+    The browser sends every widget's value with each request, also with that of a timer which was on its way while all
+    was drawn anew: what it then says of a widget is what was chosen before, and no choice. A choice comes with the
+    request of the fragment in which its widget stands, or of everything.
+    """
+
+    @wraps(answer)
+    def answer_in_time(*args: P.args, **kwargs: P.kwargs) -> None:
+        context = get_script_run_ctx()
+        asked = context.fragment_ids_this_run if context else None
+        if not asked or ThreadState.get().fragment_id in asked:
+            answer(*args, **kwargs)
+
+    return answer_in_time

@@ -31,6 +31,7 @@ def bound(
     key = f"control-{field}"
     st.session_state[key] = getattr(session.settings(), field)
 
+    @clicks.in_time
     def written() -> None:
         session.update(**{field: st.session_state[key]}, **(also or {}))
 
@@ -63,6 +64,7 @@ def bound_choice(
         value = default
     st.session_state[key] = value
 
+    @clicks.in_time
     def written() -> None:
         picked = st.session_state[key] or default
         others = also(picked) if callable(also) else also or {}
@@ -163,11 +165,16 @@ def _model_menu() -> Model:
     key = "control-run"
     st.session_state[key] = model.name
 
+    @clicks.in_time
+    def picked() -> None:
+        if st.session_state[key] != session.chosen().name:
+            choose(st.session_state[key])
+
     st.selectbox(
         "Model",
         list(menu),
         key=key,
-        on_change=lambda: choose(st.session_state[key]),
+        on_change=picked,
         format_func=lambda name: menu[name].label(),
     )
     choice = menu[model.name]
@@ -182,13 +189,17 @@ def _model_menu() -> Model:
     steps = list(choice.snapshots)
     if len(steps) > 1:
         st.session_state["control-step"] = model.step
+
+        @clicks.in_time
+        def moved() -> None:
+            step = st.session_state["control-step"]
+            session.update(step=None if step == steps[-1] else step)
+
         st.select_slider(
             "Step of training",
             steps,
             key="control-step",
-            on_change=lambda: session.update(
-                step=None if st.session_state["control-step"] == steps[-1] else st.session_state["control-step"]
-            ),
+            on_change=moved,
             help="Every page shows the model as it was at this step.",
         )
     return model
@@ -201,6 +212,7 @@ def _input(model: Model) -> None:
     # What was typed stays in the field as long as the error about it does.
     st.session_state["control-input"] = st.session_state.pop("input_typed", shown) if error else shown
 
+    @clicks.in_time
     def written() -> None:
         typed = st.session_state["control-input"]
         text = typed.strip() if lawful else as_typed(typed)
@@ -254,6 +266,7 @@ def pick_dimensions(width: int) -> list[int]:
     kept = sorted(named)[:MOST_WAVES] or first
     st.session_state["control-dimensions"] = kept
 
+    @clicks.in_time
     def written() -> None:
         picked = st.session_state["control-dimensions"]
         if all(isinstance(i, int) for i in picked):  # else the browser still speaks of the model before, as text
@@ -284,6 +297,7 @@ def bound_number(
         return low
     st.session_state[key] = value
 
+    @clicks.in_time
     def written() -> None:
         picked = st.session_state[key]
         session.update(**{field: unset if picked == own else picked}, **(also or {}))

@@ -32,6 +32,13 @@ CLOSED = re.compile(
 """What Streamlit's server says of a tab that is closed in the midst of its greeting."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test of the browser may try twice: one in some hundreds has still been too late on a busy machine."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser a worker. Without one its tests are skipped, unless REQUIRE_BROWSER=1 says it must be there."""
