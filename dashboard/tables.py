@@ -9,6 +9,8 @@ import streamlit as st
 
 HEAD, ROW = 38, 35
 """Pixels of a table's head and of a row."""
+MOST_ROWS = 10
+"""Rows to tick that are seen without scrolling."""
 
 
 def height_of(rows: int, most: int) -> int:
@@ -24,7 +26,6 @@ def ticked_table(
     *,
     key: str,
     mode: Literal["single-row", "single-row-required", "multi-row"],
-    most_rows: int = 10,
     **options: Any,
 ) -> None:
     """A table of rows with names, of which some are ticked; what the reader ticks goes to `answer`.
@@ -61,6 +62,6 @@ def ticked_table(
             on_select=reported,
             selection_mode=mode,
             hide_index=True,
-            height=height_of(len(names), most_rows),
+            height=height_of(len(names), MOST_ROWS),
             **options,
         )
