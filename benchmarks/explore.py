@@ -35,7 +35,7 @@ PAGE = "EXPLORE.md"
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "browser"))
 
-from driving import browser, choose, click_head, dashboard, free_port, grid  # noqa: E402
+from tests.kit.driving import browser, choose, click_head, dashboard, free_port, grid  # noqa: E402
 
 PROGRAMS = HERE.parent / "build" / "explore"
 """Where the rivals' programs are kept between two calls."""

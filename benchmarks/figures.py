@@ -18,8 +18,8 @@ from pages import options, page, spread, table
 
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.effects import redundancy_heatmap
+from dashboard.figures.loss import loss_curve
 from dashboard.figures.patterns import pattern_heatmap
-from dashboard.figures.training import loss_curve
 
 PAGE = "FIGURES.md"
 TURNS = 40

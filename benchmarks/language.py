@@ -25,7 +25,7 @@ from ngrams import estimate, nats
 from pages import options, page, table
 
 from transformer import checkpoints
-from transformer.analysis.reading import reading
+from transformer.analysis.accuracy.reading import reading
 from transformer.config import RunConfig
 from transformer.text import shelf
 from transformer.text.corpus import Corpus, TextError

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from pages import device_option, load, machine, options, page, spread, table
 
-from transformer.analysis.heads import in_parts
+from transformer.analysis.batches import in_parts
 from transformer.config import ModelConfig
 from transformer.model import Transformer
 from transformer.network import of_few_words

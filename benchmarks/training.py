@@ -22,9 +22,9 @@ from rivals import CONVENTIONAL, MAKERS, make, steps_of, until_solved
 from transformer.config import RunConfig
 from transformer.model import build
 from transformer.presets import PRESETS
-from transformer.training.answers import answer, small
 from transformer.training.loop import Training, train
 from transformer.training.pool import Worker
+from transformer.training.quick import answer, small
 from transformer.training.runs import Run
 from transformer.training.worker import warm_up
 

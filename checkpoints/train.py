@@ -13,16 +13,16 @@ from pathlib import Path
 
 import torch
 
+from transformer.atomic_files import write_whole
 from transformer.checkpoints import load, save
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.files import write_whole
+from transformer.experiments.bottleneck_measure import compare
+from transformer.experiments.bottleneck_runs import FOLDERS, plan
 from transformer.text import shelf
 from transformer.text.corpus import TextError
-from transformer.training.bottleneck import compare
 from transformer.training.device import resolve_device
 from transformer.training.recording import details, develop, examine, record
 from transformer.training.runs import Run
-from transformer.training.trio import FOLDERS, plan
 
 HERE = Path(__file__).resolve().parent
 TRAINING = TrainingConfig(seed=0, device="cpu", solved_at=1.0, evaluate_every=10)

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from dashboard.server import background
+
 # One thread for PyTorch, in this process and its workers: for models of this size a second one gains nothing, and
 # beside a busy core it loses everything (measured: 0.24 s became 4.5 s). It has to be said before torch is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -13,18 +15,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pandas  # noqa: F401
 import streamlit as st
 
-from dashboard import warm
-from dashboard.assets import middleware, routes
-from dashboard.sockets import answer_at_once
+from dashboard.server.http import middleware, routes
+from dashboard.server.sockets import answer_at_once
 
 
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     """Pay for PyTorch while nobody waits: import it here, and keep a warm training process at hand."""
     answer_at_once()
-    warm.start()
+    background.start()
     yield {}
-    warm.stop()
+    background.stop()
 
 
 app = st.App("main.py", routes=routes(), middleware=middleware(), lifespan=lifespan)

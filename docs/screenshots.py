@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
 
-from driving import PAGES, browser, dashboard, wait_until_painted  # noqa: E402
+from tests.kit.driving import PAGES, browser, dashboard, wait_until_painted  # noqa: E402
 
 OUT = ROOT / "docs" / "dashboard.png"
 SCREEN = {"width": 1440, "height": 900}

@@ -35,6 +35,8 @@ from streamlit.components.v2 import manifest_scanner  # noqa: E402
 
 import transformer  # noqa: E402
 
+pytest.register_assert_rewrite("tests.kit")
+
 # All of it at once: the hook parses what it checks, and Python 3.11 may fail to parse in two threads at a time.
 for module in pkgutil.walk_packages(transformer.__path__, "transformer."):
     if not module.name.endswith("__main__"):
@@ -51,6 +53,6 @@ manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_componen
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine, a page is drawn with all that is measured for it, and in one run."""
-    monkeypatch.setattr("dashboard.session.BEHIND", 0.0)
-    monkeypatch.setattr("dashboard.closer.AT_ONCE", 60.0)
-    monkeypatch.setattr("dashboard.walking.AT_ONCE", 60.0)
+    monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
+    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
+    monkeypatch.setattr("dashboard.app_pages.how_it_began.corners.lesson.AT_ONCE", 60.0)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter
 
 from transformer import __version__
+from transformer.commands.corpus import corpus, resolved
+from transformer.commands.generate import generate
+from transformer.commands.measure import TRAINING, corners, lengths
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.corpora import corpus, resolved
-from transformer.measurements import TRAINING, corners, lengths
-from transformer.telling import generate
 from transformer.text.perplexity import perplexity, said
 from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, located, new_folder, unreadable
 
@@ -253,8 +253,8 @@ def bottleneck(
     steps
         Steps of each training; left out, as many as the shipped ones have.
     """
-    from transformer.training.bottleneck import compare
-    from transformer.training.trio import STEPS, plan
+    from transformer.experiments.bottleneck_measure import compare
+    from transformer.experiments.bottleneck_runs import STEPS, plan
 
     chosen = [Run(located(name)) for name in runs or ()]
     for config in () if chosen else plan(STEPS if steps is None else steps).values():

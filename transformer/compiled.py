@@ -15,6 +15,7 @@ from transformer.config import ModelConfig, RunConfig, TaskConfig
 if TYPE_CHECKING:
     from transformer.model import Transformer
 
+
 SHARPNESS = 200.0
 """Score of the mirrored key against 0 for all others: exp(-200) is exactly 0 in single precision."""
 

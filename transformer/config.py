@@ -17,6 +17,7 @@ from transformer.registry import folder_names
 if TYPE_CHECKING:
     from transformer.tasks import Task
 
+
 Architecture = Literal["decoder", "encoder", "encoder-decoder", "gru"]
 ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
 ATTENTIONS = ("none", "uniform", "dot", "scaled-dot", "additive")

@@ -12,7 +12,7 @@ import numpy as np
 from dashboard import theme
 from dashboard.components.payload import Body, Distinct, pack
 from dashboard.components.registration import renderer
-from transformer.analysis.film import quantise, thinned
+from transformer.analysis.film.film import quantise, thinned
 
 MOST_BYTES = 2_000_000
 """Patterns beyond this are thinned, and the line under the film says so."""

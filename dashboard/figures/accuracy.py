@@ -8,8 +8,8 @@ from itertools import groupby
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.lines import end_name, level, upright
-from dashboard.figures.token_axis import safe
+from dashboard.figures.kit.lines import end_name, level, upright
+from dashboard.figures.kit.token_axis import safe
 from dashboard.theme import LIGHT, Palette, template
 
 MOST_VALUES = 20

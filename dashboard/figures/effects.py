@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import bar_layout, scaled
-from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
-from dashboard.figures.token_axis import safe, token_axis
+from dashboard.figures.kit.colour_bar import bar_layout, scaled
+from dashboard.figures.kit.labels import LABEL_ROOM, ink, name_axis
+from dashboard.figures.kit.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
 
 NUMBER_ROOM = 40

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, scaled
-from dashboard.figures.lines import frame, upright
-from dashboard.figures.token_axis import safe
+from dashboard.figures.kit.colour_bar import ROOM, bar_ends, scaled
+from dashboard.figures.kit.lines import frame, upright
+from dashboard.figures.kit.token_axis import safe
 from dashboard.theme import LIGHT, Palette, rgb, template
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, flat, scaled
-from dashboard.figures.lines import frame
-from dashboard.figures.point_labels import label_sides
-from dashboard.figures.token_axis import safe, token_axis
+from dashboard.figures.kit.colour_bar import ROOM, bar_ends, flat, scaled
+from dashboard.figures.kit.labels import label_sides
+from dashboard.figures.kit.lines import frame
+from dashboard.figures.kit.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, share_colours, template
 
 MOST_LABELS = 24

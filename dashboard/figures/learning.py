@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, scaled
-from dashboard.figures.lines import level, upright
-from dashboard.figures.token_axis import safe
+from dashboard.figures.kit.colour_bar import ROOM, bar_ends, scaled
+from dashboard.figures.kit.lines import level, upright
+from dashboard.figures.kit.token_axis import safe
 from dashboard.theme import LIGHT, Palette, template
 
 MOST_DIGITS = 34

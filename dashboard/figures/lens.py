@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import bar_layout, scaled
-from dashboard.figures.letters import LABEL_ROOM, ink, name_axis
-from dashboard.figures.lines import frame
-from dashboard.figures.token_axis import elided, labelled, safe, token_axis
+from dashboard.figures.kit.colour_bar import bar_layout, scaled
+from dashboard.figures.kit.labels import LABEL_ROOM, ink, name_axis
+from dashboard.figures.kit.lines import frame
+from dashboard.figures.kit.token_axis import elided, labelled, safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
 
 MOST_LETTERED = 24

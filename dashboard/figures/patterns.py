@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.colour_bar import ROOM, bar_ends, flat, scaled
-from dashboard.figures.token_axis import matrix_axes, safe
+from dashboard.figures.kit.colour_bar import ROOM, bar_ends, flat, scaled
+from dashboard.figures.kit.token_axis import matrix_axes, safe
 from dashboard.theme import LIGHT, Palette, template
 
 MOST_HATCHED = 128

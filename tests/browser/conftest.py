@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from driving import PATIENCE, ROOT, browser, dashboard
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Request
 
+from tests.kit.driving import PATIENCE, ROOT, browser, dashboard
 from transformer.training.runs import list_runs
 
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")

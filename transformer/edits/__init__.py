@@ -8,13 +8,7 @@ from transformer.edits.base import Edit, EditError, HeadEdit
 from transformer.edits.heads import AblateHead, KeepOnlyHead, Patch, PatchHead
 from transformer.edits.masks import OverrideMask
 from transformer.edits.patterns import ForcePattern, ScaleScores, ShiftScores
-from transformer.edits.places import (
-    RemovePositions,
-    ShiftPositions,
-    ShufflePositions,
-    SwapPositions,
-    TurnPositions,
-)
+from transformer.edits.places import RemovePositions, ShiftPositions, ShufflePositions, SwapPositions, TurnPositions
 from transformer.edits.text import edit_text, parse_edit
 from transformer.edits.wishes import ExpectPattern, Occasion, PatchInput, PatchStep, Wish, resolve
 

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from transformer import cells
+from transformer import packed_cells
 from transformer.edits.base import EditError, HeadEdit
 
 
@@ -36,11 +36,11 @@ class ForcePattern(HeadEdit):
     def of(cls, chosen: Bool[np.ndarray, "query key"], site: str, head: int, *, kind: str = "painted") -> ForcePattern:
         """Look where `chosen` is True: painted by hand, or what the task expects."""
         n_query, n_key = chosen.shape
-        return cls(site, head, kind, n_query, n_key, cells.packed(chosen))
+        return cls(site, head, kind, n_query, n_key, packed_cells.packed(chosen))
 
     @property
     def chosen(self) -> Bool[np.ndarray, "query key"]:
-        return cells.unpacked(self.packed, self.n_query, self.n_key)
+        return packed_cells.unpacked(self.packed, self.n_query, self.n_key)
 
     def apply(self, value: Tensor) -> Tensor:
         self.check(value)

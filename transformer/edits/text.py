@@ -12,17 +12,11 @@ from urllib.parse import quote, unquote
 import numpy as np
 from jaxtyping import Bool
 
-from transformer import cells
+from transformer import packed_cells
 from transformer.edits.base import Edit, EditError, HeadEdit
 from transformer.edits.heads import AblateHead, KeepOnlyHead
 from transformer.edits.patterns import ForcePattern, ScaleScores, ShiftScores
-from transformer.edits.places import (
-    RemovePositions,
-    ShiftPositions,
-    ShufflePositions,
-    SwapPositions,
-    TurnPositions,
-)
+from transformer.edits.places import RemovePositions, ShiftPositions, ShufflePositions, SwapPositions, TurnPositions
 from transformer.edits.wishes import ExpectPattern, PatchInput, PatchStep
 
 SYMBOLS = re.compile(r"[0-9a-z](_[0-9a-z]){0,499}", re.ASCII)
@@ -110,9 +104,11 @@ def _shifted(site: str, head: int, number: str) -> Edit:
 
 def pattern_text(chosen: Bool[np.ndarray, "query key"]) -> str:
     """A painted pattern as a text: its size, "x" and its cells as hexadecimal digits; of many queries "z" and the cells
-    as `transformer.cells` writes them."""
+    as `transformer.packed_cells` writes them."""
     n_query, n_key = chosen.shape
-    written = f"x{cells.packed(chosen).hex()}" if n_query <= cells.PLAIN else f"z{cells.written(chosen)}"
+    written = (
+        f"x{packed_cells.packed(chosen).hex()}" if n_query <= packed_cells.PLAIN else f"z{packed_cells.written(chosen)}"
+    )
     return f"{n_query}x{n_key}{written}"
 
 
@@ -123,10 +119,10 @@ def _painted(site: str, head: int, number: str) -> Edit:
     n_query, n_key = int(found[1]), int(found[2])
     if found[4] is not None:
         try:
-            return ForcePattern.of(cells.read(found[4], n_query, n_key), f"{site}.scores", head)
+            return ForcePattern.of(packed_cells.read(found[4], n_query, n_key), f"{site}.scores", head)
         except ValueError as error:
             raise EditError(f"this is no painted pattern of {n_query} × {n_key}: {error}") from None
-    if len(found[3]) != 2 * cells.size(n_query, n_key):
+    if len(found[3]) != 2 * packed_cells.size(n_query, n_key):
         raise EditError("a painted pattern is written as its size and its cells, as in 4x4xffff")
     return ForcePattern(f"{site}.scores", head, "painted", n_query, n_key, bytes.fromhex(found[3]))
 

@@ -1,7 +1,7 @@
 """Masks: which keys each query may see. `True` means "this query may see this key". Combine them with `&`.
 
 A mask is a frozen dataclass whose one method is a predicate on indices, so that it can be drawn, reasoned about
-(`transformer.analysis.ceilings`) and applied, without PyTorch and at any length.
+(`transformer.analysis.accuracy.ceilings`) and applied, without PyTorch and at any length.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool
 
-from transformer import cells
+from transformer import packed_cells
 from transformer.masks import Mask
 
 LARGEST = 512
@@ -21,25 +21,25 @@ LARGEST = 512
 class Painted(Mask):
     """For each query of the first `n`, which keys it sees. A shorter input takes the upper left part.
 
-    Written "painted:16:" and the cells as `transformer.cells` writes them.
+    Written "painted:16:" and the cells as `transformer.packed_cells` writes them.
     """
 
     description: ClassVar[str] = "a query sees the keys that were painted for it"
     n: int = LARGEST
-    packed: bytes = b"\xff" * cells.size(LARGEST, LARGEST)
+    packed: bytes = b"\xff" * packed_cells.size(LARGEST, LARGEST)
     """The cells as `numpy.packbits` writes them; the bits after the last are 0."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.n <= LARGEST:
             raise ValueError(f"a painted mask has 1 to {LARGEST} positions, not {self.n}")
-        size = cells.size(self.n, self.n)
+        size = packed_cells.size(self.n, self.n)
         if len(self.packed) != size or self.packed[-1] & ((1 << (8 * size - self.n**2)) - 1):
             raise ValueError(f"a painted mask of {self.n} positions has {self.n**2} cells, and these are not as many")
 
     @classmethod
     def of(cls, visible: Bool[np.ndarray, "n n"]) -> Painted:
         """From a mask written out, query × key; True = may see."""
-        return cls(len(visible), cells.packed(visible))
+        return cls(len(visible), packed_cells.packed(visible))
 
     @classmethod
     def read(cls, values: Sequence[str]) -> Painted:
@@ -50,12 +50,12 @@ class Painted(Mask):
         if not (n.isascii() and n.isdecimal() and len(n) <= 3 and 1 <= int(n) <= LARGEST):
             raise ValueError(f"a painted mask is written painted:N:CELLS, with 1 to {LARGEST} positions")
         try:
-            return cls.of(cells.read(text, int(n), int(n)))
+            return cls.of(packed_cells.read(text, int(n), int(n)))
         except ValueError as error:
             raise ValueError(f"this is no painted mask of {n} positions: {error}") from None
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.n}:{cells.written(self.cells)}"
+        return f"{self.name}:{self.n}:{packed_cells.written(self.cells)}"
 
     @property
     def label(self) -> str:
@@ -69,7 +69,7 @@ class Painted(Mask):
     @property
     def cells(self) -> Bool[np.ndarray, "n n"]:
         """The mask, query × key."""
-        return cells.unpacked(self.packed, self.n, self.n)
+        return packed_cells.unpacked(self.packed, self.n, self.n)
 
     def visible(self, query, key, padding):
         most = 1 + max(int(query.max(initial=0)), int(key.max(initial=0)))

@@ -16,17 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from transformer.corners import (
-    AHEAD,
-    CORNERS,
-    FEWEST,
-    FRESH_STREAM,
-    WALK_STREAM,
-    CornerConfig,
-    Walks,
-    error,
-    walks,
-)
+from transformer.corners import AHEAD, CORNERS, FEWEST, FRESH_STREAM, WALK_STREAM, CornerConfig, Walks, error, walks
 from transformer.recurrent.sequence import EncoderDecoder, Memory
 from transformer.trace import UNTRACED, Recorder, Trace, only
 

@@ -25,6 +25,7 @@ from transformer.registry import Registry
 if TYPE_CHECKING:
     from transformer.config import TaskConfig
 
+
 PI = "31415926535897932384626433832795"
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 Question = Int[np.ndarray, "length"]

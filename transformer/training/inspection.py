@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from transformer.analysis.film import Film
-from transformer.analysis.findings import Accuracy, Attention, Example, Head
+from transformer.analysis.accuracy.result import Accuracy
+from transformer.analysis.film.film import Film
+from transformer.analysis.findings import Attention, Example, Head
 from transformer.config import RunConfig
 from transformer.text import shelf
 from transformer.text.corpus import Excerpt

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.config import RunConfig
-from transformer.training import presence
+from transformer.training.lock import NAME, Occupied, hold
 from transformer.training.runs import Run
 
 TRASH = ".trash"
@@ -174,21 +174,21 @@ def _said(value: Any) -> str:
 
 def _move(run: Run, target: Path) -> None:
     """Move a run to where nothing is, while nobody is at work on it and nobody can begin."""
-    name, lock = run.name, run.folder / presence.NAME
+    name, lock = run.name, run.folder / NAME
     _require((run.folder / "run.json").is_file(), f"there is no run {name} any more")
     state = run.state
     idle = state.status == "paused" and not run.waiting  # its process has left it: nothing but a folder
     _require(idle or not state.live, f"{name} is {state.status}: stop it first")
     known = lock.exists()
     try:
-        with presence.hold(run.folder):
+        with hold(run.folder):
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 _claim(run.folder, target)
             finally:
                 if not known:  # no trace of having looked: a shipped run comes back as it was
-                    (lock if lock.exists() else target / presence.NAME).unlink(missing_ok=True)
-    except presence.Occupied:
+                    (lock if lock.exists() else target / NAME).unlink(missing_ok=True)
+    except Occupied:
         raise LibraryError(f"a process is still at work on {name}: try again in a moment") from None
     except FileExistsError:
         raise LibraryError(f"the name {target.name} is taken: choose another") from None

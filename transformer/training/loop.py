@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from transformer.analysis.accuracy import EVALUATION_STREAM, predictions
-from transformer.analysis.ceilings import ceiling
-from transformer.analysis.reading import READ, reading
+from transformer.analysis.accuracy.by_position import EVALUATION_STREAM, predictions
+from transformer.analysis.accuracy.ceilings import ceiling
+from transformer.analysis.accuracy.reading import READ, reading
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.network import Network
 from transformer.tasks import Task

@@ -12,24 +12,25 @@ from typing import Any
 import torch
 
 from transformer import checkpoints
-from transformer.analysis.accuracy import accuracy_by_position
-from transformer.analysis.filming import film
-from transformer.analysis.findings import Example, verdict
-from transformer.analysis.heads import survey
-from transformer.analysis.reading import reading
+from transformer.analysis.accuracy.by_position import accuracy_by_position
+from transformer.analysis.accuracy.reading import reading
+from transformer.analysis.accuracy.result import verdict
+from transformer.analysis.film.take import film
+from transformer.analysis.findings import Example
+from transformer.analysis.heads.survey import survey
 from transformer.analysis.sample import WHOLE, sample, say
 from transformer.config import RunConfig
 from transformer.model import build
 from transformer.network import Network
 from transformer.tasks import Task
 from transformer.text.perplexity import said
-from transformer.training import presence, resume
+from transformer.training import lock, resume
 from transformer.training.device import describe_device, memory, resolve_device
 from transformer.training.events import Events
 from transformer.training.loop import Step, Training
+from transformer.training.requests import Wishes
 from transformer.training.runs import Run, RunError
 from transformer.training.team import ALONE, Team
-from transformer.training.wishes import Wishes
 
 HEARTBEAT = 0.1
 """Seconds between two writings of the state while training."""
@@ -97,9 +98,9 @@ def record(
     is training it. Of a team only the leading process writes; the others may not see the folder, and need the `config`.
     """
     try:
-        with presence.hold(run.folder) if team.leads else contextlib.nullcontext():
+        with lock.hold(run.folder) if team.leads else contextlib.nullcontext():
             yield from _Recording(run, team, device, config or run.config).steps()
-    except presence.Occupied as error:
+    except lock.Occupied as error:
         raise RunError(str(error)) from None
 
 
@@ -257,7 +258,7 @@ def develop(run: Run, called: Callable[[], bool] = lambda: False) -> bool:
             yield step, checkpoints.load(path)[0]
 
     try:
-        with presence.hold(run.folder):
+        with lock.hold(run.folder):
             run.set_film(film(frames(), config.build_task(), snapshot=run.digest()).pack())
     except _Called:
         return False

@@ -26,12 +26,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from transformer.atomic_files import write_whole
 from transformer.config import ConfigError, RunConfig
-from transformer.files import write_whole
 from transformer.text import shelf
 from transformer.text.corpus import TextError
 from transformer.text.shelf import TEXT_FILE
-from transformer.training import presence
+from transformer.training import lock
 
 FORMAT = "attention-lab-run/1"
 LIVE = ("queued", "running", "paused", "measuring")
@@ -162,7 +162,7 @@ class Run:
 
     def _attended(self, state: State) -> bool:
         """Is a process at work on it, or about to be?"""
-        held = presence.held(self.folder) if state.host == socket.gethostname() else None
+        held = lock.held(self.folder) if state.host == socket.gethostname() else None
         if state.status != "queued" and held is not None:
             return held
         return bool(held) or time.time() - state.heartbeat <= SILENT_AFTER
@@ -170,7 +170,7 @@ class Run:
     @property
     def waiting(self) -> bool:
         """Is a process of this machine holding the run, ready to go on with it at once?"""
-        return bool(presence.held(self.folder))
+        return bool(lock.held(self.folder))
 
     @property
     def resumable(self) -> bool:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from transformer.training import events
 from transformer.training.runs import Run
 
 
@@ -24,7 +25,6 @@ def warm_up() -> None:
 
     from transformer.config import RunConfig, TrainingConfig
     from transformer.model import build
-    from transformer.training import events
     from transformer.training.device import resolve_device
     from transformer.training.loop import train
 

@@ -1,0 +1,1 @@
+"""Edits: heads removed, patterns forced, activations patched from a second input."""

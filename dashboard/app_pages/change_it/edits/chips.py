@@ -1,0 +1,321 @@
+"""The edits of the view as chips: switched on and off one by one, removed, added, painted; all of it in the link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard.app_pages.change_it.edits.second_input import input_of_patch
+from dashboard.components.painter import Stroke, Words, painter
+from dashboard.models import edits
+from dashboard.models.model import Model
+from dashboard.parts.heads import LINK
+from dashboard.parts.long_inputs import from_afar, squares, squares_sentence
+from dashboard.parts.prose import sentence
+from dashboard.view import clicks, session
+from dashboard.view.appearance import palette
+from dashboard.view.settings import JOINT, LONGER, OFF
+from transformer.analysis.findings import Attention, Head
+from transformer.masks.painted import LARGEST
+
+if TYPE_CHECKING:
+    from transformer.edits import Edit, ForcePattern
+    from transformer.tasks import Question
+
+MOST = 12
+"""Edits at a time."""
+KINDS = {
+    "zero": "remove a head: zero",
+    "mean": "remove a head: mean",
+    "shuffled": "remove a head: shuffled",
+    "only": "keep only this head",
+    "uniform": "look evenly at all",
+    "diagonal": "look at itself",
+    "expected": "look at the expected key",
+    "painted": "look where it is painted",
+    "scale": "scale the scores",
+    "shift": "move the scores by keys",
+    "patch-input": "patch from another input",
+    "patch-step": "patch from another step",
+    "swap": "swap two positions",
+    "places-shift": "shift all positions",
+    "places-turn": "turn the positions round",
+    "places-shuffle": "shuffle the positions",
+    "unplaced": "remove the positions",
+}
+PATTERN = Words(
+    on="looks at",
+    off="does not look at",
+    empty="has no cell: it looks where it did",
+    empties="have no cell: they look where they did",
+    hint="Drag to paint or to wipe.",
+    name="painted",
+    value="looks",
+)
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One edit of the view, and why it cannot be made, if it cannot."""
+
+    text: str
+    on: bool
+    edit: Edit
+    error: str = ""
+
+    @property
+    def written(self) -> str:
+        return self.text if self.on else f"{OFF}{self.text}"
+
+    @property
+    def painted(self) -> bool:
+        return self.text.startswith("painted:")
+
+    @property
+    def name(self) -> str:
+        """What tells it from others; a painted one stays the same while it is painted."""
+        return self.text.rpartition(":")[0] if self.painted else self.text
+
+
+def chips(model: Model, question: Question) -> list[Chip]:
+    """The edits of the view, each tried after those before it. What a link names in vain is left out, with a notice."""
+    from transformer.edits import EditError
+
+    found: list[Chip] = []
+    made: tuple[Edit, ...] = ()
+    asked = [part for part in session.settings().edits.split(JOINT) if part]
+    refused = [f"Only {MOST} edits can be made at a time."] if len(asked) > MOST else []
+    for part in asked[:MOST]:
+        try:
+            chip = replace(_chip(part.removeprefix(OFF)), on=not part.startswith(OFF))
+        except EditError as error:
+            refused.append(f"An edit of the link cannot be read: {error}.")
+            continue
+        if any(chip.name == other.name for other in found):
+            continue
+        if chip.on:
+            try:
+                edits.said(model, question, (*made, chip.edit))
+                made = (*made, chip.edit)
+            except EditError as error:
+                chip = replace(chip, error=sentence(str(error)))
+        found.append(chip)
+    if refused:
+        session.notice(refused[0])
+        keep(found)
+    return found
+
+
+def _chip(text: str) -> Chip:
+    """A chip that is on. Raises EditError."""
+    from transformer.edits import edit_text, parse_edit
+
+    edit = parse_edit(text)
+    return Chip(edit_text(edit), True, edit)
+
+
+def active(found: list[Chip]) -> tuple[Edit, ...]:
+    """The edits that are made."""
+    return tuple(chip.edit for chip in found if chip.on and not chip.error)
+
+
+def keep(found: list[Chip]) -> bool:
+    """Make these the edits of the view, if they fit into a link; whether they do."""
+    written = JOINT.join(chip.written for chip in found)
+    if len(written) > LONGER["edits"]:
+        session.notice(
+            "So many edits, or what was painted so irregularly, do not fit into a link: nothing was changed."
+        )
+        clicks.touch()
+        return False
+    session.update(edits=written)
+    return True
+
+
+# --- those there are
+
+
+def row(found: list[Chip]) -> None:
+    """The chips side by side, each with its switch and its cross; what is wrong with one stands in it."""
+    with st.container(horizontal=True, gap="small"):
+        for place, chip in enumerate(found):
+            with st.container(border=True, gap=None, width="content", key=f"pill-{place}"):
+                with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content"):
+                    key = f"chip-{chip.name}"
+                    st.session_state[key] = chip.on
+                    st.toggle(chip.edit.words, key=key, on_change=_switch, args=(found, chip), width="content")
+                    st.button(
+                        f"Take away: {chip.edit.words}",
+                        key=f"cross-{chip.name}",
+                        icon=":material/close:",
+                        type="tertiary",
+                        on_click=_take_away,
+                        args=(found, chip),
+                    )
+                if chip.error:
+                    st.error(chip.error, icon=":material/error:")
+
+
+def _switch(found: list[Chip], chip: Chip) -> None:
+    on = bool(st.session_state[f"chip-{chip.name}"])
+    keep([replace(each, on=on) if each == chip else each for each in found])
+
+
+@clicks.once
+def _take_away(found: list[Chip], chip: Chip) -> None:
+    keep([each for each in found if each != chip])
+
+
+@clicks.once
+def toggle(found: list[Chip], text: str) -> None:
+    """Make an edit that is not there, and take away one that is."""
+    rest = [chip for chip in found if chip.text != text]
+    if len(rest) == len(found):
+        if len(found) == MOST:
+            session.notice(f"Only {MOST} edits can be made at a time: take one away first.")
+            return
+        rest = [*found, _chip(text)]
+    keep(rest)
+
+
+# --- another
+
+
+def add(model: Model, question: Question, found: list[Chip], heads: list[Head]) -> None:
+    """The line with which an edit is added: what, where, how much."""
+    left, middle, right, button = st.columns([3, 2, 2, 1.2], vertical_alignment="bottom")
+    steps = [step for step in session.choices()[model.name].snapshots if step != model.step]
+    missing = {"patch-step": not steps, "expected": not model.task.lawful}
+    kinds = [kind for kind in KINDS if not missing.get(kind)]
+    if st.session_state.get("edit-kind") not in kinds:
+        st.session_state["edit-kind"] = kinds[0]
+    kind = left.selectbox("Edit", kinds, key="edit-kind", format_func=KINDS.__getitem__)
+    parts = [kind]
+    if kind == "swap":
+        places = len(model.task.target_names(model.task.length))
+        first = middle.number_input("Position", 1, places, value=1, key="edit-first")
+        second = right.number_input("and position", 1, places, value=min(2, places), key="edit-second")
+        parts.append(f"{first},{second}")
+    elif kind.startswith("places-"):
+        low = 0 if kind == "places-shuffle" else -99
+        parts.append(str(middle.number_input("by" if low else "Draw", low, 99, value=1, key=f"edit-{kind}")))
+    elif kind != "unplaced":
+        head = _head(middle, heads)
+        parts += [str(head), *_more(kind, head, model, question, right)]
+    button.button(
+        "Add", on_click=_added, args=(found, ":".join(parts)), icon=":material/add:", width="stretch", type="primary"
+    )
+    if error := st.session_state.pop("edit_error", ""):
+        st.error(error, icon=":material/error:")
+
+
+def _head(place: DeltaGenerator, heads: list[Head]) -> Head:
+    if st.session_state.get("edit-head") not in heads:
+        st.session_state["edit-head"] = heads[0]
+    picked: Head = place.selectbox("of", heads, key="edit-head", format_func=_called)
+    return picked
+
+
+def _called(head: Head) -> str:
+    """A head as the chips call it."""
+    from transformer.edits import AblateHead
+
+    return AblateHead(head.site, head.index).name
+
+
+def _more(kind: str, head: Head, model: Model, question: Question, place: DeltaGenerator) -> list[str]:
+    """What must be known beside the head, as the edit's text has it."""
+    match kind:
+        case "scale":
+            return [f"{place.number_input('Factor', -100.0, 100.0, value=0.5, step=0.5, key='edit-factor'):.10g}"]
+        case "shift":
+            return [str(place.number_input("Keys", -99, 99, value=1, key="edit-keys"))]
+        case "patch-step":
+            steps = [step for step in session.choices()[model.name].snapshots if step != model.step]
+            if st.session_state.get("edit-step") not in steps:
+                st.session_state["edit-step"] = steps[-1]
+            return [str(place.selectbox("as at step", steps, key="edit-step"))]
+        case "patch-input":
+            return [input_of_patch(model, question, place)]
+        case "painted":
+            return [_first_painting(model.sample(question, own_words=False).attentions[head.site], head)]
+    return []
+
+
+def _first_painting(attention: Attention, head: Head) -> str:
+    """The cells to begin with: the key that each query looks at most. Its size only, where no more can be painted."""
+    from transformer.edits.text import pattern_text
+
+    pattern = attention.pattern[head.index]
+    cells = (pattern == pattern.max(axis=1, keepdims=True)) & attention.mask
+    return "" if _why_not(attention) else pattern_text(cells)
+
+
+@clicks.once
+def _added(found: list[Chip], text: str) -> None:
+    from transformer.edits import EditError
+
+    try:
+        chip = _chip(text)
+    except EditError as error:
+        st.session_state.edit_error = sentence(str(error))
+        return
+    if len(found) >= MOST:
+        st.session_state.edit_error = f"Only {MOST} edits can be made at a time: take one away first."
+        return
+    keep([*(other for other in found if other.name != chip.name), chip])
+
+
+# --- painted
+
+
+def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, height: int) -> None:
+    """Where a head is told to look, to be painted on."""
+    edit: ForcePattern = chip.edit  # type: ignore[assignment]
+    attention = model.sample(question, own_words=False).attentions.get(edit.site.rpartition(".")[0])
+    if attention is None or (chip.error and edit.chosen.shape != attention.mask.shape):
+        st.info("This was painted for another model or another length; take it away, and add it anew.")
+        return
+    if reason := _why_not(attention):
+        st.info(reason)
+        return
+
+    def painted(stroke: Stroke) -> None:
+        from transformer.edits import ForcePattern, edit_text
+
+        # Reports may come twice or late, and each holds all cells: only a newer one counts.
+        if stroke.mask.shape == edit.chosen.shape and stroke.at > st.session_state.get("stroke_at", 0):
+            st.session_state.stroke_at = stroke.at
+            text = edit_text(ForcePattern.of(stroke.mask, edit.site, edit.head))
+            if not keep([replace(each, text=text) if each == chip else each for each in found]):
+                st.session_state.refused_at = stroke.at
+
+    cells, seen = edit.chosen, from_afar(attention, words=not model.task.lawful)
+    said = sentence(f"{edit.name} is told where to look in {int(cells.any(axis=1).sum())} of {len(cells)} rows")
+    painter(
+        cells,
+        attention.queries,
+        attention.keys,
+        key=f"paint-{chip.name}",
+        alt=said,
+        palette=palette(),
+        link=LINK,
+        height=height,
+        words=PATTERN,
+        squares=squares(seen),
+        refused=st.session_state.get("refused_at", 0),
+        on_stroke=painted,
+    )
+    said += " It looks evenly at the painted keys of a row that the mask allows; a row without any stays as it is."
+    st.caption(said if seen.factor == 1 else f"{said} {squares_sentence(seen.factor, 'only some cells are painted')}")
+
+
+def _why_not(attention: Attention) -> str:
+    """Why an attention cannot be painted on; empty where it can."""
+    rows, columns = attention.whole or attention.mask.shape
+    if rows == columns:
+        return f"Painting is for up to {LARGEST} positions; this input has {rows}." if rows > LARGEST else ""
+    return f"Only square patterns are painted; this one has {rows} rows and {columns} columns."

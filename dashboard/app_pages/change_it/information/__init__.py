@@ -1,0 +1,1 @@
+"""Follow the information: what each token does to each output."""

@@ -1,0 +1,217 @@
+"""Follow the information: poke a token and see every output that moved, beside gradients and attention."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard.app_pages.change_it.information import matrices
+from dashboard.app_pages.change_it.information.figures import moved_strip
+from dashboard.app_pages.change_it.information.influence import Flow
+from dashboard.app_pages.change_it.information.matrices import Matrix
+from dashboard.components.plot import plot
+from dashboard.models import heads as models_heads
+from dashboard.parts import other_models
+from dashboard.parts.heads import LINK, focused, heads_of
+from dashboard.parts.prose import plain, show_code
+from dashboard.parts.widgets import bound_choice, told
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from transformer.analysis.findings import Head
+from transformer.analysis.heads.rollout import depth
+
+MOST_BUTTONS = 32  # more tokens than this, and they are a menu
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+EVERY, EVERY_COMMON = "every other symbol in turn", "each of the commonest in turn"
+MOST_OFFERED = 32  # of a text's commonest tokens; any other can be typed
+ROLLOUT, HEAD = "rollout", "head"
+
+
+def poked_slot(slots: int, default: int) -> int:
+    """The slot that the view names, from 0, or the page's choice."""
+    named = session.settings().poked
+    if named is not None and named > slots:
+        session.notice(f"There is no token {named} to poke: there are {slots}; this is token {default + 1}.")
+        session.update(poked=None)
+        named = None
+    return default if named is None else named - 1
+
+
+def choose(number: int) -> None:
+    """Poke another token, counted from 1; the page's own choice is left out of the link."""
+    session.update(poked=None if number == middle + 1 else number)
+
+
+def pick_token(label: str, key: str, tokens: Sequence[str], first: int, slot: int) -> None:
+    """A row of tokens to click, of the slots from `first` on; the poked one is pressed."""
+    menu = [first + place + 1 for place in range(len(tokens))]
+    st.session_state[key] = slot + 1 if slot + 1 in menu else None
+
+    def picked() -> None:
+        choose(st.session_state[key] or slot + 1)  # pressed again, it stays
+
+    def name(number: int) -> str:
+        return f"{plain(tokens[number - first - 1])}{str(number - first).translate(SUBSCRIPTS)}"
+
+    if len(menu) <= MOST_BUTTONS:
+        st.segmented_control(label, menu, key=key, format_func=name, on_change=picked)
+    else:
+        st.selectbox(
+            label,
+            menu,
+            key=key,
+            format_func=lambda number: f"'{tokens[number - first - 1]}' at {number - first}",
+            on_change=picked,
+            width=260,
+        )
+
+
+def matrix(flow: Flow, found: Matrix, key: str) -> None:
+    """One of the three: they share the hovered cell, and a click pokes the token of its column."""
+
+    def clicked() -> None:
+        column = (st.session_state[key]["click"] or {}).get("column")
+        if column is not None and 0 <= column < len(flow.grain.poked):
+            choose(flow.grain.poked[column] + 1)
+
+    cells, hidden = found.values.size, int((~found.reach).sum())
+    alt = f"Greatest: {found.greatest()}. Forbidden: {hidden} of {cells} cells."
+    rows, columns = found.values.shape
+    height = 90 + min(290, 320 * rows // columns)  # wide for a source and the tokens after it
+    plot(found.figure(LINK, palette()), key=key, alt=alt, height=height, on_click=clicked)
+    st.caption(f"Greatest: {found.greatest()}.")
+
+
+def attention(flow: Flow) -> None:
+    """What is compared: attention rolled out through all layers, or the head in focus."""
+    heads = heads_of(sample.attentions)
+    if not heads:
+        other_models.attention_wanted(model)
+        return
+    with heading():
+        # Rows of a pattern that was downsampled do not sum to 1, and are not multiplied.
+        downsampled = any(attention.factor > 1 for attention in sample.attentions.values())
+        menu = [HEAD] if recurrent or downsampled else [ROLLOUT, HEAD]
+        chosen = bound_choice(
+            st.segmented_control,
+            "Attention beside",
+            "beside",
+            menu,
+            menu[0],
+            label_visibility="collapsed",
+            width="content",
+        )
+        if chosen == ROLLOUT:
+            st.markdown("of attention, all layers", width="content")
+        else:
+            head = focused(heads, model.survey())
+            pick_head(heads, head)
+    if chosen == ROLLOUT:
+        with told():
+            rolled, even = models_heads.rolled(model, question, depth(sample.attentions) - 1)
+            matrix(flow, matrices.rolled_out(flow, rolled, even), "beside")
+        return
+    seen = flow.over_slots(head)
+    if seen is None:
+        st.info("The source's tokens ask here, so no row is an output's. Choose a head of the decoder.")
+        return
+    matrix(flow, matrices.head_of(flow, *seen), "beside")
+
+
+def heading() -> DeltaGenerator:
+    """Room above a matrix, the same for all three."""
+    return st.container(horizontal=True, vertical_alignment="center", gap="small", height=50, border=False)
+
+
+def pick_head(heads: list[Head], head: Head) -> None:
+    st.session_state["control-information-head"] = head
+    several = len({each.kind for each in heads}) > 1
+    st.selectbox(
+        "Head",
+        heads,
+        key="control-information-head",
+        label_visibility="collapsed",
+        format_func=lambda each: f"{each.short} · {each.kind}" if several else f"head {each.short}",
+        on_change=lambda: session.update(head=str(st.session_state["control-information-head"])),
+        width=175 if several else 120,
+    )
+
+
+def controls() -> tuple[int, int | None]:
+    """Which slot is poked, from 0, and by which symbol; None is every other in turn."""
+    slot = poked_slot(n_source + n_tokens, middle)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        if n_source:
+            with st.container(width="content"):
+                pick_token("Poke the source", "control-poked-source", sample.question, 0, slot)
+        with st.container(width="content"):
+            pick_token(
+                "Poke what the decoder reads" if n_source else "Poke a token",
+                "control-poked",
+                sample.read,
+                n_source,
+                slot,
+            )
+        every = EVERY if task.lawful else EVERY_COMMON
+        wanted = bound_choice(st.selectbox, "Replacement", "replacement", [every, *offered()], every, **replacing)
+    return slot, None if wanted == every else task.vocabulary.index(wanted)
+
+
+def offered() -> list[str]:
+    """What can be put in a token's place: every symbol; of a text the commonest, the passage's own, and the typed."""
+    names = task.vocabulary[: task.symbols]
+    if task.lawful:
+        return list(names)
+    own = [names[token] for token in dict.fromkeys(question.tolist())]
+    typed = session.settings().replacement
+    return list(dict.fromkeys([*names[:MOST_OFFERED], *own, *([typed] if typed in names else [])]))
+
+
+def follow() -> None:
+    """The poked token, what it moves, and the three matrices."""
+    title = st.container()
+    flow = Flow.of(model, question, *controls())
+    title.title(plain(flow.headline()), anchor=False)
+    st.markdown(f"**{plain(flow.verdict())}** {plain(flow.flips())}")
+    st.html(moved_strip(flow.outputs, palette()))
+    one, two, three = st.container(key="information-row").columns(3, gap="medium")
+    with one:
+        by = "replaced in turn" if flow.replacement is None else f"replaced by '{flow.symbol}'"
+        which = "each token" if flow.grain.whole else f"one token in {flow.grain.factor}"
+        heading().markdown(f"**|Δlogit|**, {which} {by}")
+        matrix(flow, matrices.moves(flow), "moves")
+    with two:
+        heading().markdown("**Gradient** of the logit that is said")
+        matrix(flow, matrices.slopes(flow), "slopes")
+    with three:
+        attention(flow)
+    if not flow.grain.whole:
+        st.caption(flow.from_afar())
+    path = "it is read later" if recurrent else "no path through the masks"
+    rollout = "" if recurrent else " Rollout draws on all layers, half of each what was there."
+    st.caption(
+        "Row = output, by what it says; column = the token that is poked, or looked at. Positions from 1. Framed: the "
+        f"poked token; click a column to poke another. Grey and hatched: {path}. |Δlogit|: the "
+        f"greatest change of any logit, {flow.tried()}, all else read as before. Gradient: the length of "
+        "∂logit / ∂embedding, what a tiny poke would do: next to nothing where a softmax is sure, though another token "
+        f"there moves much.{rollout}"
+    )
+    st.header("The biggest moves", anchor=False)
+    digits = {"probability of what it said": "%.3f", "Δ": "%+.3f", "|Δlogit|": "%.2f"}
+    columns = {name: st.column_config.NumberColumn(format=form) for name, form in digits.items()}
+    st.dataframe(flow.biggest(), hide_index=True, column_config=columns)
+
+
+model = session.chosen()
+recurrent = model.config.model.recurrent
+task, question = model.task, session.question(model)
+n_tokens, n_source = len(task.target_names(len(question))), len(question) if task.has_source else 0
+middle = len(question) // 2  # of the question, whose slots come first
+if not task.lawful:  # a word there, not the blank beside it
+    words = [any(letter.isalnum() for letter in task.vocabulary[token]) for token in question[: n_tokens - 1]]
+    middle = next((place + 1 for place in range(max(0, middle - 1), len(words)) if words[place]), middle)
+replacing: dict[str, Any] = {"width": 220} if task.lawful else {"width": 300, "accept_new_options": True}
+sample = model.sample(question)
+follow()
+show_code("transformer.analysis.interventions.influence.poke", "transformer.analysis.interventions.influence.gradients")

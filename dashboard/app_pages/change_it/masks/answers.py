@@ -1,0 +1,57 @@
+"""What a model says before and after a change: each output, how sure it is of the right one, and which flip."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.change_it.masks.figures.probabilities import probability_dumbbells
+from dashboard.components.plot import plot
+from dashboard.figures.html.tokens import Token
+from dashboard.parts.tokens import tokens
+from dashboard.view.appearance import palette
+from transformer.analysis.findings import Sample
+
+
+def said(before: Sample, after: Sample, chance: float) -> None:
+    """The outputs of one question as strips, and the probability of each right token. Both samples know the truth."""
+    assert before.truth is not None
+    assert after.truth is not None
+    answer = before.is_answer
+    flipped = np.array(before.predicted) != np.array(after.predicted)
+    was, now = before.truth[answer], after.truth[answer]
+    targets = [target for target, counts in zip(before.targets, answer, strict=True) if counts]
+    words = change_sentence(was, now, targets, flipped[answer])
+    rows = {"before": strip(before), "after": strip(after, flipped)}
+    tokens(rows, palette(), key="mask-tokens", alt=words)
+    figure = probability_dumbbells(was, now, targets, flipped[answer], chance, palette=palette())
+    plot(figure, key="probabilities", alt=words, height=240)
+    st.caption(f"{words} A frame and a ≠ mark what flips. The true tokens are read (teacher forcing).")
+
+
+def strip(seen: Sample, flipped: np.ndarray | None = None) -> list[Token]:
+    """What is said at each token: right, wrong, or not to be known. Padding is left out."""
+    line = []
+    flips = np.zeros(len(seen.predicted), dtype=bool) if flipped is None else flipped
+    for said, target, answer, flip in zip(seen.predicted, seen.targets, seen.is_answer, flips, strict=True):
+        if target == "PAD":
+            continue
+        if not answer:
+            line.append(Token(said, "open"))
+        else:
+            line.append(Token(said, "right" if said == target else "wrong", target, bool(flip)))
+    return line
+
+
+def change_sentence(before: np.ndarray, after: np.ndarray, targets: list[str], flipped: np.ndarray) -> str:
+    """How many predictions flip, and where the right token's probability changes most; float and bool [output]."""
+    flips = int(flipped.sum())
+    verb = "flips" if flips == 1 else "flip"
+    most = int(np.abs(after - before).argmax())
+    change = after[most] - before[most]
+    if abs(change) < 0.005:
+        return f"{flips} of {len(targets)} predictions {verb}; no right token is more or less likely than before."
+    return (
+        f"{flips} of {len(targets)} predictions {verb}; the right token {'loses' if change < 0 else 'gains'} most at "
+        f"output {most + 1} ('{targets[most]}'): {before[most]:.2f} before, {after[most]:.2f} after."
+    )

@@ -1,0 +1,261 @@
+"""The mask that is tried: chosen from the rules or from those kept by name, and painted on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard.app_pages.change_it.masks import kept_masks
+from dashboard.app_pages.change_it.masks.kept_masks import BookError
+from dashboard.components.painter import Stroke, painter
+from dashboard.components.plot import plot
+from dashboard.figures import patterns
+from dashboard.models import menu
+from dashboard.models.model import Model
+from dashboard.parts.heads import LINK
+from dashboard.parts.long_inputs import spans, squares, squares_sentence
+from dashboard.parts.prose import plain, sentence
+from dashboard.view import clicks, session
+from dashboard.view.appearance import palette
+from dashboard.view.settings import LONGER
+from dashboard.view.training import is_mask
+from transformer import masks
+from transformer.analysis.findings import Attention
+from transformer.masks import MASKS, Mask
+from transformer.masks.painted import LARGEST, Painted
+
+FIRST, FIRST_OF_A_TEXT = "sliding-window:2", "recent:4"
+"""The mask that is tried when a link names none."""
+MOST_NAMED = 8
+"""Queries that see nothing which are named; of more, their number is said."""
+WIDTHS = (1.0, 1.3, 1.0)
+"""Of the three pictures and of what stands above them: the one in the middle is worked on."""
+
+
+def pick_mask(model: Model) -> tuple[Mask, DeltaGenerator]:
+    """The mask of the view, and the ways to another: a rule and its numbers, or one that was kept.
+
+    Returns it with a place beside these for what else belongs there.
+    """
+    mask = _of_the_view(model)
+    st.space("xxsmall")
+    _rules(mask)
+    beside, numbers, kept = st.columns(WIDTHS, vertical_alignment="bottom", gap="medium")
+    with kept:
+        _kept(mask, positions(model))
+    with numbers:
+        _numbers(mask)
+    return mask, beside
+
+
+def positions(model: Model) -> int:
+    """How many positions the mask is about: as many as the model's longest input has; of a text, as this passage."""
+    task = model.task
+    return len(task.target_names(task.length if task.lawful else len(session.question(model))))
+
+
+def _of_the_view(model: Model) -> Mask:
+    """The mask that the view names; one that is none, or too short for the model, falls back with a notice."""
+    first = FIRST if model.task.lawful else FIRST_OF_A_TEXT
+    text = session.settings().mask or first
+    if not is_mask(text):
+        session.notice(f"There is no mask “{text[:30]}”; this is {first}.")
+    elif (longest := masks.parse(text).longest) is not None and longest < positions(model):
+        session.notice(
+            f"The mask was painted for {longest} positions, and {_whose(model)} has {positions(model)}; this is "
+            f"{first}."
+        )
+    else:
+        return masks.parse(text)
+    session.update(mask="")
+    return masks.parse(first)
+
+
+def _whose(model: Model) -> str:
+    return model.name if model.task.lawful else "this passage"
+
+
+def _rules(mask: Mask) -> None:
+    st.session_state["control-mask"] = mask.name if mask.longest is None else None
+
+    def written() -> None:
+        if picked := st.session_state["control-mask"]:
+            session.update(mask=str(MASKS[picked]()))
+
+    st.segmented_control(
+        "Start from", list(masks.rules()), key="control-mask", on_change=written, label_visibility="collapsed"
+    )
+
+
+def _numbers(mask: Mask) -> None:
+    """The numbers of a rule. What is painted has none."""
+    fields = dataclasses.fields(mask) if mask.longest is None else ()
+    columns = st.columns(len(fields)) if fields else []
+    for field, column in zip(fields, columns, strict=True):
+        key = f"control-mask-{field.name}"
+        st.session_state[key] = getattr(mask, field.name)
+
+        def numbered(name: str = field.name, key: str = key) -> None:
+            session.update(mask=str(dataclasses.replace(mask, **{name: st.session_state[key]})))
+
+        column.number_input(field.name.capitalize(), *masks.limits(field), key=key, on_change=numbered)
+
+
+# --- kept by name
+
+
+def _kept(mask: Mask, n: int) -> None:
+    """Masks by name: keep this one, take another, delete one and have it back."""
+    try:
+        book = kept_masks.kept(menu.ROOT)
+    except BookError as error:
+        st.popover("Saved", icon=":material/bookmark:", width="stretch").error(sentence(str(error)))
+        return
+    fitting = {name: text for name, text in book.items() if (masks.parse(text).longest or n) >= n}
+    here = next((name for name, text in fitting.items() if text == str(mask)), None)
+    with st.popover(f"Saved ({len(fitting)})", icon=":material/bookmark:", width="stretch"):
+        if fitting:
+            _menu(fitting, here)
+        if here is None:
+            _keep(mask)
+        else:
+            st.button(f"Delete “{plain(here)}”", on_click=_delete, args=(here,), icon=":material/delete:")
+        if deleted := st.session_state.get("deleted_mask"):
+            st.button(f"Bring “{plain(deleted[0])}” back", on_click=_restore, args=deleted, icon=":material/undo:")
+        if problem := st.session_state.pop("mask_problem", ""):
+            st.error(plain(problem), icon=":material/error:")
+
+
+def _menu(book: dict[str, str], here: str | None) -> None:
+    st.session_state["control-mask-saved"] = here
+
+    def written() -> None:
+        if picked := book.get(st.session_state["control-mask-saved"]):
+            session.update(mask=picked)
+
+    st.selectbox(
+        "Saved masks", list(book), key="control-mask-saved", on_change=written, placeholder="Choose one", index=None
+    )
+
+
+def _keep(mask: Mask) -> None:
+    def written() -> None:
+        name = st.session_state["control-mask-name"].strip()
+        if not name:
+            return clicks.touch()
+        if _tried(lambda: kept_masks.keep(menu.ROOT, name, mask)):
+            st.session_state["control-mask-name"] = ""
+        return None
+
+    st.text_input(
+        "Save this mask as", key="control-mask-name", on_change=written, max_chars=kept_masks.MOST_LETTERS,
+        placeholder="a name, then Enter",
+    )  # fmt: skip
+
+
+@clicks.once
+def _delete(name: str) -> None:
+    def done() -> None:
+        st.session_state.deleted_mask = (name, kept_masks.drop(menu.ROOT, name))
+
+    _tried(done)
+
+
+@clicks.once
+def _restore(name: str, mask: Mask) -> None:
+    if _tried(lambda: kept_masks.keep(menu.ROOT, name, mask)):
+        del st.session_state.deleted_mask
+        session.update(mask=str(mask))
+
+
+def _tried(change: Callable[[], None]) -> bool:
+    """Whether a change of the book could be made; if not, the reason is said."""
+    clicks.touch()
+    try:
+        change()
+    except BookError as error:
+        st.session_state.mask_problem = sentence(str(error))
+        return False
+    return True
+
+
+# --- painted
+
+
+def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) -> None:
+    """The mask that `attention` was made under, to be painted on, in the squares in which it is `seen` from afar."""
+    cells, labels = attention.mask, (seen.queries, seen.keys)
+    n = len(cells)
+    said = _in_words(mask, attention)
+    if attention.factor > 1 or n > LARGEST:
+        figure = patterns.mask_heatmap(seen.mask, *labels, spans=spans(seen), link=LINK, palette=palette())
+        plot(figure, key="mask", alt=said, height=height)
+        tokens = (attention.whole or cells.shape)[0]
+        st.caption(f"{said} Painting is for up to {LARGEST} positions; this input has {tokens}.")
+        return
+
+    def painted(stroke: Stroke) -> None:
+        # Reports may come twice or late, and each holds the whole mask: only a newer one counts.
+        if len(stroke.mask) == n and stroke.at > st.session_state.get("stroke_at", 0):
+            st.session_state.stroke_at = stroke.at
+            text = str(as_mask(stroke.mask))
+            if len(text) <= LONGER["mask"]:
+                session.update(mask=text)
+            else:
+                st.session_state.refused_at = stroke.at
+                session.notice(
+                    f"This mask is too irregular for a link: it takes {len(text):,} letters, of {LONGER['mask']:,} "
+                    "at most. It stays as it was."
+                )
+
+    painter(
+        cells,
+        attention.queries,
+        attention.keys,
+        key="painter",
+        alt=said,
+        palette=palette(),
+        link=LINK,
+        height=height,
+        squares=squares(seen),
+        refused=st.session_state.get("refused_at", 0),
+        on_stroke=painted,
+    )
+    if seen.factor > 1:
+        st.caption(squares_sentence(seen.factor, "only some of its cells may be seen"))
+
+
+def _in_words(mask: Mask, attention: Attention) -> str:
+    """What a mask lets be seen, and which queries it leaves with nothing."""
+    cells, factor = attention.mask, attention.factor
+    if factor > 1:
+        return f"Mask {mask.label}, downsampled: a cell may be seen where any of {factor} × {factor} may."
+    blind = [str(1 + query) for query in np.flatnonzero(~cells.any(axis=1))]
+    if len(blind) > MOST_NAMED:
+        blind[MOST_NAMED:] = [f"{len(blind) - MOST_NAMED} more"]
+    said = f"Mask {mask.label}: {int(cells.sum()):,} of {cells.size:,} cells may be seen."
+    if not blind:
+        return said
+    who, whose = ("The query", "its") if len(blind) == 1 else ("The queries", "their")
+    return f"{said} {who} at {', '.join(blind)} may see nothing: {whose} attention is zero."
+
+
+def as_mask(cells: np.ndarray) -> Mask:
+    """The mask of these cells, bool [query, key]: the rule that says just that, if there is one, else a painted one."""
+    n = len(cells)
+    kinds = sorted((MASKS[name] for name in masks.rules()), key=lambda kind: len(dataclasses.fields(kind)))
+    # Of hundreds of numbers most are ruled out by three rows.
+    rows, keys, none = np.array([0, n // 2, n - 1])[:, None], np.arange(n)[None, :], np.zeros((1, n), dtype=bool)
+    for kind in kinds:
+        fields = dataclasses.fields(kind)
+        if len(fields) > 1:
+            continue  # two numbers are too many to be tried
+        tried = [kind.read([str(value)]) for value in range(masks.limits(fields[0])[0], n + 1)] if fields else [kind()]
+        for mask in tried:
+            if (mask.visible(rows, keys, none) == cells[rows[:, 0]]).all() and np.array_equal(mask.matrix(n), cells):
+                return mask
+    return Painted.of(cells)

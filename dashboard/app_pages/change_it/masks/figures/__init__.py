@@ -1,0 +1,1 @@
+"""Pictures of a mask: accuracy under it, the flow of tokens, probabilities."""

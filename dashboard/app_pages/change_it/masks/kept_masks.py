@@ -1,0 +1,79 @@
+"""Masks that are kept by name, in one small file beside the runs. No Streamlit here.
+
+The file is read anew for each answer: another session, or a person, may have written it. One that cannot be read is
+left as it is, and nothing is written over it.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+from transformer import masks
+from transformer.atomic_files import write_whole
+
+FILE = "masks.json"
+MOST, MOST_LETTERS, MOST_BYTES = 100, 40, 2**21
+"""Masks in a book, letters in a name, and bytes of a file that is read."""
+_WRITING = threading.Lock()
+
+
+class BookError(ValueError):
+    """What cannot be done with the kept masks; the message is one sentence."""
+
+
+def kept(root: Path) -> dict[str, str]:
+    """The kept masks of a folder of runs, each as `masks.parse` reads it, by name. Raises BookError."""
+    path = root / FILE
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError("too large")
+        found = json.loads(path.read_text(encoding="utf-8"))
+        book: dict[str, str] = found["masks"]
+        for name, text in book.items():
+            check_name(name)
+            masks.parse(text)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise BookError(f"{FILE} cannot be read as a list of masks; it was left as it is") from None
+    return dict(sorted(book.items()))
+
+
+def keep(root: Path, name: str, mask: masks.Mask) -> None:
+    """Keep a mask under a name that is not taken. Raises BookError with the reason why not."""
+    check_name(name)
+    with _WRITING:
+        book = kept(root)
+        if name in book:
+            raise BookError(f"there is a mask “{name}” already: choose another name")
+        if len(book) >= MOST:
+            raise BookError(f"{MOST} masks are kept already: delete one first")
+        _write(root, {**book, name: str(mask)})
+
+
+def drop(root: Path, name: str) -> masks.Mask:
+    """Delete a kept mask, and return it, so that it can be kept again. Raises BookError when there is none."""
+    with _WRITING:
+        book = kept(root)
+        if name not in book:
+            raise BookError(f"there is no mask “{name}” any more")
+        text = book.pop(name)
+        _write(root, book)
+    return masks.parse(text)
+
+
+def check_name(name: str) -> None:
+    """Can a mask be called that? Raises BookError when not."""
+    if not name or name != name.strip() or not name.isprintable():
+        raise BookError("a name has at least one letter, no line breaks and no spaces around it")
+    if len(name) > MOST_LETTERS:
+        raise BookError(f"a name has at most {MOST_LETTERS} letters; this one is too long")
+
+
+def _write(root: Path, book: dict[str, str]) -> None:
+    try:
+        write_whole(root / FILE, json.dumps({"masks": book}, ensure_ascii=False, indent=1).encode())
+    except OSError as error:
+        raise BookError(f"{FILE} cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,101 @@
+"""The same model and the same input under another mask: what changes, what cannot be known, what breaks."""
+
+import streamlit as st
+
+from dashboard.app_pages.change_it.masks import retraining, text
+from dashboard.app_pages.change_it.masks.answers import said
+from dashboard.app_pages.change_it.masks.canvas import WIDTHS, canvas, pick_mask
+from dashboard.app_pages.change_it.masks.ways import chosen_target, ways
+from dashboard.components.plot import plot
+from dashboard.figures import patterns
+from dashboard.parts.heads import LINK, focused, heads_of
+from dashboard.parts.long_inputs import from_afar, spans
+from dashboard.parts.prose import orientation, show_code
+from dashboard.view import session
+from dashboard.view.appearance import palette
+
+HEIGHT, FINE, MORE = (
+    270,
+    32,
+    60,
+)  # pixels of the three pictures; where they have more cells than this on a side, so many more
+
+model = session.chosen()
+task, question = model.task, session.question(model)
+title = st.container()
+mask, beside = pick_mask(model)
+pad = task.lawful and len(question) < task.length  # a text is never padded
+
+before = model.sample(question, own_words=False, pad=pad)
+after = model.sample(question, own_words=False, pad=pad, mask=mask)
+stack = "encoder" if model.config.model.architecture == "encoder" else "decoder"
+heads = [head for head in heads_of(before.attentions) if head.site.startswith(stack) and "self" in head.site]
+focus = focused(heads_of(before.attentions), model.survey())
+head = focus if focus in heads else heads[0]
+attention = after.attentions[head.site]
+scored, seen = (from_afar(each, words=not task.lawful) for each in (before.attentions[head.site], attention))
+
+with beside:
+    st.session_state["control-mask-head"] = head
+    st.selectbox(
+        "Head",
+        heads,
+        key="control-mask-head",
+        format_func=lambda h: f"head {h.short}",
+        on_change=lambda: session.update(head=str(st.session_state["control-mask-head"])),
+    )
+height = HEIGHT + (MORE if len(seen.mask) > FINE else 0)
+left, middle, right = st.columns(WIDTHS, gap="medium")
+with left:
+    st.markdown("**scores before**")
+    figure = patterns.scores_heatmap(
+        scored.scores[head.index],
+        scored.mask,
+        scored.queries,
+        scored.keys,
+        spans=spans(scored),
+        link=LINK,
+        palette=palette(),
+    )
+    plot(figure, key="before-scores", alt=f"Scores of head {head.short} under the model's own mask.", height=height)
+    st.caption(f"{orientation()} Grey and hatched: forbidden, which is not the same as zero.")
+with middle:
+    st.markdown("**the mask**, to be painted")
+    canvas(mask, attention, seen, height=height + 50)
+with right:
+    st.markdown("**pattern after**")
+    figure = patterns.pattern_heatmap(
+        seen.pattern[head.index], seen.mask, seen.queries, seen.keys, spans=spans(seen), link=LINK, palette=palette()
+    )
+    plot(figure, key="after-pattern", alt=f"Pattern of head {head.short} under this mask.", height=height)
+    st.caption(
+        f"**{mask.label}**: {mask.description}. The model was trained under **{model.config.model.mask_label}**."
+        + (f" The input is padded to length {task.length}." if pad else "")
+    )
+
+three = st.container()
+st.header("What is said", anchor=False)
+if task.lawful:
+    said(before, after, task.chance)
+else:
+    text.said(model, question, mask)
+
+# What was asked for is on the screen; what takes longer comes after it, also where it stands above.
+sequences = session.settings().sequences
+length = len(question) if len(question) in task.lengths else task.length
+if task.lawful:
+    measured = model.accuracy(sequences, length=length), model.accuracy(sequences, mask, length)
+    title.title(retraining.headline(mask, *measured), anchor=False)
+    with three:
+        retraining.pictures(model, mask, length)
+        retraining.seeds()
+else:
+    title.title(text.headline(model, mask, length), anchor=False)
+    with three:
+        text.pictures(model, mask, length)
+st.header("The ways to one output", anchor=False)
+if task.lawful:
+    ways(model, mask, length, chosen_target(task, length))
+else:
+    text.ways(model, mask, before, chosen_target(task, length))
+show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.accuracy.reachability.flow")

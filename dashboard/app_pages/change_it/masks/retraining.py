@@ -1,0 +1,255 @@
+"""What does happen: the model as it was trained, under another mask, and a small one trained anew under that mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.change_it.masks.figures.accuracy_by_state import State, accuracy_by_state_bars
+from dashboard.app_pages.change_it.masks.ways import choose_clicked, chosen_target
+from dashboard.components.origin import Maker
+from dashboard.components.plot import plot
+from dashboard.models import quick_training
+from dashboard.models.menu import COMPILED
+from dashboard.models.model import Model
+from dashboard.models.quick_training import Answer
+from dashboard.parts.widgets import bound
+from dashboard.view import session, training
+from dashboard.view.appearance import palette
+from transformer.analysis.accuracy import ceilings
+from transformer.analysis.accuracy.result import CAUTION, Accuracy
+from transformer.analysis.intervals import wilson
+from transformer.config import ConfigError, RunConfig
+from transformer.masks import Mask
+
+LIVE_SECONDS = 0.25
+"""Of training after a stroke: with the rest of the page the new accuracy is there within a second."""
+LIVE_TARGETS, LIVE_SEQUENCES = 32, 1024
+"""Targets of the largest task that is trained unasked, and sequences that its accuracy is measured on."""
+LONGER, MOST_SECONDS = 4.0, 30.0
+"""How many times longer the next training may take, and the longest one."""
+SEVERAL = {"n_heads": 4, "query_key_gain": 1.0}
+"""What a small model of several layers needs to find a way through them: one head a layer does not learn to relay."""
+NEAR = 0.005
+"""How far below its ceiling a position still counts as at it."""
+ESTIMATE = 0.044
+"""Four standard errors of a ceiling that is itself estimated (transformer.tasks.sort)."""
+
+
+@dataclass(frozen=True)
+class Seed:
+    """Where to begin: a run, a mask, and what to expect."""
+
+    name: str
+    run: str
+    mask: str
+    target: int
+    expect: str
+
+
+SEEDS = (
+    Seed(
+        "causal, in place",
+        "reverse-aligned",
+        "causal",
+        2,
+        "Expect half a ceiling: what the first half must say stands to its right, where no number of layers may look. "
+        "The second half keeps what it reads; the first is at chance, and no training lifts it.",
+    ),
+    Seed(
+        "a window, 2 layers",
+        "reverse-aligned",
+        "sliding-window:2",
+        3,
+        "Expect a hill: two layers of a window of 2 reach four places far, so only the four outputs in the middle can "
+        "be known, the two outer ones of them by a relay. A relay takes longer to learn.",
+    ),
+    Seed(
+        "hide the separator",
+        "reverse",
+        "hide:9",
+        10,
+        "Expect the ceiling to stay: the separator carries no symbol. If anything falls it is habit, not "
+        "need, and retraining wins it back.",
+    ),
+)
+
+
+def headline(mask: Mask, before: Accuracy, after: Accuracy) -> str:
+    """What the mask does to the model as it is: the largest change, in a sentence."""
+    changes = [(before.of(name), after.of(name), name) for name in ("second half", "first half")]
+    first, second, part = max(changes, key=lambda change: (abs(np.nan_to_num(change[1] - change[0])), change[2]))
+    if abs(second - first) >= NEAR:
+        verb = "falls" if second < first else "rises"
+        return f"Under the {mask.name} mask the {part} {verb} from {first:.2f} to {second:.2f}."
+    return f"Under the {mask.name} mask nothing is lost: the second half keeps its {changes[0][1]:.2f}."
+
+
+def seeds() -> None:
+    """Links to begin with, and what to expect of the one that is open."""
+    view, columns = session.settings(), st.columns([1, 4, 4, 4], vertical_alignment="center")
+    columns[0].markdown("Try")
+    for seed, column in zip(SEEDS, columns[1:], strict=False):
+        column.button(
+            seed.name,
+            key=f"seed-{seed.mask}",
+            on_click=_begin,
+            args=(seed,),
+            disabled=seed.run not in session.choices(),
+            width="stretch",
+        )
+    name = session.chosen().name
+    for seed in SEEDS:
+        if (name, view.mask) == (seed.run, seed.mask):
+            st.info(seed.expect, icon=":material/lightbulb:")
+
+
+def _begin(seed: Seed) -> None:
+    session.update(
+        run=seed.run, mask=seed.mask, target=seed.target, step=None, input="", head="", retrain="", stage="", query=None
+    )
+
+
+# --- the three pictures
+
+
+def pictures(model: Model, mask: Mask, length: int) -> None:
+    """As trained, mask applied, retrained: three pictures, and the sentence that joins them."""
+    view, task = session.settings(), model.task
+    before = model.accuracy(view.sequences, length=length)
+    after = model.accuracy(view.sequences, mask, length)
+    own = ceilings.ceiling(model.config, length).accuracy
+    possible = ceilings.ceiling(model.config, length, mask).accuracy
+    retrained, why = _retrained(model, mask, length)
+    made = "retrained" if retrained is None else f"retrained {retrained.seconds:.1f} s"
+    states = [
+        _state("as trained", own, before),
+        _state("mask applied", possible, after),
+        _state(made, possible, None if retrained is None else retrained.accuracy),
+    ]
+    said = joined(mask, possible, before, after, retrained) + why
+    target = chosen_target(task, length)
+    figure = accuracy_by_state_bars(states, task.chance, before.names, target=target, palette=palette())
+    makers = [model.maker(), *([Maker(f"small model, mask {mask}", retrained.steps)] if retrained else [])]
+    plot(figure, key="three", alt=said, height=330, on_click=lambda: choose_clicked("three"), makers=makers)
+    st.markdown(f"**{said}**")
+    _controls(model, mask, possible, retrained)
+
+
+def _state(title: str, ceiling: np.ndarray, measured: Accuracy | None) -> State:
+    if measured is None:
+        return State(title, ceiling)
+    low, high = measured.interval()
+    chosen = _answers(measured)
+    return State(f"{title}: {measured.mean[chosen].mean():.2f}", ceiling, measured.mean, low, high, measured.sequences)
+
+
+def _answers(measured: Accuracy) -> np.ndarray:
+    """The targets that belong to the answer."""
+    return np.array([name.startswith("y") for name in measured.names])
+
+
+def joined(mask: Mask, ceiling: np.ndarray, before: Accuracy, after: Accuracy, retrained: Answer | None) -> str:
+    """What can be had under the mask, what the model has of it, and what a small one learned to have."""
+    chosen = _answers(before)
+    most, known = float(ceiling[chosen].mean()), int((ceiling[chosen] == 1).sum())
+    words = (
+        f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: at most {most:.2f} right. "
+        f"The model has {before.mean[chosen].mean():.2f} as trained, {after.mean[chosen].mean():.2f} with the mask"
+    )
+    if retrained is None:
+        return f"{words}. "
+    now = retrained.accuracy
+    words += f"; retrained {retrained.seconds:.1f} s, {now.mean[chosen].mean():.2f}: "
+    if beyond(now, ceiling).any():
+        return f"{words}above what can be had: something leaks."
+    return words + (
+        "the answer is not yet at its ceiling."
+        if short_of(now, ceiling).any()
+        else "the answer is at its ceiling, nothing above it."
+    )
+
+
+def beyond(measured: Accuracy, ceiling: np.ndarray) -> np.ndarray:
+    """Targets that are right more often than can be, by over four standard errors."""
+    low, _ = wilson(measured.correct, measured.sequences, CAUTION)
+    estimated = (ceiling > measured.chance) & (ceiling < 1)
+    return low > ceiling + np.where(estimated, ESTIMATE, 0.0)
+
+
+def short_of(measured: Accuracy, ceiling: np.ndarray) -> np.ndarray:
+    """Targets of the answer that are right less often than can be, by over four standard errors."""
+    _, high = wilson(measured.correct, measured.sequences, CAUTION)
+    estimated = (ceiling > measured.chance) & (ceiling < 1)
+    return _answers(measured) & (high < ceiling - NEAR - np.where(estimated, ESTIMATE, 0.0))
+
+
+# --- training anew
+
+
+def small_version(config: RunConfig, mask: Mask, length: int) -> RunConfig:
+    """The small model for a mask: as few layers as have the ceiling of all. Raises ConfigError when there is none."""
+    full = ceilings.ceiling(config, length, mask).accuracy
+    task = config.build_task()
+    layers = next(
+        n
+        for n in range(1, config.model.n_layers + 1)
+        if np.array_equal(ceilings.ceiling_of_mask(task, mask, n, length).accuracy, full)
+    )
+    return quick_training.small(config, mask=str(mask), n_layers=layers, **(SEVERAL if layers > 1 else {}))
+
+
+def _retrained(model: Model, mask: Mask, length: int) -> tuple[Answer | None, str]:
+    """The small model's answer, or none and why."""
+    view = session.settings()
+    asked = view.retrain == str(mask)
+    small_enough = len(model.task.target_names(model.task.length)) <= LIVE_TARGETS
+    if not asked and not (view.live and small_enough):
+        return None, "It is not retrained until you ask for it."
+    try:
+        config = small_version(model.config, mask, length)
+        seconds = view.budget if asked else min(view.budget, LIVE_SECONDS)
+        return quick_training.answer(config, seconds, length, LIVE_SEQUENCES), ""
+    except ConfigError as error:
+        return None, f"It cannot be retrained that way: {error}."
+
+
+def _controls(model: Model, mask: Mask, ceiling: np.ndarray, retrained: Answer | None) -> None:
+    """When to train, for how long, and the way to a training of the whole model."""
+    view, (switch, more, full) = session.settings(), st.columns(3, vertical_alignment="center")
+    with switch:
+        bound(st.toggle, "Retrain at every change", "live", help="A small model, trained anew after every stroke")
+    if retrained is None:
+        more.button(
+            "Retrain under this mask",
+            on_click=lambda: session.update(retrain=str(mask)),
+            icon=":material/play_arrow:",
+            width="stretch",
+        )
+    elif short_of(retrained.accuracy, ceiling).any():
+        asked = view.retrain == str(mask)
+        budget = min(MOST_SECONDS, LONGER * (view.budget if asked else LIVE_SECONDS))
+        more.button(
+            f"Train for {budget:g} s",
+            on_click=lambda: session.update(retrain=str(mask), budget=budget),
+            disabled=asked and view.budget >= MOST_SECONDS,
+            icon=":material/more_time:",
+            width="stretch",
+        )
+    full.button(
+        "Train in full",
+        on_click=lambda: session.update(**{**training.fields_of(model.config), "train_mask": str(mask)}),
+        disabled=model.name == COMPILED,
+        help="Writes the model and this mask into the panel on the left; Train starts it",
+        icon=":material/tune:",
+        width="stretch",
+    )
+    if retrained is not None:
+        layers, heads = retrained.config.model.n_layers, retrained.config.model.n_heads
+        st.caption(
+            f"Retrained: {layers} layer{'s' if layers > 1 else ''} of {heads} head{'s' if heads > 1 else ''} and no "
+            f"feed-forward, {retrained.steps} steps from random weights; {retrained.accuracy.sequences:,} sequences. "
+            "Pale steps: the ceiling. Dotted: chance. 95 % intervals. Click a bar to see what reaches that output."
+        )

@@ -1,0 +1,157 @@
+"""What must happen: how far through the mask each output can see, drawn for one output and said in a sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_merged, path_flow
+from dashboard.components.plot import plot
+from dashboard.models.model import Model
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from transformer.analysis.accuracy import ceilings
+from transformer.analysis.accuracy.reachability import Flow, flow, flow_of_mask, least_layers, needed_by
+from transformer.masks import Mask
+from transformer.tasks import Task
+
+ROW, MOST_HEIGHT = 27, 620
+"""Pixels that a token has, and that the picture may be high."""
+FEW = 3
+"""More ways than this through one layer are counted, not named."""
+
+
+def chosen_target(task: Task, length: int) -> int:
+    """The output that the view names, counted from 0: the first of the answer unless said."""
+    names, target = task.target_names(length), session.settings().target
+    if target is not None and target > len(names):
+        session.notice(f"There is no output {target} here: there are {len(names)}. Another is shown.")
+        session.update(target=None)
+        target = None
+    own = names.index("y1") if task.lawful else len(names) - 1  # a text's last output has most to be told by
+    return own if target is None else target - 1
+
+
+def choose_clicked(key: str) -> None:
+    """Answer a click in the figure `key`: show the ways to that output."""
+    click = st.session_state[key]["click"]
+    if click is not None and isinstance(click.get("customdata"), int):
+        session.update(target=click["customdata"] + 1)
+
+
+def ways(model: Model, mask: Mask, length: int, target: int) -> None:
+    """The flow to one output, the words that say what it shows, and the menu of outputs."""
+    task, n_layers = model.task, model.config.model.n_layers
+    names = task.target_names(length)
+    wide = task.has_source  # two stacks need the whole width
+    place = st.container(key="ways-row")
+    picture, words = (place.container(), place.container()) if wide else place.columns([3, 2], gap="large")
+    said = sentence(task, mask, n_layers, length, target)
+    with words:
+        key = "control-target"
+        st.session_state[key] = target
+        st.selectbox(
+            "Output",
+            range(len(names)),
+            key=key,
+            format_func=lambda i: f"{i + 1}: {names[i]}",
+            on_change=lambda: session.update(target=st.session_state[key] + 1),
+        )
+        st.markdown(f"**{said}**")
+        st.caption(
+            "Green: what the output needs, and every way it can take. Grey: what else arrives. Thin and level: the "
+            "residual path; bent: a query reads a key. Click an output on the right."
+        )
+    columns, steps = drawn(flow_of_mask(task, mask, n_layers, length, target), task, length)
+    rows = max(len(column.labels) for column in columns)
+    with picture:
+        height = min(MOST_HEIGHT, 60 + ROW * max(rows, 6))
+        figure = path_flow(columns, steps, target, outputs=names, height=height, palette=palette())
+        plot(figure, key="flow", alt=said, height=height, on_click=lambda: _choose_output(columns))
+    if is_merged(columns):
+        words.caption(f"{rows} tokens are too many for a line each: a band spans from the first way to the last.")
+
+
+def _choose_output(columns: list[Nodes]) -> None:
+    """Only the last column chooses: the others are no outputs."""
+    click = st.session_state["flow"]["click"]
+    if click is not None and click.get("meta") == "output":
+        choose_clicked("flow")
+
+
+def drawn(found: Flow, task: Task, length: int) -> tuple[list[Nodes], list[Steps]]:
+    """A flow as the figure takes it: its columns named by what has happened so far."""
+    source, tokens = slot_names(task, length)
+    layers = max(column.layer for column in found.columns)
+    columns = []
+    for column in found.columns:
+        stack = "encoder" if column.stack == "source" else "decoder" if source else "layer"
+        title = f"{stack} {column.layer - 1}" if column.layer else "source" if stack == "encoder" else "tokens"
+        if column.stack == "tokens" and column.layer == layers:
+            title += " = out"
+        columns.append(Nodes(title, source if column.stack == "source" else tokens, column.leads, column.carries))
+    return columns, [Steps(link.start, link.end, link.attention, link.straight) for link in found.links]
+
+
+def slot_names(task: Task, length: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the slots are called: of the source, and of the tokens."""
+    names, question = task.target_names(length), tuple(f"x{i + 1}" for i in range(length))
+    if task.has_source:
+        return question, ("SEP", *names[:-1])
+    return (), question if len(names) == length else ("x1", *names[:-1])
+
+
+def sentence(task: Task, mask: Mask, n_layers: int, length: int, target: int) -> str:
+    """What one output needs, and whether and how it can arrive."""
+    name, symbol = task.target_names(length)[target], task.symbols_of_targets(length)[target]
+    output = f"Output {target + 1} ({name})"
+    if symbol < 0:
+        return f"{output} needs no token: its position alone decides it."
+    most = float(ceilings.ceiling_of_mask(task, mask, n_layers, length).accuracy[target])
+    if symbol >= length:
+        return _whole_question(task, mask, n_layers, length, target, most)
+    source, tokens = slot_names(task, length)
+    carriers = np.flatnonzero(needed_by(task, length)[target])
+    first, *others = (int(slot) for slot in carriers)
+    kind = "source token" if source else "token"
+    own = name.startswith("x")
+    needs = (
+        f"{output} is token {first + 1} itself"
+        if own
+        else f"{output} needs {kind} {first + 1} ({(*source, *tokens)[first]})"
+    )
+    least = least_layers(task, mask, length, target)
+    if least < 0:
+        return f"{needs}; it can never arrive: only {most:.2f} can be had."
+    layers = f"{least} layer{'s' if least != 1 else ''}"
+    if least > n_layers:
+        return f"{needs}; that takes {layers}, and this model has {n_layers}: only {most:.2f} can be had."
+    if least == 0:
+        return f"{needs}, which is the one it reads."
+    if others and not ceilings.reach(task, mask, least, length)[target, first]:
+        shown = others[0] - len(source) + 1
+        return f"{output} is told its own answer by token {shown}, in {layers}: this mask leaks."
+    if source:
+        return f"{needs}; it can arrive in {layers}, through the encoder and cross-attention."
+    return f"{needs}; it can arrive in {layers}{_through(mask.matrix(len(tokens)), least, target, first)}."
+
+
+def _through(mask: np.ndarray, least: int, target: int, start: int) -> str:
+    """The tokens on the shortest ways, from the needed one on."""
+    if least == 1:
+        return ", read directly"
+    found = flow(mask, least, target, np.arange(len(mask)) == start)
+    hops = []
+    for column in found.columns[1:-1]:
+        places = [str(place + 1) for place in np.flatnonzero(column.leads & column.carries)]
+        hops.append(" or ".join(places) if len(places) <= FEW else f"any of {len(places)} tokens")
+    return " through " + ", then ".join(hops)
+
+
+def _whole_question(task: Task, mask: Mask, n_layers: int, length: int, target: int, most: float) -> str:
+    """Of an output that needs all of the question: how much of it arrives."""
+    arrived = int(ceilings.reach(task, mask, n_layers, length)[target, :length].sum())
+    output = f"Output {target + 1} ({task.target_names(length)[target]}) needs all {length} tokens of the question"
+    if most == 1:
+        return f"{output}; what it takes can arrive in {n_layers} layer{'s' if n_layers != 1 else ''}."
+    return f"{output}; {arrived} can arrive: only {most:.2f} can be had."

@@ -1,0 +1,1 @@
+"""The menu "How it began": from the bottleneck of recurrent networks to attention."""

@@ -1,0 +1,1 @@
+"""The bottleneck: one vector must hold a whole sequence, until attention comes."""

@@ -1,0 +1,260 @@
+"""The bottleneck: one vector against attention against a transformer, by length and place by place."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.how_it_began.bottleneck.figures import exact_by_length_curves, right_by_place_curves
+from dashboard.app_pages.how_it_began.bottleneck.measurement import (
+    FILES,
+    at_length,
+    attending,
+    burden,
+    exact_lines,
+    forgotten,
+    headline,
+    is_due,
+    is_measured,
+    load,
+    made,
+    mean_alignment,
+    measuring,
+    place_lines,
+    progress,
+    reach,
+    table,
+    trio,
+)
+from dashboard.components.origin import Maker
+from dashboard.components.plot import plot
+from dashboard.figures.patterns import pattern_heatmap
+from dashboard.models.model import Model
+from dashboard.parts.heads import alignment_sentence
+from dashboard.parts.prose import plain, show_code
+from dashboard.parts.widgets import bound_choice, bound_number
+from dashboard.view import clicks, session, training
+from dashboard.view.appearance import palette
+from transformer.config import ConfigError
+from transformer.experiments.bottleneck import Bottleneck, BottleneckError
+from transformer.experiments.bottleneck_runs import plan
+from transformer.training.runs import Run, RunError
+
+AGAIN = 1.0
+"""Seconds between two looks at what is under way."""
+TOLD = {"shipped": "as shipped", "own": "trained here"}
+LOOK = "decoder.0.cross_attention"
+
+
+def measurement() -> Bottleneck | None:
+    """The measurement that the view names, or the shipped one; where neither can be read, a sentence that says so."""
+    menu = list(FILES) if FILES["own"].is_file() else ["shipped"]
+    which = "shipped"
+    if len(menu) > 1 or session.settings().trio:
+        which = bound_choice(st.segmented_control, "Measurement", "trio", menu, which, format_func=TOLD.__getitem__)
+    try:
+        return load(FILES[which], FILES[which].stat().st_mtime if FILES[which].is_file() else 0.0)
+    except BottleneckError as error:
+        text = f"This measurement cannot be shown: {plain(str(error))}. “Train anew” makes another."
+        st.error(text, icon=":material/error:")
+        return None
+
+
+def makers(found: Bottleneck) -> list[Maker]:
+    """Whose numbers they are."""
+    return [Maker(each.run, each.config.training.max_steps) for each in found.contestants]
+
+
+# --- what was measured
+
+
+def by_length(found: Bottleneck) -> None:
+    """Whole answers right against the length."""
+    figure = exact_by_length_curves(
+        exact_lines(found), chance=found.contestants[0].config.build_task().chance, palette=palette()
+    )
+    said = reach(found)
+    st.markdown("**Whole answers right, by length**: three models of one size, the same training")
+    plot(figure, key="by-length", alt=f"{headline(found)} {said}", height=380, makers=makers(found))
+    st.caption(f"{said} {made(found)}")
+    st.markdown(table(found))
+
+
+def by_place(found: Bottleneck) -> int:
+    """One length, place by place. Returns the length."""
+    st.markdown("**Place by place, at one length**: which end is forgotten")
+    length = bound_number("Length of the sequence", "spoken", found.lengths[-1], found.lengths[0], found.lengths[-1])
+    figure = right_by_place_curves(
+        place_lines(found, length),
+        chance=found.contestants[0].config.build_task().chance,
+        palette=palette(),
+    )
+    said = f"{forgotten(found, length)} {at_length(found, length)}"
+    plot(figure, key="by-place", alt=said, height=300, makers=makers(found))
+    st.caption(said)
+    st.caption(burden(found, length))
+    return length
+
+
+# --- what attention does about it
+
+
+def alignment(found: Bottleneck, length: int) -> None:
+    """Where the GRU with attention looks: on one question, and on average."""
+    st.markdown("**What attention does about it**: what is said (a row) looks at what was read (a column)")
+    if session.first_look():
+        st.caption(":material/hourglass_top: Its attention is about to be read …")
+        return
+    each = found.of("gru-attention")
+    model = attending(each, session.choices())
+    if model is None:
+        st.caption(f"The weights of {plain(each.run)} that were measured are not here any more.")
+        return
+    left, right = st.columns(2, gap="large")
+    with left:
+        one(model, length)
+    with right:
+        average(model, length)
+
+
+def one(model: Model, length: int) -> None:
+    """One question: the view's own where this model can read it, else the beginning of pi."""
+    task, typed = model.task, session.settings().input
+    try:
+        question = task.parse(typed) if typed else task.example[:length]
+    except ValueError:
+        question = task.example[:length]
+    sample = model.sample(question)
+    attention = sample.attentions[LOOK]
+    expected = task.expected_keys(question)
+    figure = pattern_heatmap(
+        attention.pattern[0],
+        attention.mask,
+        sample.predicted,
+        attention.keys,
+        marks=expected,
+        predicts=sample.predicted,
+        palette=palette(),
+    )
+    right, total = sample.answers_right()
+    said = f"{right} of {total} right. {alignment_sentence(attention.pattern[0], expected)}"
+    alt = f"{model.name} reads {''.join(sample.question)}: {said}"
+    plot(figure, key="alignment", alt=alt, height=440, makers=[model.maker()])
+    asked = f"{''.join(sample.question)} (length {len(question)})"
+    st.caption(f"{asked}: {said} Outlined: where that token stands; a later state holds it as well.")
+
+
+def average(model: Model, length: int) -> None:
+    """Many questions of the length: the mean pattern."""
+    survey = mean_alignment(model, length)
+    pattern = survey.patterns[LOOK][0]
+    places = [str(place) for place in range(1, length + 1)]
+    expected = np.eye(length, dtype=bool)[::-1]
+    figure = pattern_heatmap(
+        pattern,
+        None,
+        places,
+        places,
+        marks=expected,
+        palette=palette(),
+    )
+    looks = alignment_sentence(pattern, expected)
+    said = f"On average over {survey.sequences} fresh sequences of length {length} {looks[0].lower()}{looks[1:]}"
+    plot(figure, key="mean-alignment", alt=said, height=440, makers=[model.maker()])
+    st.caption(f"{said} Here the right answers are read. No position is told to it: the states must carry the place.")
+
+
+# --- anew
+
+
+def anew(found: Bottleneck | None) -> None:
+    """The button, and how far three trainings are; when they are done, they are measured."""
+    runs = trio()
+    if is_due(runs) and not measuring.running and not measuring.failed:
+        measure(runs)
+    live = [run for run in runs if run.state.live]
+    left, right = st.columns([1, 3], vertical_alignment="center")
+    if live or measuring.running:
+        left.button(
+            "Stop all three", icon=":material/stop:", on_click=stop, args=(live,), width="stretch", key="stop-trio"
+        )
+        with right:
+            st.fragment(_progress, run_every=AGAIN)(runs, bool(live), count())
+        return
+    if is_due(runs):
+        left.button("Measure them", icon=":material/refresh:", on_click=measure, args=(runs,), width="stretch")
+    left.button("Train anew", icon=":material/refresh:", on_click=begin, width="stretch")
+    right.caption(words_beside(found, runs))
+
+
+def words_beside(found: Bottleneck | None, runs: list[Run]) -> str:
+    """What became of the last training, or what another would be."""
+    cut = next((run for run in runs if run.state.status != "finished"), None)
+    if cut is not None:
+        first = f"The last training ended early: {plain(cut.name)}, {plain(cut.state.reason or cut.state.status)}."
+    elif is_due(runs):
+        first = "The last three are trained, but their measurement was cut off."
+    else:
+        first = "Trains the three as runs, through the queue, and then measures them; “Runs and races” shows how."
+    seconds = 0.0 if found is None else sum(each.seconds for each in found.contestants)
+    long = f" The three shown took {max(1, round(seconds / 60))} minutes of training." if seconds else ""
+    return f"{first}{long} On a command line: python -m transformer bottleneck"
+
+
+def _progress(runs: list[Run], were_live: bool, looks: Iterator[int]) -> None:
+    """How far the three are; when there is news for the rest of the page, it is drawn again."""
+    live = any(run.state.live for run in runs)
+    if next(looks) and (live != were_live or not (live or measuring.running)):
+        if were_live and is_due(runs):
+            measure(runs)
+        elif is_measured(runs):
+            session.update(trio="own")
+        clicks.again()
+    if live:
+        share, words = progress(runs)
+        st.progress(share, text=words)
+    else:
+        st.progress(1.0, text="Trained; being measured at every length …")
+
+
+@clicks.once
+def begin() -> None:
+    """Put three runs into the queue; what is shown stays until they are measured."""
+    try:
+        runs = training.start(list(plan().values()))
+    except (ConfigError, RunError, OSError) as error:
+        session.notice(f"The training did not start: {error}.")
+        return
+    session.update(compare=",".join(run.name for run in runs))
+
+
+def measure(runs: list[Run]) -> None:
+    """Measure three trained runs in a process of its own."""
+    try:
+        measuring.start(FILES["own"], *(f"--runs={run.folder}" for run in runs))
+    except OSError as error:
+        session.notice(f"The measurement did not start: {error}.")
+
+
+def stop(live: list[Run]) -> None:
+    """End what is under way."""
+    clicks.touch()
+    for run in live:
+        training.stop(run)
+    measuring.stop()
+
+
+title = st.container()
+shown = measurement()
+title.title("The bottleneck." if shown is None else headline(shown), anchor=False)
+if shown is not None:
+    by_length(shown)
+anew(shown)
+if shown is not None:
+    alignment(shown, by_place(shown))
+show_code(
+    "transformer.recurrent.sequence.EncoderDecoder.decode",
+    "transformer.recurrent.scoring.scaled_dot",
+    "transformer.experiments.bottleneck_measure.measure",
+)

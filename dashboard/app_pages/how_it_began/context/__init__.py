@@ -1,0 +1,1 @@
+"""Attention by hand: a context vector calculated step by step."""

@@ -1,0 +1,255 @@
+"""The context vector by hand: a weighted sum of two-number values, every number of it, under scores of one's choice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.how_it_began.context import model
+from dashboard.app_pages.how_it_began.context.figures import planes, scores
+from dashboard.app_pages.how_it_began.context.model import TRAINED, measured, weighed
+from dashboard.app_pages.how_it_began.context.steps import (
+    CALLED,
+    MAKES,
+    STAGES,
+    code,
+    formula,
+    headline,
+    number,
+    point,
+    worked,
+)
+from dashboard.app_pages.how_it_began.context.tables import (
+    hand_series,
+    hand_shapes,
+    hand_table,
+    hand_thumbs,
+    scores_table,
+)
+from dashboard.components.origin import Maker
+from dashboard.components.plot import plot
+from dashboard.components.sheet import sheet
+from dashboard.figures.html.number_table import number_table
+from dashboard.figures.html.step_strip import code_excerpt, shape_line, step_strip
+from dashboard.parts.prose import code_around, show_code
+from dashboard.parts.widgets import bound, bound_choice, bound_number, stepped
+from dashboard.view import session
+from dashboard.view.appearance import palette
+
+if TYPE_CHECKING:
+    from transformer.recurrent.look_back import LookBack, Weighing
+
+
+PLACES = {"1": "bottom left", "2": "top left", "3": "top right", "4": "bottom right"}
+TURNS = {"clockwise": 1, "anticlockwise": -1}
+TARGETS = {"1": "the next corner", "2": "the one after"}
+STILL: dict[str, object] = {"stretch": 1.0, "turned": 0}
+
+
+def pick_walk() -> LookBack:
+    """Which model, which walk, which target: what the decoder has before it there."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        trained = pick("Model trained with", "scores_trained", CALLED, TRAINED, width=190)
+        start = pick("Start", "walk_start", PLACES, tuple(PLACES), width=140)
+        turn = pick("Way round", "walk_turn", {name: name for name in TURNS}, tuple(TURNS), width=150)
+        target = pick("Target", "walk_target", TARGETS, tuple(TARGETS), width=160)
+        with st.container(width=190):
+            given = bound_number("Given corners", "walk_given", 4, 2, model.MOST, also=STILL)
+    error = model.walker(trained).error
+    st.caption(
+        f"Not the sidebar's model: a GRU with two numbers of memory, trained here in {model.STEPS} steps on walks "
+        f"around a square. On fresh ones it is {error:.2f} off; noise alone makes 0.14."
+    )
+    return model.looked(trained, int(start) - 1, TURNS[turn], given, int(target) - 1)
+
+
+def pick(label: str, field: str, names: dict[str, str], menu: tuple[str, ...], width: int) -> str:
+    """A menu; what it changes makes another query, which is not moved, and another model has its own scores."""
+    also = STILL | {"scores": ""} if field == "scores_trained" else STILL
+    return bound_choice(
+        st.selectbox, label, field, list(menu), menu[0], also=also, format_func=names.__getitem__, width=width
+    )
+
+
+def pick_scores(look: LookBack) -> str:
+    menu = list(model.scorings(look.trained))
+    picked = bound_choice(
+        st.segmented_control,
+        "Score",
+        "scores",
+        menu,
+        look.trained,
+        format_func=CALLED.__getitem__,
+    )
+    st.caption(f"From left to right: {'; '.join(MAKES[scoring] for scoring in menu)}.")
+    return picked
+
+
+def maker(look: LookBack) -> list[Maker]:
+    return [Maker(f"a GRU two numbers wide, trained on the spot, scores: {CALLED[look.trained]}", model.STEPS)]
+
+
+def is_still() -> bool:
+    """Is the query the run's own?"""
+    return all(getattr(session.settings(), field) == value for field, value in STILL.items())
+
+
+def steps(work: Weighing) -> None:
+    """One step at a time, in small, as a table, in words, and as the line of code."""
+    stage = stepped("hand", {name: each.title for name, each in STAGES.items()})
+    whose, said = maker(work.look), STAGES[stage].says
+    place = list(STAGES).index(stage)
+    strip = step_strip(hand_thumbs(work), place, palette=palette())
+    sheet(strip, hand_series(work), key="hand-steps", alt=headline(work), makers=whose)
+    left, right = st.container(key="order-row-hand").columns([1.5, 1], gap="medium")
+    table = hand_table(work, stage)
+    with left:
+        markup = number_table(table.labels, table.blocks, axis=table.axis, spoken=said, palette=palette())
+        sheet(markup, table.series(), key="hand-numbers", alt=said, makers=whose)
+        st.html(shape_line(hand_shapes(work, stage), palette=palette()))
+        name, mark = code(work, stage)
+        st.html(code_excerpt(name.partition(":")[2], *code_around(name, mark), palette=palette()))
+    with right:
+        st.markdown(f"{said}\n\n$\\displaystyle {formula(work, stage)}$\n\n$\\displaystyle {worked(work, stage)}$")
+
+
+def fit(work: Weighing) -> None:
+    """The query among the keys, and what the scores make of it; the query can be moved."""
+    st.markdown("**The query among the keys**: make it longer, turn it, and watch shares, context and output follow")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        with st.container(width=260):
+            bound(st.slider, "Query, times as long", "stretch", min_value=0.0, max_value=5.0, step=0.1)
+        with st.container(width=320):
+            bound_number("Query, turned by degrees", "turned", 0, -180, 180, step=5)
+        st.button("Reset", on_click=lambda: session.update(**STILL), disabled=is_still(), icon=":material/undo:")
+    look, angles = work.look, angles_of(work)
+    whose, said = maker(look), angle_sentence(work)
+    left, right = st.container(key="order-row-fit").columns(2, gap="large")
+    with left:
+        plot(planes.angle_plane(work.query, look.key, angles, palette=palette()), key="angles", alt=said, height=330,
+             makers=whose)  # fmt: skip
+        st.caption(said)
+    with right:
+        bars = scores.fit_bars(angles, work.cosines, work.scores, work.pattern, palette=palette())
+        plot(bars, key="fit", alt=share_sentence(work), height=330, makers=whose)
+        st.caption(share_sentence(work))
+
+
+def among(work: Weighing) -> None:
+    """The context among the values, and what is said of it."""
+    look, whose = work.look, maker(work.look)
+    left, right = st.container(key="order-row-among").columns(2, gap="large")
+    with left:
+        said = f"The context {point(work.context)} lies in the hull of the {len(work.pattern)} values."
+        st.markdown("**The context among the values**")
+        plot(planes.values_plane(look.value, work.pattern, work.context, palette=palette()), key="values", alt=said,
+             height=330, makers=whose)  # fmt: skip
+        st.caption(f"{said} It always does: shares are at least 0 and add up to 1. Large points have large shares.")
+    with right:
+        said = f"Said: {point(work.said)}; right: {point(look.true)}, {work.missed:.2f} away."
+        st.markdown("**What is said of it**")
+        plot(planes.said_plane(look.given, look.true, work.said, palette=palette()), key="outcome", alt=said,
+             height=330, makers=whose)  # fmt: skip
+        st.caption(f"{said} Noise alone makes about 0.14.")
+
+
+def others(work: Weighing) -> None:
+    """The same weights under every kind of scores."""
+    view, look = session.settings(), work.look
+    works = [weighed(look, scoring, view.stretch, view.turned) for scoring in model.scorings(look.trained)]
+    st.markdown("**The same weights, other scores**")
+    table = scores_table(works)
+    said = "; ".join(f"{CALLED[each.scoring]}: {point(each.said)}, off by {each.missed:.2f}" for each in works) + "."
+    markup = number_table(table.labels, table.blocks, axis=table.axis, spoken=said, palette=palette())
+    sheet(markup, table.series(), key="hand-scores", alt=said, makers=maker(look))
+    moved = "" if is_still() else " The query is moved in every row: none is the run itself."
+    st.caption(
+        f"Framed: the {CALLED[look.trained]} scores that the model learned with. The other rows put other scores on "
+        f"its vectors and change nothing else: what it would say then, not what a model trained with them says.{moved}"
+    )
+
+
+def why() -> None:
+    """The measured growth of dot products."""
+    found = measured()
+    d, most = int(found.widths[-1]), len(found.widths) - 1
+    said = (
+        f"At d = {d} the standard deviation of q · k is {found.spread[most]:.2f}, and √{d} = {found.law[most]:.2f}. "
+        f"The largest of {found.keys} shares is then {found.largest[most]:.2f} on average; divided by √d first, "
+        f"{found.largest_scaled[most]:.2f}."
+    )
+    st.markdown("**Why √d**: wider vectors have larger dot products, and then the softmax sees only the largest")
+    figure = scores.growth_panels(
+        found.widths,
+        found.spread,
+        found.law,
+        (found.largest, found.largest_scaled),
+        found.keys,
+        palette=palette(),
+    )
+    plot(figure, key="growth", alt=said, height=330, makers=[Maker("random vectors, seed 0", 0)])
+    st.caption(
+        f"{said} {found.draws:,} random queries a point, each with {found.keys} random keys, all numbers of mean 0 and "
+        "variance 1. A share near 1 leaves a gradient near 0."
+    )
+
+
+def angles_of(work: Weighing) -> list[float | None]:
+    """From the query to each key in degrees, anticlockwise; None where either has no length."""
+    q, length = work.query, np.linalg.norm(work.query)
+    turns = [np.degrees(np.arctan2(q[0] * k[1] - q[1] * k[0], q @ k)) for k in work.look.key]
+    return [
+        float(turn) if length * np.linalg.norm(k) > 1e-9 else None for turn, k in zip(turns, work.look.key, strict=True)
+    ]
+
+
+def angle_sentence(work: Weighing) -> str:
+    """The dot product as lengths and an angle, and when it is the cosine."""
+    i, q = work.strongest, float(np.linalg.norm(work.query))
+    k, cos = float(np.linalg.norm(work.look.key[i])), float(work.cosines[i])
+    if q * k <= 1e-9:
+        return "A query of length 0 has no angle with any key: every dot product is 0."
+    return (
+        f"q · k{i + 1} = ‖q‖ ‖k{i + 1}‖ cos θ = {number(q)} × {number(k)} × {number(cos)} = {number(work.dots[i])}. "
+        "Were both of length 1, on the dotted circle, the dot product would be the cosine itself."
+    )
+
+
+def share_sentence(work: Weighing) -> str:
+    """What the lengths do under these scores."""
+    least, most = number(work.pattern.min()), number(work.pattern.max())
+    product = work.scoring in ("cosine", "dot", "scaled-dot")
+    if product and not work.query.any():
+        return f"Shares from {least} to {most}. Of a query of length 0 every score is 0, so all shares are alike."
+    said = {
+        "uniform": "Uniform scores look at nothing: query and keys do not matter.",
+        "cosine": "The cosine divides by both lengths: a longer query changes no share, and no score is above 1.",
+        "dot": "A query twice as long doubles every score, and the shares grow apart.",
+        "scaled-dot": "A query twice as long doubles every score; √2 only divides them all by 1.414.",
+        "additive": "Through tanh no score exceeds the sum of |w|, however long the query.",
+    }[work.scoring]
+    return f"Shares from {least} to {most}. {said}"
+
+
+title = st.container()
+if session.first_look():
+    title.title("A context vector, number by number.", anchor=False)
+    st.caption(":material/hourglass_top: A GRU with two numbers of memory is about to be trained …")
+else:
+    look = pick_walk()
+    view, scoring = session.settings(), pick_scores(look)
+    work = weighed(look, scoring, view.stretch, view.turned)
+    title.title(headline(work), anchor=False)
+    steps(work)
+    fit(work)
+    among(work)
+    others(work)
+why()
+show_code(
+    "transformer.recurrent.scoring.Alignment",
+    "transformer.recurrent.scoring.cosine",
+    "transformer.recurrent.look_back.weigh",
+    "transformer.analysis.dot_products.growth",
+)

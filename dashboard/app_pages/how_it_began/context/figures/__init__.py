@@ -1,0 +1,1 @@
+"""Pictures of context vectors in the plane, and of their scores."""

@@ -1,0 +1,287 @@
+"""The way to a context vector as tables: the numbers of each step, its shapes, every step in small; and all scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dashboard.app_pages.how_it_began.context.steps import CALLED, DIGITS, STAGES
+from dashboard.components.sheet import Axis, Series
+from dashboard.figures.html.number_table import Block, Label
+from dashboard.figures.html.step_strip import Shape, Thumb
+from dashboard.figures.kit.numbers import written
+from dashboard.parts.steps import shades
+
+if TYPE_CHECKING:
+    from transformer.recurrent.look_back import Weighing
+
+
+@dataclass(frozen=True)
+class Table:
+    """The arguments of a `number_table`, and the numbers that it rounds."""
+
+    labels: Sequence[Label]
+    blocks: Sequence[Block]
+    axis: str | None = "key"
+
+    def series(self) -> list[Series]:
+        """Its numbers in full; what stands in a block without numbers is still to come, and left out."""
+        places = np.array([np.nan if label.place is None else label.place for label in self.labels])
+        rows = Axis(self.axis or "row", places, tuple(label.text for label in self.labels))
+        found = []
+        for block in self.blocks:
+            if block.values is not None:
+                columns = Axis("column", np.arange(len(block.headings)), block.headings)
+                found.append(Series(block.name, block.values, (rows, columns)))
+        return found
+
+
+def hand_table(work: Weighing, stage: str) -> Table:
+    """The numbers of a step."""
+    look = work.look
+    if stage in ("values", "keys"):
+        symbol, vectors = ("v", look.value) if stage == "values" else ("k", look.key)
+        blocks = [_block("given", ("x", "y"), look.given), _pair("states", "h", look.states)]
+        return Table(_corners(work), [*blocks, _pair(stage, symbol, vectors, present=True)])
+    if stage in ("scores", "exp", "sum", "divide"):
+        return _scores(work, stage)
+    return {"query": _query, "context": _context, "join": _join, "output": _output}[stage](work)
+
+
+def scores_table(works: Sequence[Weighing]) -> Table:
+    """The same weights under each kind of scores, a row each: shares, context, what is said, and how far off.
+
+    The scores that the model was trained with are framed.
+    """
+    labels = [
+        Label(CALLED[work.scoring].replace(" product", ""), chosen=work.scoring == work.look.trained) for work in works
+    ]
+    n = len(works[0].pattern)
+    shares = _block(
+        "shares", tuple(f"α{_low(i + 1)}" for i in range(n)), np.stack([w.pattern for w in works]), share=True
+    )
+    return Table(
+        labels,
+        [
+            shares,
+            _pair("context", "c", np.stack([w.context for w in works])),
+            _block("said", ("says x", "says y"), np.stack([w.said for w in works])),
+            _block("missed", ("off by",), np.array([[w.missed] for w in works]), plain=True),
+        ],
+        axis=None,
+    )
+
+
+def hand_shapes(work: Weighing, stage: str) -> tuple[Shape, ...]:
+    """What goes in, and last what comes out."""
+    n, d, both, out = ("key", len(work.pattern)), ("d_model", 2), ("d_features", 4), ("coordinate", 2)
+    row = (n,)
+    mapped = (Shape("W", (d, d)),) if {"values": "value", "keys": "key", "query": "query"}.get(stage) in (
+        work.look.maps
+    ) else ()  # fmt: skip
+    return {
+        "values": (Shape("H", (n, d)), *mapped, Shape("V", (n, d))),
+        "keys": (Shape("H", (n, d)), *mapped, Shape("K", (n, d))),
+        "query": (Shape("s", (d,)), *mapped, Shape("q", (d,))),
+        "scores": (Shape("q", (d,)), Shape("K", (n, d)), Shape("e", row)),
+        "exp": (Shape("e", row), Shape("exp", row)),
+        "sum": (Shape("exp", row), Shape("Σ")),
+        "divide": (Shape("exp", row), Shape("Σ"), Shape("α", row)),
+        "context": (Shape("α", row), Shape("V", (n, d)), Shape("c", (d,))),
+        "join": (Shape("c", (d,)), Shape("s", (d,)), Shape("[c ; s]", (both,))),
+        "output": (Shape("[c ; s]", (both,)), Shape("W", (out, both)), Shape("y", (out,))),
+    }[stage]
+
+
+def hand_thumbs(work: Weighing) -> list[Thumb]:
+    """Every step in small."""
+    look = work.look
+    shown = {
+        "values": shades(look.value),
+        "keys": shades(look.key),
+        "query": shades(work.query[None]),
+        "scores": shades(work.scores[:, None]),
+        "exp": work.exponentials[:, None],
+        "sum": np.array([[work.total / len(work.pattern)]]),
+        "divide": work.pattern[:, None],
+        "context": shades(work.context[None]),
+        "join": shades(work.features[None]),
+        "output": shades(work.said[None]),
+    }
+    return [
+        Thumb(STAGES[name].symbol, np.repeat(values, 4, axis=1), signed=name not in ("exp", "sum", "divide"))
+        for name, values in shown.items()
+    ]
+
+
+def hand_series(work: Weighing) -> list[Series]:
+    """Every number of every step, as it was computed."""
+    look = work.look
+    key = Axis("key", np.arange(1, len(work.pattern) + 1))
+    d, both, out = (Axis(n, np.arange(k)) for n, k in (("d_model", 2), ("d_features", 4), ("coordinate", 2)))
+    vectors = {"given": look.given, "states": look.states, "values": look.value, "keys": look.key}
+    rows = {
+        "dots": work.dots,
+        "cosines": work.cosines,
+        "scores": work.scores,
+        "exponentials": work.exponentials,
+        "pattern": work.pattern,
+    }
+    return [
+        *(Series(name, values, (key, out if name == "given" else d)) for name, values in vectors.items()),
+        Series("state", look.state, (d,)),
+        Series("query", work.query, (d,)),
+        *(Series(name, values, (key,)) for name, values in rows.items()),
+        Series("total", np.array(work.total), ()),
+        Series("context", work.context, (d,)),
+        Series("features", work.features, (both,)),
+        Series("said", work.said, (out,)),
+    ]
+
+
+# --- the steps
+
+
+def _query(work: Weighing) -> Table:
+    look = work.look
+    rows = np.stack([look.query, work.query][: 1 + _is_moved(work)])
+    nothing = np.full_like(rows, np.nan)
+    nothing[0] = look.state
+    labels = [Label("decoder"), Label("q, moved", chosen=True)][: len(rows)]
+    read = np.full_like(rows, np.nan)
+    read[0] = look.read
+    blocks = [_block("read", ("reads x", "reads y"), read), _pair("state", "s", nothing)]
+    return Table(labels, [*blocks, _pair("query", "q", rows, present=True)], axis=None)
+
+
+def _scores(work: Weighing, stage: str) -> Table:
+    """The query and below it every key, how they fit, and a column for each step so far; those to come stand empty."""
+    look, foot = work.look, np.full(1, np.nan)
+    total = work.total if stage in ("sum", "divide") else np.nan
+    columns = {
+        "scores": np.concatenate([foot, work.scores, foot]),
+        "exp": np.concatenate([foot, work.exponentials, [total]]),
+        "divide": np.concatenate([foot, work.pattern, [work.pattern.sum()]]),
+    }
+    headings = {"scores": "e", "exp": "exp", "divide": "α"}
+    vectors = np.vstack([work.query, look.key, np.full((1, 2), np.nan)])
+    blocks = [_pair("keys", "k", vectors), *_fit(work)]
+    done = list(STAGES).index(stage)
+    for name, values in columns.items():
+        here = name == stage or (name, stage) == ("exp", "sum")
+        if list(STAGES).index(name) > done:
+            values = np.full_like(values, np.nan)
+        block = _block(name, (headings[name],), values[:, None], share=name != "scores", present=here)
+        ground = np.append(block.shades[:-1], [[np.nan]], axis=0)  # a sum is no share
+        blocks.append(replace(block, shades=ground))
+    return Table([Label("q"), *_corners(work), Label("Σ", above=True)], blocks)
+
+
+def _fit(work: Weighing) -> list[Block]:
+    """What the scores are made of, by their kind."""
+    look = work.look
+    lengths = np.linalg.norm(work.query) * np.linalg.norm(look.key, axis=1)
+    products = {f"q{_low(i)}k{_low(i)}": work.query[i] * look.key[:, i] for i in range(2)}
+    parts = {
+        "uniform": {},
+        "cosine": {"q · k": work.dots, "‖q‖‖k‖": lengths},
+        "dot": products,
+        "scaled-dot": {**products, "q · k": work.dots},
+        "additive": {f"tanh{_low(i)}": np.tanh(work.query + look.key)[:, i] for i in range(2)},
+    }[work.scoring]
+    if not parts:
+        return []
+    rows = np.stack(list(parts.values()), axis=1)
+    edge = np.full((1, rows.shape[1]), np.nan)
+    return [_block("parts", tuple(parts), np.vstack([edge, rows, edge]))]
+
+
+def _context(work: Weighing) -> Table:
+    """Each value times its share, and their sum."""
+    nothing = np.full((1, 2), np.nan)
+    return Table(
+        [*_corners(work), Label("Σ = c", above=True)],
+        [
+            _block("pattern", ("α",), np.append(work.pattern, np.nan)[:, None], share=True),
+            _pair("values", "v", np.vstack([work.look.value, nothing])),
+            _pair("weighted", "αv", np.vstack([work.weighted, work.context]), present=True),
+        ],
+    )
+
+
+def _join(work: Weighing) -> Table:
+    """Both vectors, side by side."""
+    return Table(
+        [Label("[c ; s]")],
+        [
+            _pair("context", "c", work.context[None], present=True),
+            _pair("state", "s", work.look.state[None], present=True),
+        ],
+        axis=None,
+    )
+
+
+def _output(work: Weighing) -> Table:
+    """Four products, the bias, and their sum; beside it what is right."""
+    weight, bias = work.look.out
+    headings = ("w c₀", "w c₁", "w s₀", "w s₁")
+    return Table(
+        [Label("x"), Label("y")],
+        [
+            _block("products", headings, weight * work.features, axis="d_features"),
+            _block("bias", ("+ b",), bias[:, None]),
+            _block("said", ("= said",), work.said[:, None], present=True),
+            _block("true", ("true",), work.look.true[:, None]),
+        ],
+        axis="coordinate",
+    )
+
+
+# --- parts
+
+
+def _corners(work: Weighing) -> list[Label]:
+    return [Label("corner", i + 1) for i in range(len(work.pattern))]
+
+
+def _is_moved(work: Weighing) -> bool:
+    return not np.array_equal(work.query, work.look.query)
+
+
+def _pair(name: str, symbol: str, rows: np.ndarray, *, present: bool = False) -> Block:
+    """Vectors of the plane, a row each."""
+    return _block(name, tuple(f"{symbol}{_low(i)}" for i in range(2)), rows, axis="d_model", present=present)
+
+
+def _block(
+    name: str,
+    headings: tuple[str, ...],
+    rows: np.ndarray,
+    *,
+    share: bool = False,
+    plain: bool = False,
+    present: bool = False,
+    axis: str | None = None,
+) -> Block:
+    """Columns of numbers: of either sign, or shares from 0 to 1, or on the page's own ground if `plain`."""
+    texts = tuple(tuple(written(float(value), DIGITS) for value in row) for row in rows)
+    empty = not any("".join(row) for row in texts)
+    ground = np.full(rows.shape, np.nan) if plain else rows.astype(np.float64) if share else shades(rows)
+    return Block(
+        headings,
+        texts,
+        ground,
+        signed=not share,
+        present=present,
+        strong=present,
+        axis=axis,
+        name=name,
+        values=None if empty else rows,
+    )
+
+
+def _low(index: int) -> str:
+    return str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))

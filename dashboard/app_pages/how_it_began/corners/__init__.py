@@ -1,0 +1,1 @@
+"""Square corners: a recurrent walker with and without a look back."""

@@ -1,0 +1,305 @@
+"""Square corners: a GRU says how a walk goes on, in the plane, while it trains; its errors and where it looks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.how_it_began.corners import figures, teacher_forcing, words
+from dashboard.app_pages.how_it_began.corners import lesson as corners_lesson
+from dashboard.app_pages.how_it_began.corners.lesson import Lesson, Replay, View
+from dashboard.components.origin import Maker
+from dashboard.components.plot import plot
+from dashboard.parts.prose import plain, show_code
+from dashboard.parts.widgets import bound, bound_choice, bound_number
+from dashboard.server import background
+from dashboard.view import clicks, session
+from dashboard.view.appearance import palette
+from dashboard.view.settings import LIMITS, Settings
+from transformer.config import ATTENTIONS
+from transformer.corners import CornerConfig, every_walk, floor
+
+if TYPE_CHECKING:
+    from transformer.recurrent.corners import CornerStep
+
+
+REFRESH = 0.3  # seconds between two looks at a training, a little more than the crosses fly
+WIDE = 196  # pixels of a slider
+AFRESH: dict[str, object] = {"corner_step": None}
+
+Moving = Lesson | Replay
+
+
+# --- what is under way
+
+
+def moving(config: CornerConfig) -> Moving | None:
+    """The session's own training or replay of these settings, else everybody's; None until PyTorch is there."""
+    if background.torch() is None:
+        return None  # the rerun that follows the first look finds it
+    own: Moving | None = st.session_state.get("corner_own")
+    if own is not None and own.config == config:
+        return own
+    drop()
+    return corners_lesson.taught(config)
+
+
+def drop() -> None:
+    """Forget the session's own; a training that nobody watches ends."""
+    own = st.session_state.pop("corner_own", None)
+    if isinstance(own, Lesson):
+        own.stop()
+
+
+@clicks.once
+def train() -> None:
+    """Train anew, so slowly that one can watch."""
+    drop()
+    config = corners_lesson.config_of(session.settings())
+    st.session_state.corner_own = Lesson(config, corners_lesson.WATCHED)
+    session.update(**AFRESH)
+
+
+@clicks.once
+def replay() -> None:
+    """Show once more what was recorded."""
+    shown = moving(corners_lesson.config_of(session.settings()))
+    if shown is not None:
+        lesson = shown if isinstance(shown, Lesson) else shown.lesson
+        st.session_state.corner_own = Replay(lesson, time.monotonic(), corners_lesson.WATCHED)
+        session.update(**AFRESH)
+
+
+@clicks.once
+def stop() -> None:
+    """Stay at the step that is reached."""
+    own: Moving | None = st.session_state.get("corner_own")
+    if isinstance(own, Replay):
+        reached = own.steps[-1].step
+        st.session_state.corner_own = own.lesson
+        session.update(corner_step=reached)
+    elif own is not None:
+        own.stop()
+
+
+# --- the pictures
+
+
+def seen(config: CornerConfig, steps: Sequence[CornerStep], live: bool) -> View:
+    """The walk and the step in view, of all that are recorded: while it is `live` the last."""
+    view, drawn = session.settings(), every_walk(config.most, config.noise)
+    start, turn = corners_lesson.kinds().get(view.corner_walk, (0, 1))
+    place = drawn.which(start, turn, min(view.corner_given or config.most, config.most))
+    chosen = None if live else view.corner_step
+    step = next((each for each in steps if each.step == chosen), steps[-1] if steps else None)
+    return View(config, drawn, place, step)
+
+
+def pictures(config: CornerConfig, shown: Moving | None, looks: Iterator[int]) -> None:
+    """Everything that moves while it trains: the plane, the eight walks, the errors, the alignment."""
+    live = shown is not None and shown.running
+    if next(looks) and not live:
+        clicks.again()
+    steps = [] if shown is None else list(shown.steps)  # more may come at any moment
+    view = seen(config, steps, live)
+    makers = [Maker("a GRU on square corners, trained on the spot", 0 if view.step is None else view.step.step)]
+    st.title(words.headline(view), anchor=False)
+    if isinstance(shown, Lesson) and shown.failure:
+        st.error(f"The training broke off: {plain(shown.failure)}.", icon=":material/error:")
+    left, right = st.container(key="corners-row").columns([1, 1.55], gap="medium")
+    with left:
+        plane(view, live, makers)
+    with right:
+        first, second = st.columns(2, gap="medium")
+        with first:
+            panels(view, live, makers)
+        with second:
+            curves(view, steps, makers)
+        alignments(view, makers)
+        st.caption(f"{words.errors(view)} {words.alignment(view)}")
+
+
+def reach(config: CornerConfig) -> float:
+    """Half the side of the plane: with room for the noise and the numbers."""
+    return 1.55 + 2 * config.noise
+
+
+def plane(view: View, live: bool, makers: list[Maker]) -> None:
+    """The walk in view, large."""
+    figure = figures.walk_plane(
+        view.walks.source[view.walk, : view.given],
+        view.walks.target[view.walk],
+        None if view.said is None else view.said[view.walk],
+        view.walks.visited(view.walk),
+        reach=reach(view.config),
+        flying=live,
+        palette=palette(),
+    )
+    said = words.in_plane(view)
+    plot(figure, key="corners-plane", alt=said, height=430, makers=makers)
+    st.caption(f"{said} One GRU reads the given ones; another says the next two, the second after its own first.")
+
+
+def panels(view: View, live: bool, makers: list[Maker]) -> None:
+    """All eight walks with as many given corners; a click chooses one."""
+    alike, kinds = view.alike, list(corners_lesson.kinds())
+
+    def clicked() -> None:
+        click = st.session_state["corners-walks"]["click"]
+        place = click.get("customdata") if click else None
+        if isinstance(place, int) and 0 <= place < len(kinds):
+            session.update(corner_walk="" if place == 0 else kinds[place])
+
+    st.markdown("**Every walk**: clockwise, and anticlockwise")
+    figure = figures.walk_panels(
+        view.walks.source[alike, : view.given],
+        view.walks.target[alike],
+        None if view.said is None else view.said[alike],
+        names=kinds,
+        columns=len(corners_lesson.STARTS),
+        chosen=int(np.flatnonzero(alike == view.walk)[0]),
+        reach=reach(view.config),
+        flying=live,
+        palette=palette(),
+    )
+    plot(figure, key="corners-walks", alt=words.everywhere(view), height=190, on_click=clicked, makers=makers)
+
+
+def curves(view: View, recorded: Sequence[CornerStep], makers: list[Maker]) -> None:
+    """Both errors up to the step in view."""
+    st.markdown("**How far off**, on 512 fresh walks")
+    steps = [each for each in recorded if view.step and each.step <= view.step.step]
+    figure = figures.error_curves(
+        np.array([each.step for each in steps]),
+        np.array([each.error for each in steps], dtype=np.float64),
+        np.array([each.helped_error for each in steps], dtype=np.float64),
+        floor=floor(view.config.noise),
+        last=view.config.steps,
+        palette=palette(),
+    )
+    plot(figure, key="corners-errors", alt=words.errors(view), height=190, makers=makers)
+
+
+def alignments(view: View, makers: list[Maker]) -> None:
+    """Where each said corner looks, in this walk and on average."""
+    if view.patterns is None:
+        return
+    said = words.alignment(view)
+    titles = ("**The alignment α**, in this walk", f"**and on average**, {view.given} corners given")
+    keys = ("corners-alignment", "corners-mean")
+    for column, title, key, pattern in zip(st.columns(2, gap="medium"), titles, keys, view.patterns, strict=True):
+        with column:
+            st.markdown(title)
+            plot(figures.alignment_heatmap(pattern, palette=palette()), key=key, alt=said, height=150, makers=makers)
+
+
+# --- the controls
+
+
+def controls(shown: Moving | None, live: bool) -> None:
+    """Train, play, and the step."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        if live and "corner_own" in st.session_state:
+            st.button("Stop", icon=":material/stop:", on_click=stop, key="corners-stop", width=180)
+        else:
+            waiting, icon = shown is None, ":material/model_training:"
+            st.button("Train and watch", icon=icon, on_click=train, key="corners-train", disabled=waiting, width=180)
+        idle = shown is not None and not live and len(shown.steps) > 0
+        icon = ":material/replay:"
+        st.button("Replay", icon=icon, on_click=replay, key="corners-replay", disabled=not idle, width=130)
+        steps = [] if shown is None or live else [each.step for each in shown.steps]
+        if len(steps) > 1:
+            step(steps)
+        elif shown is not None:
+            later(shown.config)
+        if shown is None:
+            st.caption(":material/hourglass_top: A GRU is about to be trained …")
+
+
+def step(steps: list[int]) -> None:
+    """Any recorded step; what a link names in vain falls back."""
+    view = session.settings()
+    if view.corner_step is not None and view.corner_step not in steps:
+        session.notice(f"Step {view.corner_step} of this training was not recorded; this is its last, {steps[-1]}.")
+        session.update(**AFRESH)
+    st.session_state["control-corner_step"] = steps[-1] if view.corner_step not in steps else view.corner_step
+
+    def written() -> None:
+        picked = st.session_state["control-corner_step"]
+        session.update(corner_step=None if picked == steps[-1] else picked)
+
+    st.select_slider("Step of its training", steps, key="control-corner_step", on_change=written)
+
+
+def later(config: CornerConfig) -> None:
+    """The place of the steps, until one can be chosen."""
+    steps = range(0, config.steps + corners_lesson.EVERY, corners_lesson.EVERY)
+    st.select_slider("Step of its training", steps, format_func=lambda _: "…", disabled=True)
+
+
+def choices() -> None:
+    """What is trained, and which walk is looked at."""
+    afresh, names = dict(AFRESH), list(corners_lesson.kinds())
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        attention = bound_choice(
+            st.segmented_control,
+            "Attention",
+            "corner_attention",
+            list(ATTENTIONS),
+            corners_lesson.ATTENTION,
+            also=afresh,
+        )
+        bound(st.toggle, "Affine maps", "corner_affine", also=afresh, disabled=attention == "none")
+        bound_choice(st.selectbox, "Walk", "corner_walk", names, names[0], width=235)
+        given = st.container(width="content")
+    with st.container(horizontal=True, gap="medium"):
+        number("Width of the states", "corner_width", afresh)
+        most = number("Corners given, up to", "corner_most", afresh | {"corner_given": None})
+        share("Noise", "corner_noise", "Standard deviation of each coordinate; the square's sides are 2 long")
+        share(
+            "Teacher forcing p",
+            "corner_forcing",
+            "The probability with which it reads the true corner while it trains, and not the one it said",
+        )
+        low, high = LIMITS["corner_seed"]
+        bound(st.number_input, "Seed", "corner_seed", also=afresh, min_value=low, max_value=high, step=1, width=130)
+    with given:
+        bound_number("Corners given", "corner_given", most, 2, most, width=150)
+
+
+def number(label: str, field: str, also: dict[str, object]) -> int:
+    """A slider of a whole number between its limits; another one is another training."""
+    low, high = LIMITS[field]
+    return bound_number(label, field, getattr(Settings(), field), int(low), int(high), also=also, width=WIDE)
+
+
+def share(label: str, field: str, told: str) -> None:
+    """A slider of a number between its limits; another one is another training."""
+    low, high = LIMITS[field]
+    bound(st.slider, label, field, also=dict(AFRESH), min_value=low, max_value=high, step=0.05, help=told, width=WIDE)
+
+
+top, buttons = st.container(), st.container()
+choices()
+asked = corners_lesson.config_of(session.settings())
+under_way = moving(asked)
+going = under_way is not None and under_way.running
+with buttons:
+    controls(under_way, going)
+with top:
+    if going:
+        st.fragment(pictures, run_every=REFRESH)(asked, under_way, count())
+    else:
+        pictures(asked, under_way, count())
+teacher_forcing.section(asked)
+show_code(
+    "transformer.corners.walks",
+    "transformer.recurrent.corners.Walker.forward",
+    "transformer.recurrent.corners.train_corners",
+    "transformer.recurrent.corners.look_back",
+)

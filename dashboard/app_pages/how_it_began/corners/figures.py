@@ -1,0 +1,299 @@
+"""Square corners: a walk in its plane, many of them side by side, errors, the alignment, and teacher forcing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.kit.lines import end_name, level, upright
+from dashboard.figures.kit.token_axis import safe
+from dashboard.theme import LIGHT, Palette, colour_scale, share_colours, template
+
+GIVEN, SAID, FREE, HELPED = 0, 1, 1, 4
+"""Colours of the categorical palette: marks in the plane, and the two errors."""
+BEYOND = 0.865
+"""Where the numbers of a corner stand, as a share of the way to the plane's own corner."""
+FLIGHT = 250
+"""Milliseconds in which the crosses fly from one recorded step to the next."""
+
+
+def walk_plane(
+    given: np.ndarray,
+    true: np.ndarray,
+    said: np.ndarray | None,
+    visited: np.ndarray,
+    *,
+    reach: float,
+    flying: bool = False,
+    palette: Palette = LIGHT,
+) -> go.Figure:
+    """One walk: its given corners float [given, 2], the true next ones [2, 2], and those that are said, if any.
+
+    `visited` are all of them without noise, [given + 2, 2], for their numbers; `reach` is half the side of the plane.
+    Look for crosses in their open circles.
+    """
+    axis = {"range": [-reach, reach], "tickvals": [-1, 0, 1], "zeroline": False}
+    layout = {
+        "template": template(palette),
+        "xaxis": {**axis, "constrain": "domain"},
+        "yaxis": {**axis, "scaleanchor": "x", "constrain": "domain"},
+        "shapes": [_square(palette)],
+        "annotations": _numbers(visited, len(given), BEYOND * reach, palette),
+        "legend": {"x": 0.5, "xanchor": "center", "font": {"size": 15}, "itemsizing": "trace"},
+        "margin": {"t": 30, "l": 4, "r": 4, "b": 4},
+        **({"transition": {"duration": FLIGHT, "easing": "linear"}} if flying else {}),
+    }
+    return go.Figure(_marks(given, true, said, palette, large=True), layout)
+
+
+def walk_panels(
+    given: np.ndarray,
+    true: np.ndarray,
+    said: np.ndarray | None,
+    *,
+    names: Sequence[str],
+    columns: int,
+    chosen: int,
+    reach: float,
+    flying: bool = False,
+    palette: Palette = LIGHT,
+) -> go.Figure:
+    """Walks side by side, float [walk, corner, 2] of each kind, `columns` in a row; a frame around the `chosen` one."""
+    rows = -(-len(given) // columns)
+    traces: list[go.Scatter] = []
+    axes: dict[str, Any] = {}
+    shapes = []
+    for walk in range(len(given)):
+        row, column = divmod(walk, columns)
+        index = "" if walk == 0 else str(walk + 1)
+        place = {"showticklabels": False, "showgrid": False, "range": [-reach, reach], "ticks": "", "fixedrange": True}
+        axes[f"xaxis{index}"] = {**place, "domain": _share(column, columns), "anchor": f"y{index}"}
+        axes[f"yaxis{index}"] = {**place, "domain": _share(rows - 1 - row, rows), "anchor": f"x{index}"}
+        axes[f"yaxis{index}"] |= {"scaleanchor": f"x{index}"}
+        shapes.append(_square(palette, index))
+        if walk == chosen:
+            line = {"color": palette.accent, "width": 3}
+            edge = {"x0": 0, "x1": 1, "y0": 0, "y1": 1, "xref": f"x{index} domain", "yref": f"y{index} domain"}
+            shapes.append({"type": "rect", "line": line, **edge})
+        marks = _marks(given[walk], true[walk], None if said is None else said[walk], palette, large=False)
+        name = safe(names[walk])
+        traces += [
+            {**mark, "xaxis": f"x{index}", "yaxis": f"y{index}", "name": f"{mark['name']}, {name}"} for mark in marks
+        ]
+        for mark in traces[-len(marks) :]:
+            mark["customdata"] = [walk] * len(mark["x"])
+            mark["hovertemplate"] = f"{name}<extra></extra>"
+    layout = {
+        "template": template(palette),
+        "showlegend": False,
+        "shapes": shapes,
+        "margin": {"t": 2, "l": 2, "r": 2, "b": 2},
+        **({"transition": {"duration": FLIGHT, "easing": "linear"}} if flying else {}),
+    }
+    return go.Figure(traces, layout | axes)
+
+
+def error_curves(
+    steps: np.ndarray, free: np.ndarray, helped: np.ndarray, *, floor: float, last: int, palette: Palette = LIGHT
+) -> go.Figure:
+    """The two errors over the steps so far, float [step] each, of `last` to come, above what noise alone leaves."""
+    traces = [
+        _curve(steps, free, "by itself", FREE, "solid", palette),
+        _curve(steps, helped, "after the true corner", HELPED, "dot", palette),
+    ]
+    most = float(max(free.max(initial=0.5), helped.max(initial=0.5)))
+    layout = {
+        **_errors(palette, floor, [0, most * 1.05]),
+        "xaxis": {"title": {"text": "step"}, "range": [0, last]},
+        "legend": {"x": 1, "xanchor": "right", "y": 1, "yanchor": "top", "orientation": "v", "font": {"size": 14}},
+    }
+    if len(steps):
+        now = {"color": palette.muted, "width": 1, "dash": "dot"}
+        layout["shapes"] = [*layout["shapes"], upright(float(steps[-1]), now)]
+    return go.Figure(traces, layout)
+
+
+def alignment_heatmap(pattern: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
+    """The alignment α: float [said, given] from 0 to 1, one fixed scale, its numbers in the cells."""
+    said, given = pattern.shape
+    rows, columns = [str(given + 1 + i) for i in range(said)], [str(1 + i) for i in range(given)]
+    sentences = [
+        [f"corner {row} looks at corner {column}: {pattern[i, j]:.3f}" for j, column in enumerate(columns)]
+        for i, row in enumerate(rows)
+    ]
+    cells = {
+        "type": "heatmap",
+        "z": pattern.astype(np.float32),
+        "zmin": 0.0,
+        "zmax": 1.0,
+        "colorscale": colour_scale(palette.scale),
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "text": sentences,
+        "hovertemplate": "%{text}<extra></extra>",
+        "name": "alignment",
+    }
+    shares = pattern.ravel()
+    numbers = {
+        "type": "scatter",
+        "x": np.tile(np.arange(given), said),
+        "y": np.repeat(np.arange(said), given),
+        "mode": "text",
+        "text": [f"{share:.2f}" for share in shares],
+        "textfont": {"size": 16, "color": [share_colours(share, palette)[1] for share in np.clip(shares, 0, 1)]},
+        "hoverinfo": "skip",
+        "name": "numbers",
+    }
+    ticks = {"showgrid": False, "ticks": "", "tickfont": {"size": 15}}
+    layout = {
+        "template": template(palette),
+        "xaxis": {"title": {"text": "corner given"}, "tickvals": list(range(given)), "ticktext": columns, **ticks},
+        "yaxis": {"title": {"text": "corner said"}, "tickvals": list(range(said)), "ticktext": rows, **ticks},
+        "meta": {"tokens": {"x": columns, "y": rows}},
+    }
+    layout["xaxis"] |= {"range": [-0.5, given - 0.5]}
+    layout["yaxis"] |= {"range": [said - 0.5, -0.5]}
+    return go.Figure([cells, numbers], layout)
+
+
+def forcing_curves(
+    chances: np.ndarray,
+    free: np.ndarray,
+    helped: np.ndarray,
+    *,
+    floor: float,
+    chosen: float,
+    palette: Palette = LIGHT,
+) -> go.Figure:
+    """Errors after training, float [chance, seed] each, against the probability of teacher forcing.
+
+    Thick: the mean over seeds; small marks: each seed. A line stands at the `chosen` probability.
+    """
+    traces = []
+    for values, name, colour, dash, shift in (
+        (free, "by itself", FREE, "solid", -0.006),
+        (helped, "after the true corner", HELPED, "dot", 0.006),
+    ):
+        seeds = {
+            "type": "scatter",
+            "x": np.repeat(chances + shift, values.shape[1]),
+            "y": values.ravel().astype(np.float32),
+            "mode": "markers",
+            "marker": {"size": 7, "color": palette.categorical[colour], "opacity": 0.55},
+            "showlegend": False,
+            "hovertemplate": "%{y:.3f}<extra>a seed, " + name + "</extra>",
+            "name": f"{name}, each seed",
+        }
+        known = np.isfinite(values)
+        mean = np.where(known, values, 0).sum(axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
+        traces += [seeds, _curve(chances, mean, name, colour, dash, palette)]
+    low, high = float(np.nanmin([free, helped])), float(np.nanmax([free, helped]))
+    bottom = min(low, floor)
+    room = 0.12 * max(high - bottom, 0.02)
+    layout = {
+        **_errors(palette, floor, [max(0.0, bottom - room), high + room]),
+        "xaxis": {
+            "title": {"text": "probability p of reading the true corner while training"},
+            "tickvals": chances.tolist(),
+            "range": [-0.03, 1.03],
+        },
+        "legend": {"x": 0, "y": 1.02},
+    }
+    now = {"color": palette.muted, "width": 1, "dash": "dot"}
+    layout["shapes"] = [*layout["shapes"], upright(chosen, now)]
+    return go.Figure(traces, layout)
+
+
+def _curve(x: np.ndarray, y: np.ndarray, name: str, colour: int, dash: str, palette: Palette) -> dict[str, Any]:
+    """A thick line."""
+    return {
+        "type": "scatter",
+        "x": x,
+        "y": y.astype(np.float32),
+        "mode": "lines",
+        "line": {"color": palette.categorical[colour], "width": 3, "dash": dash},
+        "name": name,
+        "hovertemplate": "%{y:.3f} off<extra>" + name + "</extra>",
+    }
+
+
+def _errors(palette: Palette, floor: float, reach: list[float]) -> dict[str, Any]:
+    """What charts of errors share: the vertical axis, and the level that noise alone leaves."""
+    line = {"color": palette.ceiling, "width": 2, "dash": "dash"}
+    return {
+        "template": template(palette),
+        "hovermode": "x unified",
+        "yaxis": {"title": {"text": "off"}, "range": reach},
+        "shapes": [level(floor, line)],
+        "annotations": [end_name(floor, f"noise<br>{floor:.2f}", palette.ceiling)],
+        "margin": {"t": 8, "l": 8, "r": 56, "b": 8},
+    }
+
+
+def _marks(
+    given: np.ndarray, true: np.ndarray, said: np.ndarray | None, palette: Palette, *, large: bool
+) -> list[dict[str, Any]]:
+    """Given corners as filled marks with their way, the true next ones open, and crosses at those that are said."""
+    colours, big = palette.categorical, 1.0 if large else 0.5
+    told = np.full((2, 2), np.nan) if said is None else said
+    way = np.vstack([given[-1:], told])
+    return [
+        {
+            "type": "scatter",
+            "x": x.astype(np.float32),
+            "y": y.astype(np.float32),
+            "mode": "lines+markers",
+            "line": {"color": colour, "width": width * big + 0.5},
+            "marker": {
+                "symbol": symbol,
+                "size": sizes,
+                "color": colour,
+                "opacity": 1,
+                "line": {"width": 4 * big, "color": colour},
+            },
+            "name": name,
+            "hovertemplate": f"{name}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>",
+            "cliponaxis": False,
+        }
+        | changes
+        for x, y, colour, width, symbol, sizes, name, changes in (
+            (*given.T, colours[GIVEN], 2, "circle", 15 * big, "given", {}),
+            (*true.T, palette.text, 0, "circle-open", 26 * big, "true next", {"mode": "markers"}),
+            (*way.T, colours[SAID], 3, "x-thin", [0, 16 * big, 16 * big], "said", {}),
+        )
+    ]
+
+
+def _numbers(visited: np.ndarray, given: int, out: float, palette: Palette) -> list[dict[str, Any]]:
+    """Outside of each corner, so far `out`, which ones of the walk it is: a walk of many comes by twice."""
+    at: dict[tuple[float, float], list[str]] = {}
+    for i, (x, y) in enumerate(visited):
+        colour = palette.categorical[GIVEN] if i < given else palette.text
+        word = f'<span style="color:{colour}">{i + 1}{"" if i < given else "?"}</span>'
+        at.setdefault((float(x), float(y)), []).append(word)
+    return [
+        {
+            "x": out * x,
+            "y": out * y,
+            "text": f"<b>{', '.join(words)}</b>",
+            "showarrow": False,
+            "font": {"size": 18},
+        }
+        for (x, y), words in at.items()
+    ]
+
+
+def _square(palette: Palette, index: str = "") -> dict[str, Any]:
+    line = {"color": palette.grid, "width": 3}
+    axes = {"xref": f"x{index}", "yref": f"y{index}", "layer": "below"}
+    return {"type": "rect", "x0": -1, "x1": 1, "y0": -1, "y1": 1, "line": line, **axes}
+
+
+def _share(place: int, of: int, gap: float = 0.03) -> list[float]:
+    """One of several equal parts of 0 to 1, with gaps between them."""
+    part = (1 + gap) / of
+    return [place * part, place * part + part - gap]

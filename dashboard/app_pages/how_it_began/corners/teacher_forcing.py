@@ -1,0 +1,191 @@
+"""What teacher forcing does to a GRU on square corners: the measurement, its picture, and the making of another."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.how_it_began.corners import lesson
+from dashboard.app_pages.how_it_began.corners.figures import forcing_curves
+from dashboard.components.origin import Maker
+from dashboard.components.plot import plot
+from dashboard.models import menu
+from dashboard.models.background import Measuring
+from dashboard.models.cache import kept
+from dashboard.view import clicks, session
+from dashboard.view.appearance import palette
+from transformer.corners import CornerConfig, floor
+from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, mean_interval, shared
+from transformer.training.runs import DEFAULT_ROOT
+
+SHIPPED = (DEFAULT_ROOT / "corners.json", DEFAULT_ROOT / "corners-none.json")
+AGAIN = 1.0
+"""Seconds between two looks at a measurement that is under way."""
+ANOTHER = "Another measurement is under way; this one can begin after it."
+measuring = Measuring("corners")
+
+
+def section(config: CornerConfig) -> None:
+    """What the probability does to the errors after training."""
+    st.markdown("**What teacher forcing does**: trained five times with each p, then left to itself")
+    found = forced(config)
+    if found is None:
+        st.caption("Nobody has measured it with this attention, width, number of corners and noise yet.")
+    else:
+        figure = forcing_curves(
+            np.array(found.chances),
+            found.errors(),
+            found.errors(helped=True),
+            floor=floor(config.noise),
+            chosen=config.teacher_forcing,
+            palette=palette(),
+        )
+        said = sentence(found)
+        makers = [Maker(f"{found.planned} GRUs on square corners", config.steps)]
+        plot(figure, key="corners-forcing", alt=said, height=320, makers=makers)
+        st.caption(f"{said} {made(found)}")
+    anew(config, found)
+
+
+def anew(config: CornerConfig, found: Forcing | None) -> None:
+    """The button, and how far the measurement is."""
+    path = own(config)
+    if measuring.running and measuring.path != path:
+        st.fragment(waiting, run_every=AGAIN)(path, count())
+        return
+    left, right = st.columns([1, 3], vertical_alignment="center")
+    if measuring.running:
+        left.button("Stop measuring", icon=":material/stop:", on_click=stop, args=(path,), width="stretch")
+        with right:
+            st.fragment(progress, run_every=AGAIN)(path, count())
+        return
+    label = "Measure" if found is None else "Measure anew"
+    left.button(label, icon=":material/refresh:", on_click=begin, width="stretch")
+    elsewhere = [] if menu.ROOT == DEFAULT_ROOT else ["--out", shlex.quote(str(path))]
+    command = " ".join(["python -m transformer corners", *options(config), *elsewhere])
+    broken = measuring.failed and not measuring.stopped and measuring.path == path
+    cut = "The last measurement was cut off. " if broken else ""
+    right.caption(f"{cut}Trains 25 of them beside the dashboard. On a command line: {command}")
+
+
+def waiting(path: Path, looks: Iterator[int]) -> None:
+    """Another measurement has to end first; the page shows when it has."""
+    if next(looks) and (not measuring.running or measuring.path == path):
+        clicks.again()
+    st.caption(ANOTHER)
+
+
+def progress(path: Path, looks: Iterator[int]) -> None:
+    """How many trainings are done; when all are, the page shows what they found."""
+    if next(looks) and not (measuring.running and measuring.path == path):
+        clicks.again()
+    try:
+        found = Forcing.load(path)
+        done, planned = len(found.trials), found.planned
+    except ForcingError:
+        done, planned = 0, 0
+    st.progress(done / max(1, planned), text=f"{done} of {planned} trainings" if planned else "starting …")
+
+
+@clicks.once
+def begin() -> None:
+    """Measure in a process of its own."""
+    config = lesson.config_of(session.settings())
+    if measuring.running and measuring.path != own(config):
+        session.notice(ANOTHER)
+        return
+    try:
+        measuring.start(own(config), *options(config))
+    except OSError as error:
+        session.notice(f"The measurement did not start: {error}.")
+
+
+def stop(path: Path) -> None:
+    """End this measurement, and no other that has begun since."""
+    if measuring.path == path:
+        measuring.stop()
+
+
+# --- what was measured, and its words
+
+
+def own(config: CornerConfig) -> Path:
+    """Where a measurement of these settings is kept."""
+    return menu.ROOT / file_name(config)
+
+
+@kept(32)
+def load(path: Path, stamp: float) -> Forcing:
+    """A measurement, read once for each time (`stamp`) it was written. Raises ForcingError with one sentence."""
+    return Forcing.load(path)
+
+
+def forced(config: CornerConfig) -> Forcing | None:
+    """What teacher forcing does with these settings, measured here or shipped; None where nobody has measured.
+
+    A measurement that is not complete is taken only where there is none that is.
+    """
+    partial: Forcing | None = None
+    for path in (own(config), *SHIPPED):
+        try:
+            found = load(path, path.stat().st_mtime)
+        except (OSError, ForcingError):
+            continue
+        if found.config != shared(config):
+            continue
+        if found.complete:
+            return found
+        if found.trials:
+            partial = partial or found
+    return partial
+
+
+def options(config: CornerConfig) -> list[str]:
+    """The settings as the command line takes them."""
+    return [
+        *("--d-model", str(config.d_model), "--attention", config.attention),
+        "--affine" if config.affine else "--no-affine",
+        *("--most", str(config.most), "--noise", str(config.noise)),
+    ]
+
+
+def sentence(found: Forcing) -> str:
+    """What the probability does to the free-running error, from the numbers."""
+    free, helped = found.errors(), found.errors(helped=True)
+    whole = np.isfinite(free[[0, -1]]).all(axis=0)
+    if whole.sum() < 2:
+        return f"{len(found.trials)} of {found.planned} trainings are done."
+    never, always = free[0, whole], free[-1, whole]
+    mean, low, high = mean_interval(always - never)
+    verdict = (
+        "no difference that these seeds can show"
+        if low <= 0 <= high
+        else f"teacher forcing {'costs' if mean > 0 else 'saves'} free-running error"
+    )
+    told, used = helped[0, whole].mean(), helped[-1, whole].mean()
+    return (
+        f"By itself it is {never.mean():.3f} off if it never read a true corner while it trained (p = "
+        f"{found.chances[0]:g}), {always.mean():.3f} if it always did (p = {found.chances[-1]:g}): "
+        f"{_signed(mean)}, 95 % interval {_signed(low)} to {_signed(high)} over {int(whole.sum())} seeds, {verdict}. "
+        f"Told the true first corner, it is {told:.3f} and {used:.3f} off."
+    )
+
+
+def made(found: Forcing) -> str:
+    """What stands behind the numbers."""
+    spent = sum(trial.seconds for trial in found.trials)
+    missing = "" if found.complete else f" Only {len(found.trials)} of {found.planned} trainings were made."
+    return (
+        f"{len(found.chances)} probabilities × {len(found.seeds)} seeds, {found.config.steps} steps of "
+        f"{found.config.batch_size} walks each; {found.sequences:,} fresh walks a point, {spent:.0f} s of training, "
+        f"torch {found.versions.get('torch', '?')}.{missing}"
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")

@@ -1,0 +1,76 @@
+"""Square corners in words: how far off a GRU is, and where it looks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dashboard.app_pages.how_it_began.corners.lesson import STARTS, TURNS, View
+from transformer.corners import CornerConfig, floor
+
+
+def headline(view: View) -> str:
+    """How far off the corners are, and how much of that is noise."""
+    step, least = view.step, floor(view.config.noise)
+    if step is None or step.error is None:
+        return "A walk round a square: which corners come next?"
+    when = f"After {step.step} steps" if step.step else "Untrained,"
+    return f"{when} the next corners are {step.error:.2f} off; noise alone leaves {least:.2f}."
+
+
+def in_plane(view: View) -> str:
+    """What is seen in the plane."""
+    first, second = view.given + 1, view.given + 2
+    words = (
+        f"From the {STARTS[view.walks.start[view.walk]]} {TURNS[view.walks.turn[view.walk]]}, {view.given} corners "
+        "given"
+    )
+    if view.off is None:
+        return f"{words}: corners {first} and {second} are to be said."
+    return f"{words}: corner {first} is said {view.off[0]:.2f} off, corner {second} {view.off[1]:.2f}."
+
+
+def everywhere(view: View) -> str:
+    """What is seen of all eight walks."""
+    words = f"The eight walks of {view.given} corners given"
+    if view.said is None:
+        return f"{words}, of which nothing is said yet."
+    alike = view.alike
+    off = np.sqrt(((view.said[alike] - view.walks.target[alike]) ** 2).sum(axis=-1))
+    return f"{words}: what is said is {off.min():.2f} to {off.max():.2f} off."
+
+
+def errors(view: View) -> str:
+    """The two errors at this step."""
+    step = view.step
+    if step is None or step.error is None or step.helped_error is None:
+        return "Not trained yet."
+    return (
+        f"{step.error:.3f} off when its second corner follows its own first, {step.helped_error:.3f} when it follows "
+        f"the true one; noise alone: {floor(view.config.noise):.3f}."
+    )
+
+
+def alignment(view: View) -> str:
+    """Where each said corner looks, in this walk and on average."""
+    if view.config.attention == "none":
+        return without(view.config)
+    if view.patterns is None:
+        return ""
+    here, mean = view.patterns
+    words = [
+        f"corner {view.given + 1 + i} looks most at corner {int(row.argmax()) + 1} ({row.max():.2f}; "
+        f"on average {mean[i, row.argmax()]:.2f})"
+        for i, row in enumerate(here)
+    ]
+    if np.ptp(here) < 1e-6:
+        return f"Every corner given has the same weight, 1/{view.given}, whatever is asked."
+    across = all((view.given + i - int(row.argmax())) % 4 == 2 for i, row in enumerate(here))
+    return f"{words[0][0].upper()}{words[0][1:]}, {words[1]}{': each at the corner opposite to it' if across else ''}."
+
+
+def without(config: CornerConfig) -> str:
+    """Why there is no alignment."""
+    return (
+        "Without attention there is no alignment: the decoder never sees the encoder's states, only the last of them, "
+        f"{config.d_model} number{'s' if config.d_model > 1 else ''} for the whole walk."
+    )

@@ -1,0 +1,125 @@
+"""Why must positions be encoded? Attention sees a bag: the check on this model, and what a bag can tell at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from itertools import count
+
+import numpy as np
+import streamlit as st
+
+from dashboard.components.origin import Maker
+from dashboard.components.plot import plot
+from dashboard.figures.accuracy import accuracy_by_position_bars
+from dashboard.figures.kit.numbers import tiny
+from dashboard.models import background, no_positions
+from dashboard.models.cache import kept
+from dashboard.models.model import Model
+from dashboard.models.positions import reversal
+from dashboard.view import clicks, session
+from dashboard.view.appearance import palette
+from dashboard.view.pages import PAGES
+from transformer.analysis.accuracy.bags import bag_ceiling
+from transformer.analysis.accuracy.result import Accuracy
+
+LENGTH, SYMBOLS = 8, 10
+QUESTION = (3, 1, 4, 1, 5, 9, 2, 6)
+POSITIONS = ("none", "learned")
+AGAIN = 0.5
+"""Seconds between two looks at a training that is under way."""
+
+
+@kept(1)
+def _trained() -> Future[bool]:
+    """The two small models, which are trained behind the page's back; then what is asked of them is at hand."""
+    return background.behind.submit(
+        lambda: all(no_positions.turned(each, QUESTION, QUESTION[::-1]) for each in POSITIONS)
+    )
+
+
+def _watch(looks: Iterator[int]) -> None:
+    """Say what goes on, and draw the page anew when it is over."""
+    trained = _trained()
+    if next(looks) and trained.done():
+        clicks.again()
+    begun = trained.running() or trained.done()
+    doing = "are being trained" if begun else "wait for another training"
+    st.caption(f":material/hourglass_top: Two small models {doing}, with positions and without …")
+
+
+def answer(model: Model) -> str:
+    """The bag's ceiling and the small model that meets it; the chosen model read backwards; two orders of one bag."""
+    most = bag_ceiling(LENGTH, SYMBOLS)
+    left, right = st.container(key="questions-row").columns([1.4, 1], gap="large")
+    with right:
+        _backwards(model)
+    trained = not session.first_look() and background.at_hand(_trained())
+    with left:
+        st.markdown("**One layer without positions**, place by place of the answer")
+        _bars(most, no_positions.accuracy() if trained else None)
+        if not trained and not session.first_look():
+            st.fragment(_watch, run_every=AGAIN)(count())
+    with right:
+        if trained:
+            _two_orders()
+        st.page_link(PAGES["lengths"].script, label="What positions buy", icon=":material/straighten:")
+        st.page_link(PAGES["positions"].script, label="Positional encoding", icon=":material/waves:")
+    return f"Without positions attention sees a bag: it tells at most {most.mean():.2f} of a reversal."
+
+
+def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
+    """The second half of the answer, place by place: what a bag allows, and what one layer without positions has."""
+    names, chance = [f"y{place}" for place in range(1, LENGTH + 1)], 1 / SYMBOLS
+    mean = low = high = np.full(LENGTH, np.nan)
+    said = f"No guess from a bag has more than {most.mean():.2f}, chance is {chance:.2f}."
+    if measured is not None:
+        half = np.array(measured.groups) == "second half"
+        mean, (low, high) = measured.mean[half], (edge[half] for edge in measured.interval())
+        said = f"It has {mean.mean():.2f} right. {said}"
+    figure = accuracy_by_position_bars(
+        mean,
+        low,
+        high,
+        most,
+        chance,
+        names,
+        sequences=None if measured is None else measured.sequences,
+        palette=palette(),
+    )
+    maker = Maker("one layer without positions, trained on the spot", no_positions.STEPS)
+    plot(figure, key="bag", alt=said, height=400, makers=[maker])
+    if measured is None:
+        st.caption(f"{said} Open bars: the most that a bag allows.")
+        return
+    st.caption(
+        f"{said} Open bars: the most that a bag allows. {measured.sequences:,} fresh sequences, 95 % intervals. "
+        f"The last symbol is the one that a bag could tell for sure, by counting: this layer has {mean[-1]:.2f} of it."
+    )
+
+
+def _backwards(model: Model) -> None:
+    """The chosen model without its positions, with every token in sight, read from both ends."""
+    st.markdown("**Permutation-equivariant**: f(x∘π) = f(x)∘π")
+    if model.config.model.recurrent:
+        st.caption(f"{model.name} is a recurrent network: it reads in order, and needs no positions.")
+        return
+    found = reversal(model, session.question(model), everything_seen=True)
+    own = model.config.model.positions
+    taken = "which has none" if own == "none" else f"its {own} positions taken away"
+    st.markdown(
+        f"{model.name}, {taken}, with every token in sight: read the input backwards, and all logits come out "
+        f"backwards, to within {tiny(found.moved)}. Attention sums over a set of keys, and a set has no order."
+    )
+
+
+def _two_orders() -> None:
+    """What the small model says first, to a question and to the same bag in another order."""
+    first, second = ("".join(map(str, each)) for each in (QUESTION, QUESTION[::-1]))
+    lines = [f"**Two orders of one bag**: which symbol answers {first} first, and which {second}?\n"]
+    for positions in POSITIONS:
+        found = no_positions.turned(positions, QUESTION, QUESTION[::-1])
+        marks = ["✓" if right else "✗" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
+        name = "without positions" if positions == "none" else f"with {positions} positions"
+        lines.append(f"- {name}: {found.said} {marks[0]}, and {found.said_other} {marks[1]}")
+    st.markdown("\n".join(lines))

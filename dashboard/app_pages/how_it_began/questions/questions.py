@@ -1,0 +1,66 @@
+"""Five questions that every lecture asks, one at a time, each answered by a sentence made of numbers and a picture."""
+
+import streamlit as st
+
+from dashboard.app_pages.how_it_began.questions import bag, dense_layers, recurrence, residuals, shapes
+from dashboard.parts.prose import plain, show_code
+from dashboard.parts.widgets import bound_choice
+from dashboard.view import session
+
+QUESTIONS = {
+    "1": ("Recurrence", "How do recurrence and time differ?", recurrence.answer),
+    "2": ("Q, K, V", "Which dimensions have Q, K and V, and which other choices would do?", shapes.answer),
+    "3": ("Dense layers", "Are the dense layers of different blocks the same?", dense_layers.answer),
+    "4": ("Residuals", "Why are the residual connections there?", residuals.answer),
+    "5": ("Positions", "Why must positions be encoded?", bag.answer),
+}
+CODE = {
+    "1": (
+        "transformer.analysis.sequential.dependencies.waits_for",
+        "transformer.analysis.sequential.dependencies.moments",
+    ),
+    "2": (
+        "transformer.attention.scaled_dot_product_attention",
+        "dashboard.app_pages.how_it_began.questions.shapes.attend",
+    ),
+    "3": ("transformer.blocks.FeedForward", "transformer.analysis.stream.dense_layers.compare_feeds"),
+    "4": (
+        "transformer.blocks.Block.forward",
+        "transformer.blocks.Block.kept",
+        "transformer.analysis.stream.depth.look_down",
+    ),
+    "5": ("transformer.analysis.encodings.read_backwards", "transformer.analysis.accuracy.bags.bag_ceiling"),
+}
+
+
+def pick_question() -> str:
+    """Which one is answered: by name, button or key. Letters: arrow keys belong to the menu that was clicked last."""
+    menu = list(QUESTIONS)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="questions-menu"):
+        back, on, names = (st.container(width="content") for _ in range(3))
+    with names:
+        asked = bound_choice(
+            st.segmented_control,
+            "Question",
+            "asked",
+            menu,
+            menu[0],
+            format_func=lambda number: f"{number} · {QUESTIONS[number][0]}",
+            label_visibility="collapsed",
+        )
+    at = menu.index(asked)
+
+    def go(to: int) -> None:
+        session.update(asked="" if to == 0 else menu[to])
+
+    back.button("Back", on_click=go, args=(at - 1,), disabled=at == 0, shortcut="B")
+    on.button("Forward", on_click=go, args=(at + 1,), disabled=at == len(menu) - 1, shortcut="F", type="primary")
+    return asked
+
+
+title = st.container()
+number = pick_question()
+_, question, answer = QUESTIONS[number]
+st.markdown(f"**{question}**")
+title.title(plain(answer(session.chosen())), anchor=False)
+show_code(*CODE[number])

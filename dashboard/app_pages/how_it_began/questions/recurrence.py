@@ -1,0 +1,138 @@
+"""How do recurrence and time differ? What waits for what, counted on the graph; and measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.how_it_began.questions.figures.schedule import Schedule, Timing, pass_lines, schedule_heatmaps
+from dashboard.components.plot import plot
+from dashboard.models.cache import kept
+from dashboard.models.model import Model
+from dashboard.parts.widgets import bound
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from transformer.analysis.sequential.dependencies import moments, waits_for, way
+
+if TYPE_CHECKING:
+    from transformer.analysis.sequential.timing import Passes
+
+
+def answer(model: Model) -> str:
+    """The schedules of a GRU and of a transformer, the ways through both, and milliseconds."""
+    view = session.settings()
+    one, two, _ = st.columns([1, 1, 1.2], gap="large")
+    with one:
+        bound(st.slider, "Tokens", "unrolled", min_value=2, max_value=32)
+    with two:
+        bound(st.slider, "Layers", "stacked", min_value=1, max_value=6)
+    length, layers = view.unrolled, view.stacked
+    causal = np.tril(np.ones((length, length), dtype=bool))
+    waits = {kind: waits_for(kind, layers, causal) for kind in ("attention", "recurrent", "writing")}
+    taken = {kind: moments(graph) for kind, graph in waits.items()}
+    last = {kind: int(each.max()) for kind, each in taken.items()}
+    left, right = st.container(key="questions-row").columns([1.5, 1], gap="large")
+    with left:
+        _schedules(taken, last)
+    with right:
+        st.markdown("**One after the other**, and from the first token to the last output")
+        st.markdown(
+            "| counted | GRU | transformer |\n|:--|--:|--:|\n"
+            f"| moments, reading | {last['recurrent']} | {last['attention']} |\n"
+            f"| states on the way | {way(waits['recurrent'])} | {way(waits['attention'])} |\n"
+            f"| moments, writing | {last['writing']} | {last['writing']} |"
+        )
+        _times(layers)
+        st.caption(
+            f"Of {model.name}: {_of(model)}. In general O(n) against O(1) a layer (Vaswani et al., 2017, table 1)."
+        )
+    ends = f"a transformer in {last['attention']}"
+    return f"A GRU reads {length} tokens in {last['recurrent']} moments, one after the other; {ends}."
+
+
+def _schedules(taken: dict[str, np.ndarray], last: dict[str, int]) -> None:
+    st.markdown("**Which state can be computed when**: colour and number are the layer")
+    schedules = [
+        Schedule("transformer, reading", taken["attention"]),
+        Schedule("GRU, reading", taken["recurrent"]),
+        Schedule("either, writing its own words", taken["writing"]),
+    ]
+    said = (
+        f"All states of the transformer are there after {last['attention']} moments, those of the GRU after "
+        f"{last['recurrent']}; when it writes, either takes {last['writing']}."
+    )
+    plot(schedule_heatmaps(schedules, palette=palette()), key="schedule", alt=said, height=496, makers=[])
+    st.caption(
+        f"{said} Within a layer of the transformer no position waits for another, so it can be trained on all at once; "
+        "but each token that it says itself is read only after it is said."
+    )
+
+
+def _of(model: Model) -> str:
+    """What the chosen model waits for, on its longest input."""
+    config, task = model.config.model, model.task
+    length, layers = task.n_ctx, config.n_layers
+    staircase, columns = length + layers - 1, layers  # what `moments` counts, at any length
+    own, other = (staircase, columns) if config.recurrent else (columns, staircase)
+    beside = "a transformer" if config.recurrent else "a GRU"
+    stack = "each of its stacks reads" if config.architecture in ("encoder-decoder", "gru") else "it reads"
+    ones = "moment" if own == 1 else "moments"
+    return f"{stack} {length} tokens in {own} {ones}, where {beside} as deep would need {other}"
+
+
+def _times(layers: int) -> None:
+    """Milliseconds of a pass, once somebody asks for them."""
+    if not session.settings().timed:
+        st.button(
+            "Time one pass of each, here and now",
+            on_click=lambda: session.update(timed=True),
+            icon=":material/timer:",
+            help="A GRU and a transformer with as many weights read one sequence of 8 to 256 tokens",
+        )
+        return
+    if session.first_look():
+        st.caption(":material/hourglass_top: Both are about to be timed …")
+        return
+    found = timed(layers)
+    passes, longest = found.passes, found.passes.lengths[-1]
+    lines = [Timing("transformer", passes.attention), Timing("GRU", passes.recurrent)]
+    slow, fast = passes.recurrent, passes.attention
+    said = (
+        f"From {passes.lengths[0]} to {longest} tokens a pass of the GRU takes {slow[-1] / slow[0]:.1f} times as long, "
+        f"of the transformer {fast[-1] / fast[0]:.1f} times: {slow[-1]:.1f} and {fast[-1]:.1f} ms."
+    )
+    st.markdown(f"**{said}**")
+    plot(pass_lines(passes.lengths, lines, palette=palette()), key="passes", alt=said, height=250, makers=[])
+    recurrent, attention = passes.weights
+    st.caption(
+        f"One sequence, all its tokens known, as in training; {attention:,} weights and {recurrent:,}; the fastest of "
+        f"7 passes, on {found.device}."
+    )
+
+
+LENGTHS = (8, 16, 32, 64, 128, 256)
+"""Of the sequences that are timed."""
+
+
+# --- 1: time
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Both networks, on the device that a training would take."""
+
+    passes: Passes
+    device: str
+
+
+@kept(8, "Reading sequences of up to 256 tokens …")
+def timed(n_layers: int) -> Timed:
+    """One pass of recurrent layers and of transformer blocks of the same size, at every one of LENGTHS."""
+    from transformer.analysis.sequential.timing import time_passes
+    from transformer.training.device import describe_device, resolve_device
+
+    device = resolve_device()
+    return Timed(time_passes(n_layers, LENGTHS, device), describe_device(device))

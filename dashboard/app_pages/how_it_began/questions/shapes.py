@@ -1,0 +1,178 @@
+"""Which dimensions have Q, K and V, and which other choices would do? A live attention with shapes of one's choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.how_it_began.questions.figures.shapes import falk, shapes_to_scale
+from dashboard.components.plot import plot
+from dashboard.models.model import Model
+from dashboard.parts.widgets import bound
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from dashboard.view.settings import Settings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+SLIDERS = (
+    ("Queries", "n_queries", "As many as look: positions of the stream that asks"),
+    ("Keys", "n_keys", "As many as can be looked at: positions of the stream that is asked"),
+    ("Values", "n_values", "One for each key"),
+    ("d of Q", "d_query", "The width of a query, d_k: columns of W_Q"),
+    ("d of K", "d_key", "The width of a key, d_k: columns of W_K"),
+    ("d of V", "d_value", "The width of a value, d_v: columns of W_V"),
+)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One attention with these shapes: its matrices, or where it broke."""
+
+    query: np.ndarray
+    key: np.ndarray
+    value: np.ndarray
+    pattern: np.ndarray | None
+    output: np.ndarray | None
+    weights: int
+    """Numbers that W_Q, W_K, W_V, W_O and their biases hold."""
+    broken: str = ""
+    """PyTorch's own sentence."""
+
+
+def misfits(view: Settings) -> tuple[tuple[str, ...], str]:
+    """The sides that must agree and do not, and a sentence about them; nothing where all is well."""
+    if view.d_query != view.d_key:
+        words = f"Queries of width {view.d_query} cannot meet keys of width {view.d_key}: Q and K must agree in width."
+        return ("d_q", "d_k"), words
+    if view.n_keys != view.n_values:
+        words = f"{view.n_keys} keys cannot weigh {view.n_values} values: K and V must agree in number."
+        return ("n_k", "n_v"), words
+    return (), ""
+
+
+def attend(view: Settings) -> Tried:
+    """Streams drawn with seed 0, projected to these widths, through the library's own attention."""
+    import torch
+    from torch import nn
+
+    from transformer.attention import scaled_dot_product_attention
+
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        maps = [nn.Linear(view.d_stream, width) for width in (view.d_query, view.d_key, view.d_value)]
+        maps.append(nn.Linear(view.d_value, view.d_stream))
+        asking = 2 * torch.randn(view.n_queries, view.d_stream)
+        asked = 2 * torch.randn(max(view.n_keys, view.n_values), view.d_stream)
+        query, key, value = maps[0](asking), maps[1](asked[: view.n_keys]), maps[2](asked[: view.n_values])
+        if misfits(view)[0]:
+            pattern, output = _as_far_as_it_goes(query, key), None
+        else:
+            output, pattern = scaled_dot_product_attention(query, key, value)
+        return Tried(
+            query.numpy(),
+            key.numpy(),
+            value.numpy(),
+            None if pattern is None else pattern.numpy(),
+            None if output is None else output.numpy(),
+            sum(weight.numel() for each in maps for weight in each.parameters()),
+            "" if output is not None else _refusal(query, key, value),
+        )
+
+
+def _as_far_as_it_goes(query: Tensor, key: Tensor) -> Tensor | None:
+    """The pattern alone, where queries and keys fit."""
+    from transformer.attention import masked_softmax
+
+    return masked_softmax(query @ key.T / key.shape[1] ** 0.5) if query.shape[1] == key.shape[1] else None
+
+
+def _refusal(query: Tensor, key: Tensor, value: Tensor) -> str:
+    """What PyTorch says to the product that cannot be."""
+    try:
+        (query @ key.T).softmax(dim=-1) @ value
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def answer(model: Model) -> str:
+    """The sliders, the matrices to scale, what must agree and what is free."""
+    view = session.settings()
+    places = st.columns(6, gap="medium")
+    for place, (label, field, help) in zip(places, SLIDERS, strict=True):
+        with place:
+            bound(st.slider, label, field, min_value=1, max_value=12, help=help)
+    tried = attend(view)
+    wrong, sentence = misfits(view)
+    left, right = st.container(key="questions-row").columns([1.5, 1], gap="large")
+    with left:
+        matrices = falk(tried.query, tried.key, tried.value, tried.pattern, tried.output)
+        shapes = ", ".join(
+            f"{each.name} {each.size[0]} × {each.size[1]}" for each in matrices if each.values is not None
+        )
+        figure = shapes_to_scale(matrices, wrong, palette=palette())
+        said = f"To scale: {shapes}. {sentence}".strip()
+        wide, high = max(each.right for each in matrices) + 1.2, max(each.top for each in matrices) + 2.2
+        height = int(min(560, max(300, 620 * high / wide)))
+        plot(figure, key="shapes", alt=said, height=height, makers=[])
+        st.caption(
+            "Each product stands in the corner of its factors: pattern = softmax(Q Kᵀ / √d_k), output = pattern · V. "
+            "Sides of one colour count the same thing. The numbers are real: streams drawn at random, projected."
+        )
+    with right:
+        _rules(view, tried, sentence)
+        with st.container(width=300):
+            bound(st.slider, "Width of the stream, d_model", "d_stream", min_value=1, max_value=64)
+        st.caption(
+            f"Maps from a stream {view.d_stream} wide, and back to it: W_Q, W_K, W_V and W_O hold {tried.weights:,} "
+            f"numbers with their biases. {_of(model)}"
+        )
+    return sentence or _headline(view, tried)
+
+
+def _headline(view: Settings, tried: Tried) -> str:
+    assert tried.pattern is not None
+    assert tried.output is not None
+    rows, columns = tried.pattern.shape
+    out, wide = tried.output.shape
+    return (
+        f"{view.n_queries} {'query meets' if view.n_queries == 1 else 'queries meet'} {view.n_keys} "
+        f"key{'s' if view.n_keys > 1 else ''}: a pattern of {rows} × {columns}, an output of {out} × {wide}."
+    )
+
+
+def _rules(view: Settings, tried: Tried, sentence: str) -> None:
+    """What must agree, with a mark, and what is free."""
+    marks = ["✓" if fits else "✗" for fits in (view.d_query == view.d_key, view.n_keys == view.n_values)]
+    relations = ["=" if mark == "✓" else "≠" for mark in marks]
+    st.markdown(
+        "**What must agree**\n"
+        f"- {marks[0]} Q and K in width: {view.d_query} {relations[0]} {view.d_key}. A score is their dot product.\n"
+        f"- {marks[1]} K and V in number: {view.n_keys} {relations[1]} {view.n_values}. "
+        "A value is weighed by its key’s share.\n\n"
+        "**What is free**\n"
+        "- how many queries there are: the output has a row for each\n"
+        "- the width of the values: it is that of the output, and W_O takes any\n"
+        "- the width of queries and keys: d_model / heads is a habit, which keeps the work the same for any number "
+        "of heads (Vaswani et al., 2017, section 3.2.2)"
+    )
+    if sentence:
+        st.error(f"{sentence} PyTorch says: “{tried.broken}”", icon=":material/error:")
+
+
+def _of(model: Model) -> str:
+    """What the chosen model does."""
+    config = model.config.model
+    if config.recurrent:
+        has = {"none": "no attention at all"}.get(
+            config.attention, f"one attention, {config.attention}, as wide as its"
+        )
+        return f"{model.name} has {has}{'' if config.attention == 'none' else f' state: {config.d_model}'}."
+    heads = "its one head" if config.n_heads == 1 else f"each of {config.n_heads} heads"
+    return f"{model.name} has d_k = d_v = {config.d_model} / {config.n_heads} = {config.d_head} in {heads}."

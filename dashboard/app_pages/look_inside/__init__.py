@@ -1,0 +1,1 @@
+"""The menu "Look inside": heads, layers and positions of the chosen model."""

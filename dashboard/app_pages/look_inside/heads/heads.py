@@ -1,0 +1,158 @@
+"""All heads side by side, one of them large, and what sets it apart."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.look_inside.heads import focus, words
+from dashboard.app_pages.look_inside.heads.comparison import pick_reference
+from dashboard.app_pages.look_inside.heads.table import find_the_one
+from dashboard.models.model import Model
+from dashboard.parts import other_models
+from dashboard.parts.heads import alignment_sentence, focused, grid, heads_of, working_sentence
+from dashboard.parts.prose import orientation, plain, show_code
+from dashboard.parts.widgets import bound
+from dashboard.view import session
+from dashboard.view.pages import PAGES
+from transformer.analysis.findings import Head, Sample, Survey
+from transformer.tasks import Task
+
+RESIDUAL = "‖pattern · value · W_O‖, how much this reading writes into the residual stream"
+CONTEXT = "‖pattern · value‖, how much this reading adds to the context vector"
+STATES = " A key is the encoder’s state after a token: it has read all before it too, so a later one may do as well."
+
+
+def page(model: Model, question: np.ndarray) -> None:
+    recurrent = model.config.model.recurrent
+    sample, survey = model.sample(question), model.survey()
+    heads = heads_of(sample.attentions)
+    head = focused(heads, survey)
+    if not model.task.lawful:
+        title = words.headline(heads, survey)
+    else:
+        title = working_sentence(model, head, survey) if recurrent else headline(survey)
+    st.title(title, anchor=False)
+    pictures(model, question, sample, survey, head)
+    find_the_one(model, head)
+    formula = "recurrent.scoring.Alignment" if recurrent else "attention.scaled_dot_product_attention"
+    show_code(
+        f"transformer.{formula}",
+        "transformer.attention.masked_softmax",
+        "transformer.analysis.findings.Detail.contribution",
+        "transformer.analysis.heads.measure.measures",
+    )
+
+
+def headline(survey: Survey) -> str:
+    """Which head does the work, in a sentence."""
+    worker = survey.worker
+    share = survey.expected_share[worker]
+    if math.isnan(share):
+        return "Under this mask no head ever sees the token to be said."
+    if share >= 0.5:
+        return f"Head {worker.short} does the work: {share:.2f} of its attention is on the answer."
+    return f"No head does the work alone: the best, {worker.short}, has {share:.2f} of its attention on the answer."
+
+
+def here(model: Model, question: np.ndarray, sample: Sample, head: Head) -> str:
+    """Where a GRU's decoder looks on this input; the title says where on average."""
+    said = alignment_sentence(sample.attentions[head.site].pattern[head.index], model.task.expected_keys(question))
+    return f"On this input: {said[0].lower()}{said[1:]}"
+
+
+def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey, head: Head) -> None:
+    """The grid, and the head in focus beside it."""
+    recurrent = model.config.model.recurrent
+    long = any(attention.factor > 1 for attention in sample.attentions.values())
+    means = None if long else mean_patterns(survey, len(question), model.task)
+    mean = session.settings().mean and means is not None
+    widest = max(len(attention.pattern) for attention in sample.attentions.values())
+    left, right = st.container(key="heads-row").columns([1, 1.5 if widest <= 4 else 1], gap="medium")
+    below_the_grid = left if widest <= 4 and len(sample.attentions) <= 4 else right
+    with left:
+        toggles(model, survey, means is not None)
+        grid(
+            sample.attentions,
+            None,
+            key="heads",
+            patterns=means if mean else None,
+            size=180,
+            by_row=session.settings().by_row,
+        )
+    with right:
+        st.markdown(
+            f"**{here(model, question, sample, head) if recurrent else working_sentence(model, head, survey)}**"
+        )
+        focus.pattern(model, question, head, means[head.site][head.index] if mean and means else None)
+    if not mean:
+        with below_the_grid:
+            focus.contribution(model, question, head)
+        with right:
+            pick_reference(model, head)
+    with right:
+        explained(model, head, f"mean over {survey.sequences} sequences" if mean else "this input")
+
+
+def mean_patterns(survey: Survey, length: int, task: Task) -> Mapping[str, np.ndarray] | None:
+    """The survey's means for an input of this length; None where they are of another.
+
+    Of passages of a text the first tokens are shorter passages, unless a head looks ahead.
+    """
+    if length == task.surveyed:
+        return survey.patterns
+    ahead = any(np.triu(mean[0], 1).any() for mean in survey.patterns.values())
+    if task.lawful or length > task.surveyed or ahead:
+        return None
+    return {site: mean[:, :length, :length] for site, mean in survey.patterns.items()}
+
+
+def toggles(model: Model, survey: Survey, has_mean: bool) -> None:
+    """What is drawn in the grid, and on which scale."""
+    first, second = st.columns(2)
+    sequences = f"{survey.sequences} fresh sequences of length {model.task.surveyed}"
+    if not model.task.lawful:
+        sequences = f"{survey.sequences} passages that were held out; for up to {model.task.surveyed} tokens"
+    with first:
+        bound(
+            st.toggle,
+            "Mean pattern",
+            "mean",
+            disabled=not has_mean,
+            help=f"The mean over {sequences}, not this one input",
+        )
+    with second:
+        bound(
+            st.toggle,
+            "Scale by row",
+            "by_row",
+            help="Colour each row from 0 to its own greatest value. Off, all heads share one scale from 0 to 1.",
+        )
+
+
+def explained(model: Model, head: Head, shown: str) -> None:
+    """What stands above, and the way further in."""
+    recurrent = model.config.model.recurrent
+    if not recurrent:
+        st.page_link(
+            PAGES["inside"].script,
+            label=f"Open it up: inside head {head.short}",
+            icon=":material/biotech:",
+        )
+    answer = " Outlined: where the answer stands." if model.task.lawful else ""
+    hidden = "padding" if recurrent else "forbidden by the mask"
+    st.caption(
+        f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation(head)}{answer} "
+        f"Contribution: {CONTEXT if recurrent else RESIDUAL}; attention is not effect. Grey and hatched: {hidden}."
+        f"{STATES if recurrent else ''}"
+    )
+
+
+model = session.chosen()
+if model.config.model.attends:
+    page(model, session.question(model))
+else:
+    st.title(f"{plain(model.name)} has no attention: {other_models.handed_over(model)} must do.", anchor=False)
+    other_models.states(model, session.question(model), key="heads-states", height=420)
+    other_models.attention_wanted(model)

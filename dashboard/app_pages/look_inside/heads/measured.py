@@ -1,0 +1,25 @@
+"""The metrics of every head, and what removing it costs: measured in the background, cached."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+from dashboard.models.cache import kept
+from dashboard.models.model import Model
+from transformer.analysis.heads.metrics import Estimate, HeadMetrics
+
+
+@kept(16)
+def head_metrics(model: Model) -> Future[HeadMetrics]:
+    """What every head is like over many sequences, without removing any; measured behind the page's back."""
+    from transformer.analysis.heads.measure import measure_heads
+
+    return executor.submit(measure_heads, model.network(), model.task)
+
+
+@kept(16)
+def removal(model: Model) -> Future[Estimate]:
+    """What removing each head costs; measured behind the page's back."""
+    from transformer.analysis.heads.measure import measure_removal
+
+    return executor.submit(measure_removal, model.network(), model.task)

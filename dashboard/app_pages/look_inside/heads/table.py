@@ -1,0 +1,288 @@
+"""Find the one: every head measured over many sequences, as a table, a scatter of two metrics, and a map of likeness.
+
+All three speak of the head in focus, and each can change it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from copy import copy
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from dashboard import theme
+from dashboard.app_pages.look_inside.heads.measured import head_metrics, removal
+from dashboard.app_pages.look_inside.heads.words import likeness_sentence, named_sentence, scatter_sentence
+from dashboard.components.plot import plot
+from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
+from dashboard.figures.kit.numbers import interval
+from dashboard.models import background
+from dashboard.models.cache import kept
+from dashboard.models.heads import removal_takes_long
+from dashboard.models.model import Model
+from dashboard.parts.heads import working_sentence
+from dashboard.parts.prose import labels_of
+from dashboard.parts.tables import ticked_table
+from dashboard.parts.widgets import bound, bound_choice
+from dashboard.view import clicks, session
+from dashboard.view.appearance import is_dark, palette
+from transformer.analysis.findings import Head
+from transformer.analysis.heads.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
+
+HEIGHT = 460
+BREATH = 0.08
+"""Seconds in which the browser paints the head that was chosen, before the table and two plots follow: the work on them
+would come between, and a click be answered after 180 ms in place of 100."""
+AGAIN = 0.5
+"""Seconds between two looks at a measurement that is under way."""
+
+
+def find_the_one(model: Model, focus: Head) -> None:
+    """The section of a page: what each head does over many sequences, and which one does the work."""
+    st.header("Find the one", anchor=False)
+    if session.first_look():  # the heads come first: the table's program alone is a megabyte for the browser
+        st.caption(":material/hourglass_top: Every head is about to be measured …")
+        return
+    time.sleep(BREATH)
+    metrics = background.at_hand(head_metrics(model))
+    if metrics is not None and not model.task.lawful:
+        metrics = metrics.without("expected")
+    if metrics is None:
+        _wait_for(head_metrics(model), "Measuring every head over many sequences …", count())
+        return
+    if _removed(model):
+        drop = background.at_hand(removal(model))
+        if drop is not None:
+            metrics = metrics.with_drop(drop)
+        else:
+            _wait_for(removal(model), "Removing each head in turn …", count())
+            if _drop_is_asked_for():
+                return
+    labels = labels_of(metrics.heads)
+    names = [metrics.name(head) for head in metrics.heads]
+    said = (
+        working_sentence(model, focus, model.survey())
+        if model.config.model.recurrent  # whose one head is measured against the token itself, not a state beside it
+        else named_sentence(labels, names, choice=bool(metrics.asked["entropy"].any()))
+    )
+    st.markdown(f"**{said}**")
+    _table(model, metrics, labels, focus, said)
+    left, right = st.columns([1.3, 1], gap="medium")
+    with left:
+        _scatter(metrics, labels, names, focus)
+    with right:
+        _likeness(metrics, labels, focus)
+
+
+@st.fragment(run_every=AGAIN)
+def _wait_for(measured: Future[Any], words: str, looks: Iterator[int]) -> None:
+    """Say what is going on, and draw the page anew when it is over; not before what stands there is painted."""
+    if next(looks) and measured.done():
+        clicks.again()
+    st.caption(f":material/hourglass_top: {words}")
+
+
+def _removed(model: Model) -> bool:
+    """Is each head to be removed in turn? Always where that is quick; elsewhere the reader says so."""
+    if not removal_takes_long(model):
+        return True
+    return _drop_is_asked_for() or bool(
+        bound(
+            st.toggle,
+            "Remove each head in turn",
+            "removal",
+            help="Measures what every head is worth; with this many large heads it takes a while",
+        )
+    )
+
+
+def _drop_is_asked_for() -> bool:
+    view = session.settings()
+    return "drop" in (view.across, view.up)
+
+
+def _choose(heads: Sequence[Head], index: object) -> None:
+    """Make a head the focus; an index that the browser sent of another model is passed over."""
+    if isinstance(index, int) and 0 <= index < len(heads):
+        session.update(head=str(heads[index]))
+
+
+# --- the table
+
+
+@kept(8)
+def _painted(model: Model, shown: tuple[str, ...], dark: bool, _metrics: HeadMetrics) -> Styler:
+    """The table of a model in a theme: of 144 heads it takes 0.13 s, which no click should wait for."""
+    names = [_metrics.name(head) for head in _metrics.heads]
+    return styled(frame_of(_metrics, labels_of(_metrics.heads), names), _metrics)
+
+
+def _table(model: Model, metrics: HeadMetrics, labels: Sequence[str], focus: Head, said: str) -> None:
+    def ticked(found: list[str]) -> None:
+        if found:
+            session.update(head=found[0])
+
+    shown = [name for name in METRICS if name in metrics.estimates]
+    columns = {
+        METRICS[name].title: st.column_config.NumberColumn(help=f"{METRICS[name].meaning}. In {METRICS[name].unit}.")
+        for name in shown
+    }
+    ticked_table(
+        copy(_painted(model, tuple(metrics.estimates), is_dark(), metrics)),
+        [str(head) for head in metrics.heads],
+        [str(focus)],
+        ticked,
+        key="find-table",
+        mode="single-row-required",
+        placeholder="–",
+        column_config={
+            "head": st.column_config.TextColumn("Head", pinned=True),
+            "does": st.column_config.TextColumn(
+                "Does",
+                help="A name where one share clears one half (evenness: 0.9) and every other name by "
+                f"{MARGIN:g}, with the whole interval; otherwise mixed.",
+            ),
+            **columns,
+        },
+        alt=f"Table of {len(labels)} heads and {len(shown)} metrics. {said}",
+    )
+    st.caption(
+        f"Means over {metrics.sequences} fresh sequences with 95 % intervals, over the queries that have a choice of "
+        f"keys.{_drop_note(metrics)} {_even_note(metrics, labels, focus)} Tick a row, or click a point or a cell of "
+        "the map, to see that head above."
+    )
+
+
+def frame_of(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
+    """One row a head, in the order of the data's way; the columns are the metrics' titles."""
+    columns = {METRICS[name].title: estimate.mean for name, estimate in metrics.estimates.items()}
+    return pd.DataFrame({"head": list(labels), "does": list(names), **columns})
+
+
+def styled(frame: pd.DataFrame, metrics: HeadMetrics) -> Styler:
+    """The frame with its intervals written out, and shares on the colours of patterns; it sorts by the means."""
+    colours = palette()
+    css = pd.DataFrame("", index=frame.index, columns=frame.columns)
+    texts: list[dict[str, str]] = [{} for _ in frame.index]
+    for name, estimate in metrics.estimates.items():
+        title = METRICS[name].title
+        for row, (mean, half) in enumerate(zip(estimate.mean, estimate.half, strict=True)):
+            texts[row][title] = interval(mean, half)
+            if METRICS[name].unit == "share" and not math.isnan(mean):
+                ground, letters = theme.share_colours(float(mean), colours)
+                css.loc[row, title] = f"background-color: {ground}; color: {letters}"
+    styler = frame.style.apply(lambda _: css, axis=None)
+    for row, written in enumerate(texts):
+        says = {title: (lambda _, text=text: text) for title, text in written.items()}
+        styler = styler.format(says, subset=pd.IndexSlice[[row], list(written)])
+    return styler
+
+
+def _drop_note(metrics: HeadMetrics) -> str:
+    """On how many sequences heads were removed, if these are fewer."""
+    drop = metrics.estimates.get("drop")
+    return f" Heads were removed on {drop.sequences} of them." if drop and drop.sequences < metrics.sequences else ""
+
+
+def _even_note(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> str:
+    """What the head in focus would get if it looked at all alike."""
+    index = metrics.heads.index(focus)
+    even = [
+        f"{METRICS[name].title} {metrics.even[name][index]:.3f}"
+        for name in NAMES
+        if name != "uniform" and not math.isnan(metrics.even[name][index])
+    ]
+    return f"Looking evenly would give head {labels[index]}: {', '.join(even)}." if even else ""
+
+
+# --- the scatter
+
+
+def _scatter(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], focus: Head) -> None:
+    menu = [name for name in METRICS if name in metrics.estimates]
+    one, other = st.columns(2)
+    with one:
+        across = _axis_menu("Horizontal metric", "across", menu, "expected" if "expected" in menu else "previous")
+    with other:
+        up = _axis_menu("Vertical metric", "up", menu, "drop" if "drop" in menu else "entropy")
+    key = "find-scatter"
+
+    def clicked() -> None:
+        click = st.session_state[key]["click"] or {}
+        _choose(metrics.heads, click.get("customdata"))
+
+    figure = metrics_scatter(
+        _axis(metrics, across),
+        _axis(metrics, up),
+        labels,
+        names,
+        [*NAMES, MIXED],
+        focus=metrics.heads.index(focus),
+        palette=palette(),
+    )
+    said = scatter_sentence(metrics, labels, across, up)
+    plot(figure, key=key, alt=said, height=HEIGHT - 70, on_click=clicked)
+    st.caption(said)
+
+
+def _axis_menu(label: str, field: str, menu: list[str], default: str) -> str:
+    return bound_choice(
+        st.selectbox,
+        label,
+        field,
+        menu,
+        default,
+        format_func=lambda name: f"{METRICS[name].title}, {METRICS[name].unit}",
+    )
+
+
+def _axis(metrics: HeadMetrics, name: str) -> Axis:
+    estimate, metric = metrics.estimates[name], METRICS[name]
+    even = {round(float(value), 6) for value in metrics.even.get(name, ()) if not math.isnan(value)}
+    return Axis(
+        metric.title,
+        metric.unit,
+        estimate.mean,
+        estimate.low,
+        estimate.high,
+        even.pop() if len(even) == 1 else None,
+    )
+
+
+# --- the map
+
+
+def _likeness(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> None:
+    st.markdown("**Which heads are alike?**")
+    said = likeness_sentence(metrics, labels)
+    if metrics.most_alike() is None:
+        st.caption(said)
+        return
+    key = "find-alike"
+    kinds = list(dict.fromkeys(head.kind for head in metrics.heads))
+    order = sorted(range(len(metrics.heads)), key=lambda i: kinds.index(metrics.heads[i].kind))
+    heads = [metrics.heads[i] for i in order]
+
+    def clicked() -> None:
+        click = st.session_state[key]["click"] or {}
+        _choose(heads, click.get("row"))
+
+    figure = likeness_heatmap(
+        metrics.alike[np.ix_(order, order)],
+        [labels[i] for i in order],
+        focus=heads.index(focus),
+        palette=palette(),
+    )
+    plot(figure, key=key, alt=said, height=HEIGHT - 20, on_click=clicked)
+    grey = " Grey: of two kinds, so that their rows speak of different tokens." if np.isnan(metrics.alike).any() else ""
+    st.caption(
+        f"{said} Cosine of their rows, averaged over queries and sequences: 1 looks alike, 0 never at one key.{grey}"
+    )

@@ -1,0 +1,85 @@
+"""What the section "Find the one" says: heads' labels, what they do, and the one true sentence of each picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dashboard.figures.kit.numbers import interval
+from dashboard.parts.heads import CLEAR, habits
+from transformer.analysis.findings import Head, Survey
+from transformer.analysis.heads.metrics import METRICS, MIXED, HeadMetrics
+
+DOES: Mapping[str, tuple[str, str]] = {
+    "expected": ("reads the expected key", "read the expected key"),
+    "previous": ("looks at the token before", "look at the token before"),
+    "self": ("looks at itself", "look at themselves"),
+    "first": ("looks at the first key", "look at the first key"),
+    "uniform": ("looks evenly at all it may see", "look evenly at all they may see"),
+    MIXED: ("is mixed", "are mixed"),
+}
+"""What a name means, of one head and of several."""
+
+
+def named_sentence(labels: Sequence[str], names: Sequence[str], *, choice: bool = True) -> str:
+    """Which heads have a name, and how many have none; without a `choice` of keys none could have earned one."""
+    if not choice:
+        return "No query has a choice of keys here: what a head looks at says nothing about it."
+    if set(names) == {MIXED}:
+        who = {1: "The one head is", 2: "Both heads are"}.get(len(names), f"All {len(names)} heads are")
+        return f"{who} mixed: no single thing stands out."
+    parts = []
+    for name, (one, several) in DOES.items():
+        own = [label for label, each in zip(labels, names, strict=True) if each == name]
+        if not own:
+            continue
+        if name == MIXED:
+            parts.append(f"{len(own)} {one if len(own) == 1 else several}")
+        elif len(own) == 1:
+            parts.append(f"head {own[0]} {one}")
+        elif len(own) <= 4:
+            parts.append(f"heads {', '.join(own[:-1])} and {own[-1]} {several}")
+        else:
+            parts.append(f"{len(own)} heads {several}")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def scatter_sentence(metrics: HeadMetrics, labels: Sequence[str], across: str, up: str) -> str:
+    """Which head stands highest, and how many have no place."""
+    x, y = metrics.estimates[across].mean, metrics.estimates[up].mean
+    known = np.isfinite(x) & np.isfinite(y)
+    if not known.any():
+        return f"No head here has both of the two: {METRICS[across].title}, and {METRICS[up].title}."
+    top = int(np.where(known, y, -np.inf).argmax())
+    missing = int((~known).sum())
+    left_out = f" Left out, for one of the two means nothing there: {missing} of {len(known)} heads." if missing else ""
+    return (
+        f"Head {labels[top]} stands highest: {METRICS[up].title} {_amount(metrics, up, top)}, "
+        f"{METRICS[across].title} {_amount(metrics, across, top)}.{left_out}"
+    )
+
+
+def _amount(metrics: HeadMetrics, name: str, head: int) -> str:
+    estimate = metrics.estimates[name]
+    return interval(float(estimate.mean[head]), float(estimate.half[head]))
+
+
+def likeness_sentence(metrics: HeadMetrics, labels: Sequence[str]) -> str:
+    """Which two heads are most alike."""
+    pair = metrics.most_alike()
+    if pair is None:
+        return "There are no two heads to compare."
+    one, other = (labels[metrics.heads.index(head)] for head in pair[:2])
+    return f"Heads {one} and {other} are most alike: {pair[2]:.2f}."
+
+
+def headline(heads: Sequence[Head], survey: Survey) -> str:
+    """Which head looks at the token before, and how much; or that none does."""
+    best, others = survey.worker, len(heads) - 1
+    share = habits(survey.patterns[best.site][best.index])["previous"]
+    many = f"of all {others + 1} heads" if others else "the one head"
+    if share >= CLEAR:
+        return f"Head {best.short} looks at the token before: {share:.2f} of its attention, the most {many}."
+    return f"No head looks at the token before alone: nearest, head {best.short} puts {share:.2f} there."

@@ -1,0 +1,119 @@
+"""One query of one head, step by step: the real numbers from its vectors to what it writes; and the head's circuits."""
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.look_inside.inside import circuits, measured
+from dashboard.app_pages.look_inside.inside.anatomy import Anatomy
+from dashboard.app_pages.look_inside.inside.steps import STAGES, code, formula, headline, sentence
+from dashboard.app_pages.look_inside.inside.tables import step_table
+from dashboard.components.sheet import sheet
+from dashboard.figures.html.number_table import number_table
+from dashboard.figures.html.step_strip import code_excerpt, shape_line, step_strip
+from dashboard.parts.heads import focused, heads_of
+from dashboard.parts.prose import code_around, plain, show_code
+from dashboard.parts.widgets import stepped
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from transformer.analysis.findings import Head, Sample
+
+MOST_BUTTONS = 20  # more queries than this, and they are a menu
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def pick_head(heads: list[Head], head: Head) -> None:
+    st.session_state["control-inside-head"] = head
+    several = len({each.kind for each in heads}) > 1
+    st.selectbox(
+        "Head",
+        heads,
+        key="control-inside-head",
+        format_func=lambda each: f"{each.short} · {each.kind}" if several else f"head {each.short}",
+        on_change=lambda: session.update(head=str(st.session_state["control-inside-head"]), query=None),
+        width=260 if several else 130,
+    )
+
+
+def pick_query(sample: Sample, head: Head) -> int:
+    """Which query is looked at, its place counted from 0: unless the view names another, the first of the answer.
+
+    Of a text the last, which has read most.
+    """
+    queries = sample.attentions[head.site].queries
+    answers = np.flatnonzero(sample.is_answer)
+    begins = task.lawful and len(answers) and queries == sample.read
+    first = int(answers[0]) + 1 if begins else len(queries)
+    named = session.settings().query
+    if named is not None and named > len(queries):
+        session.notice(f"There is no query at {named}: this sequence has {len(queries)}; this is the one at {first}.")
+        session.update(query=None)
+        named = None
+    value = named or first
+    st.session_state["control-query"] = value
+
+    def picked() -> None:
+        chosen = st.session_state["control-query"]
+        session.update(query=None if chosen in (None, first) else chosen)
+
+    def name(place: int) -> str:
+        return f"{plain(queries[place - 1])}{str(place).translate(SUBSCRIPTS)}"
+
+    menu = list(range(1, len(queries) + 1))
+    if len(menu) <= MOST_BUTTONS:
+        st.segmented_control("Query: who looks", menu, key="control-query", format_func=name, on_change=picked)
+    else:
+        st.selectbox(
+            "Query: who looks",
+            menu,
+            key="control-query",
+            format_func=lambda place: f"'{queries[place - 1]}' at {place}",
+            on_change=picked,
+            width=260,
+        )
+    return value - 1
+
+
+model = session.chosen()
+task, question = model.task, session.question(model)
+sample, survey = model.sample(question), model.survey()
+heads = heads_of(sample.attentions)
+head = focused(heads, survey)
+title = st.container()
+controls = st.container(key="inside-controls")
+with controls.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    pick_head(heads, head)
+    with st.container(width="content"):
+        query = pick_query(sample, head)
+inside = measured.inside(model, question, head, query)
+anatomy = Anatomy(inside)
+title.title(plain(headline(inside)), anchor=False)
+with controls:
+    stage = stepped("operation", {name: STAGES[name].title for name in anatomy.stages})
+sheet(
+    step_strip(anatomy.thumbs(), anatomy.stages.index(stage), palette=palette()),
+    anatomy.series(),
+    key="inside-steps",
+    alt=headline(inside),
+)
+
+left, right = st.container(key="inside-row").columns([2, 1], gap="medium")
+table, words = step_table(anatomy, stage), sentence(inside, stage)
+with left:
+    sheet(
+        number_table(table.labels, table.blocks, axis=table.axis, spoken=words, palette=palette()),
+        table.series(),
+        key="inside-numbers",
+        alt=words,
+        note=table.note,
+    )
+    if table.note:
+        st.caption(table.note)
+with right:
+    st.markdown(f"$\\displaystyle {formula(inside, stage)}$")
+    st.markdown(plain(words))
+    st.html(shape_line(anatomy.shapes(stage), palette=palette()))
+    name, mark = code(inside, stage)
+    st.html(code_excerpt(name.partition(":")[2], *code_around(name, mark), palette=palette()))
+
+circuits.circuits(model, sample, head)
+show_code("transformer.analysis.heads.inside.look_inside", "transformer.analysis.heads.circuits.circuits")

@@ -1,0 +1,260 @@
+"""The steps inside a head in words: what each is called, its formula, the line of our code that takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dashboard.figures.kit.numbers import written
+
+if TYPE_CHECKING:
+    from transformer.analysis.heads.inside import Inside
+
+
+NUMBERS, VECTORS = 4, 2
+"""Digits after the point: of a number, and of one among the many of a vector."""
+FORWARD = "transformer.attention:MultiHeadAttention.forward"
+FORMULA = "transformer.attention:scaled_dot_product_attention"
+BLOCK = "transformer.blocks:Block.forward"
+SOFTMAX = "transformer.attention:masked_softmax"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step. `says` speaks of one key, the one that is looked at most; `blind` of a query that may see nothing."""
+
+    title: str
+    symbol: str
+    formula: str
+    code: tuple[str, str]
+    """The function, and what marks the line in it."""
+    says: Callable[[Inside, int], str]
+    blind: str = ""
+
+
+def headline(inside: Inside) -> str:
+    """What this query does, from its numbers."""
+    best = inside.strongest
+    if best is None:
+        return f"{asking(inside)} may see nothing: it attends to nothing, and its head writes nothing."
+    if inside.visible.sum() == 1:
+        return f"{asking(inside)} can only read {asked(inside, best)}: it may see nothing else."
+    return f"{asking(inside)} reads {asked(inside, best)} with {inside.pattern[best]:.2f}: here is why."
+
+
+def sentence(inside: Inside, stage: str) -> str:
+    """What a step does, with its actual numbers."""
+    best = inside.strongest
+    if best is None and STAGES[stage].blind:
+        return STAGES[stage].blind
+    return STAGES[stage].says(inside, best or 0)
+
+
+def code(inside: Inside, stage: str) -> tuple[str, str]:
+    """The function that takes a step, and what marks the line in it."""
+    name, mark = STAGES[stage].code
+    return name, mark.replace("resid_mid", "resid_cross") if inside.head.site.endswith("cross_attention") else mark
+
+
+def formula(inside: Inside, stage: str) -> str:
+    """LaTeX; rotary positions turn what is projected, and without residual connections nothing is added to x."""
+    plain = STAGES[stage].formula
+    if stage == "add" and not inside.residual:
+        return plain.replace("x + ", "")
+    if inside.rotated and stage in ("query", "keys"):
+        left, right = plain.split(" = ")
+        return rf"{left} = R\,({right})"
+    return plain
+
+
+def asking(inside: Inside) -> str:
+    return f"Query '{inside.queries[inside.place]}' at {inside.place + 1}"
+
+
+def asked(inside: Inside, key: int) -> str:
+    return f"'{inside.keys[key]}' at {key + 1}"
+
+
+def number(value: float) -> str:
+    return written(float(value), NUMBERS)
+
+
+def _component(value: float) -> str:
+    return written(float(value), VECTORS)
+
+
+def _largest(values: np.ndarray) -> str:
+    """The component of a vector that is farthest from 0, and which one it is."""
+    i = int(np.abs(values).argmax())
+    return f"{_component(values[i])}, in dimension {i}"
+
+
+def _query(inside: Inside, key: int) -> str:
+    turned = ", turned by its position" if inside.rotated else ""
+    return (
+        f"{asking(inside)} asks with {len(inside.query)} numbers{turned}: the framed row. "
+        f"The largest is {_largest(inside.query)}."
+    )
+
+
+def _keys(inside: Inside, key: int) -> str:
+    turned = ", turned by its position" if inside.rotated else ""
+    return (
+        f"Each of {len(inside.keys)} keys answers with {len(inside.query)} numbers{turned}. The largest of "
+        f"{asked(inside, key)} is {_largest(inside.key[key])}."
+    )
+
+
+def _dot(inside: Inside, key: int) -> str:
+    products = inside.query.astype(np.float64) * inside.key[key]
+    i = int(np.abs(products).argmax())
+    factors = f"{_component(inside.query[i])} × {_component(inside.key[key, i])}"
+    return (
+        f"{asked(inside, key)}: {len(products)} products add up to {number(inside.dots[key])}. "
+        f"The largest is {factors} = {_largest(products)}."
+    )
+
+
+def _scale(inside: Inside, key: int) -> str:
+    return (
+        f"{asked(inside, key)}: {number(inside.dots[key])} / √{len(inside.query)} = {number(inside.scaled[key])}. "
+        "Undivided, scores would grow with the number of dimensions."
+    )
+
+
+def _bias(inside: Inside, key: int) -> str:
+    assert inside.bias is not None
+    price = f"{number(inside.scaled[key])} − {number(-inside.bias[key])} = {number(inside.scores[key])}"
+    away = abs(key - inside.place)
+    return f"{asked(inside, key)} is {away} away: {price}. Each head has its own price for distance (ALiBi)."
+
+
+def _mask(inside: Inside, key: int) -> str:
+    n, seen = len(inside.keys), int(inside.visible.sum())
+    if seen == n:
+        return f"All {n} keys may be seen: nothing is masked."
+    return (
+        f"{seen} of {n} keys may be seen; {n - seen} may not. A forbidden score becomes the lowest number there is, so "
+        "that its exponential is 0."
+    )
+
+
+def _exp(inside: Inside, key: int) -> str:
+    difference = f"exp({number(inside.scores[key])} − {_bracketed(inside.largest)})"
+    return (
+        f"{asked(inside, key)}: {difference} = {number(inside.exponentials[key])}. The largest score that is seen is "
+        "subtracted first: no share changes, and no exponential overflows."
+    )
+
+
+def _bracketed(value: float) -> str:
+    return f"({number(value)})" if value < 0 else number(value)
+
+
+def _sum(inside: Inside, key: int) -> str:
+    seen = int(inside.visible.sum())
+    keys = "the one key" if seen == 1 else f"the {seen} keys"
+    return f"Over {keys} that may be seen, the exponentials add up to {number(inside.total)}."
+
+
+def _divide(inside: Inside, key: int) -> str:
+    quotient = f"{number(inside.exponentials[key])} / {number(inside.total)} = {number(inside.pattern[key])}"
+    return f"{asked(inside, key)}: {quotient}, its share of this query's attention."
+
+
+def _values(inside: Inside, key: int) -> str:
+    return f"{asked(inside, key)} has {len(inside.z)} numbers to give. The largest is {_largest(inside.value[key])}."
+
+
+def _weigh(inside: Inside, key: int) -> str:
+    i = int(np.abs(inside.z).argmax())
+    return (
+        f"Each value times its share, added up, is z. In dimension {i} that is {_component(inside.z[i])}, "
+        f"{_component(inside.weighted[key, i])} of it from {asked(inside, key)}."
+    )
+
+
+def _project(inside: Inside, key: int) -> str:
+    return (
+        f"Through this head's {len(inside.z)} rows of W_O, z becomes {len(inside.written)} numbers for the residual "
+        f"stream. The largest is {_largest(inside.written)}."
+    )
+
+
+def _add(inside: Inside, key: int) -> str:
+    i = int(np.abs(inside.written).argmax())
+    parts = (inside.before, inside.written, inside.others, inside.output_bias, inside.after)
+    before, head, others, bias, after = (_component(part[i]) for part in parts)
+    follows = " A LayerNorm follows." if inside.normed else ""
+    if not inside.residual:
+        return (
+            f"In dimension {i} this head writes {head}, the other heads {others}, and the bias b_O, which is no "
+            f"head's, {bias}: {after}.{follows} This model has no residual connections: what was there is gone."
+        )
+    return (
+        f"In dimension {i} the stream held {before}; this head adds {head}, the other heads {others}, and the bias "
+        f"b_O, which is no head's, {bias}: {after}.{follows}"
+    )
+
+
+STAGES = {
+    "query": Stage("Query", "q", r"q = x\,W_Q + b_Q", (FORWARD, 'trace("query"'), _query),
+    "keys": Stage("Keys", "K", r"k_j = x_j\,W_K + b_K", (FORWARD, 'trace("key"'), _keys),
+    "dot": Stage("Dot", "q · K", r"q \cdot k_j = \sum_i q_i\,k_{ji}", (FORMULA, "query @ key"), _dot),
+    "scale": Stage("Scale", "÷ √d", r"s_j = \frac{q \cdot k_j}{\sqrt{d_{head}}}", (FORMULA, "math.sqrt("), _scale),
+    "bias": Stage("Bias", "+ bias", r"s_j \leftarrow s_j - m_h\,|\text{distance}|", (FORMULA, "scores + trace"), _bias),
+    "mask": Stage(
+        "Mask",
+        "mask",
+        r"s_j \leftarrow -\infty\ \text{ unless } j \text{ may be seen}",
+        (SOFTMAX, "scores.masked_fill"),
+        _mask,
+        "None of the keys may be seen.",
+    ),
+    "exp": Stage(
+        "Exp",
+        "exp",
+        r"e_j = e^{\,s_j - \max s}",
+        (SOFTMAX, "lowest).softmax"),
+        _exp,
+        "Nothing may be seen, so there is no score to take an exponential of.",
+    ),
+    "sum": Stage(
+        "Sum",
+        "Σ",
+        r"\Sigma = \sum_j e_j",
+        (SOFTMAX, "lowest).softmax"),
+        _sum,
+        "Nothing may be seen, so there is nothing to add up.",
+    ),
+    "divide": Stage(
+        "Divide",
+        "÷ Σ",
+        r"p_j = \frac{e_j}{\Sigma}",
+        (SOFTMAX, "lowest).softmax"),
+        _divide,
+        "A softmax over nothing would be 0 / 0: the whole row is set to 0.",
+    ),
+    "values": Stage("Values", "V", r"v_j = x_j\,W_V + b_V", (FORWARD, 'trace("value"'), _values),
+    "weigh": Stage(
+        "Weigh",
+        "z",
+        r"z = \sum_j p_j\,v_j",
+        (FORMULA, "pattern @ value"),
+        _weigh,
+        "Every value is weighed with 0, so z is 0.",
+    ),
+    "project": Stage(
+        "Project",
+        "z W_O",
+        r"z\,W_O^{(h)} = \sum_i z_i\,W_{O,i}^{(h)}",
+        (FORWARD, "self.out("),
+        _project,
+        "z is 0, so this head writes nothing.",
+    ),
+    "add": Stage("Add", "+ x", r"x \leftarrow x + \sum_h z^{(h)} W_O^{(h)} + b_O", (BLOCK, 'trace("resid_mid"'), _add),
+}
+"""In the order in which they are taken; a model without a bias on its scores has no step of that name."""

@@ -1,0 +1,1 @@
+"""Through the layers: the logit lens, attention rollout and direct contributions."""

@@ -1,0 +1,64 @@
+"""Through the layers: the residual stream as it becomes the answer, and attention rolled out through all of them."""
+
+import streamlit as st
+
+from dashboard.app_pages.look_inside.layers import lens, rollout
+from dashboard.parts.prose import orientation, show_code
+from dashboard.parts.widgets import bound, told
+from dashboard.view import session
+from transformer.analysis.heads.rollout import depth
+
+model = session.chosen()
+task, question = model.task, session.question(model)
+reading = lens.Reading.of(model, question)
+st.title(reading.headline(), anchor=False)
+words, toggle = st.columns([2.6, 1.2], vertical_alignment="center")
+framed = " Framed: the answers that can be known." if task.lawful else ""
+words.caption(
+    "The logit lens reads the residual stream as if the model stopped there. Read from the bottom, the embedding, to "
+    "the top, the output. Letters: what it would say, ✓ or a dot if right. Colour: the probability of the "
+    f"{'likeliest' if session.settings().likeliest else 'right'} token.{framed}"
+)
+with toggle:
+    bound(
+        st.toggle,
+        "Colour by likeliest token",
+        "likeliest",
+        help="Colour is the probability of the right token; or of the likeliest, which is how sure the stage is",
+    )
+lens.stages(reading, key="lens")
+lens.cell(model, reading)
+unread = "chance" if task.lawful else "how common the right token is in the text, which takes no reading"
+st.caption(f"Click a cell to look into it. Dashed: {unread}. The last stage is exactly what the model says.")
+
+st.header("Where it comes from", anchor=False)
+sample = model.sample(question)
+through = rollout.pick_layer(depth(sample.attentions))
+with told():
+    found = rollout.Rolled.of(model, question, sample.attentions, through)
+    st.markdown(f"**{found.sentence()}**")
+    rollout.pictures(found, task.has_source)
+    outlined = "" if rollout.is_long(found) or not task.lawful else "Outlined: where the answer stands. "
+    rest = (
+        " The rest of each rollout row lies on the tokens that the decoder has read itself." if task.has_source else ""
+    )
+    st.caption(
+        f"{outlined}Grey and hatched: no path through the masks. {orientation()} Rollout multiplies the layers, each "
+        "half what was there and half the mean of its heads. It cannot know what the values carry nor what the "
+        f"feed-forward layers do, and it counts a head that does nothing as much as the one that works.{rest}"
+    )
+
+st.header("Who wrote the answer", anchor=False)
+with told():
+    lens.writers(model, question, reading)
+    st.caption(
+        "What each head and each feed-forward layer adds to the right token's logit, the mean token's taken off, with "
+        "the scale of every norm after it held as it was in this pass; with the embedding and the biases the sum is "
+        "exact. What a part does by way of later parts is counted as theirs."
+    )
+show_code(
+    "transformer.analysis.stream.lens.logit_lens",
+    "transformer.analysis.heads.rollout.mix",
+    "transformer.analysis.heads.rollout.rollout",
+    "transformer.analysis.stream.attribution.direct_logits",
+)

@@ -1,0 +1,1 @@
+"""Positions at work: scores split into content and position, and positions moved."""

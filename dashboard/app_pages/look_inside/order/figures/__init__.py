@@ -1,0 +1,1 @@
+"""Pictures of score terms and of moved positions."""

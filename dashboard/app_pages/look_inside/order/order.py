@@ -1,0 +1,195 @@
+"""Positions at work: how much of a head's scores comes from position, and what the answer loses without."""
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.look_inside.order import displaced, displaced_text
+from dashboard.app_pages.look_inside.order import measured as order_measured
+from dashboard.app_pages.look_inside.order.figures.terms import pattern_pair, share_bars, term_heatmaps
+from dashboard.components.plot import plot
+from dashboard.models import edits
+from dashboard.parts.heads import focused
+from dashboard.parts.prose import show_code
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from transformer.analysis.findings import Head
+from transformer.analysis.heads.measure import heads_of
+from transformer.analysis.heads.score_terms import TERMS, Shares, splittable
+
+MOST_TOKENS = 64  # more, and four maps of them are a blur that weighs megabytes
+
+model = session.chosen()
+task, question = model.task, session.question(model)
+length = len(question) if len(question) in task.lengths else task.length
+encoding = model.config.model.positions
+heads = list(splittable(model.transformer()))
+several = len({head.kind for head in heads}) > 1
+
+
+def called(head: Head) -> str:
+    """A head as the page names it; with its kind where several are to choose from."""
+    return f"head {head.short} ({head.kind})" if several else f"head {head.short}"
+
+
+def pick(shares: Shares) -> int:
+    """Which head: the one in focus, or where its scores cannot be split the one that goes by positions most."""
+    focus = focused(list(heads_of(model.network())), model.survey())
+    goes_by = int(np.nan_to_num(shares.share[:, -1], nan=-math.inf).argmax())
+    index = heads.index(focus) if focus in heads else goes_by
+    st.session_state["control-order-head"] = heads[index]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.selectbox(
+            "Head",
+            heads,
+            key="control-order-head",
+            format_func=called,
+            on_change=lambda: session.update(head=str(st.session_state["control-order-head"])),
+            width=330 if several else 130,
+        )
+        if focus not in heads:
+            st.caption(
+                f"Not head {focus.short} ({focus.kind}): it reads what attention has written, so its scores do not "
+                "part into position and content without rest."
+            )
+    return index
+
+
+def headline(head: Head, share: np.ndarray) -> str:
+    """What tells the keys of a head apart, in a sentence."""
+    name = called(head)
+    if np.isnan(share).any():
+        return f"{name[0].upper()}{name[1:]} never tells keys apart: it looks at all that it may see alike."
+    most = int(share.argmax())
+    if share[most] < 0.5:
+        return f"No term alone tells the keys of {name} apart: {TERMS[most]} does most, {share[most]:.2f} of it."
+    if TERMS[most] == "position–position":
+        return (
+            f"{name[0].upper()}{name[1:]} is a position-to-position map: {share[most]:.2f} of what tells its keys "
+            "apart comes from positions."
+        )
+    asks, asked = TERMS[most].split("–")
+    return (
+        f"{name[0].upper()}{name[1:]} is a {asks}-to-{asked} map: {share[most]:.2f} of what tells its keys apart "
+        f"comes from {asks} meeting {asked}."
+    )
+
+
+def maps(head: Head) -> None:
+    """The four terms on this input, and the patterns beside each other."""
+    st.markdown(f"**The four terms of {called(head)}’s scores**, on this input")
+    split = order_measured.split(model, question, head.site)
+    if len(split.queries) > MOST_TOKENS:
+        st.info(f"Four maps are drawn of inputs of up to {MOST_TOKENS} tokens; this one has {len(split.queries)}.")
+        return
+    apart = split.apart[:, head.index]
+    strength = [float(np.abs(term[split.mask]).mean()) for term in apart]
+    words = "Mean distance from the row’s mean: " + ", ".join(
+        f"{name} {value:.2f}" for name, value in zip(TERMS, strength, strict=True)
+    )
+    figure = term_heatmaps(apart, TERMS, split.mask, split.queries, split.keys, palette=palette())
+    plot(figure, key="order-terms", alt=f"{words}.", height=600)
+    norm = " LayerNorm divides by the spread of this very pass." if model.config.model.norm == "pre" else ""
+    st.caption(
+        f"{words}; query’s part first. Each row is less its mean over the keys it may see, for softmax ignores what is "
+        f"the same for all; so taken, the four sum to the scores. Biases count with position.{norm}"
+    )
+
+
+def pair(head: Head, distance: float, sequences: int) -> None:
+    """The pattern, and what it would be if only positions counted."""
+    st.markdown("**The pattern, and that of position–position alone**")
+    split = order_measured.split(model, question, head.site)
+    if len(split.queries) <= MOST_TOKENS:
+        both = np.stack([split.pattern[head.index], split.alone[head.index]])
+        names = ("everything", "positions alone")
+        figure = pattern_pair(both, names, split.mask, split.queries, split.keys, palette=palette())
+        words = f"The two patterns of {called(head)}: {distance:.2f} of the attention lies elsewhere."
+        plot(figure, key="order-patterns", alt=words, height=310)
+    st.caption(
+        f"Over {sequences} sequences, {distance:.2f} of the attention lies elsewhere when only position–position "
+        "counts (total variation distance, 0 to 1)."
+    )
+
+
+def bars(shares: Shares, index: int) -> None:
+    """What tells keys apart in every head whose scores can be split; a click chooses the head."""
+    st.markdown("**What tells keys apart**, head by head")
+
+    def clicked() -> None:
+        click = st.session_state["order-shares"]["click"]
+        place = click.get("customdata") if click else None
+        if isinstance(place, int) and 0 <= place < len(heads):
+            session.update(head=str(heads[place]))
+
+    letters = {"encoder self-attention": "e", "decoder self-attention": "d"}
+    names = [f"{letters[head.kind]}{head.short}" if several else head.short for head in heads]
+    figure = share_bars(shares.share, TERMS, names, focus=index, palette=palette())
+    said = [f"{name} {value:.2f}" for name, value in zip(names, shares.share[:, -1], strict=True) if value == value]
+    words = f"Share of position–position: head {', '.join(said) or 'none'}."
+    plot(figure, key="order-shares", alt=words, height=280, on_click=clicked)
+    key = " e encoder, d decoder." if several else ""
+    st.caption(
+        f"Of the variance of a row’s scores, each term’s covariance with them, over {shares.sequences} sequences; "
+        f"shares of a head sum to 1.{key}"
+    )
+
+
+def terms() -> None:
+    """The four terms, the patterns, the shares; and the title."""
+    title = st.container()
+    shares = order_measured.shares(model)
+    index = pick(shares)
+    head = heads[index]
+    title.title(headline(head, shares.share[index]), anchor=False)
+    left, right = st.container(key="order-row").columns([1.2, 1], gap="medium")
+    with left:
+        maps(head)
+    with right:
+        pair(head, float(shares.distance[index]), shares.sequences)
+        bars(shares, index)
+
+
+def without_terms() -> None:
+    """A title where scores cannot be split, from what the answer loses without positions; and the reason."""
+    if encoding == "none":
+        st.title("This model is told no positions: there are none to take apart or to move.", anchor=False)
+        st.info("What it knows of order comes from its mask alone. Choose a model with a positional encoding.")
+        return
+    if task.lawful:
+        known = displaced.knowable(model, length)
+        was, now = (
+            measured.mean[known].mean()
+            for measured in (
+                edits.accuracy(model, (), length),
+                displaced.accuracy_after(model, displaced.REMOVE, length),
+            )
+        )
+        st.title(f"Without its {encoding} positions the answer goes from {was:.2f} to {now:.2f}.", anchor=False)
+    else:
+        st.title(displaced_text.headline(model), anchor=False)
+    st.info(
+        "Rotary positions are not added to the tokens: they turn queries and keys, and each score is one product of "
+        "content and distance together. So there are no four terms to show."
+    )
+
+
+if heads:
+    terms()
+else:
+    without_terms()
+if encoding != "none":
+    st.header("Told other positions", anchor=False)
+    if session.first_look():
+        st.caption(":material/hourglass_top: What it does with other positions is about to be measured …")
+    elif task.lawful:
+        displaced.interventions(model, length)
+    else:
+        displaced_text.interventions(model)
+show_code(
+    "transformer.analysis.heads.score_terms.split_scores",
+    "transformer.analysis.heads.score_terms.measure_shares",
+    "transformer.edits.ShiftPositions",
+    "transformer.positions.PositionalEncoding.at",
+)

@@ -1,0 +1,1 @@
+"""Positional encoding: the encoding of the chosen model, and the others beside it."""

@@ -1,0 +1,241 @@
+"""An encoding as a table of positions: its sizes, its waves, and how alike positions are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from dashboard.components.plot import plot
+from dashboard.figures import encodings
+from dashboard.figures.kit.numbers import short, signed, tiny
+from dashboard.models import positions as models_positions
+from dashboard.models.model import Model
+from dashboard.parts.widgets import bound, bound_number
+from dashboard.view import clicks, session
+from dashboard.view.appearance import palette
+from dashboard.view.settings import MOST_LONG, MOST_WIDE, Settings
+
+BASES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+MOST_TICKS = 4
+TURNING = ("sinusoidal", "rotary")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The table on the page, and where it comes from."""
+
+    model: Model
+    name: str
+    values: np.ndarray
+    """Float [position, dimension]."""
+    columns: str
+    short: str
+    note: str
+    base: int | None
+    """Of an encoding whose pairs turn; None for any other."""
+
+    @property
+    def wavelengths(self) -> np.ndarray | None:
+        """Float [pair], in positions."""
+        from transformer.analysis.encodings import wavelengths
+
+        return None if self.base is None else wavelengths(self.values.shape[1], self.base)
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """What the two dimensions of a pair are."""
+        return ("sine", "cosine") if self.name == "sinusoidal" else ("cosine", "sine")
+
+    def said(self, dimension: int) -> str:
+        """A dimension in words: "12 (pair 6, sine, wavelength 35.3)"."""
+        waves = self.wavelengths
+        if waves is None:
+            return str(dimension)
+        part = self.parts[dimension % 2]
+        return f"{dimension} (pair {dimension // 2}, {part}, wavelength {short(waves[dimension // 2])})"
+
+
+# --- which table
+
+
+def pick_table(model: Model, name: str) -> tuple[Shown, int]:
+    """The sliders of an encoding, the table that they describe, and the position of the cursor, from 1."""
+    sizes, n_ctx = model.config.model, model.network().n_ctx
+    own_length = min(n_ctx, MOST_LONG)
+    if name not in TURNING:
+        first, second = st.columns(2, gap="large")
+        with first:
+            length = _pick_length(own_length, own_length)
+        with second:
+            cursor = _pick_cursor(length)
+        table = models_positions.table(model, name)
+        values = table.values[:length].astype(np.float64)
+        cut = f"the first {MOST_WIDE} of {values.shape[1]} columns" if values.shape[1] > MOST_WIDE else ""
+        cut += f"{' and ' if cut else ''}the first {MOST_LONG} of {n_ctx} positions" if n_ctx > MOST_LONG else ""
+        note = f"{table.note} Drawn are {cut}." if cut else table.note
+        return Shown(model, name, values, table.columns, table.short, note.strip(), None), cursor
+    from transformer.analysis.encodings import turning_table
+
+    label, own_width = ("d_model", sizes.d_model) if name == "sinusoidal" else ("d_head", sizes.d_head)
+    columns = st.columns(4, gap="medium")
+    with columns[0]:
+        width = bound_number(
+            f"Width d, {label}", "pe_width", min(own_width + own_width % 2, MOST_WIDE), 2, MOST_WIDE, step=2
+        )
+    with columns[1]:
+        length = _pick_length(own_length, MOST_LONG)
+    with columns[2]:
+        base = _pick_base()
+    with columns[3]:
+        cursor = _pick_cursor(length)
+    table = turning_table(name, length, width, base)
+    elsewhere = name == sizes.positions and (width, length, base) != (own_width, n_ctx, Settings().base)
+    note = f"This model's own sizes: width {own_width}, {n_ctx} positions, base 10,000." if elsewhere else ""
+    return Shown(model, name, table.values, table.columns, table.short, note, base), cursor
+
+
+def _pick_length(own: int, most: int) -> int:
+    return bound_number("Length, positions", "pe_length", own, 1, most, also={"cursor": None, "shift": 1})
+
+
+def _pick_cursor(length: int) -> int:
+    return bound_number("Cursor: position", "cursor", (length + 1) // 2, 1, length)
+
+
+def _pick_base() -> int:
+    if session.settings().base not in BASES:
+        session.notice(f"The base is 10, 100 … 1,000,000, not {session.settings().base:,}; this is 10,000.")
+        session.update(base=Settings().base)
+    return int(bound(st.select_slider, "Base b", "base", options=BASES, format_func=lambda base: f"{base:,}"))
+
+
+# --- the table and its waves
+
+
+def headline(shown: Shown) -> str:
+    """How alike neighbours are, as a sentence."""
+    if len(shown.values) == 1:
+        return "One position only: there is no order to be told."
+    norms = np.linalg.norm(shown.values, axis=1)
+    if not norms.all():
+        return f"{shown.name.capitalize()} positions: {len(shown.values)} rows, some of them all zero."
+    near = float(np.mean(np.sum(shown.values[1:] * shown.values[:-1], axis=1) / (norms[1:] * norms[:-1])))
+    return f"Neighbouring positions have a cosine of {signed(near)} in the {shown.name} encoding."
+
+
+def pictures(shown: Shown, cursor: int) -> list[int]:
+    """The table, its waves, and how alike positions are. Returns the chosen dimensions."""
+    left, right = st.container(key="positions-row").columns([1.3, 1], gap="large")
+    with left:
+        _table(shown, cursor)
+        chosen = _waves(shown, cursor)
+    with right:
+        _alike(shown)
+    return chosen
+
+
+def _table(shown: Shown, cursor: int) -> None:
+    key = "encoding"
+
+    def clicked() -> None:
+        click = st.session_state[key]["click"] or {}
+        row = click.get("row")
+        if isinstance(row, int) and 0 <= row < len(shown.values):
+            session.update(cursor=row + 1)
+
+    drawn, waves = shown.values[:, :MOST_WIDE], shown.wavelengths
+    positions, dimensions = drawn.shape
+    st.markdown(f"**{positions} positions × {shown.values.shape[1]}** · column: {shown.columns}")
+    sentence = (
+        f"{shown.name.capitalize()} encoding: {positions} positions by {dimensions} columns, values from "
+        f"{signed(drawn.min())} to {signed(drawn.max())}."
+    )
+    columns = ticks = None
+    title = shown.columns
+    if waves is not None:
+        sentence += f" Wavelengths run from {short(waves[0])} to {short(waves[-1])} positions."
+        columns = [shown.said(i) for i in range(dimensions)]
+        places = sorted({2 * round(i * (len(waves) - 1) / MOST_TICKS) for i in range(MOST_TICKS + 1)})
+        ticks = {i: f"{i}\n{short(waves[i // 2])}" for i in places}
+        title += "; below, wavelength"
+    figure = encodings.encoding_heatmap(
+        drawn, title_x=title, columns=columns, ticks=ticks, cursor=cursor, palette=palette()
+    )
+    plot(figure, key=key, alt=sentence, height=400, on_click=clicked)
+    st.caption(f"{sentence} Position 1 is p = 0 in the formula. Click a row to put the cursor there.")
+
+
+def _waves(shown: Shown, cursor: int) -> list[int]:
+    st.markdown("**Waves**: how single dimensions run over the positions")
+    chosen = pick_dimensions(shown.values.shape[1])
+    key = "waves"
+
+    def clicked() -> None:
+        place = (st.session_state[key]["click"] or {}).get("x")
+        if isinstance(place, int | float) and 1 <= place <= len(shown.values):
+            session.update(cursor=round(place))
+
+    values = ", ".join(f"{i}: {signed(shown.values[cursor - 1, i])}" for i in chosen)
+    sentence = f"At position {cursor}, by {shown.short}: {values}."
+    names = [f"{shown.short} {i}" for i in chosen]
+    figure = encodings.encoding_waves(shown.values, chosen, names, cursor=cursor, palette=palette())
+    plot(figure, key=key, alt=f"Waves over {len(shown.values)} positions. {sentence}", height=300, on_click=clicked)
+    st.caption(sentence)
+    return chosen
+
+
+def _alike(shown: Shown) -> None:
+    from transformer.analysis.encodings import profile, similarity, spread
+
+    st.markdown("**How alike positions are** · PE · PEᵀ")
+    similar = similarity(shown.values)
+    others = similar[~np.eye(len(similar), dtype=bool)]
+    sentence = (
+        f"A position with itself: {np.diagonal(similar).mean():.1f} on average; with another: "
+        f"{signed(others.min(), 1)} to {signed(others.max(), 1)}."
+        if len(others)
+        else f"A single position: {similar[0, 0]:.1f}."
+    )
+    if shown.name == "rotary":
+        sentence += " It is what a query and a key would score whose every pair is (1, 0)."
+    plot(encodings.similarity_heatmap(similar, palette=palette()), key="similarity", alt=sentence, height=400)
+    st.caption(sentence)
+    if len(similar) < 2:
+        return
+    st.markdown("**The same over distance** · mean, and from least to greatest")
+    found, apart = profile(similar), spread(similar)
+    exact = apart < 1e-9 * max(1.0, float(np.abs(similar).max()))
+    words = (
+        f"All pairs of positions that are equally far apart agree to {tiny(apart)}: the distance alone decides."
+        if exact
+        else f"Pairs that are equally far apart differ by up to {apart:.3g}: it matters where they stand."
+    )
+    figure = encodings.distance_profile(found.mean, found.low, found.high, palette=palette())
+    plot(figure, key="profile", alt=f"From {found.mean[0]:.1f} at distance 0. {words}", height=300)
+    st.caption(words)
+
+
+MOST_WAVES = 8
+"""More dimensions than this, and their waves cannot be told apart."""
+
+
+def pick_dimensions(width: int) -> list[int]:
+    """Which dimensions are drawn as waves."""
+    first = sorted({0, 1, width // 4, width // 2, width - 1} & set(range(width)))
+    text = session.settings().dimensions
+    named = {int(part) for part in text.split(",") if part.strip().isdecimal() and int(part) < width}
+    kept = sorted(named)[:MOST_WAVES] or first
+    st.session_state["control-dimensions"] = kept
+
+    @clicks.in_time
+    def written() -> None:
+        picked = st.session_state["control-dimensions"]
+        if all(isinstance(i, int) for i in picked):  # else the browser still speaks of the model before, as text
+            session.update(dimensions=",".join(str(i) for i in sorted(picked)))
+
+    st.multiselect(
+        "Dimensions", list(range(width)), key="control-dimensions", on_change=written, max_selections=MOST_WAVES
+    )
+    return kept

@@ -1,0 +1,1 @@
+"""Pictures of rotations, norms and ALiBi penalties."""

@@ -1,0 +1,51 @@
+"""How the model is told the order of its tokens: each encoding, drawn from its formula or from the weights."""
+
+import streamlit as st
+
+from dashboard.app_pages.look_inside.positions import alibi_and_none, encoding, rotation
+from dashboard.app_pages.look_inside.positions.what_if import what_if
+from dashboard.parts.prose import show_code
+from dashboard.parts.widgets import bound_choice
+from dashboard.view import session
+from transformer.config import POSITIONS
+from transformer.positions import ENCODINGS
+
+SHIFT = "transformer.analysis.encodings.shift"
+CODE = {
+    "sinusoidal": ("transformer.positions.sinusoidal.sinusoids", "transformer.positions.angles", SHIFT),
+    "rotary": ("transformer.positions.rotary.Rotary", "transformer.positions.angles", SHIFT),
+    "alibi": ("transformer.positions.alibi.slopes", "transformer.positions.alibi.penalties"),
+    "learned": ("transformer.positions.learned.Learned", "transformer.analysis.encodings.fit_shift"),
+    "none": ("transformer.positions.none.NoPositions", "transformer.analysis.encodings.read_backwards"),
+}
+
+title = st.container()
+model = session.chosen()
+own = model.config.model.positions
+name = bound_choice(
+    st.segmented_control,
+    "Encoding",
+    "encoding",
+    [own, *(name for name in POSITIONS if name != own)],
+    own,
+    also={"pe_width": None, "pe_length": None, "cursor": None, "shift": 1, "dimensions": ""},
+    format_func=lambda n: f"{n} (this model's)" if n == own else n,
+)
+kind = ENCODINGS[name]
+st.markdown(f"{kind.description[0].upper()}{kind.description[1:]}. $\\quad {kind.formula}$")
+if name in ("alibi", "rotary") and model.task.has_source:
+    st.caption("Only where a stack looks at itself: where the decoder looks at the source, no position is told.")
+if name == "alibi":
+    headline = alibi_and_none.penalised(model)
+elif name == "none":
+    headline = alibi_and_none.unordered(model)
+else:
+    shown, cursor = encoding.pick_table(model, name)
+    headline = encoding.headline(shown)
+    if shown.note:
+        st.caption(shown.note)
+    rotation.step(shown, cursor, encoding.pictures(shown, cursor))
+title.title(headline, anchor=False)
+alibi_and_none.norms_side_by_side(model, name)
+what_if(f"with {name} positions" if name != "none" else "without positions", model.config, positions=name)
+show_code(*CODE.get(name, (f"{kind.__module__}.{kind.__name__}",)))

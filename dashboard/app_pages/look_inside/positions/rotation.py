@@ -1,0 +1,143 @@
+"""One step further in an encoding: the matrix that takes position p to p + k, and the pairs of dimensions it turns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard.app_pages.look_inside.positions.encoding import Shown
+from dashboard.app_pages.look_inside.positions.figures import rotation
+from dashboard.components.plot import plot
+from dashboard.figures.kit.numbers import tiny
+from dashboard.models import positions
+from dashboard.parts.widgets import bound_number
+from dashboard.view.appearance import palette
+from dashboard.view.settings import MOST_WIDE
+
+if TYPE_CHECKING:
+    from transformer.analysis.encodings import FittedShift
+
+
+MOST_DRAWN = 32
+"""Dimensions of the matrix that are drawn."""
+MOST_CLOCKS = 4
+
+
+def step(shown: Shown, cursor: int, chosen: Sequence[int]) -> None:
+    """The section: what it takes to get from a position to the one k further; nothing where there is only one."""
+    if len(shown.values) < 2:
+        return
+    st.header("One step further", anchor=False)
+    left, right = st.container(key="step-row").columns([1, 1.3], gap="large")
+    with right:
+        steps = bound_number("Step k, in positions", "shift", 1, 1, len(shown.values) - 1)
+    if shown.base is None:
+        _fitted(shown, steps, left, right)
+        return
+    with left:
+        _turned(shown, steps, shown.base)
+    with right:
+        _clocks(shown, steps, shown.base, cursor, chosen)
+
+
+def _turned(shown: Shown, steps: int, base: int) -> None:
+    """The matrix that follows from the formula, and by how much it misses."""
+    from transformer.analysis.encodings import deviation, rotary_scores, shift, spread
+
+    length, width = shown.values.shape
+    matrix = shift(shown.name, steps, width, base)
+    missed, places = tiny(deviation(shown.values, matrix, steps)), length - steps
+    over = f"Over all {places} positions p" if places > 1 else "At the only position p there is"
+    if shown.name == "rotary":
+        st.markdown(f"**One rotation, wherever p is** · $q_{{p+{steps}}} = R_{{{steps}}}\\,q_p$")
+        apart = tiny(spread(rotary_scores(length, width, base)))
+        said = (
+            f"{over}, R turns what a pair (1, 0) has become by {steps} more, to within {missed}. So a query and a key "
+            f"score alike at the same distance: drawn at random and put at every two positions, to within {apart}."
+        )
+    else:
+        st.markdown(f"**One linear map, wherever p is** · $PE_{{p+{steps}}} = M_{{{steps}}}\\,PE_p$")
+        said = f"{over}, the greatest |PE(p+{steps}) − M · PE(p)| is {missed}. M turns each pair by its own angle."
+    _matrix(matrix, f"{said} In float64.", high=1.0, pairs=True)
+
+
+def _matrix(matrix: np.ndarray, said: str, *, high: float | None = None, pairs: bool = False) -> None:
+    part = matrix[:MOST_DRAWN, :MOST_DRAWN]
+    plot(rotation.shift_heatmap(part, high=high, pairs=pairs, palette=palette()), key="step", alt=said, height=380)
+    cut = f" Drawn are the first {len(part)} of {len(matrix)} dimensions." if len(part) < len(matrix) else ""
+    st.caption(f"{said}{cut}")
+
+
+def _clocks(shown: Shown, steps: int, base: int, cursor: int, chosen: Sequence[int]) -> None:
+    """The chosen pairs at the cursor and a step further."""
+    width = shown.values.shape[1]
+    pairs = sorted({dimension // 2 for dimension in chosen})[:MOST_CLOCKS]
+    each = [1 / base ** (2 * pair / width) for pair in pairs]
+    names = [f"pair {pair}<br>{angle(steps * turn)}" for pair, turn in zip(pairs, each, strict=True)]
+    clocks = [rotation.Clock(name, (cursor - 1) * turn, steps * turn) for name, turn in zip(names, each, strict=True)]
+    turned = ", ".join(f"pair {pair} turns by {angle(steps * turn)}" for pair, turn in zip(pairs, each, strict=True))
+    sentence = f"From position {cursor} to {cursor + steps}, {turned}."
+    whose = "Pairs of a query or a key, as hands" if shown.name == "rotary" else "Pairs of dimensions, as hands"
+    st.markdown(f"**{whose}** · those of the dimensions chosen above")
+    figure = rotation.turning_circles(clocks, cursor, cursor + steps, palette=palette())
+    plot(figure, key="pairs", alt=sentence, height=270)
+    st.caption(f"{sentence} To the right the cosine, upwards the sine; the arc leaves out whole rounds.")
+
+
+def angle(radians: float) -> str:
+    """In degrees with three digits: 57.3°, 0.0102°, 1,146°."""
+    degrees = math.degrees(radians)
+    digits = max(0, 2 - math.floor(math.log10(degrees)))
+    return f"{degrees:,.{digits}f}°"
+
+
+def _fitted(shown: Shown, steps: int, left: DeltaGenerator, right: DeltaGenerator) -> None:
+    """No formula: the linear map that comes nearest, and whether that says anything."""
+    width = shown.values.shape[1]
+    if width > MOST_WIDE:
+        left.caption(
+            f"No formula says it, and a map of {width} dimensions takes too long to fit; up to {MOST_WIDE} are fitted."
+        )
+        return
+    found = positions.fitted(shown.model, shown.name, len(shown.values), steps)
+    said = (
+        f"The linear map nearest to PE(p+{steps}), fitted to {counted(found.fitted)}, misses {found.missed:.2f} of it."
+    )
+    with left:
+        st.markdown("**No formula: the nearest linear map** · least squares")
+        _matrix(found.matrix, said)
+    with right:
+        fitted, unseen = st.columns(2)
+        fitted.metric("Missed, fitted steps", f"{found.missed:.3f}")
+        unseen.metric("Missed, unseen steps", "–" if math.isnan(found.unseen) else f"{found.unseen:.3f}")
+        st.caption(
+            "‖PE(p+k) − M · PE(p)‖ as a share of ‖PE(p+k)‖, over all p: 0 is exact, 1 no better than saying zero. "
+            "Unseen: of a map that was fitted to one half of the steps, drawn at random, on the other, both ways."
+        )
+        st.markdown(_judged(found, width))
+
+
+def counted(steps: int) -> str:
+    return "1 step" if steps == 1 else f"{steps} steps"
+
+
+def _judged(found: FittedShift, width: int) -> str:
+    """What the two shares mean together."""
+    free = (
+        f"It was fitted to {counted(found.fitted)} in {width} dimensions. So few independent vectors are always hit, "
+        "whatever they are: the first number proves nothing. "
+        if found.fitted <= width
+        else ""
+    )
+    if math.isnan(found.unseen):
+        return f"{free}With a single step there is none to be put to the test."
+    if found.unseen < 0.1:
+        return f"{free}It holds for steps that it has not seen: here a step is nearly one linear map wherever p is."
+    if found.unseen < 0.9:
+        return f"{free}It holds in part for steps that it has not seen: a step is only roughly one linear map."
+    return f"{free}On steps that it has not seen it fails: here a step is no linear map that is the same for all p."

@@ -1,0 +1,1 @@
+"""Overview: the model answers one question, and how well it answers many."""

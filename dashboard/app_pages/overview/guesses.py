@@ -1,0 +1,84 @@
+"""What a reader guesses, as the first screen shows it: token by token, and the guesses for one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.overview.figures import guesses_strip
+from dashboard.components.plot import plot
+from dashboard.components.sheet import Axis, Series, sheet
+from dashboard.figures.lens import tokens_bars
+from dashboard.models.cache import kept
+from dashboard.models.model import Model
+from dashboard.parts.prose import plain
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from transformer.analysis.findings import Sample
+
+if TYPE_CHECKING:
+    from transformer.tasks import Question
+
+
+MOST_TOKENS = 48
+"""Tokens of a passage that are shown on the first screen."""
+
+
+def headline(sample: Sample) -> str:
+    """How many tokens of the passage are guessed, in a sentence."""
+    right, many = sample.answers_right()
+    return f"It reads: {right} of {many} tokens guessed."
+
+
+def strip(sample: Sample, *, key: str) -> None:
+    """The passage, each token with its guess."""
+    begin = slice(MOST_TOKENS)
+    tokens, guesses, shares = sample.targets[begin], sample.predicted[begin], sample.confidence[begin]
+    places = (Axis("position", np.arange(1, len(tokens) + 1), tokens),)
+    series = [
+        Series("token", np.array(tokens, dtype=str), places),
+        Series("guess", np.array(guesses, dtype=str), places, {"probability": shares.astype(np.float32)}),
+    ]
+    many = len(sample.targets)
+    note = f"The first {MOST_TOKENS} of {many} tokens. " if many > MOST_TOKENS else ""
+    words = f"{note}Above, the passage; below, what was guessed after the tokens before it. ✓: guessed."
+    html = guesses_strip(tokens, guesses, shares, palette=palette())
+    sheet(html, series, key=key, alt=headline(sample), note=note)
+    st.caption(words)
+
+
+def alternatives(model: Model, question: np.ndarray, sample: Sample, *, key: str, height: int) -> None:
+    """The likeliest tokens at the query that the view names, or at the last."""
+    named = session.settings().query
+    place = len(question) - 1 if named is None or named > len(question) else named - 1
+    if session.first_look():
+        st.caption(":material/hourglass_top: Its guesses are about to be weighed …")
+        return
+    tokens, shares = likeliest(model, question)
+    listed, weights, target = tokens[place].tolist(), shares[place], int(question[place])
+    if target not in listed:
+        assert sample.truth is not None
+        listed, weights = [*listed, target], np.append(weights, sample.truth[place])
+    names = [model.task.vocabulary[token] for token in listed]
+    words = (
+        f"After '{sample.read[place]}' at {place + 1} it says '{names[0]}' with {weights[0]:.2f}; "
+        f"'{sample.targets[place]}' comes, which it gave {weights[listed.index(target)]:.2f}."
+    )
+    st.markdown(f"**{plain(words)}**")
+    figure = tokens_bars(weights, names, listed.index(target), palette=palette())
+    plot(figure, key=key, alt=words, height=height)
+    st.caption("The likeliest tokens there; ✓ is the one that comes. Click a row of the pattern for another place.")
+
+
+def likeliest(model: Model, question: Question) -> tuple[np.ndarray, np.ndarray]:
+    """The likeliest tokens at each position and their probabilities: int and float [position, listed]."""
+    return _alternatives(model, question.tobytes())
+
+
+@kept(64)
+def _alternatives(model: Model, question: bytes) -> tuple[np.ndarray, np.ndarray]:
+    from transformer.analysis.stream.lens import alternatives
+
+    return alternatives(model.network(), model.task, np.frombuffer(question, dtype=np.int64))

@@ -1,0 +1,1 @@
+"""The menu "Text": a model of Shakespeare writes and reads."""

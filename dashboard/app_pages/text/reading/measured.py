@@ -1,0 +1,71 @@
+"""What is found out about how a model reads, each once: surprise, growth with context, repetition, distances.
+
+PyTorch is imported when the first of it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from dashboard.models.cache import kept
+from dashboard.models.model import Model
+
+if TYPE_CHECKING:
+    from transformer.analysis.accuracy.surprise import Growth, Surprise
+    from transformer.analysis.heads.distances import Distances
+    from transformer.analysis.heads.induction import Repetition
+    from transformer.tasks import Question
+    from transformer.text.task import Text
+
+
+def surprise(model: Model, passage: Question, before: int) -> Surprise:
+    """What each token of a passage cost it, but for those `before` it that lead up to it."""
+    return _surprise(model, passage.tobytes(), before)
+
+
+@kept(32)
+def _surprise(model: Model, passage: bytes, before: int) -> Surprise:
+    from transformer.analysis.accuracy.surprise import surprise
+
+    return surprise(model.network(), text_of(model), np.frombuffer(passage, dtype=np.int64), before)
+
+
+@kept(16)
+def evaluation(model: Model) -> dict[str, Any] | None:
+    """What was measured when its run had ended, if it is of these weights."""
+    if model.run is None:
+        return None
+    found = model.run.evaluation or {}
+    return found if found.get("snapshot") == model.run.digest(model.step) and "perplexity" in found else None
+
+
+@kept(16, "Reading what was held out …")
+def growth(model: Model) -> Growth:
+    """The loss by place in a window of the text."""
+    from transformer.analysis.accuracy.surprise import growth
+
+    return growth(model.network(), text_of(model))
+
+
+@kept(16, "Reading everything twice …")
+def repetition(model: Model, passages: bool) -> Repetition:
+    """What heads do on repeated text. Raises ConfigError where a model says no next token, or reads too few."""
+    from transformer.analysis.heads.induction import find_induction
+
+    return find_induction(model.network(), model.task, passages=passages)
+
+
+@kept(16, "Measuring how far heads look …")
+def distances(model: Model) -> Distances:
+    """How far each head looks."""
+    from transformer.analysis.heads.distances import measure_distances
+
+    return measure_distances(model.network(), model.task)
+
+
+def text_of(model: Model) -> Text:
+    """The task of a model that reads a text."""
+    assert not model.task.lawful
+    return cast("Text", model.task)

@@ -1,0 +1,203 @@
+"""It reads: where a model is surprised, whether more context helps, and which heads carry on with what came before."""
+
+import numpy as np
+import streamlit as st
+
+from dashboard import theme
+from dashboard.app_pages.text.reading import heads, measured
+from dashboard.app_pages.text.reading.figures import Curve, likeliest_bars, loss_by_place_line
+from dashboard.app_pages.text.reading.words import (
+    distance_title,
+    growth_sentence,
+    headline,
+    most_surprising,
+    passage_sentence,
+    says,
+    titled,
+    whole_sentence,
+    word_sentence,
+)
+from dashboard.components.passage import Ground, Ink, Words, passage
+from dashboard.components.plot import plot
+from dashboard.models.passages import sayable
+from dashboard.parts import other_models
+from dashboard.parts.prose import labels_of, plain, show_code
+from dashboard.parts.widgets import bound_choice, bound_number
+from dashboard.view import session
+from dashboard.view.appearance import is_dark, palette
+from dashboard.view.clicks import once
+from transformer.analysis.accuracy.surprise import Surprise
+from transformer.tasks import Question
+from transformer.text import tokens
+
+LONGEST = 160
+"""Tokens of a passage; those before it in the model's window lead up to it."""
+HIGHEST = 10.0
+"""Nats at the end of the scale of colours."""
+HEIGHT = 430
+WHAT = {"held": "held out", "input": "the input"}
+
+
+def chosen_passage() -> tuple[Question, int, str]:
+    """The tokens to be read, how many of them only lead up to the passage, and from what they are."""
+    menus = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    with menus, st.container(width="content"):
+        what = bound_choice(
+            st.segmented_control,
+            "Passage",
+            "read_what",
+            list(WHAT),
+            "held",
+            format_func=WHAT.__getitem__,
+            also={"read_word": None},
+        )
+    if what == "input":
+        return session.question(model), 0, "the input"
+    known = measured.text_of(model).known
+    titles = [titled(title) for title in known.titles]
+    with menus:
+        number = work_menu(titles)
+        stretch = known.held_out[number]
+        shown = min(LONGEST, max(1, model.task.length // 2), len(stretch))
+        before = min(model.task.length, len(stretch)) - shown
+        last = len(stretch) - shown - before + 1
+        with st.container(width=240):
+            first = bound_number("Place", "read_place", 1, 1, last, also={"read_word": None})
+        if last > 1:
+            st.button("Another place", on_click=move, args=(last,), icon=":material/casino:")
+    return stretch[first - 1 :][: before + shown], before, titles[number]
+
+
+def work_menu(titles: list[str]) -> int:
+    """Which of the works; counted from 0."""
+    menu = [str(number) for number in range(1, len(titles) + 1)]
+    with st.container(width=240):
+        picked = bound_choice(
+            st.selectbox,
+            "Work",
+            "read_work",
+            menu,
+            menu[0],
+            format_func=lambda number: titles[int(number) - 1],
+            also={"read_place": 1, "read_word": None},
+        )
+    return int(picked) - 1
+
+
+@once
+def move(last: int) -> None:
+    """Read from another place of the same work."""
+    session.update(read_place=int(np.random.default_rng().integers(1, last + 1)), read_word=None)
+
+
+def word_chosen(found: Surprise, words: tuple[str, ...]) -> int:
+    """Which token is looked at: the one that the view names, or the most surprising; counted from 0."""
+    named = session.settings().read_word
+    if named is not None and named > len(found.nats):
+        session.notice(f"The passage has {len(found.nats)} tokens, and none is number {named}.")
+        session.update(read_word=None)
+        named = None
+    return most_surprising(found, words) if named is None else named - 1
+
+
+def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) -> None:
+    """The passage, coloured by what each token cost, and the one that is chosen."""
+    st.markdown("**Where is it surprised?** Each token by what it cost")
+    at, names, key = word_chosen(found, words), model.task.vocabulary, "reading-passage"
+
+    def chose() -> None:
+        index = st.session_state[key]["choose"]
+        if isinstance(index, int) and 0 <= index < len(words):
+            session.update(read_word=index + 1)
+
+    colours = palette()
+    left, right = st.container(key="reading-row").columns([1.7, 1], gap="large")
+    with left:
+        passage(
+            Words(words, says=says(found, words, names), name="passage"),
+            key=key,
+            alt=title,
+            ink=Ink(is_dark(), colours.accent, colours.muted),
+            ground=Ground(found.nats, 0.0, HIGHEST, theme.pattern_colours(is_dark()), "nats", digits=0),
+            chosen=at,
+            height=HEIGHT,
+            on_choose=chose,
+        )
+        st.caption(passage_sentence(found, before))
+        if whole := measured.evaluation(model):
+            st.caption(whole_sentence(whole))
+    with right:
+        st.markdown(plain(word_sentence(found, words, at, sayable(model.task))))
+        figure = likeliest_bars(
+            [names[token] for token in found.likeliest[at]],
+            found.probability[at],
+            tokens.shown(words[at]),
+            float(np.exp(-found.nats[at])),
+            palette=colours,
+        )
+        said = "In its place it thought likeliest: " + ", ".join(
+            f"{names[token]} {p:.3f}" for token, p in zip(found.likeliest[at], found.probability[at], strict=True)
+        )
+        plot(figure, key="reading-likeliest", alt=f"{said}.", height=HEIGHT - 160)
+        st.caption("What it thought likeliest in that place, having read all before it; ✓ stood there.")
+
+
+def grows() -> None:
+    """The loss by place in the window."""
+    st.header("Does more context help?", anchor=False)
+    found = measured.growth(model)
+    said = growth_sentence(found)
+    loss = found.found
+    half = np.nan_to_num(loss.half)  # one window says nothing of others
+    plot(
+        loss_by_place_line(
+            loss.names, Curve("loss", loss.nats, loss.nats - half, loss.nats + half), found.unread, palette=palette()
+        ),
+        key="reading-growth",
+        alt=said,
+        height=320,
+    )
+    st.caption(
+        f"{said} Means over {loss.windows} windows of {found.length} held-out tokens, with 95 % intervals over "
+        "windows; a window begins with nothing read."
+        if loss.windows > 1
+        else f"{said} One window of {found.length} tokens is all that is held out."
+    )
+
+
+def text() -> None:
+    """The parts that need a text."""
+    title = st.container()
+    chosen, before, name = chosen_passage()
+    found = measured.surprise(model, chosen, before)
+    words = tuple(model.task.typed(chosen[i : i + 1]) for i in range(before, len(chosen)))
+    said = headline(found, words, name)
+    title.title(plain(said), anchor=False)
+    surprises(found, words, before, said)
+    if session.first_look():
+        st.caption(":material/hourglass_top: What context and repetition are worth is about to be measured …")
+        return
+    grows()
+
+
+def law() -> None:
+    """What stands in their place where a model has a law."""
+    found = measured.distances(model)
+    st.title(distance_title(found, labels_of(found.heads)), anchor=False)
+    st.caption("Where a text surprises it, a model that was trained on a law cannot be asked; what follows it can.")
+    other_models.offer_text(model)
+
+
+model = session.chosen()
+if model.task.lawful:
+    law()
+else:
+    text()
+if not session.first_look():
+    heads.induction(model)
+    heads.distances(model)
+show_code(
+    "transformer.analysis.accuracy.surprise.surprise",
+    "transformer.analysis.heads.induction.Repetition",
+    "transformer.analysis.heads.distances.by_distance",
+)

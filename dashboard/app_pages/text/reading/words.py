@@ -1,0 +1,187 @@
+"""What the page "It reads" says, from the numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dashboard.figures.kit.numbers import give_or_take, interval
+from dashboard.parts.text import whole
+from transformer.analysis.accuracy.surprise import Growth, Surprise
+from transformer.analysis.findings import Head
+from transformer.analysis.heads.distances import MOST, Distances
+from transformer.analysis.heads.induction import INDUCTION, LEAST, PREVIOUS, Repetition
+from transformer.analysis.heads.metrics import MARGIN, Estimate
+from transformer.text.perplexity import COUNTING
+from transformer.text.perplexity import said as in_words
+from transformer.text.tokens import UNKNOWN, shown
+
+NAMES = (INDUCTION, PREVIOUS)
+SMALL = ("a", "an", "and", "for", "in", "of", "or", "the", "to")
+
+
+def called(token: str) -> str:
+    """A token in a sentence: “the”, or what stands for a blank or a line's end."""
+    return f"“{shown(token)}”"
+
+
+def probability(p: float) -> str:
+    """ "0.040"; one too small for three digits as "1 in 24,000"."""
+    return f"{p:.3f}" if p >= 0.001 else f"1 in {float(f'{1 / max(p, 1e-15):.2g}'):,.0f}"
+
+
+# --- surprise
+
+
+def whole_sentence(evaluation: Mapping[str, Any]) -> str:
+    """What all that is held out costs the run, and what it costs models that count, where these were measured on it."""
+    said = f"{whole(evaluation)[0].upper()}{whole(evaluation)[1:]}"
+    counting = evaluation.get("baselines", {})
+    if counting.get("snapshot") != evaluation.get("snapshot") or counting.get("tokens") != evaluation["read"]:
+        return f"{said}."
+    each = ", ".join(f"{in_words(counting[name])} for a {name}" for name in COUNTING[::-1])
+    return f"{said}; counting has {each} ({counting['library']})."
+
+
+def headline(found: Surprise, words: Sequence[str], work: str) -> str:
+    """How unsure it was, and what surprised it most."""
+    rarest = int(found.nats.argmax())
+    most = most_surprising(found, words)
+    which = "" if most == rarest else "of the words it knows "
+    unsure = f"Reading {work} it is as unsure as among {in_words(found.perplexity)} equally likely tokens"
+    return f"{unsure}; {which}{called(words[most])} surprises it most."
+
+
+def most_surprising(found: Surprise, words: Sequence[str]) -> int:
+    """The place of the token that cost most; an unknown one only where all are."""
+    known = np.array([word != UNKNOWN for word in words])
+    return int(np.where(known | ~known.any(), found.nats, -1.0).argmax())
+
+
+def titled(title: str) -> str:
+    """A work's title: capitals only where they begin a word of weight, and Roman numbers."""
+    if not title.isupper():
+        return title or "the text"
+    words = [word if re.fullmatch("[IVX]+[.,:;]?", word) else word.capitalize() for word in title.split()]
+    return " ".join(word.lower() if i and word.lower() in SMALL else word for i, word in enumerate(words))
+
+
+def passage_sentence(found: Surprise, before: int) -> str:
+    """The passage in numbers."""
+    led = f" It had read {before} tokens before them." if before else " It had read nothing before them."
+    first = int((found.rank == 1).sum())
+    return (
+        f"{len(found.nats)} tokens cost {found.nats.mean():.2f} nats each, perplexity {in_words(found.perplexity)}; "
+        f"by their counts alone {found.unread.mean():.2f}. {first} of them were the likeliest.{led}"
+    )
+
+
+def word_sentence(found: Surprise, words: Sequence[str], at: int, among: str) -> str:
+    """What one token cost, and how far down the list of what it can say it stood, `among` what."""
+    nats = float(found.nats[at])
+    dearer = nats - float(found.unread[at])
+    than = f"{abs(dearer):.2f} {'more' if dearer > 0 else 'less'} than by its count alone"
+    return (
+        f"{called(words[at])}, token {at + 1}, cost {nats:.2f} nats, {than}: it had probability "
+        f"{probability(float(np.exp(-nats)))} and was number {found.rank[at]:,} among {among}."
+    )
+
+
+def says(found: Surprise, words: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """A sentence for each token, for the pointer."""
+    return tuple(
+        f"{called(word)}: {nats:.2f} nats, number {rank:,}. Likeliest: "
+        + ", ".join(f"{names[token]} {p:.2f}" for token, p in zip(top[:3], ps[:3], strict=True))
+        for word, nats, rank, top, ps in zip(
+            words, found.nats, found.rank, found.likeliest, found.probability, strict=True
+        )
+    )
+
+
+def growth_sentence(found: Growth) -> str:
+    """How much of the loss more context takes away."""
+    loss = found.found
+    ends = [give_or_take(loss.nats[i], loss.half[i], 2) for i in (0, -1)]
+    last = loss.names[-1].replace("–", " to ")
+    return (
+        f"The first token of a window costs {ends[0]} nats, and one at {last} costs {ends[1]}; by their counts alone "
+        f"all of them would cost {found.unread:.2f}."
+    )
+
+
+# --- repetition
+
+
+def named(found: Repetition, labels: Sequence[str]) -> str:
+    """Which heads have a name; where there is no induction head, which comes closest."""
+    names = [found.name(head) for head in found.heads]
+    parts = []
+    for name in NAMES:
+        own = [label for label, each in zip(labels, names, strict=True) if each == name]
+        if own:
+            listed = own[0] if len(own) == 1 else f"{', '.join(own[:-1])} and {own[-1]}"
+            one = "an induction head" if name == INDUCTION else "a previous-token head"
+            parts.append(f"head {listed} is {one}" if len(own) == 1 else f"heads {listed} are {one.split(' ', 1)[1]}s")
+    if INDUCTION not in names:
+        parts.insert(0, "no induction head has formed")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def head_sentence(found: Repetition, head: Head, label: str) -> str:
+    """One head's scores, and what they are to be compared with."""
+    i = found.heads.index(head)
+    score, other, before = found.induction, found.unrepeated, found.previous
+    return (
+        f"Head {label} puts {interval(score.mean[i], score.half[i])} of its attention behind the first occurrence, "
+        f"{interval(other.mean[i], other.half[i])} on the same place where nothing is repeated, and "
+        f"{interval(before.mean[i], before.half[i])} on the token before; an even head {found.even[i]:.3f} on each."
+    )
+
+
+def drop_sentence(found: Repetition) -> str:
+    """What the repetition saves, and what any second block would."""
+    return f"Read again, a token costs {_saved(found.drop())}; in another block, {_saved(found.drop_of_another())}."
+
+
+def _saved(drop: Estimate) -> str:
+    """ "0.18 ± 0.06 nats less", or how little can be told where the interval holds 0."""
+    mean, half = float(drop.mean[0]), float(drop.half[0])
+    if drop.low[0] <= 0 <= drop.high[0]:
+        return f"as much as at first, within {half:.2f} nats"
+    return f"{abs(mean):.2f} ± {half:.2f} nats {'less' if mean > 0 else 'more'}"
+
+
+def rule() -> str:
+    """What a name asks for."""
+    return (
+        f"A name needs a share of {LEAST:g} with the whole interval, {MARGIN:g} above an even head, and for induction "
+        f"{MARGIN:g} above what the head puts there where nothing is repeated."
+    )
+
+
+# --- distances
+
+
+def distance_title(found: Distances, labels: Sequence[str]) -> str:
+    """Which head looks nearest and which farthest."""
+    near, far = int(found.mean.mean.argmin()), int(found.mean.mean.argmax())
+    if near == far:
+        return f"Head {labels[near]} looks {found.mean.mean[near]:.1f} tokens away on average."
+    return (
+        f"Head {labels[near]} looks nearest, {found.mean.mean[near]:.1f} tokens away on average; head {labels[far]} "
+        f"farthest, {found.mean.mean[far]:.1f}."
+    )
+
+
+def distance_sentence(found: Distances, head: Head, label: str) -> str:
+    """One head's mean distance and reach, beside an even head's."""
+    i = found.heads.index(head)
+    mean = give_or_take(found.mean.mean[i], found.mean.half[i], 1)
+    return (
+        f"Head {label} looks {mean} tokens away on average, an even head {found.even_mean[i]:.1f}; {MOST:.0%} of its "
+        f"attention lies within {found.reach[i]}."
+    )

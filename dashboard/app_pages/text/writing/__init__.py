@@ -1,0 +1,1 @@
+"""It writes: a text is continued word by word, with every alternative."""

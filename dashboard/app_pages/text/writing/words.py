@@ -1,0 +1,94 @@
+"""A text that a model writes, in words: how surprising it was, how each token came, and what was looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dashboard.app_pages.text.writing.draft import Draft, Ranking
+from transformer.sampling import Sampling
+from transformer.text.perplexity import perplexity, said
+
+TOLD = 3
+"""Words that are named in a sentence about attention."""
+
+
+def headline(draft: Draft, most: int, live: bool) -> str:
+    """How many tokens there are, and how surprising they were to the model itself."""
+    n = len(draft.said)
+    if live or not n:
+        return f"It writes {most} tokens, one after the other."
+    many = said(perplexity(draft.nats))
+    tokens = "1 token" if n == 1 else f"{n} tokens"
+    return f"It wrote {tokens}; each surprised it as one of {many} equally likely would."
+
+
+def at(draft: Draft, place: int) -> str:
+    """A token and where it stands: "‘sea’ at 34", positions from 1."""
+    return f"‘{draft.names[place]}’ at {place + 1}"
+
+
+def says(draft: Draft) -> tuple[str, ...]:
+    """A sentence for each token: how it came."""
+    told = []
+    for place in range(len(draft.tokens)):
+        said = draft.said_at(place)
+        if place == 0:
+            told.append("‘SEP’ at 1: every text begins with it")
+        elif said is None:
+            told.append(f"{at(draft, place)}: of the prompt, not written")
+        else:
+            told.append(
+                f"{at(draft, place)}: the model gave it {said.probability:.3f}; it was drawn with {said.drawn_with:.3f}"
+            )
+    return tuple(told)
+
+
+def how(sampling: Sampling, speed: float) -> str:
+    """How the tokens are drawn, and how fast."""
+    if sampling.temperature == 0:
+        drawn = "Always the likeliest token"
+    else:
+        cuts = [f"of the {sampling.top_k} likeliest"] if sampling.top_k else []
+        cuts += [f"of the fewest that together have {sampling.top_p:g}"] if sampling.top_p < 1 else []
+        whole = "" if cuts else " of all tokens"
+        drawn = f"Drawn from softmax(logits / {sampling.temperature:g}){''.join(f', {cut}' for cut in cuts)}{whole}"
+    drawn += ", ⟨unk⟩ left out"
+    told = f", {speed:,.0f} tokens/s" if speed else ""
+    return f"{drawn}{told}. The same link gives the same text."
+
+
+def out_of_sight(draft: Draft, place: int | None, n_ctx: int) -> str:
+    """What of a text that is longer than the model reads no longer counted, at a place or at its end; else nothing.
+
+    A token's place is also how many stand before it; `n_ctx` of them can be read.
+    """
+    from transformer.generation import window_start
+
+    reads = f"It reads {n_ctx} tokens at most, ‘SEP’ among them"
+    if place is not None and (lost := window_start(place, n_ctx)):
+        which = "the first was" if lost == 1 else f"the first {lost:,} were"
+        return f"{reads}: when it said {at(draft, place)}, {which} no longer read."
+    if lost := window_start(len(draft.tokens) - 1, n_ctx):
+        return f"{reads}: at the end of this text it no longer reads the first {lost:,} of {len(draft.tokens):,}."
+    return ""
+
+
+def came(draft: Draft, place: int, found: Ranking) -> str:
+    """How likely a token was, and where it ranked."""
+    rank = int((found.probabilities > found.probabilities[found.came]).sum()) + 1
+    share = f"{found.probabilities[found.came]:.3f}"
+    among = found.came < 10
+    ranked = (f"its choice number {rank}" if rank > 1 else "its first choice") if among else "not among its first ten"
+    if found.drawn_with is None:
+        return f"{at(draft, place)} was given; the model would have said it with {share}, {ranked}."
+    return (
+        f"{at(draft, place)} had probability {share}, {ranked}, and was drawn with {found.drawn_with[found.came]:.3f}."
+    )
+
+
+def looked(draft: Draft, place: int, who: str, row: np.ndarray) -> str:
+    """Which query said a token, and at what it looked most; `row` is float [token], nan where nothing was seen."""
+    order = np.argsort(-np.nan_to_num(row), kind="stable")[:TOLD]
+    most = ", ".join(f"{at(draft, key)} ({row[key]:.2f})" for key in order.tolist() if row[key] > 0)
+    query = f"query {place}, ‘{draft.names[place - 1]}’"
+    return f"{at(draft, place)} was said by the token before it, {query}. There {who} looked most at {most}."

@@ -1,0 +1,1 @@
+"""Accuracy by position against its ceiling, and where the errors are."""

@@ -1,0 +1,84 @@
+"""How often each position is right, against what chance would give and what the mask lets be known."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.app_pages.train_it.accuracy import text
+from dashboard.app_pages.train_it.accuracy.breakdown import closer_look
+from dashboard.models.model import Model
+from dashboard.parts import learning
+from dashboard.parts.prose import show_code
+from dashboard.parts.widgets import bound
+from dashboard.view import session
+from transformer.analysis.accuracy import ceilings
+from transformer.analysis.accuracy.result import verdict
+
+
+def lawful(model: Model) -> None:
+    """What is right of a law's answer, place by place, with the ceiling."""
+    task = model.task
+    lengths = task.lengths
+    named = session.settings().measured_length
+    length = named if named is not None and named in lengths else task.length
+    measured = model.accuracy(session.settings().sequences, length=length)
+    words = verdict(measured, model.config)
+    st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
+    st.markdown(
+        f"**The law.** {task.law[0].upper()}{task.law[1:]}. Guessing a symbol is right once in {task.symbols}: "
+        f"chance is {task.chance:.2f}."
+    )
+    learning.accuracy(model, key="accuracy", height=420, length=length, heading=False)
+
+    left, right = st.columns([1, 2], gap="large")
+    with left:
+        bound(
+            st.select_slider,
+            "Fresh sequences",
+            "sequences",
+            options=sorted({256, 1024, 4096, 16384, 65536, session.settings().sequences}),
+            format_func=lambda n: f"{n:,}",
+        )
+        if len(lengths) > 1:
+            st.session_state["control-measured"] = length
+            st.select_slider(
+                "Length of the sequences",
+                list(lengths),
+                key="control-measured",
+                on_change=lambda: session.update(measured_length=st.session_state["control-measured"]),
+            )
+        share = measured.exact / measured.sequences
+        st.metric("Whole answer right", f"{share:.1%}", help="Sequences in which every token of the answer is right")
+    with right:
+        low, high = measured.interval()
+        frame = pd.DataFrame(
+            {
+                "target": measured.names,
+                "part": measured.groups,
+                "accuracy": measured.mean,
+                "low": low,
+                "high": high,
+                "ceiling": ceilings.ceiling(model.config, length).accuracy,
+                "right": measured.correct,
+            }
+        )
+        number = st.column_config.NumberColumn(format="%.3f")
+        columns = dict.fromkeys(("accuracy", "low", "high", "ceiling"), number)
+        columns["right"] = st.column_config.NumberColumn(format="localized")
+        st.dataframe(frame, hide_index=True, column_config=columns, height=320)
+
+
+model = session.chosen()
+if model.task.lawful:
+    lawful(model)
+else:
+    text.page(model)
+named = session.settings().measured_length
+closer_look(model, named if named is not None and named in model.task.lengths else model.task.length)
+show_code(
+    "transformer.analysis.accuracy.by_position.accuracy_by_position",
+    "transformer.analysis.intervals.wilson",
+    "transformer.analysis.accuracy.ceilings.reachable",
+    "transformer.analysis.accuracy.without_heads.ask",
+    "transformer.analysis.accuracy.breakdown.confusion",
+    "transformer.analysis.accuracy.breakdown.hardest",
+)

@@ -1,0 +1,282 @@
+"""How right a reader of a text is: by place in the window, by token, what it says for what, and where it fails most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.app_pages.train_it.accuracy import counts as accuracy_counts
+from dashboard.app_pages.train_it.accuracy import figures
+from dashboard.components.plot import plot
+from dashboard.figures.text_costs import place_bars
+from dashboard.models import edits
+from dashboard.models.model import Model
+from dashboard.models.passages import in_a_line, known
+from dashboard.parts import text
+from dashboard.parts.prose import plain
+from dashboard.parts.tables import height_of, ticked_table
+from dashboard.parts.text import whole, windows
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from dashboard.view.pages import PAGES
+from transformer.analysis.accuracy.breakdown import Answers
+from transformer.analysis.accuracy.windows import ByPlace
+from transformer.analysis.heads.measure import heads_of
+from transformer.analysis.intervals import wilson
+from transformer.text.perplexity import said as in_words
+
+if TYPE_CHECKING:
+    from transformer.analysis.accuracy.reading import Reading
+
+
+READ = 2**13
+"""Tokens that are read for the page."""
+COMMONEST, CONFUSED = 40, 12
+"""Tokens in the table, and in the map of what is said for what."""
+HARDEST = 20
+
+
+def page(model: Model) -> None:
+    """What a text has in place of the page's first part: perplexity, and what more of the window is worth."""
+    task, named = model.task, session.settings().measured_length
+    length = named if named is not None and named in task.lengths else task.length
+    read = edits.reading(model, (), length, READ)
+    found = ByPlace.of(read.nats, read.right)
+    st.title(headline(read), anchor=False)
+    st.markdown(
+        f"**The task.** {task.law[0].upper()}{task.law[1:]}. Nobody knows how well that can be done. Saying the "
+        f"commonest token every time is right {task.chance:.2f} of the time; who knows only how common each token is "
+        f"pays {task.chance_loss:.2f} nats for one.{_whole(model)}"
+    )
+    left, right = st.container(key="accuracy-row").columns(2, gap="medium")
+    with left:
+        st.markdown("**What a token costs**")
+        text.by_place(model, read, None, key="accuracy", height=340, words=_worth(found))
+    with right:
+        st.markdown("**How many are guessed**")
+        _guessed(model, found)
+    left, right = st.columns([1, 2], gap="large")
+    with left:
+        st.session_state["control-measured"] = length
+        st.select_slider(
+            "Length of the windows",
+            list(task.lengths),
+            key="control-measured",
+            on_change=lambda: session.update(measured_length=st.session_state["control-measured"]),
+        )
+        st.metric(
+            f"Perplexity in {windows(*read.nats.shape)}",
+            in_words(read.perplexity),
+            help="Of how many tokens, equally likely, one would be as unsure: e to the mean of the nats",
+        )
+    with right:
+        _table(found)
+
+
+def headline(read: Reading) -> str:
+    """How well it reads, in a sentence."""
+    right, among = float(read.right.mean()), in_words(read.perplexity)
+    return f"It guesses {right:.2f} of {read.nats.size:,} tokens: it is as unsure as among {among} equally likely ones."
+
+
+def _worth(found: ByPlace) -> str:
+    """What the window before is worth."""
+    if len(found.names) < 2:
+        return f"{found.nats[0]:.2f} nats a token."
+    return (
+        f"At place {found.names[0]} a token costs {found.nats[0]:.2f} nats, at {found.names[-1]} "
+        f"{found.nats[-1]:.2f}: what stands before is worth {found.nats[0] - found.nats[-1]:.2f}.".replace("-", "−")
+    )
+
+
+def _whole(model: Model) -> str:
+    """What all of the works that were held out cost, if that was measured with these weights."""
+    kept = None if model.run is None else model.run.evaluation or {}
+    if not kept or kept.get("snapshot") != model.run.digest(model.step) or "perplexity" not in kept:  # type: ignore[union-attr]
+        return ""
+    found = whole(kept)
+    return f" {found[0].upper()}{found[1:]}: {kept['nats']:.3f} nats a token."
+
+
+def _guessed(model: Model, found: ByPlace) -> None:
+    """The share that is right, by place."""
+    figure = place_bars(
+        found.right,
+        found.names,
+        text.sentences(found),
+        title="guessed",
+        against=(model.task.chance, "commonest"),
+        half=(found.high - found.right, found.right - found.low),
+        most=1.0,
+        palette=palette(),
+    )
+    best = int(found.right.argmax())
+    first = "" if best == 0 else f", at the first {found.right[0]:.2f}"
+    said = f"At place {found.names[best]} it guesses most: {found.right[best]:.2f}{first}."
+    plot(figure, key="accuracy-guessed", alt=said, height=340)
+    st.caption(f"{said} 95 % intervals. Dotted: always saying the commonest token.")
+
+
+def _table(found: ByPlace) -> None:
+    frame = pd.DataFrame(
+        {
+            "place": found.names,
+            "nats a token": found.nats,
+            "±": found.half,
+            "perplexity": np.exp(found.nats).round(1),
+            "guessed": found.right,
+            "low": found.low,
+            "high": found.high,
+        }
+    ).dropna(axis=1, how="all")
+    number = st.column_config.NumberColumn(format="%.3f")
+    columns = dict.fromkeys(frame.columns[1:], number)
+    columns["perplexity"] = st.column_config.NumberColumn(format="localized")
+    st.dataframe(frame, hide_index=True, column_config=columns, height=height_of(len(frame), 8))
+
+
+# --- looking closer
+
+
+def by_head(model: Model, length: int) -> None:
+    """What silencing each head costs; a click enlarges it on every page."""
+    found = list(heads_of(model.network()))
+    focus = {str(head) for head in found if str(head) == session.settings().head}
+    does = "Click a cell to enlarge that head on every page."
+    text.heads(model, (), found, set(), length, key="depth-head", choose=_enlarge, does=does)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        label = (
+            f"See head {next(iter(focus)).split('.')[1]}.{next(iter(focus)).split('.')[-1]}" if focus else "See heads"
+        )
+        st.page_link(PAGES["heads"].script, label=label, icon=":material/grid_view:")
+        st.page_link(PAGES["edits"].script, label="Edit", icon=":material/edit:")
+
+
+def _enlarge(head: object) -> None:
+    session.update(head=str(head))
+
+
+def by_token(model: Model, length: int) -> None:
+    """The commonest tokens in a table: how often each is guessed, and what is said in its place."""
+    answers = accuracy_counts.answers(model, session.settings().sequences, length)
+    frame = token_table(answers, model.task.vocabulary, COMMONEST)
+    often = frame[frame["times"] >= frame["times"].median()]
+    low, high = often.loc[often["guessed"].idxmin()], often.loc[often["guessed"].idxmax()]
+    said = (
+        f"Of the {len(frame)} commonest tokens, ‘{plain(high['token'])}’ is guessed most often, {high['guessed']:.2f}, "
+        f"and ‘{plain(low['token'])}’ least, {low['guessed']:.2f}, among those that occur {often['times'].min()} times "
+        "or more."
+    )
+    st.markdown(f"**{said}**")
+    number = st.column_config.NumberColumn(format="%.3f")
+    columns = dict.fromkeys(("guessed", "low", "high", "nats a token", "share"), number)
+    columns["times"] = st.column_config.NumberColumn(format="localized")
+    st.dataframe(frame, hide_index=True, height=height_of(len(frame), 12), column_config=columns, alt=said)
+    st.caption(f"{_asked(answers)} Said instead: what it says most often where this token is right and it is not.")
+
+
+def token_table(answers: Answers, names: tuple[str, ...], most: int) -> pd.DataFrame:
+    """The commonest targets, the most frequent first: times, share guessed with its interval, nats, and mistakes."""
+    targets, said = answers.targets.ravel(), answers.predicted.ravel()
+    found, times = np.unique(targets, return_counts=True)
+    commonest = found[np.argsort(-times, kind="stable")[:most]]
+    rows = []
+    for token in commonest:
+        here = targets == token
+        right, wrong = int((said[here] == token).sum()), said[here & (said != token)]
+        low, high = wilson(right, int(here.sum()))
+        others, often = np.unique(wrong, return_counts=True)
+        instead = int(often.argmax()) if len(often) else None
+        rows.append(
+            {
+                "token": names[token],
+                "times": int(here.sum()),
+                "guessed": right / int(here.sum()),
+                "low": float(low),
+                "high": float(high),
+                "nats a token": float(-answers.log_probability.ravel()[here].mean()),
+                "said instead": "" if instead is None else names[others[instead]],
+                "share": 0.0 if instead is None else float(often[instead] / here.sum()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def confusion(model: Model, length: int) -> None:
+    """What is said for the commonest tokens, the rest drawn together."""
+    answers, names = accuracy_counts.answers(model, session.settings().sequences, length), model.task.vocabulary
+    counts, tokens = confused(answers, CONFUSED)
+    labels = [names[token] for token in tokens]
+    wrong = counts[:, : len(tokens)] * ~np.eye(len(tokens), dtype=bool)
+    true, other = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    said = (
+        f"Among the {len(tokens)} commonest, it most often says ‘{plain(labels[other])}’ for ‘{plain(labels[true])}’: "
+        f"{wrong[true, other]:,} of {counts[true].sum():,} times."
+        if wrong.any()
+        else f"It never takes one of the {len(tokens)} commonest for another."
+    )
+    st.markdown(f"**{said}**")
+    figure = figures.confusion_heatmap(counts, labels, [*labels, "other"], palette=palette())
+    plot(figure, key="depth-confusion", alt=said, height=130 + 30 * len(tokens))
+    st.caption(
+        f"{_asked(answers)} Each row is what is said where that token is right, as shares of the row; the last column "
+        f"is all others of the {known(model.task)} it knows, and ⟨unk⟩, together."
+    )
+
+
+def confused(answers: Answers, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """What is said for what among the commonest targets: int [token, token and one for all others]; the tokens."""
+    found, times = np.unique(answers.targets, return_counts=True)
+    tokens = found[np.argsort(-times, kind="stable")[:most]]
+    place = {int(token): i for i, token in enumerate(tokens)}
+    counts = np.zeros((len(tokens), len(tokens) + 1), dtype=np.int64)
+    for true, said in zip(answers.targets.ravel().tolist(), answers.predicted.ravel().tolist(), strict=True):
+        if true in place:
+            counts[place[true], place.get(said, len(tokens))] += 1
+    return counts, tokens
+
+
+def hardest(model: Model, length: int) -> None:
+    """The windows that cost most; a tick hands one to every page."""
+    answers = accuracy_counts.answers(model, session.settings().sequences, length)
+    nats = -answers.log_probability.astype(np.float64).mean(axis=1)
+    order = np.argsort(-nats, kind="stable")[:HARDEST]
+    typed = [in_a_line(model.task.typed(answers.targets[i])) for i in order]
+    wrong = (~answers.right).sum(axis=1)[order]
+    frame = pd.DataFrame(
+        {
+            "passage": typed,
+            "nats a token": nats[order],
+            "perplexity": np.exp(nats[order]).round(1),
+            "not guessed": wrong,
+        }
+    )
+    said = (
+        f"The hardest of {len(answers):,} windows of {length} costs {nats[order[0]]:.2f} nats a token, the easiest "
+        f"{nats.min():.2f}; the mean is {nats.mean():.2f}."
+    )
+    st.markdown(f"**{said}**")
+    shown = in_a_line(model.task.typed(session.question(model)))
+    ticked_table(
+        frame,
+        typed,
+        [shown],
+        lambda found: session.update(input=next(iter(found), "")),
+        key="depth-hardest",
+        mode="single-row",
+        column_config={
+            "passage": st.column_config.TextColumn("passage", width="large"),
+            "nats a token": st.column_config.NumberColumn(format="%.3f"),
+            "perplexity": st.column_config.NumberColumn(format="localized"),
+        },
+        alt=said,
+    )
+    st.caption(f"{_asked(answers)} Tick a row, and every page reads that passage.")
+
+
+def _asked(answers: Answers) -> str:
+    many, length = answers.targets.shape
+    return f"{windows(many, length)}."

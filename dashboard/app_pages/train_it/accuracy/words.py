@@ -1,0 +1,108 @@
+"""What is said about accuracy taken apart: the one true sentence of each picture, and what was counted for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dashboard.app_pages.train_it.accuracy import counts as accuracy_counts
+from dashboard.models.model import Model
+from dashboard.parts.text import windows
+from transformer.analysis.accuracy import breakdown, ceilings
+from transformer.analysis.accuracy.result import Accuracy
+
+
+def asked(model: Model, sequences: int, length: int) -> str:
+    """What was measured on, in a sentence."""
+    if not model.task.lawful:
+        return f"{windows(sequences, length)}."
+    return f"{sequences:,} fresh sequences of length {length}{forced(model)}."
+
+
+def forced(model: Model) -> str:
+    """Of a model that reads what it has said itself: whether it did, or read the right tokens instead."""
+    if model.config.model.recurrent:
+        return ", each token that is read being the one it said itself"
+    return ", the right tokens being read (teacher forcing)" if is_forced(model) else ""
+
+
+def is_forced(model: Model) -> bool:
+    """Was it helped where, speaking by itself, it would have had to read its own words?"""
+    task = model.task
+    reads = task.has_source or not accuracy_counts.answer(model, task.length).all()
+    return reads and not model.config.model.recurrent
+
+
+def which(model: Model, length: int) -> str:
+    """What is counted, in words."""
+    known, answer = accuracy_counts.known(model, length), accuracy_counts.answer(model, length)
+    if known.sum() < answer.sum():
+        return f"the {known.sum()} of {answer.sum()} tokens of the answer that can be known under its mask"
+    guessed = ceilings.ceiling(model.config, length).accuracy[known].max() < 1
+    return "the answer’s tokens" + (", none of which can be known under its mask" if guessed else "")
+
+
+def head_sentence(whole: Accuracy, without: list[Accuracy], labels: list[str], known: np.ndarray) -> str:
+    """Which removal costs most, and where."""
+    before, left = float(whole.mean[known].mean()), [float(each.mean[known].mean()) for each in without]
+    worst = int(np.argmin(left))
+    if before - left[worst] < 0.005:
+        return "No single head is needed: removing any one of them costs nothing."
+    targets = np.flatnonzero(known)
+    place = int(targets[(whole.mean - without[worst].mean)[targets].argmax()])
+    return (
+        f"Removing head {labels[worst]} costs most: the answer falls from {before:.2f} to {left[worst]:.2f}, "
+        f"{whole.names[place]} furthest, to {without[worst].mean[place]:.2f}."
+    )
+
+
+def symbol_sentence(correct: np.ndarray, seen: np.ndarray, tokens: tuple[str, ...]) -> str:
+    """Which symbol is right least often: int [token] counts."""
+    if correct.sum() == seen.sum():
+        return f"Every symbol of the answer is right every time: {correct.sum():,} of {seen.sum():,}."
+    share = np.where(seen > 0, correct / np.maximum(seen, 1), np.nan)
+    low, high = int(np.nanargmin(share)), int(np.nanargmax(share))
+    return (
+        f"'{tokens[low]}' is right least often: {correct[low]:,} of {seen[low]:,} ({share[low]:.3f}); "
+        f"'{tokens[high]}' most often: {correct[high]:,} of {seen[high]:,} ({share[high]:.3f})."
+    )
+
+
+def length_sentence(exact: np.ndarray, lengths: list[int], trained: list[bool]) -> str:
+    """At which lengths whole answers are right most and least often: float [length]."""
+    if exact.min() == exact.max():
+        return f"At every length alike, {exact[0]:.3f} of the whole answers are right."
+    low, high = int(exact.argmin()), len(exact) - 1 - int(exact[::-1].argmax())
+    new = {i: "" if trained[i] else ", which is new to it," for i in (low, high)}
+    return (
+        f"Whole answers are right most often at length {lengths[high]}{new[high]} with {exact[high]:.3f}, and least "
+        f"often at length {lengths[low]}{new[low]} with {exact[low]:.3f}."
+    )
+
+
+def confusion_sentence(counts: np.ndarray, tokens: tuple[str, ...]) -> str:
+    """The most frequent confusion, or that there is none: int [true, said]."""
+    right, total = int(np.trace(counts)), int(counts.sum())
+    worst = breakdown.worst_confusion(counts)
+    if worst is None:
+        return f"It never confuses one symbol with another: {right:,} of {total:,} right."
+    true, said = worst
+    times, asked = int(counts[worst]), int(counts[true].sum())
+    return (
+        f"Its most frequent confusion: for '{tokens[true]}' it says '{tokens[said]}', {times:,} of {asked:,} times "
+        f"({times / asked:.2%}); {right:,} of {total:,} right."
+    )
+
+
+def hardest_sentence(frame: pd.DataFrame, whole: int, sequences: int) -> str:
+    """How many sequences are wrong, and which is hardest."""
+    first, wrong = frame.iloc[0], sequences - whole
+    if not wrong:
+        return (
+            f"None of {sequences:,} answers is wrong; it is least sure of {first['input']}: its right answer has "
+            f"probability {first['p']:.2g}."
+        )
+    tokens = "1 token" if first["wrong"] == 1 else f"{first['wrong']} tokens"
+    if wrong == 1:
+        return f"1 of {sequences:,} answers is wrong: {first['input']}, in {tokens}."
+    return f"{wrong:,} of {sequences:,} answers are wrong; the hardest, {first['input']}, in {tokens}."

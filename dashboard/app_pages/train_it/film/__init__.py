@@ -1,0 +1,1 @@
+"""Training film: how the patterns of all heads form, step by step."""

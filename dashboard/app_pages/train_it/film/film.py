@@ -1,0 +1,182 @@
+"""How the heads, the accuracy by position and the loss of a run came to be, as a film."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.train_it.film import text
+from dashboard.components.film import film_player
+from dashboard.components.film_file import film_file
+from dashboard.components.origin import Maker
+from dashboard.components.plot import plot
+from dashboard.figures import learning
+from dashboard.models.cache import kept
+from dashboard.models.model import Model, maker_of
+from dashboard.parts import other_models
+from dashboard.parts.film import dots, even_look, heads_of, moment_sentence, of_film, order_sentence
+from dashboard.parts.learning import loss, order_heatmap
+from dashboard.parts.prose import plain, show_code
+from dashboard.parts.text import windows
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from transformer.analysis.film.film import Film, sharpening
+from transformer.analysis.findings import Head
+from transformer.training.runs import Run
+
+MEAN_SHARE = "the head's mean share of attention on the token to be said"
+
+
+def page(model: Model, run: Run) -> None:
+    film, metrics, kept = model.film(), run.metrics(), list(run.snapshots())
+    said = "" if model.task.lawful else text.headline(metrics)
+    headline = f"{said or moment_sentence(film, model.config)}."
+    st.title(headline, anchor=False)
+    key = f"film-{model.name}"  # another run's film begins anew
+    everyone = heads_of(film)
+    focus = next((head for head in everyone if str(head) == session.settings().head), None)
+    film_player(
+        of_film(film, model.config, metrics, kept, focus),
+        key=key,
+        alt=described(film, headline),
+        on_step=lambda: use_step(st.session_state[key]["step"], kept),
+        on_focus=lambda: use_head(st.session_state[key]["focus"], everyone),
+    )
+    below(model, film, headline, metrics)
+    left, right = st.columns(2, gap="large")
+    with left:
+        positions(model, film)
+    with right:
+        if model.task.lawful:
+            shares(model, film, focus)
+        else:
+            text.heads(film, focus, [last(model, film)])
+    if not model.task.lawful:
+        st.markdown("**Loss on what is learned from, and on what was held out**")
+        loss(model, key="film-loss", height=360)
+    show_code(
+        "transformer.analysis.film.film.sharpening",
+        "transformer.analysis.film.film.learned_at",
+        "transformer.analysis.film.take.film",
+        "transformer.analysis.heads.survey.survey",
+    )
+
+
+def use_step(step: int | None, kept: list[int]) -> None:
+    """Put every page at the step that was chosen in the film."""
+    if step in kept:
+        session.update(step=None if step == kept[-1] else step)
+
+
+def use_head(index: int | None, heads: list[Head]) -> None:
+    """Let every page enlarge the head that was clicked."""
+    if index is not None and 0 <= index < len(heads):
+        session.update(head=str(heads[index]))
+
+
+def described(film: Film, headline: str) -> str:
+    heads = "the patterns of all heads, " if film.readings else ""
+    return (
+        f"{headline} A film of {len(film.steps)} kept steps, {film.steps[0]} to {film.steps[-1]}: {heads}the loss, and "
+        "the accuracy by position."
+    )
+
+
+def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]) -> None:
+    """What was looked at, and the film to take away."""
+    words, button = st.columns([1.9, 1], vertical_alignment="center")
+    chosen = session.settings().step
+    where = "" if chosen is None else f" Every page shows step {chosen} now; the sidebar changes it."
+    lawful = model.task.lawful
+    read = (
+        f"{' '.join(film.question)}, with the right answer"
+        if lawful
+        else f"‘{plain(''.join(film.question).replace('␣', ' '))}’"
+    )
+    heads = f"All heads read {read}; accuracy" if film.readings else "Accuracy"
+    alone = ", answered by itself" if model.config.model.recurrent else ""
+    share = "its attention on this example" if model.config.model.recurrent else MEAN_SHARE
+    title = f" The numbers of the title: {share}." if film.readings and lawful else ""
+    on = f"{film.sequences} fresh sequences" if lawful else windows(film.sequences, len(film.names))
+    words.caption(f"{heads} on {on}{alone}.{title}{where}")
+    file = packed(film.snapshot, len(metrics), model, film, headline)
+    button.download_button(
+        f"Save the film ({len(file) / 1000:.0f} kB)",
+        lambda: file,
+        f"{model.name}-film.html",
+        "text/html",
+        on_click="ignore",
+        icon=":material/download:",
+        width="stretch",
+        help="One file that plays in any browser, without a network",
+    )
+
+
+@kept(4)
+def packed(digest: str, points: int, model: Model, _film: Film, headline: str) -> bytes:
+    """The film as a file."""
+    assert model.run is not None
+    return film_file(
+        of_film(_film, model.config, model.run.metrics()[:points], []),
+        title=headline,
+        description=f"{model.name}: {session.choices()[model.name].description()}",
+        sentence=described(_film, headline),
+        digest=digest,
+    )
+
+
+def last(model: Model, film: Film) -> Maker:
+    """Whose numbers a film's are: those of all its kept steps, up to the last."""
+    assert model.run is not None
+    return maker_of(model.run, int(film.steps[-1]))
+
+
+def positions(model: Model, film: Film) -> None:
+    """Which position was learned when."""
+    st.markdown("**Accuracy by position and step**")
+    figure = order_heatmap(film, model.config)
+    sentence = order_sentence(film, model.config)
+    alt = f"Accuracy by position and step. {sentence}"
+    plot(figure, key="film-positions", alt=alt, height=400, makers=[last(model, film)])
+    st.caption(f"{sentence}{dots(model.config)}")
+
+
+def shares(model: Model, film: Film, focus: Head | None) -> None:
+    """Which head found the answer when."""
+    if not film.readings:
+        other_models.attention_wanted(model)
+        return
+    st.markdown("**Attention of each head on the token to be said**")
+    known = {head: share for head, share in film.shares.items() if np.isfinite(share[-1])}
+    if not known:
+        st.info("This task has no token that a head would have to look at.")
+        return
+    moment, best = sharpening(film), max(known, key=lambda head: (known[head][-1], head))
+    shown = focus if focus in known else best
+    figure = learning.share_curves(
+        film.steps,
+        {head.short: share for head, share in known.items()},
+        focus=shown.short,
+        even=even_look(film, model.config),
+        moment=None if moment is None else moment.step,
+        palette=palette(),
+    )
+    share = known[shown]
+    sentence = (
+        f"At step {film.steps[-1]}, head {shown.short} has {share[-1]:.2f} of its attention on the token to be said, "
+        f"the mean over {film.surveyed} sequences; at step {film.steps[0]} it had {share[0]:.2f}."
+    )
+    plot(figure, key="film-heads", alt=sentence, height=400, makers=[last(model, film)])
+    st.caption(sentence)
+
+
+model = session.chosen()
+if model.run is None:
+    st.title("No film: nobody trained this model.", anchor=False)
+    st.info(
+        "Its weights were written by hand, all at once. Choose a trained model in the sidebar, or press Train there, "
+        "and see how its heads come to be.",
+        icon=":material/movie:",
+    )
+else:
+    page(model, model.run)

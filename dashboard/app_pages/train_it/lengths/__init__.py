@@ -1,0 +1,1 @@
+"""What positions buy: trained on short sequences, measured on longer ones."""

@@ -1,0 +1,271 @@
+"""What each positional encoding buys: beyond the trained length, in a race, and against having none at all."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.train_it.lengths import figures
+from dashboard.app_pages.train_it.lengths import measurement as lengths_measurement
+from dashboard.app_pages.train_it.lengths import race as lengths_race
+from dashboard.app_pages.train_it.lengths.measurement import FILES, measuring
+from dashboard.components.origin import Maker
+from dashboard.components.plot import plot
+from dashboard.figures.accuracy import accuracy_by_position_bars
+from dashboard.models import no_positions
+from dashboard.parts.prose import plain, show_code
+from dashboard.parts.widgets import bound, bound_choice
+from dashboard.view import clicks, session
+from dashboard.view.appearance import palette
+from transformer.analysis.accuracy.bags import bag_ceiling
+from transformer.experiments.lengths import Lengths, LengthsError
+
+AGAIN = 1.0
+"""Seconds between two looks at a measurement that is under way."""
+TOLD = {"shipped": "as shipped", "own": "measured here"}
+QUESTION = (3, 1, 4, 1, 5, 9, 2, 6)
+ORDER = (5, 2, 7, 0, 1, 6, 4, 3)  # another order of it, as good as any
+
+
+def measurement() -> Lengths | None:
+    """The measurement that the view names, or the shipped one; where neither can be read, a sentence that says so."""
+    menu = list(FILES) if FILES["own"].is_file() else ["shipped"]
+    which = "shipped"
+    if len(menu) > 1 or session.settings().measurement:
+        which = bound_choice(
+            st.segmented_control, "Measurement", "measurement", menu, which, format_func=TOLD.__getitem__
+        )
+    try:
+        return lengths_measurement.load(FILES[which])
+    except LengthsError as error:
+        text = f"This measurement cannot be shown: {plain(str(error))}. “Measure anew” makes another."
+        st.error(text, icon=":material/error:")
+        return None
+
+
+# --- beyond the trained length
+
+
+def beyond(found: Lengths) -> None:
+    """Whole answers right against the length, an encoding a line."""
+    makers = [Maker(f"{found.planned} trainings on lengths 1 to {found.trained}", found.config.training.max_steps)]
+    chance = found.config.build_task().chance
+    figure = figures.exact_match_curves(
+        lengths_measurement.exact_lines(found), trained=found.trained, chance=chance, palette=palette()
+    )
+    said = lengths_measurement.within(found)
+    st.markdown("**Whole answers right, by length**: thick the mean over seeds, thin each seed")
+    plot(figure, key="exact-match", alt=f"{lengths_measurement.headline(found)} {said}", height=400, makers=makers)
+    st.caption(f"{said} {lengths_measurement.made(found)}")
+
+
+def places(found: Lengths) -> None:
+    """One length, place by place."""
+    view = session.settings()
+    length = min(view.longer or found.trained + max(1, found.trained // 4), found.longest)
+    st.markdown("**Place by place, at one length**")
+    if found.longest > 1:
+        st.session_state["control-longer"] = length
+        st.select_slider(
+            "Length of the sequence",
+            list(range(1, found.longest + 1)),
+            key="control-longer",
+            on_change=lambda: session.update(longer=st.session_state["control-longer"]),
+        )
+    task = found.config.build_task()
+    reached = task.n_ctx - length
+    figure = figures.places_panels(
+        lengths_measurement.place_lines(found, length), trained=max(0, reached), chance=task.chance, palette=palette()
+    )
+    said = lengths_measurement.at_length(found, length)
+    makers = [Maker(f"{found.planned} trainings on lengths 1 to {found.trained}", found.config.training.max_steps)]
+    plot(figure, key="places", alt=said, height=230, makers=makers)
+    st.caption(
+        f"{said} Ground: answers said at positions up to {task.n_ctx}, the last that training has seen. "
+        "Each place is asked after the right ones before it."
+    )
+
+
+def anew() -> None:
+    """The button, and how far the measurement is."""
+    left, right = st.columns([1, 3], vertical_alignment="center")
+    if measuring.running:
+        left.button("Stop measuring", icon=":material/stop:", on_click=measuring.stop, width="stretch")
+        with right:
+            st.fragment(_progress, run_every=AGAIN)(count())
+        return
+    left.button("Measure anew", icon=":material/refresh:", on_click=begin, width="stretch")
+    text = "Trains all of them again beside the dashboard: two minutes or so on two cores. On a command line: "
+    if measuring.failed:
+        text = "The last measurement was cut off; what it had stands. On a command line: "
+    right.caption(f"{text}python -m transformer lengths")
+
+
+def _progress(looks: Iterator[int]) -> None:
+    """How many trainings are done; when all are, the page shows what they found."""
+    if next(looks) and not measuring.running:
+        if not measuring.failed:
+            session.update(measurement="own")
+        clicks.again()
+    try:
+        found = Lengths.load(FILES["own"])
+        done, planned = len(found.trials), found.planned
+    except LengthsError:
+        done, planned = 0, 0
+    st.progress(done / max(1, planned), text=f"{done} of {planned} trainings" if planned else "starting …")
+
+
+@clicks.once
+def begin() -> None:
+    """Measure in a process of its own; what is shown stays until there is something new."""
+    session.update(measurement="")
+    try:
+        measuring.start(FILES["own"])
+    except OSError as error:
+        session.notice(f"The measurement did not start: {error}.")
+
+
+# --- the bag and the race
+
+
+def bag() -> None:
+    """The permutation test, and the ceiling that follows from it."""
+    st.markdown("**Why: without positions one layer sees a bag**")
+    if session.first_look():
+        st.caption(":material/hourglass_top: A model without positions is about to be trained …")
+        return
+    measured, most = no_positions.accuracy(), bag_ceiling(8, 10)
+    answer = np.array(measured.groups) == "second half"
+    mean = measured.mean[answer].mean()
+    said = (
+        f"Without positions one layer has {mean:.2f} of the second half; no guess from a bag has more than "
+        f"{most.mean():.2f} on average, and chance is {measured.chance:.2f}."
+    )
+    left, right = st.columns([1.3, 1], gap="large")
+    with left:
+        low, high = measured.interval()
+        figure = accuracy_by_position_bars(
+            measured.mean[answer],
+            low[answer],
+            high[answer],
+            most,
+            measured.chance,
+            [name for name, chosen in zip(measured.names, answer, strict=True) if chosen],
+            sequences=measured.sequences,
+            palette=palette(),
+        )
+        maker = Maker("one layer without positions, trained on the spot", no_positions.STEPS)
+        plot(figure, key="bag", alt=said, height=300, makers=[maker])
+        st.caption(
+            f"{said} Open bars: the most that a bag allows. {measured.sequences:,} fresh sequences, 95 % intervals."
+        )
+    with right:
+        permuted()
+
+
+def permuted() -> None:
+    """One question in two orders: what each model says first."""
+    first, second = ("".join(map(str, question)) for question in (QUESTION, QUESTION[::-1]))
+    lines = [f"**The permutation test**: which symbol comes first in the answer to {first}, and to {second}?\n"]
+    for positions in ("none", "learned"):
+        found = no_positions.turned(positions, QUESTION, QUESTION[::-1])
+        marks = ["✓" if right else "✗" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
+        name = "without positions" if positions == "none" else f"with {positions} positions"
+        moved = f"{found.moved:.2f}" if found.moved >= 0.01 else f"{found.moved:.6f}"
+        lines.append(
+            f"- {name}: {found.said} {marks[0]}, and {found.said_other} {marks[1]}; the logits move by at most {moved}"
+        )
+    other = "".join(str(QUESTION[i]) for i in ORDER)
+    lines.append(
+        f"- without positions and without a mask, in place: permute {first} to {other}, and all outputs move along, to "
+        f"within {no_positions.carried(QUESTION, ORDER):.6f}"
+    )
+    st.markdown("\n".join(lines))
+    st.caption(
+        "Attention is a weighted sum over a set: permute what a query sees, and the sum stays. From a bag one can tell "
+        "what is left to say, but not which of it is next, until a single symbol is left."
+    )
+
+
+def race() -> None:
+    """The same model from the same seed, once with each encoding."""
+    st.markdown("**The race**: the same model, the same seed, one length, five encodings")
+    if not bound(
+        st.toggle,
+        "Race them",
+        "raced",
+        help=f"Trains 2 layers of 4 heads on 8 digits, at most {lengths_race.RACE_STEPS} steps each, here and now",
+    ):
+        st.caption(
+            "A quarter of a minute, more on a busy machine: who learns to reverse 8 digits first, and who does not?"
+        )
+        return
+    if session.first_look():
+        st.caption(":material/hourglass_top: The race is about to begin …")
+        return
+    bar, racers = st.progress(0.0, text="Training …"), []
+    for racer in lengths_race.race(lengths_measurement.ORDER):
+        racers.append(racer)
+        bar.progress(
+            len(racers) / len(lengths_measurement.ORDER), text=f"{lengths_measurement.called(racer.positions)}: done"
+        )
+    bar.empty()
+    lines = [
+        figures.Line(
+            raced_name(each),
+            np.array(each.steps),
+            np.array([each.shares]),
+            lengths_measurement.place_of(each.positions),
+        )
+        for each in racers
+    ]
+    last = max(each.steps[-1] for each in racers)
+    figure = figures.race_curves(lines, chance=0.1, last=last, palette=palette())
+    said = race_sentence(racers)
+    makers = [Maker("five trainings, one with each encoding", last)]
+    plot(figure, key="race", alt=said, height=340, makers=makers)
+    st.caption(
+        f"{said} At most 512 fresh sequences a point. Two causal layers can do without: what a place sees grows "
+        "with its position, and the second layer can read that off the first (Haviv et al., 2022)."
+    )
+
+
+def raced_name(racer: lengths_race.Racer) -> str:
+    """An encoding, and what became of it."""
+    end = f"✓ step {racer.steps[-1]}" if racer.solved else f"{racer.shares[-1]:.2f}"
+    return f"{lengths_measurement.called(racer.positions)} {end}"
+
+
+def race_sentence(racers: list[lengths_race.Racer]) -> str:
+    """Who solved it, and how far the others came."""
+    solved = sorted((each for each in racers if each.solved), key=lambda each: each.steps[-1])
+    others = [each for each in racers if not each.solved]
+    first = ", ".join(f"{lengths_measurement.called(each.positions)} at step {each.steps[-1]}" for each in solved)
+    cut = any(each.steps[-1] < lengths_race.RACE_STEPS for each in others)
+    rest = ", ".join(
+        f"{lengths_measurement.called(each.positions)} {each.shares[-1]:.2f} after {each.steps[-1]}" for each in others
+    )
+    words = [f"Solved: {first}." if solved else "None solves it."]
+    if others:
+        words.append(f"Not solved: {rest} steps{f', or {lengths_race.RACE_SECONDS:g} s of training' if cut else ''}.")
+    return " ".join(words)
+
+
+title = st.container()
+shown = measurement()
+title.title("What positions buy." if shown is None else lengths_measurement.headline(shown), anchor=False)
+if not session.chosen().task.lawful:
+    title.caption("Whichever model the menu names: the models of this page were trained for it, to reverse digits.")
+if shown is not None:
+    beyond(shown)
+anew()
+if shown is not None:
+    places(shown)
+bag()
+race()
+show_code(
+    "transformer.experiments.lengths_measure.measure",
+    "transformer.model.stretched",
+    "transformer.analysis.accuracy.bags.bag_ceiling",
+)

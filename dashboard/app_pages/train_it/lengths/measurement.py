@@ -1,0 +1,134 @@
+"""Beyond the trained length: which measurement is shown, its words, and the process that makes another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dashboard.app_pages.train_it.lengths.figures import Line
+from dashboard.models import menu
+from dashboard.models.background import Measuring
+from transformer.experiments.lengths import Lengths, LengthsError
+from transformer.training.runs import DEFAULT_ROOT
+
+FILES = {"shipped": DEFAULT_ROOT / "lengths.json", "own": menu.ROOT / "lengths-own.json"}
+ORDER = ("learned", "sinusoidal", "rotary", "alibi", "none")
+NAMES = {"alibi": "ALiBi", "none": "no positions"}
+
+
+def called(encoding: str) -> str:
+    """An encoding where people read."""
+    return NAMES.get(encoding, encoding)
+
+
+def place_of(encoding: str) -> int:
+    """Which colour and dash it has; one that somebody added has the first."""
+    return ORDER.index(encoding) if encoding in ORDER else 0
+
+
+# --- what was measured
+
+
+def load(path: Path) -> Lengths:
+    """A measurement with something in it. Raises LengthsError with one sentence."""
+    found = Lengths.load(path)
+    if not found.trials:
+        raise LengthsError(f"{path.name} holds no finished training yet")
+    return found
+
+
+def exact_lines(found: Lengths) -> list[Line]:
+    """Whole answers right at every length, an encoding a line."""
+    lengths = np.arange(1, found.longest + 1)
+    return [
+        Line(called(name), lengths, values := found.exact(name), place_of(name), _ending(found, values))
+        for name in found.measured
+    ]
+
+
+def place_lines(found: Lengths, length: int) -> list[Line]:
+    """Right at each place of the answer, at one length, an encoding a line."""
+    places = np.arange(1, length + 1)
+    return [
+        Line(called(name), places, values := found.accuracy(name, length), place_of(name), _ending(found, values))
+        for name in found.measured
+    ]
+
+
+def _ending(found: Lengths, values: np.ndarray) -> str:
+    """Why there are no values, where there are none."""
+    if np.isfinite(values).all():
+        return ""
+    return f"no vector for position {found.config.build_task().n_ctx + 1}"
+
+
+# --- in words
+
+
+def headline(found: Lengths) -> str:
+    """How far beyond its training the best encoding comes, failure included."""
+    trained = found.trained
+    near, far = min(found.longest, trained + max(1, trained // 4)), min(found.longest, 2 * trained)
+    if near <= trained:
+        return f"Trained up to length {trained}, and measured no further."
+    words = f"Trained up to length {trained}, {_most(found, near, ' still')}"
+    if far == near or _leader(found, near)[1] == 0:
+        return f"{words}."
+    return f"{words}; {_most(found, far)}."
+
+
+def _most(found: Lengths, length: int, still: str = "") -> str:
+    """Who reverses how much of a length; a share that two digits would hide gets four."""
+    best, share = _leader(found, length)
+    if share == 0:
+        return f"no encoding reverses length {length}"
+    name = "a model without positions" if best == "none" else called(best)
+    return f"{name}{still} reverses {share:.{2 if share >= 0.005 else 4}f} of length {length}"
+
+
+def _leader(found: Lengths, length: int) -> tuple[str, float]:
+    """Who reverses most of a length, on the mean over its seeds."""
+    shares = {name: float(found.exact(name)[:, length - 1].mean()) for name in found.measured}
+    known = {name: share for name, share in shares.items() if np.isfinite(share)}
+    best = max(known, key=lambda name: known[name], default="none")
+    return best, known.get(best, 0.0)
+
+
+def within(found: Lengths) -> str:
+    """How well each encoding learned what it was trained on, at its greatest length."""
+    shares = [f"{called(name)} {found.exact(name)[:, found.trained - 1].mean():.2f}" for name in found.measured]
+    return f"Of length {found.trained}, the longest that was trained on: {', '.join(shares)}."
+
+
+def at_length(found: Lengths, length: int) -> str:
+    """How right each encoding is at one length, place by place taken together."""
+    words = []
+    for name in found.measured:
+        share = float(found.accuracy(name, length).mean())
+        known = f"{share:.2f}" if np.isfinite(share) else _ending(found, found.accuracy(name, length))
+        words.append(f"{called(name)} {known}")
+    return f"Of the answer's places at length {length}, right: {', '.join(words)}."
+
+
+def made(found: Lengths) -> str:
+    """What stands behind the numbers."""
+    training, spent = found.config.training, sum(trial.seconds for trial in found.trials)
+    missing = "" if found.complete else f" Only {len(found.trials)} of {found.planned} trainings were made."
+    return (
+        f"{found.config.model.n_layers} layers of {found.config.model.n_heads} heads, {training.max_steps} steps of "
+        f"{training.batch_size} sequences for each encoding, seeds {_listed(found.seeds)}; {found.sequences} fresh "
+        f"sequences a length, {spent:.0f} s of training on {found.device}, torch "
+        f"{found.versions.get('torch', '?')}.{missing}"
+    )
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    words = [str(number) for number in numbers]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+# --- measuring anew
+
+measuring = Measuring("lengths")

@@ -1,0 +1,1 @@
+"""Runs and races: all runs in a table, compared, raced, kept and removed."""

@@ -1,0 +1,1 @@
+"""Pictures of several runs at once: curves and standings."""

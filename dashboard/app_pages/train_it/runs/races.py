@@ -1,0 +1,241 @@
+"""Races: variants of one setting, trained side by side, and what came out of it, in words that the numbers bear out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from dashboard.app_pages.train_it.runs.comparison import Standing
+from dashboard.figures.kit.numbers import share_text
+from transformer import masks
+from transformer.analysis.accuracy.result import verdict
+from transformer.config import ConfigError, RunConfig
+from transformer.text.perplexity import said
+
+SEEDS = 3
+
+
+# --- what is raced
+
+
+@dataclass(frozen=True)
+class Race:
+    """Variants of one setting. Where one of them cannot be trained, `problem` says why, and there are no configs."""
+
+    name: str
+    sentence: str
+    """What will be trained."""
+    configs: tuple[RunConfig, ...] = ()
+    problem: str = ""
+
+
+def races(config: RunConfig) -> list[Race]:
+    """What can be raced from a setting."""
+    model, seed = config.model, config.training.seed
+    own = "learned" if model.positions == "none" else model.positions
+    mask = "causal" if model.mask == "full" else model.mask
+    seeds = range(seed, seed + SEEDS)
+    seeded = _race(
+        f"seeds {seeds[0]}, {seeds[1]} and {seeds[2]}",
+        f"Trains it from the seeds {seeds[0]}, {seeds[1]} and {seeds[2]}: other weights, other sequences.",
+        [partial(_seeded, config, each) for each in seeds],
+    )
+    if model.recurrent:
+        return [*_recurrent_races(config), seeded]
+    return [
+        _race(
+            f"{own} positions or none",
+            f"Trains it with {own} positions, and with none.",
+            [lambda: _with(config, positions=own), lambda: _with(config, positions="none")],
+        ),
+        _race(
+            "1 head or 4",
+            "Trains it with one head in each layer, and with four.",
+            [lambda: _with(config, n_heads=1), lambda: _with(config, n_heads=4)],
+        ),
+        _race(
+            f"mask {masks.parse(mask).label} or none",
+            f"Trains it under the mask {masks.parse(mask).label}, and under none: every query sees every key.",
+            [lambda: _with(config, mask=mask), lambda: _with(config, mask="full")],
+        ),
+        seeded,
+    ]
+
+
+def _recurrent_races(config: RunConfig) -> list[Race]:
+    """What can be raced from a setting of a recurrent network."""
+    own = "scaled-dot" if config.model.attention == "none" else config.model.attention
+    return [
+        _race(
+            f"{own} attention or none",
+            f"Trains it with {own} attention, and with the last state alone.",
+            [lambda: _with(config, attention=own), lambda: _with(config, attention="none")],
+        ),
+        _race(
+            "teacher forcing 1, 0.5 or 0",
+            "Trains it reading the right tokens, half of them, and only what it says itself.",
+            [partial(_helped, config, probability) for probability in (1.0, 0.5, 0.0)],
+        ),
+    ]
+
+
+def _with(config: RunConfig, **model: Any) -> RunConfig:
+    """The setting with another model; what the positions decide about the rate's decay is decided anew."""
+    positions = model.get("positions", config.model.positions)
+    own = config.training if positions == config.model.positions else replace(config.training, decay_after=None)
+    return replace(config, model=replace(config.model, **model), training=own)
+
+
+def _helped(config: RunConfig, probability: float) -> RunConfig:
+    return replace(config, training=replace(config.training, teacher_forcing=probability))
+
+
+def _seeded(config: RunConfig, seed: int) -> RunConfig:
+    return replace(config, training=replace(config.training, seed=seed))
+
+
+def _race(name: str, sentence: str, makers: Sequence[Callable[[], RunConfig]]) -> Race:
+    try:
+        return Race(name, sentence, tuple(make() for make in makers))
+    except ConfigError as error:
+        return Race(name, sentence, problem=str(error))
+
+
+# --- in words
+
+
+def headline(standings: Sequence[Standing], clock: str) -> str:
+    """What came out, in a sentence."""
+    if not standings:
+        return "Nothing to compare yet."
+    if any(each.state.live for each in standings):
+        return _meanwhile(standings, clock)
+    leaking = next((each for each in standings if each.leaks), None)
+    if leaking is not None and leaking.accuracy is not None:
+        return f"{leaking.label.title}: {verdict(leaking.accuracy, leaking.config)}."
+    if len(standings) == 1:
+        return f"{standings[0].label.title}: {outcome(standings[0])}."
+    solved = [each for each in standings if each.solved]
+    if any(each.reads for each in standings):
+        return _readers(standings)
+    if len({each.config.task for each in standings}) > 1:
+        return f"{len(solved)} of {len(standings)} runs have solved their tasks."
+    if not solved:
+        best = max(standings, key=lambda each: -1.0 if each.share is None else each.share)
+        most = (
+            "" if best.share is None else f": at most {share_text(best.share)} of the second half, {best.label.phrase}"
+        )
+        if all(each.config.training.solved_at > 1 for each in standings):  # they were to take all their steps
+            return f"All steps are taken{most}."
+        none = "Neither" if len(standings) == 2 else f"None of the {len(standings)}"
+        return f"{none} solves it{most}."
+    first = first_of(solved, clock)
+    if len(first) == len(standings):
+        return f"{_all(standings)} solve it {_when(first[0], clock)}."
+    if len(solved) == len(standings):
+        return f"{_all(standings)} solve it; first, {_when(first[0], clock)}, {_phrases(first)}."
+    rest = [each for each in standings if not each.solved]
+    others = f"{rest[0].label.phrase}, not in {rest[0].step} steps" if len(rest) == 1 else f"{len(rest)} runs do not"
+    return f"Solved {_phrases(first)} {_when(first[0], clock)}; {others}."
+
+
+def _meanwhile(standings: Sequence[Standing], clock: str) -> str:
+    """What can be said while some of them are still at it; one that is shown the answers has solved nothing."""
+    still, count = sum(each.state.live and each.state.status != "measuring" for each in standings), len(standings)
+    solved = [each for each in standings if each.solved and not each.cheats]
+    if not still:
+        rest = "the results are being measured"
+    else:
+        rest = f"{still} of {count} still at it" if count > 1 else "still at it"
+    if any(each.reads for each in standings):
+        return f"{_readers(standings)[:-1]}; {rest}."
+    if not solved:
+        return f"Not solved yet: {rest}."
+    if len({each.config.task for each in standings}) > 1:
+        return f"{len(solved)} of {count} runs have solved their tasks; {rest}."
+    first = first_of(solved, clock)
+    return f"Solved {_phrases(first)} {_when(first[0], clock)}; {rest}."
+
+
+def _readers(standings: Sequence[Standing]) -> str:
+    """Who reads best; perplexities are compared only where the tokens are the same."""
+    known = [(each.perplexity, each) for each in standings if each.perplexity is not None]
+    if len({each.config.task for each in standings}) > 1:
+        return "They read different things: their losses cannot be compared."
+    if not known:
+        return "Nothing was read yet."
+    least, best = min(known, key=lambda pair: pair[0])
+    if best.cheats:
+        return f"A perplexity of {said(least)} {best.label.phrase}, which is shown the answers."
+    return f"The least perplexity, {said(least)}, is reached {best.label.phrase}."
+
+
+def outcome(each: Standing) -> str:
+    """What became of a run, or how far it is, as words that may follow its name."""
+    state = each.state
+    share = "" if each.share is None else f"{share_text(each.share)} of the second half right"
+    if each.reads:
+        share = "" if each.perplexity is None else f"held-out perplexity {said(each.perplexity)}"
+    if state.status == "queued":
+        return "waiting for its turn"
+    if state.status == "running":
+        return ", ".join(filter(None, [f"at step {each.step} after {each.seconds:.1f} s", share]))
+    if state.status == "paused":
+        return f"paused at step {each.step}"
+    if each.solved:
+        won = "right, for it is shown the answers," if each.cheats else "solved"
+        return f"{won} at step {each.step} after {each.seconds:.1f} s"
+    if state.status in ("finished", "measuring"):
+        taken = "not solved in" if each.config.training.solved_at <= 1 and not each.reads else "took"
+        return ": ".join(filter(None, [f"{taken} {each.step} steps and {each.seconds:.1f} s", share]))
+    return ": ".join(filter(None, [state.reason or state.status, share]))
+
+
+def meaning(each: Standing) -> str:
+    """What its final measurement says, and why, where a mask hides or shows too much; empty before there is one."""
+    accuracy = each.accuracy
+    if each.reads and each.cheats:
+        return (
+            f"Under the mask {each.config.model.mask_label} a query sees the very token that it has to say next: it "
+            "can copy, and need not learn to read."
+        )
+    if accuracy is None or each.reads:
+        return ""
+    words = _capital(verdict(accuracy, each.config))
+    if each.leaks:
+        return (
+            f"{words}. Under the mask {each.config.model.mask_label} a query sees the very token that it has to say "
+            "next: it can copy, and need not learn the law."
+        )
+    if each.reachable < 1:
+        return f"{words}. Its mask lets {each.reachable:.2f} of the second half be known."
+    return f"{words}."
+
+
+def first_of(solved: Sequence[Standing], clock: str) -> list[Standing]:
+    """Whoever needed the least, by the clock that is shown; several where they are level."""
+    least = min(_needed(each, clock) for each in solved)
+    return [each for each in solved if _needed(each, clock) == least]
+
+
+def _needed(each: Standing, clock: str) -> float:
+    return each.step if clock == "steps" else round(each.seconds, 2)
+
+
+def _when(each: Standing, clock: str) -> str:
+    return f"at step {each.step}" if clock == "steps" else f"after {each.seconds:.2f} s"
+
+
+def _all(standings: Sequence[Standing]) -> str:
+    return "Both" if len(standings) == 2 else f"All {len(standings)}"
+
+
+def _phrases(standings: Sequence[Standing]) -> str:
+    words = [each.label.phrase for each in standings]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"

@@ -1,0 +1,251 @@
+"""Up to four runs on one chart, races between variants of a setting, and the table of all runs."""
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.train_it.runs import table
+from dashboard.app_pages.train_it.runs.comparison import Course, Standing, comparable, labels, standing
+from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS, Clock, Curve, Measure, learning_curves
+from dashboard.app_pages.train_it.runs.figures.standings import Row, standings_list
+from dashboard.app_pages.train_it.runs.races import Race, headline, meaning, outcome, races
+from dashboard.components.plot import plot
+from dashboard.frame import live
+from dashboard.models import menu as model_menu
+from dashboard.models.menu import Choice
+from dashboard.models.model import Model, maker_of
+from dashboard.parts.film import COUNTS
+from dashboard.parts.prose import plain, sentence
+from dashboard.parts.widgets import bound_choice
+from dashboard.view import clicks, session, training
+from dashboard.view.appearance import palette
+from dashboard.view.settings import BY_KEY
+from transformer.analysis.accuracy import ceilings
+from transformer.config import TEXT, ConfigError
+from transformer.training.library import LibraryError
+from transformer.training.runs import Run, RunError, State, list_runs, unreadable
+
+REFRESH = 0.5  # seconds between two looks at the runs, while one of them is trained
+HEIGHT = 360
+NAMES: dict[str, str] = {
+    "accuracy": "accuracy of the second half",
+    "loss": "loss",
+    "steps": "steps",
+    "seconds": "seconds",
+}
+
+
+# --- which runs
+
+
+def compared(runs: dict[str, Run]) -> list[Run]:
+    """The runs that the view names; what it names in vain is left out, with a notice. Unnamed, those that suit the
+    model of the menu."""
+    names = list(dict.fromkeys(filter(None, map(unquoted, session.settings().compare.split(",")))))
+    known = [name for name in names if name in runs]
+    for name in names:
+        if name not in runs:
+            session.notice(f"There is no run “{plain(name[:80])}” to compare.")
+    if len(known) > MOST_RUNS:
+        session.notice(f"At most {MOST_RUNS} runs can be told apart: these are the first {MOST_RUNS}.")
+    if known != names or len(known) > MOST_RUNS:
+        choose(known[:MOST_RUNS])
+    return [runs[name] for name in known[:MOST_RUNS]] or suggestion(list(runs.values()), session.chosen())
+
+
+def suggestion(runs: Sequence[Run], model: Model) -> list[Run]:
+    """The run of a model and the newest others of its task, the oldest of them first; else the newest run alone."""
+    alike = [run for run in reversed(runs) if comparable(run.config.task, model.config.task)]
+    first = sorted(alike, key=lambda run: run.name != model.name)[:MOST_RUNS]
+    return [run for run in runs if run in first] or list(runs[-1:])
+
+
+def choose(names: Sequence[str]) -> None:
+    """Compare these from now on, the first four."""
+    session.update(compare=",".join(quoted(name) for name in names[:MOST_RUNS]))
+
+
+def quoted(name: str) -> str:
+    """A name among commas: somebody may have put one into a folder's name."""
+    return name.replace("%", "%25").replace(",", "%2C")
+
+
+def unquoted(text: str) -> str:
+    return text.replace("%2C", ",").replace("%25", "%")
+
+
+# --- together
+
+
+def together(names: list[str], were_live: bool, looks: Iterator[int]) -> None:
+    """Title, curves and standings; drawn again and again while one of the runs is trained."""
+    kept: dict[str, Course] = st.session_state.setdefault("courses", {})
+    runs = [run for run in (Run(model_menu.ROOT / name) for name in names) if (run.folder / "run.json").is_file()]
+    courses = {run.name: kept.get(run.name, Course(run)).update() for run in runs}
+    st.session_state.courses = courses
+    found = labels(runs)
+    standings = [standing(course, label) for course, label in zip(courses.values(), found, strict=True)]
+    clock = session.settings().clock if session.settings().clock == "seconds" else "steps"
+    st.title(plain(headline(standings, clock)), anchor=False)
+    if not runs:
+        st.info("Press Train in the sidebar, or start a race: its curves appear here.", icon=":material/flag:")
+        race()
+        return
+    controls(standings)
+    if len(runs) == 1 and not session.settings().compare:
+        st.caption(f"{nothing_beside(runs[0])} Tick others in the table below, or start a race.")
+    curves(courses, standings)
+    race()
+    st.html(standings_list([row(each) for each in standings], palette()))
+    if next(looks):  # drawn by itself, and the rest of the page is about these runs as well
+        if st.session_state.get("touched"):
+            st.rerun()
+        if were_live and not any(each.state.live for each in standings):
+            clicks.again()
+
+
+def nothing_beside(run: Run) -> str:
+    """Why a run is shown alone."""
+    task = run.config.task
+    same = "reads this text, cut in this way" if task.task == TEXT else f"learns {task.task} of this length"
+    return f"No other run here {same}, so nothing stands beside {plain(run.name)}."
+
+
+def controls(standings: Sequence[Standing]) -> None:
+    """What is drawn by what; and the end of the race."""
+    left, middle, right = st.columns([2.2, 1.4, 1], vertical_alignment="bottom")
+    for place, label, field, menu in (
+        (left, "Measure", "measure", measures(standings)),
+        (middle, "Clock", "clock", ["steps", "seconds"]),
+    ):
+        with place:
+            bound_choice(st.segmented_control, label, field, menu, menu[0], format_func=NAMES.__getitem__)
+    racing = [Run(model_menu.ROOT / each.name) for each in standings if each.state.live]
+    if racing:
+        right.button(
+            "Stop all" if len(racing) > 1 else "Stop",
+            icon=":material/stop:",
+            on_click=stop_all,
+            args=(racing,),
+            width="stretch",
+            key="stop-all",
+        )
+
+
+def measures(standings: Sequence[Standing]) -> list[str]:
+    """What can be compared, the page's choice first: the loss where a text is read, which nobody says right."""
+    reads = [each.reads for each in standings]
+    if all(reads):
+        return ["loss"]
+    return ["loss", "accuracy"] if any(reads) else ["accuracy", "loss"]
+
+
+def stop_all(runs: Sequence[Run]) -> None:
+    for run in runs:
+        training.stop(run)
+
+
+def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
+    """The chart."""
+    view = session.settings()
+    measure: Measure = "loss" if (view.measure or measures(standings)[0]) == "loss" else "accuracy"
+    clock: Clock = "seconds" if view.clock == "seconds" else "steps"
+    drawn, chance, floors = [], [], []
+    for place, (course, each) in enumerate(zip(courses.values(), standings, strict=True)):
+        task = each.config.build_task()
+        chance.append(task.chance if measure == "accuracy" else task.chance_loss)
+        floors += [ceilings.loss_floor(each.config)] if task.lawful else []
+        steps, seconds = np.array(course.steps, dtype=np.int64), np.array(course.seconds, dtype=np.float64)
+        values = np.array(course.losses if measure == "loss" else course.shares, dtype=np.float64)
+        if measure == "accuracy":
+            measured = np.array(course.measured, dtype=np.int64)
+            steps, seconds = steps[measured], seconds[measured]
+        elif not task.lawful:
+            read, values = np.array(course.read, dtype=np.int64), np.array(course.nats, dtype=np.float64)
+            steps, seconds = steps[read], seconds[read]
+        drawn.append(Curve(each.label.text, steps, seconds, values, each.solved, place))
+    figure = learning_curves(
+        drawn,
+        measure=measure,
+        clock=clock,
+        chance=chance,
+        floors=floors,
+        guess=COUNTS if standings and all(each.reads for each in standings) else "guessing",
+        height=HEIGHT,
+        palette=palette(),
+    )
+    makers = [maker_of(Run(model_menu.ROOT / each.name), each.step) for each in standings]
+    told = "; ".join(f"{each.label.text}: {outcome(each)}" for each in standings)
+    what = "Loss" if measure == "loss" else "Accuracy of the second half"
+    plot(figure, key="compare", alt=f"{what} by {clock}. {told}.", height=HEIGHT, makers=makers)
+    most = max(course.probed for course in courses.values())
+    source = f"measured on at most {most:,} fresh sequences" if most else "not measured yet"
+    if measure == "loss":
+        source = "that of each training step, in nats"
+        if any(each.reads for each in standings):
+            source = "in nats; of a text, on some of what was held out, and once a run has ended its perplexity on all"
+    st.caption(f"{what}, {source}; each run on its own clock, from its own start.")
+
+
+def row(each: Standing) -> Row:
+    """What the list says of one run."""
+    folder = "" if each.label.text == each.name else each.name
+    return Row(each.label.text, outcome(each), meaning(each), folder)
+
+
+# --- races
+
+
+def race() -> None:
+    """Variants of what the training panel describes, a click each."""
+    try:
+        config = training.training_config()
+    except ConfigError as error:
+        st.caption(f":material/flag: Nothing to race: {plain(str(error))}.")
+        return
+    described = Choice("", config, State("queued"), None, ()).description()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="races"):
+        st.markdown("**Race**", width="content", help=f"Variants of what the training panel describes: {described}")
+        for place, each in enumerate(races(config)):
+            st.button(
+                each.name,
+                icon=":material/flag:",
+                on_click=begin,
+                args=(each,),
+                disabled=bool(each.problem),
+                help=plain(sentence(each.problem)) if each.problem else each.sentence,
+                key=f"race-{place}",
+            )
+    for each in races(config):
+        if each.problem:
+            st.caption(f":material/info: {each.name}: {plain(each.problem)}.")
+
+
+@clicks.once
+def begin(each: Race) -> None:
+    """Train the variants, and compare them; nobody steps through a race by key."""
+    try:
+        runs = training.start(each.configs)
+        if session.settings().pace == BY_KEY:
+            for run in runs:
+                run.ask(pause_at=None)
+    except (ConfigError, RunError, LibraryError, OSError) as error:
+        session.notice(f"The race did not start: {error}.")
+        return
+    choose([run.name for run in runs])
+
+
+everyone = {run.name: run for run in list_runs(model_menu.ROOT)}
+shown = compared(everyone)
+if session.started() and session.started() not in [run.name for run in shown]:
+    live.panel()  # what was begun here, and does not stand in the chart
+racing = any(run.state.live for run in shown)
+st.fragment(together, run_every=REFRESH if racing else None)([run.name for run in shown], racing, count())
+st.header("All runs", anchor=False)
+if everyone:
+    table.table(list(everyone.values()), [run.name for run in shown], choose)
+table.actions(list(everyone.values()), [run.name for run in shown], choose)
+for fault in unreadable(model_menu.ROOT):
+    st.caption(f":material/warning: Left out: {plain(fault)}.")

@@ -1,0 +1,309 @@
+"""The table of runs, and what can be done with one: open, rename, delete and have back, carry away and bring in."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS
+from dashboard.models import menu
+from dashboard.parts.prose import plain
+from dashboard.parts.tables import ticked_table
+from dashboard.view import clicks, session, training
+from transformer.training import archive, library
+from transformer.training.library import MOST_LETTERS, LibraryError, changes
+from transformer.training.runs import Run, RunError
+
+DONE, FAILED = "done", "failed"
+"""Where it is said what an action came to."""
+LARGEST = archive.MOST_BYTES // 2**20
+"""Megabytes of the largest file that is read."""
+
+
+def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+    """All runs, the newest first; those that are ticked are compared."""
+    frame = frame_of(runs)
+    names = list(frame["name"])
+
+    def ticked(found: list[str]) -> None:
+        kept = [name for name in compared if name in found]
+        wanted = [*kept, *(name for name in found if name not in kept)]
+        if len(wanted) > MOST_RUNS:
+            session.notice(f"At most {MOST_RUNS} runs can be compared: untick one first.")
+        choose(wanted)
+
+    ticked_table(
+        frame,
+        names,
+        compared,
+        ticked,
+        key="runs-table",
+        mode="multi-row",
+        placeholder="",
+        column_config={
+            "name": st.column_config.TextColumn("Run", width=190),
+            "changed": st.column_config.TextColumn(
+                "Changed", width=250, help="What differs from the run made before it for the same task"
+            ),
+            "second half": st.column_config.NumberColumn(
+                "Second half", format="%.3f", help="Accuracy of the answer's second half, on 4,096 fresh sequences"
+            ),
+            "perplexity": st.column_config.NumberColumn(
+                "Perplexity", format="localized", help="Of a run that reads a text: over all that was held out of it"
+            ),
+            "solved": st.column_config.NumberColumn(
+                "Solved at", format="localized", help="The step at which it was solved"
+            ),
+            "steps": st.column_config.NumberColumn("Steps", format="localized"),
+            "seconds": st.column_config.NumberColumn("Seconds", format="%.1f", help="Spent on training"),
+            "device": st.column_config.TextColumn("Device", width="small"),
+            "status": st.column_config.TextColumn("Status"),
+            "created": st.column_config.DatetimeColumn("Created", format="YYYY-MM-DD HH:mm"),
+        },
+        alt=f"Table of {len(names)} runs.",
+    )
+    st.caption(
+        f"Tick up to {MOST_RUNS} runs to compare them. “Changed” is what a run has other than the one made before it "
+        "for the same task."
+    )
+
+
+def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
+    """What the table shows, the newest run first."""
+    rows: list[dict[str, Any]] = []
+    before: dict[str, Run] = {}
+    for run in sorted(runs, key=lambda run: (run.created, run.name)):
+        config, last = run.config, (run.metrics() or [{}])[-1]
+        evaluation = run.evaluation or {}
+        previous = before.get(config.task.task)
+        before[config.task.task] = run
+        rows.append(
+            {
+                "name": run.name,
+                "changed": "first of its task"
+                if previous is None
+                else ", ".join(changes(config, previous.config)) or "nothing",
+                "second half": None if config.task.text else _number(evaluation.get("second_half")),
+                "perplexity": _number(evaluation.get("perplexity"), 1),
+                "solved": _number(last.get("step") if last.get("solved") else None),
+                "steps": _number(last.get("step", 0)),
+                "seconds": _number(last.get("seconds", 0.0)),
+                "device": str(run.card.get("device", "")),
+                "status": run.state.status,
+                "created": _when(run.created),
+            }
+        )
+    names = [
+        "name",
+        "changed",
+        "second half",
+        "perplexity",
+        "solved",
+        "steps",
+        "seconds",
+        "device",
+        "status",
+        "created",
+    ]
+    frame = pd.DataFrame(rows[::-1], columns=names)
+    return frame.astype(
+        {"solved": "Int64", "steps": "Int64", "second half": "float64", "perplexity": "float64", "seconds": "float64"}
+    )
+
+
+def _number(value: Any, digits: int | None = None) -> float | int | None:
+    """What a run folder says, to so many digits, if it is a number at all."""
+    good = isinstance(value, int | float) and math.isfinite(value)
+    return None if not good else value if digits is None else round(value, digits)
+
+
+def _when(created: float) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(created)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def actions(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+    """What can be done with one run, and a way back from deleting it."""
+    names = [run.name for run in reversed(runs)]
+    if names:
+        key = "shelf-run"
+        # Said in every rerun: one that overtakes the first would leave the browser with the first of the names.
+        wanted = (st.session_state.get(key), session.settings().run)
+        st.session_state[key] = next((name for name in wanted if name in names), names[0])
+        left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
+        name = left.selectbox("Run", names, key=key)
+        run = next(run for run in runs if run.name == name)
+        _rename(right, run, compared, choose)
+        _buttons(run, compared, choose)
+    _undo()
+    _said()
+    _upload()
+
+
+def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+    key = f"shelf-name-{run.name}"
+
+    def renamed() -> None:
+        name = st.session_state[key].strip()
+        if not run.folder.is_dir():
+            return  # it has moved: the browser may send a field once more that has just gone
+        try:
+            new = library.rename(run, name)
+        except LibraryError as error:
+            _tell(f"{run.name} keeps its name: {error}.", FAILED)
+            return
+        if new == run:
+            return
+        st.session_state["shelf-run"] = new.name
+        if session.settings().run == run.name:
+            session.update(run=new.name)
+        choose([new.name if each == run.name else each for each in compared])
+        _forget(run, new.name)
+        _tell(f"{run.name} is called {new.name} now.", DONE)
+
+    st.session_state[key] = run.name
+    place.text_input(
+        "Rename it",
+        key=key,
+        on_change=renamed,
+        max_chars=MOST_LETTERS,
+        disabled=bool(_busy(run)),
+        help="Enter renames it",
+    )
+
+
+def _buttons(run: Run, compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+    busy, missing = _busy(run), "" if run.snapshots() else f"{run.name} has no weights yet"
+
+    def opened() -> None:
+        session.update(run=run.name, step=None, head="", mask="", encoding="", dimensions="")
+        _tell(f"Every page shows {run.name} now.", DONE)
+
+    def deleted() -> None:
+        try:
+            library.delete(run)
+        except LibraryError as error:
+            _tell(f"{run.name} stays: {error}.", FAILED)
+            return
+        choose([name for name in compared if name != run.name])
+        _forget(run, None)
+
+    one, two, three, four = st.columns(4, gap="small")
+    one.button(
+        "Open", icon=":material/visibility:", on_click=opened, disabled=bool(missing), width="stretch", key="open"
+    )
+    packable = archive.obstacle(run)
+    two.download_button(
+        "Download",
+        lambda: archive.pack(run),
+        f"{run.name}{archive.SUFFIX}",
+        "application/zip",
+        on_click="ignore",
+        icon=":material/download:",
+        disabled=bool(packable),
+        width="stretch",
+        help="The whole run as one file",
+        key="download",
+    )
+    three.button(
+        "Delete", icon=":material/delete:", on_click=deleted, disabled=bool(busy), width="stretch", key="delete"
+    )
+    if run.state.live:
+        four.button(
+            "Stop it", icon=":material/stop:", on_click=training.stop, args=(run,), width="stretch", key="stop-it"
+        )
+    for reason in dict.fromkeys(filter(None, (busy, packable, missing))):
+        st.caption(f":material/info: {plain(reason)}.")
+
+
+def _undo() -> None:
+    """The way back from the newest deletion, for as long as the trash has it."""
+    found = library.trash(menu.ROOT)
+    if not found:
+        return
+    newest = found[0]
+
+    def undone() -> None:
+        try:
+            run = library.restore(newest)
+        except LibraryError as error:
+            _tell(f"It could not be brought back: {error}.", FAILED)
+            return
+        st.session_state["shelf-run"] = run.name
+        _tell(f"{run.name} is back.", DONE)
+
+    words, button = st.columns([3, 1], vertical_alignment="center")
+    words.caption(f":material/delete: {plain(newest.name)} was deleted {ago(time.time() - newest.deleted)}.")
+    button.button("Undo", icon=":material/undo:", on_click=undone, width="stretch", key="undo")
+
+
+def _upload() -> None:
+    """A box for a packed run, folded away: Streamlit's own has a role that a screen reader stumbles over."""
+    folded = st.expander("Bring in a run", icon=":material/upload:", on_change="rerun", key="bring-in")
+    if not folded.open:
+        return
+    count = st.session_state.setdefault("uploads", 0)
+    key = f"shelf-upload-{count}"
+
+    def uploaded() -> None:
+        file = st.session_state[key]
+        if file is None or st.session_state.uploads != count:
+            return  # nothing, or sent once more
+        st.session_state.uploads = count + 1  # an empty box for the next one
+        try:
+            run = archive.unpack(file, menu.ROOT, archive.name_of(file.name))
+        except (LibraryError, RunError) as error:
+            _tell(f"{file.name} was not taken: {error}.", FAILED)
+            return
+        st.session_state["shelf-run"] = run.name
+        _tell(f"{run.name} has arrived.", DONE)
+
+    folded.file_uploader(f"One {archive.SUFFIX} file", type="zip", key=key, on_change=uploaded, max_upload_size=LARGEST)
+
+
+def _busy(run: Run) -> str:
+    """Why a run is to be left alone now; empty when it may be moved."""
+    state = run.state
+    if state.live and (state.status != "paused" or run.waiting):
+        return f"{run.name} is {state.status}: stop it first"
+    return ""
+
+
+def _forget(run: Run, name: str | None) -> None:
+    """Let nothing in this session go on looking for a folder that has moved."""
+    for key in ("watched", "found", "taken_over", "awaited"):
+        if st.session_state.get(key) == run.name:
+            if name is None:
+                st.session_state.pop(key)
+            else:
+                st.session_state[key] = name
+
+
+def ago(seconds: float) -> str:
+    """How long ago, in words."""
+    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count} {unit}{'s' * (count > 1)} ago"
+    return "just now"
+
+
+def _tell(text: str, place: str) -> None:
+    session.notice(text, place)
+    clicks.touch()
+
+
+def _said() -> None:
+    """What the last action came to."""
+    for text in session.notices(DONE):
+        st.success(plain(text), icon=":material/check_circle:")
+    for text in session.notices(FAILED):
+        st.error(plain(text), icon=":material/error:")

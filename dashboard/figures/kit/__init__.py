@@ -1,0 +1,1 @@
+"""What figures are made of: token axes, colour bars, lines, labels, numbers."""

@@ -1,0 +1,187 @@
+"""Training as it happens: the panel that watches a run folder, four times a second, only while something runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard.frame import live_pictures, training_panel
+from dashboard.models import menu
+from dashboard.parts.text import newest, whole
+from dashboard.view import clicks, session, training
+from transformer.analysis.accuracy.ceilings import ceiling
+from transformer.training.runs import Run, State
+
+REFRESH, SELDOM = 0.25, 1.0
+"""Seconds between two looks at the folder: at first, and at a training that takes long, for drawing costs it steps."""
+LONG = 4.0
+"""Seconds of training after which one takes long."""
+OBEDIENCE = 0.3
+"""Seconds for which a click waits to be obeyed, so that it is answered by what it did."""
+AFTERWARDS = 3.0
+"""Seconds after its end for which a run's film is waited for, unless its process still holds it."""
+
+
+def panel() -> None:
+    """Show the watched training, if there is one: while it runs, and afterwards until it is put away."""
+    run = training.watched()
+    if run is None:
+        return
+    st.session_state.redrawn_every = _interval(run, run.metrics())
+    fragment = st.fragment(_watch, run_every=st.session_state.redrawn_every)
+    with st.container(border=True, key="training"):
+        fragment(run.name)
+
+
+def _watch(name: str) -> None:
+    began = time.perf_counter()
+    run = Run(menu.ROOT / name)
+    own = session.started() == name
+    state, metrics = run.state, run.metrics()
+    if not state.live and st.session_state.get("taken_over") != name:
+        # Its last step is on disk: choose it, let the timer go, and give the sidebar its Train button back.
+        st.session_state.taken_over = name
+        if own and _has_result(run, state):
+            session.update(run=name, step=None, head="", mask="", encoding="", dimensions="")
+        clicks.again()
+    if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
+        st.session_state.awaited = None
+        clicks.again()  # it is there: nothing is left to wait for
+    if state.live and _interval(run, metrics) != st.session_state.get("redrawn_every"):
+        clicks.again()  # the browser's timer is set when the whole page is drawn
+    _head(run, state, metrics, own)
+    if state.live:
+        measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
+        lawful = run.config.build_task().lawful
+        st.progress(_progress(run, measured) if lawful else state.step / run.config.training.max_steps)
+    live_pictures.training(run, metrics, live=state.live)
+    live_pictures.panel(run, state, metrics, began)
+
+
+def _interval(run: Run, metrics: list[dict[str, Any]]) -> float | None:
+    """Seconds until the next look; None when there is nothing more to be seen."""
+    state = run.state
+    if not state.live:
+        return REFRESH if _film_is_coming(run) else None
+    at_full_speed = state.status == "running" and run.control.pace is None
+    return SELDOM if at_full_speed and metrics and metrics[-1]["seconds"] > LONG else REFRESH
+
+
+def _film_is_coming(run: Run) -> bool:
+    """Is its process still at work on the film, or about to be?"""
+    missing = not run.state.live and not (run.folder / "film.npz").exists()
+    coming = missing and (run.waiting or time.time() - run.state.heartbeat < AFTERWARDS)
+    if coming:
+        st.session_state.awaited = run.name
+    return coming
+
+
+def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> None:
+    """What is going on, and the buttons that change it."""
+    if not state.live:
+        words, resume, close = st.columns([9, 2.2, 0.8], vertical_alignment="center")
+        words.markdown(_headline(run, state, metrics, own))
+        if run.resumable:
+            resume.button("Resume", icon=":material/resume:", on_click=training.resume, args=(run,), key="resume")
+        if close.button("", icon=":material/close:", help="Put this panel away", type="tertiary", key="put-away"):
+            _put_away()
+        return
+    words, pace, pause, one, end = st.columns([6, 2.4, 1.6, 1.4, 1.2], vertical_alignment="center")
+    words.markdown(_headline(run, state, metrics, own))
+    with pace:
+        training_panel.pick_pace(run)
+    if state.status == "paused":
+        pause.button(
+            "Resume", icon=":material/resume:", on_click=_go_on, args=(run,), shortcut="P", key="go-on", width="stretch"
+        )
+    else:
+        pause.button(
+            "Pause", icon=":material/pause:", on_click=_pause, args=(run,), shortcut="P", key="pause", width="stretch"
+        )
+    one.button(
+        "Step",
+        icon=":material/skip_next:",
+        on_click=_step,
+        args=(run,),
+        shortcut="N",
+        key="one-step",
+        help="Take one step and pause",
+        width="stretch",
+    )
+    end.button("Stop", icon=":material/stop:", on_click=training.stop, args=(run,), key="stop", width="stretch")
+
+
+def _pause(run: Run) -> None:
+    run.ask(pause_at=0)
+    _obeyed(lambda: run.state.status != "running")
+
+
+@clicks.once
+def _step(run: Run) -> None:
+    """One step more, however far it is: the count of the control file, not of this page."""
+    step = max(run.state.step, run.control.pause_at or 0) + 1
+    run.ask(pause_at=step)
+    _obeyed(lambda: run.state.step >= step)
+
+
+def _obeyed(done: Callable[[], bool]) -> None:
+    """Wait a little until it is done."""
+    deadline = time.monotonic() + OBEDIENCE
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _go_on(run: Run) -> None:
+    """Without end, at the view's pace; by key, that is as fast as it can."""
+    if not run.waiting:
+        training.resume(run)
+        return
+    run.ask(pause_at=None)
+
+
+def _progress(run: Run, measured: list[float] | None) -> float:
+    """How much of what can be known is known: what ends the training when it reaches 1."""
+    if measured is None:
+        return 0.0
+    most, chance = ceiling(run.config).accuracy, run.config.build_task().chance
+    room = np.maximum(most - chance, 0)
+    gained = np.clip(np.array(measured) - chance, 0, room)
+    return float(gained.sum() / room.sum()) if room.any() else 0.0
+
+
+def _has_result(run: Run, state: State) -> bool:
+    """Is there something trained to look at?"""
+    return state.status in ("finished", "stopped") and bool(run.snapshots())
+
+
+def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> str:
+    most = run.config.training.max_steps
+    last = metrics[-1] if metrics else {"step": 0, "seconds": 0.0}
+    if state.status == "queued":
+        return f"**{run.name}** is waiting for its turn …"
+    if state.status == "measuring":
+        return f"**{run.name}**: {state.reason}. Measuring it …"
+    if state.status == "paused":
+        return f"**{run.name}** is paused at step {state.step} of at most {most}."
+    read = newest(metrics)
+    if state.status == "running":
+        said = f"step {last['step']} of {'' if read else 'at most '}{most}, {last['seconds']:.1f} s"
+        return f"**{run.name}** is training: {said}{f': {read}' if read else ''}"
+    mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
+    reason = state.reason or state.status
+    if read and run.evaluation:
+        reason = f"{reason}, {whole(run.evaluation)}"
+    taken = " It is selected below." if own and _has_result(run, state) else ""
+    return f"{mark} **{run.name}**: {reason}.{taken}"
+
+
+def _put_away() -> None:
+    """Forget the run; the whole page is drawn again, for the panel is not only this fragment."""
+    clicks.touch()
+    st.session_state.pop("watched", None)
+    st.session_state.pop("found", None)
+    st.rerun()

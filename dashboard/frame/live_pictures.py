@@ -1,0 +1,152 @@
+"""What a training costs, and what watching it costs: a small honest panel."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard.components.film import film_player
+from dashboard.components.plot import plot
+from dashboard.figures import loss
+from dashboard.models.model import Model, maker_of
+from dashboard.parts.film import moment_sentence, of_film, of_training
+from dashboard.parts.learning import loss_sentence
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from transformer.analysis.film.film import Film
+from transformer.analysis.findings import Attention
+from transformer.config import PROBE_SEQUENCES
+from transformer.training.runs import Run, State
+
+KEPT = 20
+"""Redraws and steps over which the times are medians."""
+
+
+def panel(run: Run, state: State, metrics: list[dict[str, Any]], began: float) -> None:
+    """Rate and gradient by step, and what a step, a redraw and the process cost; drawn only when asked for.
+
+    `began` is when this redraw began, by time.perf_counter.
+    """
+    if not st.toggle("Under the bonnet", key="bonnet", help="Learning rate, gradient, speed, memory"):
+        _redrawn(began)
+        return
+    steps = np.array([m["step"] for m in metrics])
+    maker = maker_of(run, int(steps[-1]) if len(steps) else None)
+    left, right = st.columns(2)
+    for place, name, words in (
+        (left, "learning_rate", "learning rate"),
+        (right, "gradient_norm", "gradient norm"),
+    ):
+        values = np.array([m[name] for m in metrics], dtype=np.float64)
+        figure = loss.step_curve(steps, values, name=words, palette=palette())
+        with place:
+            now = f"{words} {values[-1]:.3g} at step {steps[-1]}" if len(values) else f"{words}: no step yet"
+            plot(figure, key=f"machine-{name}", alt=now, height=190, makers=[maker])
+            st.caption(f"{now[0].upper()}{now[1:]}{', before clipping' if name == 'gradient_norm' else ''}.")
+    st.caption(costs(run, state, metrics, _redrawn(began)))
+
+
+def costs(run: Run, state: State, metrics: list[dict[str, Any]], redraw: float) -> str:
+    """Steps a second, milliseconds a step and a redraw, and memory, in a sentence each."""
+    said = []
+    times = [m["milliseconds"] for m in metrics[-KEPT:] if "milliseconds" in m]
+    if times:
+        said.append(f"A step takes {np.median(times):.1f} ms")
+        span = metrics[-1]["seconds"] - (metrics[-KEPT - 1]["seconds"] if len(metrics) > KEPT else 0.0)
+        if span > 0:
+            said.append(f"{len(metrics[-KEPT:]) / span:.0f} steps a second, measurements included")
+    said.append(f"a redraw of this panel takes {redraw:.0f} ms of the server")
+    if state.memory:
+        said.append(f"the training process held at most {state.memory / 2**20:,.0f} MiB")
+    if stepping := run.card.get("stepping"):
+        said.append(str(stepping))
+    return f"{'; '.join(said)}."
+
+
+def _redrawn(began: float) -> float:
+    """Note how long this redraw took, in milliseconds; the median of the latest."""
+    times: list[float] = st.session_state.setdefault("redraws", [])
+    times.append(1000 * (time.perf_counter() - began))
+    del times[:-KEPT]
+    return float(np.median(times))
+
+
+# --- the stage of a training: every head, the loss and the accuracy, while it is trained and as a film afterwards
+
+MOST_CELLS = 300_000
+"""Larger patterns than this are not drawn while they are trained: the film shows them afterwards."""
+HEIGHT = 300
+
+
+def training(run: Run, metrics: Sequence[Mapping[str, Any]], *, live: bool) -> None:
+    """What there is of a training now; when it has ended, its film."""
+    config = run.config
+    sentence = f"{loss_sentence(config, metrics)} {accuracy_sentence(run, metrics)}"
+    film = None if live else kept_film(run)
+    if film is not None:
+        sentence = f"{moment_sentence(film, config)}. {sentence}"
+        reel = of_film(film, config, metrics, list(run.snapshots()))
+    else:
+        step, attentions = newest(run)
+        reel = of_training(config, metrics, attentions, step)
+    key, live = f"stage-{run.name}", film is None
+    step = film_player(reel, key=key, alt=sentence, height=HEIGHT, live=live, on_step=_use_step(run))
+    st.caption(sentence)
+    if step is not None:
+        st.rerun()  # the whole page, for every page is at another step now
+
+
+def kept_film(run: Run) -> Film | None:
+    """The film that the training process has made of its last weights, if it has."""
+    try:
+        film = Film.load(run.folder / "film.npz")
+        return film if film.snapshot == run.digest() else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def newest(run: Run) -> tuple[int | None, Mapping[str, Attention]]:
+    """The newest kept step of a run and its heads, reading the example; nothing where that would take too long."""
+    task, steps = run.config.build_task(), run.snapshots()
+    heads = run.config.model.n_layers * run.config.model.n_heads
+    tokens = task.n_ctx if task.lawful else len(task.example)
+    if not steps or "torch" not in sys.modules or heads * tokens**2 > MOST_CELLS:
+        return None, {}
+    step = max(steps)
+    model = Model(run.name, step, run.config, steps[step].stat().st_mtime)
+    return step, model.sample(task.example, own_words=False).attentions
+
+
+def accuracy_sentence(run: Run, metrics: Sequence[Mapping[str, Any]]) -> str:
+    """The newest measurement, in words."""
+    last = next((m for m in reversed(metrics) if "accuracy" in m), None)
+    if last is None:
+        return "Accuracy by position: waiting for the first measurement."
+    task = run.config.build_task()
+    if not task.lawful:
+        share, read = sum(last["accuracy"]) / len(last["accuracy"]), last["probed"] * len(last["accuracy"])
+        return (
+            f"At step {last['step']} the likeliest token is the right one in {share:.3f} of {read:,} places that were "
+            f"held out; the commonest token stands in {task.chance:.3f} of all."
+        )
+    half = last["accuracy"][len(last["accuracy"]) // 2 :]
+    return (
+        f"At step {last['step']} the second half is right in {sum(half) / len(half):.3f} of the cases, on "
+        f"{last.get('probed', PROBE_SEQUENCES)} fresh sequences; chance {task.chance:.2f}."
+    )
+
+
+def _use_step(run: Run) -> Any:
+    """Put every page at the step that was chosen in the film."""
+
+    def used() -> None:
+        step = st.session_state[f"stage-{run.name}"]["step"]
+        if step is not None:
+            session.update(run=run.name, step=int(step))
+
+    return used

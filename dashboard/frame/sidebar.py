@@ -1,0 +1,149 @@
+"""What stands in the sidebar beside a passage: how long it is, and what the model has no word for."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import streamlit as st
+
+from dashboard.models import passages
+from dashboard.models.model import Model
+from dashboard.models.passages import as_typed, in_a_line
+from dashboard.parts.prose import sentence
+from dashboard.view import clicks, session, training
+from dashboard.view.session import choose
+from dashboard.view.settings import LONGER
+from transformer.tasks import ALPHABET
+from transformer.text.task import Text
+
+
+def length(model: Model) -> None:
+    """How many tokens of the text are read: the same passage goes on, or another one is drawn."""
+    task, question = cast("Text", model.task), session.question(model)
+    key = "control-tokens"
+    st.session_state[key] = len(question)
+
+    def picked() -> None:
+        wanted = st.session_state[key]
+        longer = passages.around(task.known.held_out, question, wanted)
+        drawn = session.draw(model, wanted) if longer is None else longer
+        session.update(input=passages.in_a_line(task.typed(drawn)))
+
+    st.select_slider(
+        "Tokens",
+        passages.lengths(task.length, len(question)),
+        key=key,
+        on_change=picked,
+        help="How long the passage is. It goes on where it stands in what was held out; elsewhere another is drawn.",
+    )
+
+
+def note(model: Model) -> str:
+    """How much of a text can be typed, and how much of it the model has no word for."""
+    question = session.question(model)
+    unknown = int((question == model.task.symbols - 1).sum())
+    said = f"1 to {model.task.length} tokens, blanks and line ends among them."
+    if not unknown:
+        return said
+    are = "is" if unknown == 1 else "are"
+    return f"{said} {unknown} of these {len(question)} {are} none of the {passages.known(model.task)} it knows."
+
+
+def sidebar(*, asks: bool = True) -> Model:
+    """Which model, and which input, where the page `asks` for one here. Returns the model."""
+    with st.sidebar:
+        model = _model_menu()
+        if asks:
+            _input(model)
+    return model
+
+
+def _model_menu() -> Model:
+    menu = session.choices()
+    model = session.chosen()
+    key = "control-run"
+    st.session_state[key] = model.name
+
+    @clicks.in_time
+    def picked() -> None:
+        if st.session_state[key] != session.chosen().name:
+            choose(st.session_state[key])
+
+    st.selectbox(
+        "Model",
+        list(menu),
+        key=key,
+        on_change=picked,
+        format_func=lambda name: menu[name].label(),
+    )
+    choice = menu[model.name]
+    st.caption(choice.description())
+    if choice.state.status not in ("finished",) and choice.state.reason:
+        st.caption(f":material/info: {sentence(choice.state.reason)}")
+    run = model.run
+    if run is not None and run.resumable and session.started() != run.name:
+        st.button(
+            "Resume its training", on_click=training.resume, args=(run,), icon=":material/resume:", width="stretch"
+        )
+    steps = list(choice.snapshots)
+    if len(steps) > 1:
+        st.session_state["control-step"] = model.step
+
+        @clicks.in_time
+        def moved() -> None:
+            step = st.session_state["control-step"]
+            session.update(step=None if step == steps[-1] else step)
+
+        st.select_slider(
+            "Step of training",
+            steps,
+            key="control-step",
+            on_change=moved,
+            help="Every page shows the model as it was at this step.",
+        )
+    return model
+
+
+def _input(model: Model) -> None:
+    task, lawful = model.task, model.task.lawful
+    shown = task.typed(session.question(model))
+    error = st.session_state.pop("input_error", "")
+    # What was typed stays in the field as long as the error about it does.
+    st.session_state["control-input"] = st.session_state.pop("input_typed", shown) if error else shown
+
+    @clicks.in_time
+    def written() -> None:
+        typed = st.session_state["control-input"]
+        text = typed.strip() if lawful else as_typed(typed)
+        try:
+            task.parse(text)
+        except ValueError as error:
+            st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), typed
+            clicks.touch()
+            return
+        session.update(input=" ".join(text.lower().split()) if lawful else in_a_line(text))
+
+    def drawn() -> None:
+        session.update(input=in_a_line(task.typed(session.draw(model))))
+
+    widget = st.text_input if lawful else st.text_area
+    widget("Input", key="control-input", on_change=written, max_chars=LONGER["input"])
+    st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
+    if not lawful:
+        length(model)
+    if error:
+        st.error(error, icon=":material/error:")
+    elif lawful:
+        symbols = ALPHABET[0] + " to " + task.vocabulary[task.symbols - 1]
+        st.caption(f"1 to {task.length} symbols, {symbols}. {_length_note(model)}")
+    else:
+        st.caption(note(model))
+
+
+def _length_note(model: Model) -> str:
+    length = len(session.question(model))
+    if length not in model.task.lengths:
+        lengths = model.task.lengths
+        seen = str(lengths.stop - 1) if len(lengths) == 1 else f"{lengths.start} to {lengths.stop - 1}"
+        return f":orange[It was trained on length {seen} only: {length} is new to it.]"
+    return ""

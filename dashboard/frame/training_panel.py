@@ -1,0 +1,251 @@
+"""The training panel of the sidebar: what would be trained next, on what, and how fast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard.frame import text_source
+from dashboard.parts.prose import sentence
+from dashboard.parts.widgets import bound, bound_choice
+from dashboard.server import background
+from dashboard.view import session, training
+from dashboard.view.settings import BY_KEY, FAST, LIMITS, PACES, Settings
+from dashboard.view.training import MOST_SYMBOLS, fields_of, fields_of_reader, is_mask
+from transformer import masks
+from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, ConfigError
+from transformer.presets import PRESETS, READERS, Preset, Reader
+from transformer.tasks import TASKS
+from transformer.text.task import Text
+from transformer.training.runs import Run
+
+OWN = "your own settings"
+
+
+def panel() -> None:
+    """The Train button, and the settings behind it, from a preset or one's own."""
+    st.subheader("Train another", divider="gray")
+    button = st.container()
+    _presets()
+    task = bound_choice(st.selectbox, "Task", "task", [*TASKS.names(), TEXT], "reverse", also=_of_another_kind)
+    kind = Text if task == TEXT else TASKS[task]
+    view = session.settings()
+    if view.architecture in ARCHITECTURES and view.architecture not in kind.architectures:
+        session.update(architecture="")
+    if kind.lawful and view.length > MOST_SYMBOLS:
+        session.notice(f"A question has at most {MOST_SYMBOLS} symbols, not {view.length}; this is {MOST_SYMBOLS}.")
+        session.update(length=MOST_SYMBOLS)
+    if not kind.lawful:
+        text_source.choose_text()
+    own = kind.architectures[0]
+    recurrent = bound_choice(st.selectbox, "Architecture", "architecture", list(kind.architectures), own) == "gru"
+    if recurrent:
+        _looking_back()
+    else:
+        bound_choice(st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned")
+    _numbers(kind.lawful, recurrent)
+    bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help="auto takes a GPU where there is one")
+    with st.expander("More"):
+        if not recurrent:
+            _mask_menu(kind)
+            bound(st.checkbox, "Feed-forward layers", "feed_forward")
+        _number("Learning rate", "learning_rate", step=0.001, format="%.4f")
+        _number("Batch", "batch", help="Sequences in a step")
+        _number("Most steps", "max_steps", step=100)
+        if kind.lawful:
+            _number("Shortest length (empty: all alike)", "min_length")
+        if not recurrent:
+            gain = "Factor on their first weights; 0.3 suits one head"
+            _number("Gain of queries and keys", "gain", step=0.1, help=gain)
+        pick_pace()
+    st.fragment(_device_caption, run_every=1.0 if background.torch() is None else None)()
+    with button:  # last: by now the menus have put right what a link named in vain
+        _train_button()
+
+
+def _of_another_kind(task: str) -> dict[str, object]:
+    """What changes with the task: what suits a question does not suit a text, nor the other way round."""
+    if (task == TEXT) == (session.settings().task == TEXT):
+        return {}
+    fields = fields_of_reader(READERS[0]) if task == TEXT else _lawful(PRESETS[0])
+    return {name: value for name, value in fields.items() if name != "task"}
+
+
+def _lawful(preset: Preset) -> dict[str, object]:
+    """The fields of a preset; after a text, whose steps belong to it, with as many steps as ever."""
+    steps = {"max_steps": Settings().max_steps} if session.settings().task == TEXT else {}
+    return {**fields_of(preset.config), **steps}
+
+
+def _numbers(lawful: bool, recurrent: bool) -> None:
+    """The small whole numbers, in three columns."""
+    one, two, three = st.columns(3, gap="small")
+    with one:
+        _number("Layers", "layers")
+        if lawful:
+            _number("Length", "length", most=MOST_SYMBOLS)
+        else:
+            _number("Length", "length", help="Tokens in a window of the text")
+    with two:
+        if recurrent:
+            _number("d_model", "width", step=8)
+        else:
+            _number("Heads", "heads")
+        if lawful:
+            _number("Symbols", "symbols")
+        else:
+            _number("Rarest", "min_count", help="How often a token must stand in the text to be known")
+    with three:
+        if not recurrent:
+            _number("d_model", "width", step=8)
+        _number("Seed", "seed")
+
+
+def _looking_back() -> None:
+    """What a GRU is given of the source, and how much it is helped while it learns."""
+    menu = {"none": "none: one vector", "uniform": "uniform: the mean", "scaled-dot": "scaled dot"}
+    chosen = bound_choice(
+        st.selectbox,
+        "Attention",
+        "attention",
+        list(ATTENTIONS),
+        "scaled-dot",
+        format_func=lambda name: menu.get(name, name),
+        help="How the decoder looks back at the encoder's states; with none it gets the last of them alone",
+    )
+    if chosen != "none":
+        bound(st.checkbox, "Affine maps for query, key and value", "affine")
+    low, high = LIMITS["teacher_forcing"]
+    bound(
+        st.slider,
+        "Teacher forcing",
+        "teacher_forcing",
+        min_value=low,
+        max_value=high,
+        step=0.05,
+        help="Probability with which the decoder reads the right token while it learns, and not the one it said itself",
+    )
+
+
+def _presets() -> None:
+    """Settings to start from; touching a field below makes them one's own."""
+    key, menu = "control-preset", {preset.name: preset for preset in (*PRESETS, *READERS)}
+    try:
+        config = training.training_config()
+        now = next((name for name, preset in menu.items() if preset.matches(config)), OWN)
+    except ConfigError:
+        now = OWN
+    st.session_state[key] = now
+
+    def written() -> None:
+        preset = menu.get(st.session_state[key])
+        if isinstance(preset, Reader):
+            session.update(**fields_of_reader(preset))
+        elif preset is not None:
+            session.update(**_lawful(preset))
+
+    def name(option: str) -> str:
+        return f"{option}: {menu[option].description}" if option in menu else option
+
+    shown = [*menu, *([OWN] if now == OWN else [])]
+    st.selectbox("Start from", shown, key=key, on_change=written, format_func=name)
+
+
+def _train_button() -> None:
+    """Train or Stop; where nothing can be trained, why."""
+    run = training.watched() if session.started() else None
+    if run is not None and run.state.live:
+        st.button(
+            "Stop", on_click=training.stop, args=(run,), width="stretch", icon=":material/stop:", shortcut="Escape"
+        )
+        return
+    try:
+        training.training_config()
+        problem = ""
+    except ConfigError as error:
+        problem = sentence(str(error))
+    st.button(
+        "Train",
+        type="primary",
+        on_click=training.start_training,
+        disabled=bool(problem),
+        width="stretch",
+        icon=":material/play_arrow:",
+        shortcut="T",
+    )
+    if problem:
+        st.error(problem, icon=":material/error:")
+
+
+def pick_pace(run: Run | None = None) -> None:
+    """How fast a training goes; for one that is under way, from now on."""
+    names = {FAST: "as fast as possible", BY_KEY: "one by one, with N", "1": "1 a second"}
+    key, pace = f"control-pace-{run is None}", session.settings().pace
+    st.session_state[key] = pace if pace in PACES else FAST
+
+    def written() -> None:
+        session.update(pace=st.session_state[key])
+        if run is not None and run.state.live:
+            training.set_pace(run)
+
+    st.selectbox(
+        "Pace of the steps",
+        PACES,
+        key=key,
+        on_change=written,
+        format_func=lambda pace: names.get(pace, f"{pace} a second"),
+        label_visibility="visible" if run is None else "collapsed",
+        help="How fast the steps are taken",
+    )
+
+
+def _mask_menu(kind: type) -> None:
+    architecture = session.settings().architecture or kind.architectures[0]  # type: ignore[attr-defined]
+    own = "full" if architecture == "encoder" else "causal"
+    menu = [str(masks.MASKS[name]()) for name in masks.rules()]
+    view = session.settings()
+    menu += [text for text in dict.fromkeys((view.train_mask, view.mask)) if text not in menu and is_mask(text)]
+    bound_choice(
+        st.selectbox,
+        "Mask",
+        "train_mask",
+        menu,
+        own,
+        format_func=lambda text: masks.parse(text).label,
+        help="What each query may see while it is trained; one that is tried on the page of masks stands here as well",
+    )
+
+
+def _number(label: str, field: str, step: float = 1, most: float | None = None, **options: Any) -> None:
+    low, high = LIMITS[field]
+    bound(st.number_input, label, field, min_value=low, max_value=most or high, step=step, **options)
+
+
+def _devices() -> list[str]:
+    """auto, the CPU, and each GPU; before PyTorch is there, whatever the view names."""
+    torch = background.torch()
+    found = ["auto", "cpu"]
+    if torch is not None:
+        found += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+        found += ["mps"] if torch.backends.mps.is_available() else []
+    named = session.settings().device
+    return found if named in found or torch is not None else [*found, named]
+
+
+def _device_caption() -> None:
+    st.caption(device_line())
+
+
+def device_line() -> str:
+    """Where a training would run, in words."""
+    if background.torch() is None:
+        return "Looking for a GPU …"
+    from transformer.training.device import describe_device, resolve_device
+
+    try:
+        device = resolve_device(session.settings().device)
+    except ConfigError as error:
+        return str(error)
+    name = describe_device(device)
+    return f"Trains on the {name}." if device.type == "cpu" else f"Trains on {name}."

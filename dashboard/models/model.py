@@ -1,0 +1,258 @@
+"""The models that can be looked at; what is found out about them is kept, bounded (keeping.py).
+
+"Model" everywhere means a run and a step of it. PyTorch is imported when a model is first looked into, not before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from dashboard.components.origin import Maker
+from dashboard.models.budget import ACCURACY_CELLS, SURVEY_CELLS, affordable
+from dashboard.models.cache import kept
+from dashboard.models.menu import COMPILED, ROOT, Choice
+from transformer.analysis.accuracy.result import Accuracy
+from transformer.analysis.film.film import Film
+from transformer.analysis.findings import Example, Sample, Survey
+from transformer.compiled import compiled_reverser
+from transformer.config import ConfigError, RunConfig
+from transformer.masks import Mask
+from transformer.training.runs import Run
+
+if TYPE_CHECKING:
+    from transformer.edits import Edit
+    from transformer.model import Transformer
+    from transformer.network import Network
+    from transformer.tasks import Question, Task
+
+OWN_WORDS = 64
+"""Symbols up to which a model is let speak by itself: each token costs a pass over all before it."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A run at a step: everything a page asks of it, cached."""
+
+    name: str
+    step: int
+    config: RunConfig
+    stamp: float
+    """When its weights were written: a file replaced on disk is another model."""
+
+    @classmethod
+    def of(cls, choice: Choice, step: int) -> Model:
+        stamp = 0.0 if choice.name == COMPILED else Run(ROOT / choice.name).snapshot(step).stat().st_mtime
+        return cls(choice.name, step, choice.config, stamp)
+
+    @property
+    def task(self) -> Task:
+        return self.config.build_task()
+
+    @property
+    def run(self) -> Run | None:
+        return None if self.name == COMPILED else Run(ROOT / self.name)
+
+    def maker(self) -> Maker:
+        """Whose numbers these are, for whatever is saved of them."""
+        return Maker(self.name, self.step, _weights(self))
+
+    def network(self) -> Network:
+        """The model itself, in evaluation mode, on the CPU."""
+        return _network(self)
+
+    def transformer(self) -> Transformer:
+        """The same where only a transformer will do. Raises ConfigError, with a sentence, for a recurrent network."""
+        network = self.network()
+        if self.config.model.recurrent:
+            raise ConfigError(f"{self.name} is a recurrent network, and this opens transformers")
+        return cast("Transformer", network)
+
+    def survey(self) -> Survey:
+        """Every head, averaged over many sequences."""
+        kept = _example(self)
+        return _survey(self) if kept is None else kept.survey
+
+    def said(self, question: Question) -> np.ndarray:
+        """Its own answer, nobody helping; to a question longer than OWN_WORDS, what it says after the right tokens."""
+        kept = _example(self, question)
+        return _said(self, question.tobytes()) if kept is None else kept.said
+
+    def sample(
+        self, question: Question, *, own_words: bool = True, mask: Mask | None = None, pad: bool = False
+    ) -> Sample:
+        """One question, reading its own words or the right ones, under its own mask or another."""
+        kept = _example(self, question)
+        if kept is not None and own_words and mask is None and not pad:
+            return kept.sample
+        return _sample(self, question.tobytes(), own_words, mask, pad)
+
+    def film(self) -> Film:
+        """How its run came to be: the film that the run keeps, or one taken now from its snapshots. Not if compiled."""
+        assert self.run is not None
+        kept = self.run.folder / "film.npz"
+        stamps = {step: path.stat().st_mtime for step, path in self.run.snapshots().items()}
+        return _film(self.name, tuple(stamps.items()), kept.stat().st_mtime if kept.is_file() else None)
+
+    def accuracy(self, sequences: int, mask: Mask | None = None, length: int | None = None) -> Accuracy:
+        """Accuracy by position on fresh sequences, under its own mask or another; on fewer where they are long."""
+        length = length or self.config.task.length
+        kept = _evaluation(self)
+        if kept is not None and mask is None and (length, sequences) == (self.config.task.length, kept.sequences):
+            return kept
+        return _accuracy(self, affordable(sequences, self.task, length, ACCURACY_CELLS), mask, length)
+
+
+def maker_of(run: Run, step: int | None) -> Maker:
+    """Whose numbers were measured at a step of a run: of most steps the weights are not kept."""
+    path = run.snapshots().get(-1 if step is None else step)
+    if step is None or path is None:
+        return Maker(run.name, step or 0)
+    return Maker(run.name, step, _file_digest(path, path.stat().st_mtime))
+
+
+# What a run found out about itself when it ended, on the very sequences that would be used here: a cold start waits
+# neither for PyTorch nor for the measurement.
+
+
+def _example(model: Model, question: Question | None = None) -> Example | None:
+    """The example kept beside a run's weights, if it is theirs and of this question."""
+    kept = None if model.run is None else _kept_example(model)
+    return kept if kept is None or question is None or np.array_equal(kept.question, question) else None
+
+
+@kept(16)
+def _kept_example(model: Model) -> Example | None:
+    run = Run(ROOT / model.name)
+    try:
+        kept = Example.load(run.folder / "example.npz")
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return kept if kept.snapshot == run.digest(model.step) else None
+
+
+def _evaluation(model: Model) -> Accuracy | None:
+    """The accuracy that was measured when the run ended, if it is of these weights."""
+    return None if model.run is None else _kept_evaluation(model)
+
+
+@kept(16)
+def _kept_evaluation(model: Model) -> Accuracy | None:
+    run = Run(ROOT / model.name)
+    kept = run.evaluation or {}
+    return Accuracy.from_evaluation(kept, model.task) if kept.get("snapshot") == run.digest(model.step) else None
+
+
+@kept(4, "Taking the film …")
+def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | None) -> Film:
+    run = Run(ROOT / name)
+    try:
+        kept = Film.load(run.folder / "film.npz")
+        if kept.snapshot == run.digest():
+            return kept
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    from transformer.analysis.film.take import film
+    from transformer.checkpoints import load
+
+    frames = ((step, load(run.snapshot(step))[0]) for step, _ in snapshots)
+    task = run.config.build_task()
+    sequences = affordable(256, task, task.length, SURVEY_CELLS)
+    return film(frames, task, sequences=sequences, snapshot=run.digest())
+
+
+@kept(64)
+def _weights(model: Model) -> str:
+    if model.run is not None:
+        return model.run.sha256(model.step)
+    digest = hashlib.sha256()  # no file: names and numbers, in the state dict's own order
+    for name, tensor in model.network().state_dict().items():
+        digest.update(name.encode())
+        digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()
+
+
+@kept(64)
+def _file_digest(path: Path, stamp: float) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@kept(16)
+def _network(model: Model) -> Network:
+    if model.name == COMPILED:
+        return compiled_reverser()
+    from transformer.checkpoints import load
+
+    network, _ = load(Run(ROOT / model.name).snapshot(model.step))
+    return network
+
+
+@kept(32)
+def _survey(model: Model) -> Survey:
+    from transformer.analysis.heads.survey import survey
+
+    sequences = affordable(256, model.task, model.task.surveyed, SURVEY_CELLS)
+    return survey(model.network(), model.task, sequences=sequences)
+
+
+@kept(256)
+def _said(model: Model, question: bytes) -> np.ndarray:
+    from transformer.analysis.sample import say
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    if len(symbols) <= OWN_WORDS or not model.task.lawful:
+        return say(model.network(), model.task, symbols)
+    helped, names = model.sample(symbols, own_words=False), model.task.target_names(len(symbols))
+    said = [token for token, name in zip(helped.predicted, names, strict=True) if name.startswith("y")]
+    return np.array([model.task.vocabulary.index(token) for token in said])
+
+
+def words_of(model: Model, question: Question) -> np.ndarray | None:
+    """What it reads after the question: its own words; None where that would take too long, and of a text."""
+    return model.said(question) if model.task.lawful and len(question) <= OWN_WORDS else None
+
+
+@kept(16)
+def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, pad: bool) -> Sample:
+    from transformer.analysis.sample import sample
+
+    symbols = np.frombuffer(question, dtype=np.int64)
+    return sample(
+        model.network(),
+        model.task,
+        symbols,
+        said=words_of(model, symbols) if own_words else None,
+        edits=mask_edits(model, mask, len(symbols), pad),
+        pad_to=model.config.task.length if pad else None,
+    )
+
+
+@kept(64)
+def _accuracy(model: Model, sequences: int, mask: Mask | None, length: int) -> Accuracy:
+    from transformer.analysis.accuracy.by_position import accuracy_by_position
+
+    return accuracy_by_position(
+        model.network(),
+        model.task,
+        sequences=sequences,
+        length=length,
+        seed=model.config.training.seed + 1,
+        edits=mask_edits(model, mask, length),
+    )
+
+
+def mask_edits(model: Model, mask: Mask | None, length: int, pad: bool = False) -> tuple[Edit, ...]:
+    """The edit that puts a mask on the self-attention of the stack that predicts."""
+    if mask is None:
+        return ()
+    from transformer.edits import OverrideMask
+
+    task = model.task
+    width = len(task.target_names(task.length if pad else length))
+    padding = np.arange(width) >= len(task.target_names(length))
+    stack = "encoder" if model.config.model.architecture == "encoder" else "decoder"
+    return (OverrideMask.of(mask.matrix(width, padding=padding), f"{stack}.*.self_attention.mask"),)

@@ -1,0 +1,70 @@
+"""A small model without positions, trained on the spot and asked one thing in two orders; and the race of encodings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dashboard.models import quick_training
+from dashboard.models.cache import kept
+from transformer.analysis.accuracy.result import Accuracy
+from transformer.config import RunConfig, TaskConfig
+
+STEPS, SECONDS, SEQUENCES = 500, 10.0, 2048
+"""Of the one-layer training, at most; and what its accuracy is measured on."""
+
+
+@dataclass(frozen=True)
+class Turned:
+    """What a model says after SEP to a question and to its symbols in another order."""
+
+    positions: str
+    question: tuple[int, ...]
+    other: tuple[int, ...]
+    said: int
+    said_other: int
+    moved: float
+    """The most that a logit differs between the two."""
+
+
+def small(positions: str) -> RunConfig:
+    """One causal layer with one head, for reversals of 8 digits; as many steps as it needs, or STEPS."""
+    return _bounded(quick_training.small(RunConfig(), positions=positions))
+
+
+def accuracy() -> Accuracy:
+    """Of the one without positions, on fresh sequences."""
+    return quick_training.answer(small("none"), SECONDS, sequences=SEQUENCES).accuracy
+
+
+@kept(8)
+def turned(positions: str, question: tuple[int, ...], other: tuple[int, ...]) -> Turned:
+    """Ask the small model with these positions, or with none, for the first symbol of both answers."""
+    import torch
+
+    config = small(positions)
+    model, separator = quick_training.trained(config, SECONDS).model, config.build_task().separator
+    with torch.no_grad():
+        logits = model(torch.tensor([[*question, separator], [*other, separator]]))[:, -1].numpy()
+    said = logits.argmax(axis=-1)
+    return Turned(positions, question, other, int(said[0]), int(said[1]), float(np.abs(logits[0] - logits[1]).max()))
+
+
+@kept(4)
+def carried(question: tuple[int, ...], order: tuple[int, ...]) -> float:
+    """How far permuting the question is from permuting the output: the largest |f(x∘π) − f(x)∘π| over all logits.
+
+    Of the small model without positions that reverses in place, where every query sees every key.
+    """
+    import torch
+
+    config = RunConfig(task=TaskConfig(task="reverse-aligned"))
+    model = quick_training.trained(_bounded(quick_training.small(config, positions="none")), SECONDS).model
+    x, permuted = torch.tensor([question]), list(order)
+    with torch.no_grad():
+        return float((model(x[:, permuted]) - model(x)[:, permuted]).abs().max())
+
+
+def _bounded(config: RunConfig) -> RunConfig:
+    return replace(config, training=replace(config.training, max_steps=STEPS, evaluate_every=25))

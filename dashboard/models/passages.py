@@ -1,0 +1,64 @@
+"""Passages of a text: as they are typed and written into a link, and as long as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from transformer.tasks import Task
+    from transformer.text.task import Text
+
+
+LENGTHS = (2, 4, 8, 16, 24, 32, 40, 64, 96, 128, 192, 256, 384, 512)
+"""How long a passage is offered, in tokens; as far as the model reads."""
+SIGNS = {"↵": "\n", "␣": " ", "⇥": "\t"}
+"""What a token is shown by, and may be typed by as well."""
+
+
+def in_a_line(passage: str) -> str:
+    """A passage for a field of one line, and for a link: its line ends as signs, and without what no link holds."""
+    line = passage.replace("\n", "↵").replace("\t", "⇥")
+    return "".join(letter for letter in line if letter.isprintable() or letter.isspace())
+
+
+def as_typed(line: str) -> str:
+    """The text that a line means: what `in_a_line` was given."""
+    for sign, meant in SIGNS.items():
+        line = line.replace(sign, meant)
+    return line
+
+
+def known(task: Task) -> str:
+    """ "9,790 words", "10 symbols": what a model knows. ⟨unk⟩, which stands for any other word, is not counted."""
+    return f"{task.symbols:,} symbols" if task.lawful else f"{task.symbols - 1:,} {cast('Text', task).split}"
+
+
+def sayable(task: Task) -> str:
+    """All between which a model chooses: what it knows, and the tokens that stand in no text."""
+    return f"the {known(task)} it knows, {'' if task.lawful else '⟨unk⟩, '}SEP and padding"
+
+
+def lengths(most: int, present: int) -> list[int]:
+    """The lengths that are offered: the present one and the model's longest among them."""
+    return sorted({length for length in LENGTHS if length < most} | {most, present})
+
+
+def around(parts: Sequence[np.ndarray], passage: np.ndarray, length: int) -> np.ndarray | None:
+    """The passage made longer or shorter where it stands in one of the parts; None where it stands nowhere.
+
+    It keeps its beginning as far as the part goes on, and else begins earlier.
+    """
+    if length <= len(passage):
+        return passage[:length]
+    for part in parts:
+        if len(part) < length:
+            continue
+        places = np.flatnonzero(part[: len(part) - len(passage) + 1] == passage[0])
+        for place in places.tolist():
+            if np.array_equal(part[place : place + len(passage)], passage):
+                start = min(place, len(part) - length)
+                return part[start : start + length]
+    return None

@@ -1,0 +1,56 @@
+"""What is found out about a model's positions, each once. PyTorch is imported when the first of it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dashboard.models.cache import kept
+from dashboard.models.model import Model
+
+if TYPE_CHECKING:
+    from transformer.analysis.encodings import FittedShift, Lengths, Reversal, Table
+    from transformer.tasks import Question
+
+
+@kept(32)
+def table(model: Model, name: str) -> Table:
+    """A model's encoding, or another one of the same sizes."""
+    from transformer.analysis.encodings import table_of
+
+    return table_of(model.transformer(), name)
+
+
+@kept(64, "Fitting a linear map …")
+def fitted(model: Model, name: str, length: int, steps: int) -> FittedShift:
+    """The linear map nearest to a step, over the first positions of a table."""
+    from transformer.analysis.encodings import fit_shift
+
+    return fit_shift(table(model, name).values[:length], steps)
+
+
+@kept(32)
+def lengths(model: Model, name: str) -> Lengths:
+    """The norms of token embeddings and of what is added to them."""
+    from transformer.analysis.encodings import lengths_of
+
+    return lengths_of(model.transformer(), name)
+
+
+def reversal(model: Model, question: Question, *, everything_seen: bool) -> Reversal:
+    """A question and its right answer, read both ways by the model without its positions."""
+    return _reversal(model, question.tobytes(), everything_seen)
+
+
+@kept(32)
+def _reversal(model: Model, question: bytes, everything_seen: bool) -> Reversal:
+    import torch
+
+    from transformer.analysis.encodings import read_backwards
+
+    batch = model.task.encode([np.frombuffer(question, dtype=np.int64)])
+    source = None if batch.source is None else torch.from_numpy(batch.source[0])
+    return read_backwards(
+        model.transformer(), torch.from_numpy(batch.tokens[0]), source, everything_seen=everything_seen
+    )

@@ -1,0 +1,169 @@
+"""What the pages that show heads share: the grid of all heads, and which of them is enlarged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from dashboard import theme
+from dashboard.components.head_grid import Panel, head_grid
+from dashboard.models.model import Model
+from dashboard.view import session
+from dashboard.view.appearance import is_dark, palette
+from transformer.analysis.findings import Attention, Head, Survey
+from transformer.analysis.heads.alignment import shares_beside
+
+LINK = "pattern"
+"""Grids and heatmaps of one attention share the hovered cell."""
+
+
+def heads_of(attentions: Mapping[str, Attention]) -> list[Head]:
+    """All heads, in the order of the data's way."""
+    return [Head(site, i) for site, attention in attentions.items() for i in range(len(attention.pattern))]
+
+
+def focused(heads: list[Head], survey: Survey) -> Head:
+    """The head that the view names, or the one that does the work."""
+    named = session.settings().head
+    found = next((head for head in heads if str(head) == named), None)
+    if named and found is None:
+        session.notice("This model has no head of that name; the one that does the work is shown.")
+        session.update(head="")
+    return found or survey.worker
+
+
+def grid(
+    attentions: Mapping[str, Attention],
+    focus: Head | None,
+    *,
+    key: str,
+    patterns: Mapping[str, np.ndarray] | None = None,
+    size: int = 200,
+    by_row: bool = False,
+) -> None:
+    """All layers × heads as small multiples; a click or an arrow key makes another head the focus.
+
+    Without a `focus` the grid outlines the one that the page's large head says, and need not be sent anew for it.
+    `patterns` are drawn in place of the sample's own: the mean over many sequences.
+    """
+    heads = heads_of(attentions)
+
+    def chosen() -> None:
+        index = st.session_state[key]["focus"]
+        if index is not None and 0 <= index < len(heads):
+            session.update(head=str(heads[index]))
+
+    single = len({head.kind for head in heads}) == 1
+    panels = []
+    for head in heads:
+        attention = attentions[head.site]
+        pattern = (patterns[head.site] if patterns is not None else attention.pattern)[head.index]
+        panels.append(
+            Panel(
+                name=head.short,
+                group="" if single else head.kind,
+                row=head.layer,
+                column=head.index,
+                pattern=pattern,
+                mask=attention.mask,
+                queries=attention.queries,
+                keys=attention.keys,
+                factor=attention.factor if patterns is None else 1,
+                whole=attention.whole,
+            )
+        )
+    colours = palette()
+    head_grid(
+        panels,
+        key=key,
+        focus=None if focus is None else heads.index(focus),
+        alt=f"Attention patterns of {len(heads)} heads; one of them is enlarged.",
+        dark=is_dark(),
+        colours=theme.pattern_colours(is_dark()),
+        forbidden=theme.rgb(colours.forbidden),
+        link=LINK,
+        size=size,
+        by_row=by_row,
+        on_focus=chosen,
+    )
+
+
+def working_sentence(model: Model, head: Head, survey: Survey) -> str:
+    """What a head does about the task, on average: of a GRU, which of the encoder's states its decoder looks at."""
+    if not model.task.lawful:
+        return habit_sentence(head, survey)
+    if not model.config.model.recurrent:
+        return share_sentence(head, survey)
+    return alignment_sentence(survey.patterns[head.site][head.index], model.task.expected_keys(model.task.example))
+
+
+def share_sentence(head: Head, survey: Survey) -> str:
+    """What a head does about the task, from the numbers."""
+    share = survey.expected_share.get(head)
+    if share is None:
+        return f"Head {head.short} ({head.kind}) is not where this task's answer can be read."
+    if math.isnan(share):
+        return f"Under this mask head {head.short} never sees the token to be said."
+    only = "" if share >= 0.5 else "only "
+    return f"Head {head.short} puts {only}{share:.2f} of its attention on the token to be said."
+
+
+# --- where a GRU's decoder looks, in words
+
+
+def alignment_sentence(pattern: np.ndarray, expected: np.ndarray) -> str:
+    """Which of the encoder's states a GRU looks at; `expected` is the one after the token to be said. [query, key].
+
+    A state has read all up to its token: that of a later one may hold the token to be said as well.
+    """
+    shares = shares_beside(pattern, expected)
+    best = max(shares, key=lambda later: (shares[later], -abs(later)))
+    if not best:
+        return f"The decoder looks at the token to be said: {shares[0]:.2f} of its attention is there."
+    places = f"{abs(best)} token{'s' * (abs(best) > 1)} {'after' if best > 0 else 'before'}"
+    return (
+        f"The decoder looks {places} the one to be said: {shares[best]:.2f} of its attention is there, and "
+        f"{shares[0]:.2f} on that one."
+    )
+
+
+# --- what a head looks at by habit, told from its mean pattern: the token before, itself, the first one
+
+PLACES = {"previous": "the token before", "self": "itself", "first": "the first token"}
+CLEAR = 0.5
+"""The share from which on a head is said to do one thing."""
+
+
+def habits(mean: np.ndarray) -> dict[str, float]:
+    """How much of a mean pattern, float [query, key], lies on each of PLACES; the queries that have no choice left out.
+
+    As the metrics of heads count (transformer.analysis.heads.measure): "first" where that is neither the query nor its
+    neighbour; nan where no query is asked.
+    """
+    n = len(mean)
+
+    def share(cells: np.ndarray) -> float:
+        return float(cells.mean()) if len(cells) else float("nan")
+
+    return {
+        "previous": share(np.diagonal(mean, -1)),
+        "self": share(np.diagonal(mean)[1:]),
+        "first": share(mean[2:, 0] if n > 2 else np.zeros(0)),
+    }
+
+
+def habit_sentence(head: Head, survey: Survey) -> str:
+    """What one head does, from the numbers."""
+    found = habits(survey.patterns[head.site][head.index])
+    name = max(found, key=lambda each: np.nan_to_num(found[each]))
+    if found[name] >= CLEAR:
+        return f"Head {head.short} looks at {PLACES[name]}: {found[name]:.2f} of its attention is there."
+    return f"Head {head.short} has no one place to look: {_listed(found)}."
+
+
+def _listed(found: dict[str, float]) -> str:
+    parts = [f"{share:.2f} on {PLACES[name]}" for name, share in found.items() if not np.isnan(share)]
+    return ", ".join(parts) or "it has no choice"

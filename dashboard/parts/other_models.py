@@ -1,0 +1,123 @@
+"""What a page says of a model that has not got what it is about, and the way to one that has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.components.plot import plot
+from dashboard.figures.encodings import encoding_heatmap
+from dashboard.models.cache import kept
+from dashboard.models.menu import Choice
+from dashboard.models.model import Model
+from dashboard.parts.prose import plain
+from dashboard.view import session
+from dashboard.view.appearance import palette
+from dashboard.view.session import choose
+from transformer.config import RunConfig
+
+if TYPE_CHECKING:
+    from transformer.tasks import Question
+
+
+def transformer_wanted(page: str, model: Model) -> None:
+    """Stand in for a page that opens a transformer, where the model is none."""
+    st.title(f"“{page}” needs a transformer, and {plain(model.name)} is a GRU.", anchor=False)
+    st.info(
+        "A GRU reads one token after the other and carries what it has read in one state: it has no layers that pass "
+        "a residual stream on, no mask and no positional encoding. Choose a transformer in the sidebar, or here.",
+        icon=":material/account_tree:",
+    )
+    offer(model, lambda config: not config.model.recurrent)
+
+
+def text_wanted(page: str, model: Model) -> None:
+    """Stand in for a page about text, where the model's task has a law of its own."""
+    st.title(
+        f"“{page}” needs a model of a text; {plain(model.name)} has learned {plain(model.config.task.task)}.",
+        anchor=False,
+    )
+    offer_text(model)
+
+
+def offer_text(model: Model) -> None:
+    """The way to a model that reads a text, or to training one."""
+    if any(choice.config.task.task == "text" for choice in session.choices().values()):
+        st.info("Choose a model of a text in the sidebar, or here.", icon=":material/menu_book:")
+        offer(model, lambda config: config.task.task == "text")
+        return
+    st.info(
+        "No model here has read a text yet. Train one: choose the task *text* in the panel on the left, or say "
+        "`python -m transformer train --task text --text FILE`.",
+        icon=":material/menu_book:",
+    )
+
+
+def attention_wanted(model: Model) -> None:
+    """Say what a GRU without attention is given instead, and offer one that has it."""
+    st.markdown(
+        f"**Without attention** the encoder hands over {handed_over(model)} after the last token, however long the "
+        "sequence is, and the decoder says all of the answer from that. With attention it may look back at every state."
+    )
+    offer(model, lambda config: config.model.attends)
+
+
+def handed_over(model: Model) -> str:
+    """All that a decoder without attention gets, in words: "one vector of 64 numbers"."""
+    shape = model.config.model
+    return f"{'one vector' if shape.n_layers == 1 else f'{shape.n_layers} vectors'} of {shape.d_model} numbers"
+
+
+def offer(model: Model, suits: Callable[[RunConfig], bool]) -> None:
+    """A button to the model that suits and is most like this one; the one compiled by hand always does."""
+
+    def unlike(choice: Choice) -> tuple[bool, ...]:
+        task, own = choice.config.task, model.config.task
+        recurrent = choice.config.model.recurrent != model.config.model.recurrent
+        return task.task != own.task, recurrent, task != own
+
+    best = min((choice for choice in session.choices().values() if suits(choice.config)), key=unlike)
+    st.button(
+        f"Look at {plain(best.name)}",
+        on_click=choose,
+        args=(best.name,),
+        icon=":material/arrow_forward:",
+        key="elsewhere",
+        help=f"{best.config.model.shape[0].upper()}{best.config.model.shape[1:]}",
+    )
+
+
+def states(model: Model, question: object, *, key: str, height: int) -> None:
+    """Draw the encoder's states while it reads, and frame the one that is handed over."""
+    if session.first_look():
+        st.caption(":material/hourglass_top: Its states are about to be read …")
+        return
+    table = encoder_states(model, question)  # type: ignore[arg-type]
+    low, high = (f"{value:.2f}".replace("-", "−") for value in (table.min(), table.max()))
+    said = (
+        f"A row is the state after a token, {table.shape[1]} numbers from {low} to {high} here; framed: the last of "
+        f"{len(table)}, and all that the decoder is told."
+    )
+    figure = encoding_heatmap(table, cursor=len(table), palette=palette())
+    plot(figure, key=key, alt=said, height=height)
+    layers = model.config.model.n_layers
+    st.caption(said if layers == 1 else f"{said} That of the uppermost of {layers} layers; each hands over its own.")
+
+
+def encoder_states(model: Model, question: Question) -> np.ndarray:
+    """A recurrent encoder's states, of its uppermost layer, after each token of a question: float [source, d_model]."""
+    return _states(model, question.tobytes())
+
+
+@kept(32)
+def _states(model: Model, question: bytes) -> np.ndarray:
+    from transformer.analysis.sample import lay_out, observe_batch
+    from transformer.trace import only
+
+    batch = lay_out(model.task, np.frombuffer(question, dtype=np.int64))
+    seen = observe_batch(model.network(), batch, remember=only("encoder.states"))
+    found: np.ndarray = seen["encoder.states"][0].numpy()
+    return found

@@ -1,0 +1,61 @@
+"""Words that several pages say, and the code behind a picture."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+from collections.abc import Sequence
+
+import streamlit as st
+
+from transformer.analysis.findings import Head
+
+
+def orientation(head: Head | None = None) -> str:
+    """Which side is which; said under every pattern, with what the name of its head means."""
+    named = "" if head is None else f" Head {head.short}: layer {head.layer}, head {head.index}, counted from 0."
+    return f"Row = query (who looks), column = key (looked at).{named} Positions count from 1."
+
+
+def plain(text: str) -> str:
+    """A text whose every character is meant as such: a run may be called *x*, :red[x] or www.x.org."""
+    marked = re.sub(r"([\\`*_\[\]<>$~#|@&])", r"\\\1", text)
+    return re.sub(r"(?i)www\.", lambda found: f"{found[0][:3]}\\.", re.sub(r":(?=\w)", r"\\:", marked))
+
+
+def show_code(*names: str) -> None:
+    """The very functions that computed the picture, folded away; named as "transformer.attention.masked_softmax"."""
+    folded = st.expander("Show the code", icon=":material/code:", on_change="rerun", key="code")
+    if folded.open:
+        for name in names:
+            folded.code(inspect.getsource(inspect.unwrap(pkgutil.resolve_name(name))), language="python")
+
+
+def code_around(name: str, mark: str, around: int = 1) -> tuple[list[str], int, int]:
+    """The one line of a function that holds `mark`, and its neighbours: (lines, number of the first, index of it).
+
+    The function is named as "transformer.attention:MultiHeadAttention.forward"; its source is read, never copied.
+    """
+    source, start = inspect.getsourcelines(inspect.unwrap(pkgutil.resolve_name(name)))
+    (found,) = (i for i, line in enumerate(source) if mark in line)
+    first = max(0, found - around)
+    if '"""' in source[first]:  # what the function is for stands elsewhere
+        first = found
+    lines = inspect.cleandoc("\n" + "".join(source[first : found + around + 1])).splitlines()
+    return lines, start + first, found - first
+
+
+def sentence(text: str) -> str:
+    """Words, as a sentence: a capital first, unless it is a setting's own name, and a full stop."""
+    first = text if "_" in text.split()[0] else f"{text[0].upper()}{text[1:]}"
+    return f"{first}."
+
+
+SHORT = {"encoder self-attention": "enc ", "decoder self-attention": "dec ", "cross-attention": "cross "}
+
+
+def labels_of(heads: Sequence[Head]) -> list[str]:
+    """ "1.3"; where there are several kinds of attention "cross 1.3"."""
+    single = len({head.kind for head in heads}) == 1
+    return [head.short if single else SHORT[head.kind] + head.short for head in heads]

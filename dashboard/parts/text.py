@@ -1,0 +1,216 @@
+"""A text read under edits: what a token costs, place by place and head by head, in nats where a law has accuracies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import streamlit as st
+
+from dashboard.components.plot import plot
+from dashboard.components.sheet import Axis, Series, sheet
+from dashboard.figures import effects
+from dashboard.figures.html.tinted_text import tinted_text
+from dashboard.figures.text_costs import place_bars
+from dashboard.models import background, edits
+from dashboard.models.model import Model
+from dashboard.parts.prose import labels_of, plain
+from dashboard.view import clicks
+from dashboard.view.appearance import palette
+from transformer.analysis.accuracy.windows import ByPlace
+from transformer.analysis.findings import Head
+from transformer.text.perplexity import perplexity, said
+from transformer.text.perplexity import said as in_words
+
+if TYPE_CHECKING:
+    from transformer.analysis.accuracy.reading import Reading
+    from transformer.analysis.interventions.effects import Said
+    from transformer.edits import Edit
+
+
+T = TypeVar("T")
+SAME = 0.005
+"""A smaller change of the loss, in nats a token, is none."""
+MOST_NATS, MOST_CHANGE = 10.0, 3.0
+"""Nats, and a change of nats, at which a token has the full colour."""
+AGAIN = 0.5
+"""Seconds between two looks at a measurement that is under way."""
+
+
+def signed(value: float) -> str:
+    """One digit, and the sign."""
+    return f"{value:+.1f}".replace("-", "−")
+
+
+def change(what: str, before: Reading, after: Reading) -> str:
+    """What an edit does to the reading, and of what, in a sentence."""
+    was, now = float(before.nats.mean()), float(after.nats.mean())
+    if abs(now - was) < SAME:
+        return f"{what} a token costs what it did, {now:.2f} nats, in {windows(*before.nats.shape)}."
+    verb = "rises" if now > was else "falls"
+    ends = f"from {in_words(before.perplexity)} to {in_words(after.perplexity)}"
+    return f"{what} perplexity {verb} {ends} in {windows(*before.nats.shape)}."
+
+
+def by_place(model: Model, after: Reading, before: Reading | None, *, key: str, height: int, words: str) -> None:
+    """Nats a token by place in the window; with what it was before, where there is a before."""
+    found = ByPlace.of(after.nats, after.right)
+    old = None if before is None else ByPlace.of(before.nats, before.right)
+    figure = place_bars(
+        found.nats,
+        found.names,
+        sentences(found),
+        title="nats a token",
+        against=(model.task.chance_loss, "counts\nalone"),
+        half=None if old is not None else (found.half, found.half),
+        before=None if old is None else old.nats,
+        palette=palette(),
+    )
+    plot(figure, key=key, alt=f"Cross-entropy by place in the window. {words}", height=height)
+    intervals = "" if old is not None or found.windows < 2 else " 95 % intervals over windows."
+    st.caption(f"{words} {basis(after)}{intervals} Dotted: who knows how common each token is, and reads nothing.")
+
+
+def sentences(found: ByPlace) -> list[str]:
+    """What the pointer says of each stretch."""
+    rows = zip(found.names, found.nats, found.half, found.right, found.low, found.high, strict=True)
+    return [
+        f"place {name}: {nats:.3f}{f' ± {half:.3f}' if half == half else ''} nats a token, perplexity "
+        f"{in_words(perplexity(nats))}; {right:.3f} right, 95 % interval {low:.3f} to {high:.3f}"
+        for name, nats, half, right, low, high in rows
+    ]
+
+
+def basis(read: Reading) -> str:
+    """What was read."""
+    return f"{windows(*read.nats.shape)}; {read.right.mean():.2f} of the tokens are guessed."
+
+
+def passage(first: Said, last: Said | None, *, key: str) -> None:
+    """A passage, each token tinted by what it costs; or, after a change, by what it costs more or less."""
+    cost = first.nats if last is None else last.nats - first.nats
+    most = MOST_NATS if last is None else MOST_CHANGE
+    words = [_priced(first, last, place) for place in range(len(first.targets))]
+    ends = ("0 nats", f"{most:g} nats or more") if last is None else (f"{most:g} nats less", f"{most:g} nats more")
+    html = tinted_text(first.targets, cost, words, most=most, ends=ends, signed=last is not None, palette=palette())
+    worst = int(np.abs(cost).argmax())
+    named = f"‘{plain(first.targets[worst])}’ at {worst + 1}"
+    if last is None:
+        said = (
+            f"{int(first.right.sum())} of {len(cost)} tokens are guessed, {first.nats.mean():.2f} nats a token; "
+            f"{named} surprises most, {cost[worst]:.1f} nats."
+        )
+    else:
+        flips = int((np.array(first.tokens) != np.array(last.tokens)).sum())
+        said = (
+            f"{flips} of {len(cost)} guesses change, and a token costs {first.nats.mean():.2f} nats before, "
+            f"{last.nats.mean():.2f} after; {named} changes most, by {signed(float(cost[worst]))} nats."
+        )
+    axis = (Axis("position", np.arange(1, len(cost) + 1), first.targets),)
+    series = [Series("before", first.nats, axis), *([] if last is None else [Series("after", last.nats, axis)])]
+    sheet(html, series, key=key, alt=said)
+    st.caption(f"{said} Each token is to be said after those before it, which are read as they stand.")
+
+
+def _priced(first: Said, last: Said | None, place: int) -> str:
+    """What the pointer says of one token."""
+    said = f"{place + 1}: {first.targets[place]}, {first.nats[place]:.2f} nats (p = {first.truth[place]:.3g})"
+    if last is not None:
+        said += f", then {last.nats[place]:.2f} nats (p = {last.truth[place]:.3g})"
+    guess = first if last is None else last
+    return f"{said}; likeliest {guess.tokens[place]}, {guess.confidence[place]:.3g}"
+
+
+# --- head by head
+
+
+def heads(
+    model: Model,
+    made: tuple[Edit, ...],
+    found: Sequence[Head],
+    gone: set[str],
+    length: int,
+    *,
+    key: str,
+    choose: Callable[[Head], None],
+    does: str,
+) -> None:
+    """What silencing each head costs, measured behind the page's back; a click hands a head to `choose`."""
+    measured = at_hand(edits.costs(model, made, length), "Silencing each head in turn …")
+    if measured is None:
+        return
+    sites = list(dict.fromkeys(head.site for head in found))
+    costs = measured.reshape(len(sites), -1)
+    crossed = np.array([str(head) in gone for head in found]).reshape(costs.shape)
+    most = int(measured.argmax())
+    said = f"Silencing head {labels_of(list(found))[most]} costs most: {measured[most]:.3f} nats a token."
+    if measured[most] < SAME:
+        said = "No single head is needed: silencing any one of them costs nothing."
+
+    def clicked() -> None:
+        cell = st.session_state[key]["click"] or {}
+        place = (cell.get("row"), cell.get("column"))
+        chosen = next((head for head in found if (sites.index(head.site), head.index) == place), None)
+        if chosen is not None:
+            choose(chosen)
+
+    figure = effects.cost_heatmap(costs, [f"layer {site.split('.')[1]}" for site in sites], crossed, palette=palette())
+    plot(figure, key=key, alt=said, height=max(240, 60 + 42 * len(sites)), on_click=clicked)
+    tokens = max(1, edits.FEW_TOKENS // length) * length
+    st.caption(f"{said} At most {tokens:,} held-out tokens, in windows of {length}. {does}")
+
+
+# --- what is measured meanwhile
+
+
+def at_hand(future: Future[T], words: str) -> T | None:
+    """What was measured; or None, some words, and the page anew when it is there. Raises what the measuring raised."""
+    found = background.at_hand(future)
+    if found is None:
+        st.fragment(_wait_for, run_every=AGAIN)(future, words, count())
+    return found
+
+
+def _wait_for(measured: Future[Any], words: str, looks: Iterator[int]) -> None:
+    if next(looks) and measured.done():
+        clicks.again()
+    st.caption(f":material/hourglass_top: {words}")
+
+
+# --- how well what was held out of a text is read, and how much of it: each perplexity is of some windows, or of all
+
+
+def windows(many: int, length: int) -> str:
+    """ "16 windows of 512 held-out tokens": what was read."""
+    return f"{many:,} window{'s' * (many != 1)} of {length:,} held-out tokens"
+
+
+def whole(evaluation: Mapping[str, Any]) -> str:
+    """ "perplexity 21.1 over 161,792 held-out tokens, in windows of 512": what was measured when a run had ended."""
+    over = f"{evaluation['read']:,} held-out tokens, in windows of {len(evaluation['positions']):,}"
+    return f"perplexity {said(evaluation['perplexity'])} over {over}"
+
+
+def course(metrics: Sequence[Mapping[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """The steps at which it was read, int [measurement], and what a token cost, nats, float [measurement]."""
+    found = [(line["step"], line["held_out_loss"]) for line in metrics if "held_out_loss" in line]
+    steps, nats = zip(*found, strict=True) if found else ((), ())
+    return np.array(steps, dtype=np.int64), np.array(nats, dtype=np.float64)
+
+
+def over(metrics: Sequence[Mapping[str, Any]]) -> str:
+    """What was read at each of these steps; empty before the first, and where a run does not say it."""
+    lines = (line for line in metrics if "held_out_loss" in line and "probed" in line)
+    line = next(lines, None)
+    return "" if line is None else windows(line["probed"], len(line["accuracy"]))
+
+
+def newest(metrics: Sequence[Mapping[str, Any]]) -> str:
+    """ "perplexity 48.1 on 16 windows of 512 held-out tokens", as it was measured last; empty before."""
+    _, nats = course(metrics)
+    if not len(nats):
+        return ""
+    return f"perplexity {said(perplexity(nats[-1]))} on {over(metrics) or 'what was held out'}"

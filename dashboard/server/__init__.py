@@ -1,0 +1,1 @@
+"""One per server process: routes and headers, sockets, PyTorch and training processes kept ready."""

@@ -1,0 +1,58 @@
+"""The table of pages: address, title, icon and menu of each, and what each needs of the chosen model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page. Its script lies in a folder of its own below its menu's folder, and both bear its address."""
+
+    address: str
+    """Its path in the URL. The first page is also opened by an empty one."""
+    title: str
+    icon: str
+    menu: str = ""
+    """The menu it stands in, as it is written on the screen."""
+    transformer: bool = False
+    """Does it show what only a transformer has?"""
+    own_input: bool = False
+    """Does it ask by itself for what the model reads? Then the sidebar's input means nothing there."""
+
+    @property
+    def script(self) -> str:
+        """The file that Streamlit runs, below `dashboard/`: `st.Page`, `st.page_link` and `st.switch_page` take it."""
+        folder = f"{self.menu.lower().replace(' ', '_')}/" if self.menu else ""
+        return f"app_pages/{folder}{self.address}/{self.address}.py"
+
+
+LOOK_INSIDE, CHANGE_IT, TRAIN_IT, TEXT, HOW_IT_BEGAN = "Look inside", "Change it", "Train it", "Text", "How it began"
+
+PAGES = {
+    page.address: page
+    for page in (
+        Page("overview", "Overview", "visibility"),
+        Page("heads", "Attention heads", "grid_view", LOOK_INSIDE),
+        Page("inside", "Inside a head", "biotech", LOOK_INSIDE, transformer=True),
+        Page("layers", "Through the layers", "layers", LOOK_INSIDE, transformer=True),
+        Page("positions", "Positional encoding", "waves", LOOK_INSIDE, transformer=True),
+        Page("order", "Positions at work", "swap_vert", LOOK_INSIDE, transformer=True),
+        Page("masks", "Mask effects", "filter_alt", CHANGE_IT, transformer=True),
+        Page("information", "Follow the information", "conversion_path", CHANGE_IT),
+        Page("edits", "Edits", "edit", CHANGE_IT, transformer=True),
+        Page("film", "Training film", "movie", TRAIN_IT),
+        Page("accuracy", "Accuracy by position", "bar_chart", TRAIN_IT),
+        Page("runs", "Runs and races", "flag", TRAIN_IT),
+        Page("lengths", "What positions buy", "straighten", TRAIN_IT),
+        Page("writing", "It writes", "edit_note", TEXT, own_input=True),
+        Page("reading", "It reads", "menu_book", TEXT, transformer=True),
+        Page("bottleneck", "The bottleneck", "compress", HOW_IT_BEGAN),
+        Page("corners", "Square corners", "crop_square", HOW_IT_BEGAN),
+        Page("context", "Attention by hand", "calculate", HOW_IT_BEGAN),
+        Page("questions", "Five questions", "help", HOW_IT_BEGAN),
+    )
+}
+"""Every page by its address, in the order of the menus."""
+OVERVIEW = PAGES["overview"]
+"""The page that an empty address opens."""

@@ -1,0 +1,219 @@
+"""The session: where the view is kept, how it gets into the URL and back, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.components.origin import origin_element
+from dashboard.models import menu as model_menu
+from dashboard.models.menu import Choice
+from dashboard.models.model import Model
+from dashboard.models.passages import as_typed
+from dashboard.server import background
+from dashboard.view.clicks import again, touch
+from dashboard.view.settings import AROUND, Settings, from_query
+
+if TYPE_CHECKING:
+    from transformer.tasks import Question
+
+
+BEHIND = 0.5
+"""Seconds after its first look at a model for which a page keeps back what nobody needs at once."""
+
+
+# --- the view
+
+
+def begin(page: str) -> None:
+    """Start a rerun: read the URL when the session begins, and when the reader went back or changed it.
+
+    The browser may still send the URL of a moment ago, so a rerun that a widget caused never reads it.
+    """
+    state, query = st.session_state, st.query_params.to_dict()
+    touched, moved = state.pop("touched", False), state.get("page") != page
+    state.page, state.menu, state.around = page, model_menu.menu(), None
+    listen()
+    if "settings" not in state or (query and not touched and query != state.get("written")):
+        state.settings, found = from_query(query)
+        for sentence in found:
+            notice(sentence)
+        state.written = query  # so that going forward again is read as well
+    state.write = touched or moved or state.get("write", False)  # of a rerun that was cut off before its end
+
+
+def end() -> None:
+    """End a rerun: make the URL say what the view is.
+
+    Not after the reader went back to an address without a view: writing there would lock the way back.
+    """
+    state = st.session_state
+    query = {"run": chosen().name, **settings().to_query()}
+    if (state.pop("write", False) or state.pop("touched", False)) and st.query_params.to_dict() != query:
+        st.query_params.from_dict(query)
+        state.written = query
+
+
+def first_look() -> bool:
+    """Does this session see this model for the first time? Then what takes a while to measure or to fetch follows."""
+    return bool(BEHIND) and st.session_state.get("seen") != chosen()
+
+
+def is_shown_around_otherwise() -> bool:
+    """Does what stands around the page show another model, input, setting or list of runs than now holds?
+
+    Only a rerun of the page alone can find that; in a rerun of everything it is about to be drawn.
+    """
+    return st.session_state.around is not None and st.session_state.around != _around()
+
+
+def _around() -> object:
+    view = settings()
+    return [getattr(view, name) for name in AROUND], started(), list(model_menu.menu())
+
+
+def finish() -> None:
+    """End a rerun of everything, and ask for another after a first look: once it is painted and PyTorch is there."""
+    st.session_state.around = _around()
+    if first_look():
+        st.fragment(_look_again, run_every=BEHIND)(chosen(), count())
+
+
+def _look_again(model: Model, looks: Iterator[int]) -> None:
+    if next(looks) and background.torch() is not None:
+        st.session_state.seen = model
+        again()
+
+
+def origin() -> str:
+    """Where the numbers of this page come from, as an element of it: the view's link and its model.
+
+    To be written when the page is drawn: by then every part of the view that could not be had is replaced. The link
+    names the step even where it is the last: a training may go on.
+    """
+    model = chosen()
+    query = {"run": model.name, **settings().to_query(), "step": str(model.step)}
+    return origin_element(query, [model.maker()])
+
+
+def settings() -> Settings:
+    """The view of this session."""
+    view: Settings = st.session_state.settings
+    return view
+
+
+def update(**changes: object) -> None:
+    """Change the view."""
+    st.session_state.settings = settings().with_(**changes)
+    touch()
+
+
+def listen() -> None:
+    """Begin to note what is said, in a rerun of everything or of the page alone: `again` says that once more."""
+    st.session_state.said = []
+
+
+def notices(place: str = "") -> list[str]:
+    """What is to be said at a place, said once; without one, what the link asked for and could not have."""
+    state = st.session_state
+    waiting: list[tuple[str, str]] = state.get("notices", [])
+    state.notices = [each for each in waiting if each[0] != place]
+    state.said += (now := [each for each in waiting if each[0] == place])
+    return [sentence for _, sentence in now]
+
+
+def notice(sentence: str, place: str = "") -> None:
+    """Let a sentence be said at a place, at the latest when that is drawn next."""
+    st.session_state.setdefault("notices", []).append((place, sentence))
+
+
+# --- the model
+
+
+def choices() -> dict[str, Choice]:
+    """The model menu, read from the disk once a rerun."""
+    found: dict[str, Choice] = st.session_state.menu
+    return found
+
+
+def chosen() -> Model:
+    """The model that the view names; what it names in vain falls back, with a notice."""
+    view, menu = settings(), choices()
+    first = next(iter(menu))
+    name = view.run or first
+    if name not in menu:
+        notice(f"There is no run “{name}” here; this is {first}.")
+        update(run="", step=None)
+        return chosen()
+    steps = menu[name].snapshots
+    if view.step is not None and view.step not in steps:
+        notice(f"{name} has no weights of step {view.step}; this is its last, {steps[-1]}.")
+        update(step=None)
+        return chosen()
+    return Model.of(menu[name], steps[-1] if view.step is None else view.step)
+
+
+# --- the input
+
+
+def question(model: Model) -> Question:
+    """The question of the view, or the model's own sample; an unusable one falls back, with a notice."""
+    typed = settings().input
+    if typed:
+        try:
+            return model.task.parse(typed if model.task.lawful else as_typed(typed))
+        except ValueError as error:
+            notice(f"The input cannot be read: {error}.")
+            update(input="")
+    return model.task.example
+
+
+def draw(model: Model, length: int | None = None) -> Question:
+    """A question drawn at random; of a text, a passage of so many tokens or of as many as the present one has."""
+    if model.task.lawful:
+        length = model.task.length
+    (drawn,) = model.task.draw(np.random.default_rng(), 1, length or len(question(model)))
+    return drawn
+
+
+def started() -> str | None:
+    """The name of the run that this session started and still watches."""
+    name: str | None = st.session_state.get("watched")
+    return name
+
+
+def choose(run: str) -> None:
+    """Look at another model; what was chosen inside the one before means nothing in it."""
+    update(
+        run=run,
+        step=None,
+        head="",
+        stage="",
+        operation="",
+        query=None,
+        through=None,
+        poked=None,
+        replacement="",
+        mask="",
+        target=None,
+        retrain="",
+        edits="",
+        other="",
+        encoding="",
+        dimensions="",
+        pe_width=None,
+        pe_length=None,
+        pe_heads=None,
+        slope=0,
+        cursor=None,
+        shift=1,
+        scaled=None,
+        word=None,
+        read_work="",
+        read_place=1,
+        read_word=None,
+    )

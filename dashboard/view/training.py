@@ -1,0 +1,203 @@
+"""What would be trained next: from the view to a run's config, and from a config back to the view."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from dashboard.models import menu as model_menu
+from dashboard.server import background
+from dashboard.view.clicks import once, touch
+from dashboard.view.session import choices, notice, settings, started
+from dashboard.view.settings import BY_KEY, FAST, Settings
+from transformer import masks
+from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.presets import READING, Reader
+from transformer.text import download, shelf
+from transformer.training.runs import Run, RunError, new_folder
+
+MOST_SYMBOLS, MOST_TOKENS = 64, 512
+"""The longest question, and the longest window of a text, that the panel trains on."""
+NO_TEXT = "there is no text to read yet: fetch the works of Shakespeare, or upload a text of your own"
+
+
+def config_of(view: Settings) -> RunConfig:
+    """What the training panel describes. Raises ConfigError with a sentence when it cannot be trained."""
+    reads = view.task == TEXT
+    text = text_of(view) if reads else ""
+    if reads and not text:
+        raise ConfigError(NO_TEXT)
+    task = TaskConfig(task=view.task, length=view.length, min_length=view.min_length, symbols=view.symbols)
+    training = TrainingConfig(
+        seed=view.seed,
+        device=view.device,
+        max_steps=view.max_steps,
+        learning_rate=view.learning_rate,
+        batch_size=view.batch,
+        teacher_forcing=view.teacher_forcing,
+    )
+    return RunConfig(
+        task=replace(task, text=text, split=view.split, min_count=view.min_count) if reads else task,
+        model=ModelConfig(
+            architecture=view.architecture or "auto",
+            positions=view.positions,
+            mask=view.train_mask or "auto",
+            n_layers=view.layers,
+            n_heads=view.heads,
+            d_model=view.width,
+            d_ff=4 * view.width if view.feed_forward else 0,
+            query_key_gain=view.gain,
+            attention=view.attention,
+            affine=view.affine,
+            tied=reads,
+        ),
+        training=replace(training, **READING) if reads else training,
+    )
+
+
+def text_of(view: Settings) -> str:
+    """The text that the view names, or Shakespeare, or else the first that is here; empty where there is none."""
+    at_hand = shelf.keys()
+    named = [key for key in at_hand if key.rpartition("-")[0] == download.NAME]
+    return view.text if view.text in at_hand else next(iter((*named, *at_hand)), "")
+
+
+def fields_of(config: RunConfig) -> dict[str, object]:
+    """The fields of the training panel that describe a run; seed and device stay as they are, the number of steps
+    unless a text is read, and so does what means nothing to its architecture."""
+    return _fields(config.task, config.model, config.training, RunConfig(task=config.task).model.architecture)
+
+
+def fields_of_reader(reader: Reader) -> dict[str, object]:
+    """The same of a preset that reads Shakespeare, whether he is here or not."""
+    return _fields(reader.task, reader.model, reader.training, reader.model.architecture)
+
+
+def _fields(task: TaskConfig, model: ModelConfig, training: TrainingConfig, own: str) -> dict[str, object]:
+    common: dict[str, object] = {
+        "task": task.task,
+        "length": task.length,
+        "architecture": "" if model.architecture == own else model.architecture,
+        "layers": model.n_layers,
+        "width": model.d_model,
+        "learning_rate": training.learning_rate,
+        "batch": training.batch_size,
+    }
+    common |= {name: getattr(task, name) for name in ("min_length", "symbols", "text", "split", "min_count")}
+    if task.task == TEXT:  # its rate falls to nothing at the last step, so their number belongs to it
+        common["max_steps"] = training.max_steps
+    if model.recurrent:
+        helped = training.teacher_forcing
+        return {**common, "attention": model.attention, "affine": model.affine, "teacher_forcing": helped}
+    return {
+        **common,
+        "positions": model.positions,
+        "train_mask": "" if model.mask == _own_mask(model.architecture) else model.mask,
+        "heads": model.n_heads,
+        "feed_forward": model.d_ff > 0,
+        "gain": model.query_key_gain,
+    }
+
+
+def _own_mask(architecture: str) -> str:
+    """The mask that an architecture has unless another is named."""
+    return "full" if architecture == "encoder" else "causal"
+
+
+def is_mask(text: str) -> bool:
+    try:
+        masks.parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+FIRST_STEP = 0.3
+"""Seconds for which a click on Train waits for the first step."""
+
+
+# --- training
+
+
+def training_config() -> RunConfig:
+    """What the training panel describes. Raises ConfigError with a sentence when it cannot be trained."""
+    return config_of(settings())
+
+
+def start(configs: Sequence[RunConfig]) -> list[Run]:
+    """Make a run of each config and put them into the queue, at the view's pace."""
+    runs, wishes = [], pace_wishes(settings().pace)
+    for config in configs:
+        # Nothing in here asks for the session's state: that is where a click is broken off by the next one.
+        run = Run.create(new_folder(model_menu.ROOT, config), config)
+        run.ask(**wishes)
+        background.pool.submit(run)
+        runs.append(run)
+    return runs
+
+
+@once
+def start_training() -> None:
+    """Train what the panel describes; the page then watches the folder."""
+    try:
+        (run,) = start([training_config()])
+    except (ConfigError, RunError, OSError) as error:
+        notice(f"Training did not start: {error}.")
+        return
+    watch(run)
+    deadline = time.monotonic() + FIRST_STEP
+    while not run.metrics() and time.monotonic() < deadline:
+        time.sleep(0.01)  # so that the first picture has a point to show
+
+
+def resume(run: Run) -> None:
+    """Go on with a training that was paused or cut off: at once if its process still waits, else in another."""
+    touch()
+    try:
+        run.ask(stop=False, **pace_wishes(settings().pace, run.state.step))
+        if not run.waiting:
+            background.pool.submit(run)
+    except (RunError, OSError) as error:
+        notice(f"{run.name} did not go on: {error}.")
+        return
+    watch(run)
+
+
+def stop(run: Run) -> None:
+    """End a training, or take it out of the queue."""
+    touch()
+    if not background.pool.withdraw(run):
+        run.request_stop()
+        if run.state.status == "paused" and not run.waiting:
+            run.set_state("stopped", run.state.step, f"stopped by hand at step {run.state.step}")
+
+
+def set_pace(run: Run) -> None:
+    """Let the view's pace hold for a training that goes on."""
+    run.ask(**pace_wishes(settings().pace, run.state.step))
+
+
+def pace_wishes(pace: str, step: int = 0) -> dict[str, object]:
+    """What a pace of the view asks of a training that has taken some steps."""
+    if pace == BY_KEY:
+        return {"pause_at": step + 1, "pace": None}
+    return {"pause_at": None, "pace": None if pace == FAST else float(pace)}
+
+
+def watch(run: Run) -> None:
+    """Show this run's training from now on."""
+    st.session_state.watched = run.name
+    st.session_state.pop("taken_over", None)
+
+
+def watched() -> Run | None:
+    """The run to watch: the one this session started, or any that is training now: a reload loses nothing."""
+    live = (choice.name for choice in choices().values() if choice.state.live)
+    found = next((name for name in live if Run(model_menu.ROOT / name).waiting), None)
+    if found and not started():
+        st.session_state.found = found
+    name = started() or st.session_state.get("found")
+    return Run(model_menu.ROOT / name) if name and (model_menu.ROOT / name / "run.json").is_file() else None

@@ -1,0 +1,50 @@
+"""Following the information with the pointer: a column is clicked, its token is poked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.kit.driving import PATIENCE, cell_in, plot, point_at_cell, query, title, wait_until_painted
+
+
+def test_a_click_on_a_column_pokes_its_token_and_hover_is_shared(new_page: Callable[..., Page], address: str) -> None:
+    page = new_page()
+    page.goto(f"{address}/information?run=reverse")
+    wait_until_painted(page, 3)
+    moves, slopes = plot(page, "moves"), plot(page, "slopes")
+    point_at_cell(page, moves, 15, 0)
+    expect(moves.locator(".hoverlayer")).to_contain_text("when '3' at 1 is poked")
+    expect(slopes.locator(".al-plot-crosshair > div").first).to_be_visible()
+    page.mouse.down()
+    page.mouse.up()
+    expect(title(page)).to_have_text(re.compile("^Poking '3' at 1 moves 16 of 16 outputs"))
+    expect(page).to_have_url(query(run="reverse", poked="1"))
+    expect(page.get_by_role("radio", name="3₁")).to_be_checked()
+    page.go_back()
+    expect(title(page)).to_have_text(re.compile("^Poking '5' at 5"), timeout=PATIENCE)
+
+
+def test_a_click_right_after_the_pointer_came_is_answered(new_page: Callable[..., Page], address: str) -> None:
+    """Plotly hovers every 50 ms only: what it has put off comes while the button is down, and must forget nothing."""
+    page = new_page()
+    page.goto(f"{address}/information?run=reverse")
+    wait_until_painted(page, 3)
+    moves = plot(page, "moves")
+    moves.evaluate(
+        """async (host, [x, y]) => {
+          const drag = host.querySelector('.nsewdrag');
+          const at = (type, x) => drag.dispatchEvent(
+            new MouseEvent(type, { clientX: x, clientY: y, bubbles: true, cancelable: true })
+          );
+          at('mousemove', x - 3);
+          at('mousemove', x);
+          at('mousedown', x);
+          await new Promise((resolve) => setTimeout(resolve, 60));
+          at('mouseup', x);
+        }""",
+        list(cell_in(moves, 15, 0)),
+    )
+    expect(title(page)).to_have_text(re.compile("^Poking '3' at 1 moves 16 of 16 outputs"))

@@ -1,0 +1,66 @@
+"""Every page in both themes, as axe-core sees it. Nothing is excused: Streamlit's own widgets pass as well."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.kit.driving import PAGES, go_to, title, wait_until_painted
+
+pytestmark = pytest.mark.browser
+Scheme = Literal["light", "dark"]
+GROUND = """scheme => {
+  const ground = getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor;
+  const [red, green, blue] = ground.match(/\\d+/g).map(Number);
+  return (red + green + blue > 384) === (scheme === 'light');
+}"""
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds, an entry an element."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        for violation in found
+        for node in violation["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_every_page_is_accessible_in_both_themes_and_fits_a_projector(half: int, page: Page, address: str):
+    """Light on a desk, dark on a projector: a walk through all pages, each of them seen both ways; in two halves."""
+    looks: list[tuple[Scheme, int, int]] = [("light", 1440, 900), ("dark", 1024, 768)]
+    page.goto(address)
+    pages = list(PAGES.items())
+    for name, plots in pages[: len(pages) // 2] if half == 0 else pages[len(pages) // 2 :]:
+        if name != "Overview":  # which one is on
+            go_to(page, name)
+            page.mouse.move(0, 0)  # what is pointed at has colours of Streamlit's own
+        for scheme, width, height in looks:
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_function(GROUND, arg=scheme)
+            wait_until_painted(page, plots)
+            expect(title(page)).to_be_in_viewport()
+            found = violations(page)
+            for _ in range(5 if found else 0):  # a change of theme is a rerun: what is not yet drawn anew is pale
+                page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(state="attached")
+                page.wait_for_timeout(1000)
+                found = violations(page)
+            assert found == [], (name, scheme)
+            assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0, name
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
+        looks.reverse()  # the next page is entered the way this one was left
+
+
+def test_a_training_is_accessible(page: Page, address: str):
+    page.goto(address)
+    wait_until_painted(page, PAGES["Overview"])
+    page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary").click()
+    expect(page.locator(".st-key-training p").first).to_contain_text("It is selected below.")
+    expect(page.locator(".st-key-training .film[data-state=ready]")).to_be_visible()
+    wait_until_painted(page, PAGES["Overview"])
+    assert violations(page) == []

@@ -1,0 +1,308 @@
+"""The dashboard as a person uses it, in a real browser."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.kit.driving import (
+    PAGES,
+    choose,
+    click_head,
+    dashboard,
+    go_to,
+    grid,
+    out_strip,
+    plot,
+    point_at_cell,
+    query,
+    title,
+    traces,
+    type_into,
+    wait_until_painted,
+)
+
+pytestmark = pytest.mark.browser
+UNSOLVABLE = "layers=1&heads=1&width=8&positions=none"
+"""A model that cannot reverse, so that its training lasts as long as it may; its steps are quick."""
+
+
+def panel(page: Page) -> Locator:
+    """The headline of the training that is watched."""
+    return page.locator(".st-key-training p").first
+
+
+def train(page: Page) -> Locator:
+    return page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary")
+
+
+def says(answer: str) -> re.Pattern[str]:
+    """The strip of an answer of which everything is right."""
+    return re.compile(f"^out: {', '.join(f'{symbol} right' for symbol in answer)}\\.?$")
+
+
+def test_it_opens_on_a_model_that_reverses(page: Page, address: str):
+    began = time.monotonic()
+    page.goto(address)
+    expect(title(page)).to_have_text("It reverses: 8 of 8 right.")
+    expect(page.locator(".st-key-overview-pattern .focus[data-head]")).to_be_visible()
+    took = time.monotonic() - began
+    assert took < 20, f"the first picture took {took:.1f} s"
+    expect(page.locator("[role=img][aria-label^='in: 3, 1, 4, 1, 5, 9, 2, 6']")).to_be_visible()
+    expect(out_strip(page)).to_have_attribute("aria-label", says("62951413"))
+    wait_until_painted(page, plots=2)
+    expect(grid(page)).to_have_attribute("data-panels", "8")
+    main = page.get_by_test_id("stMain")
+    expect(main.get_by_text("Second half 1.00, first half 0.10 = chance: the mask holds.")).to_be_visible()
+    expect(page).to_have_url(f"{address}/?run=reverse")
+
+
+def test_a_cold_start_bears_several_readers_at_once(chromium: Browser, runs: Path, tmp_path: Path):
+    """PyTorch and pandas are being imported while the first pages are drawn: nobody may meet a half of either."""
+    with dashboard(runs, tmp_path / "log") as fresh, chromium.new_context() as context:
+        opened = []
+        for path, plots in [("heads", 2), ("", 2), ("accuracy", 2)]:
+            page = context.new_page()
+            page.goto(f"{fresh}/{path}", wait_until="commit")
+            opened.append((page, plots))
+        for page, plots in opened:
+            wait_until_painted(page, plots)
+    assert "Traceback" not in (tmp_path / "log").read_text(errors="replace")
+
+
+# What cannot be trained
+
+
+@pytest.mark.parametrize(("label", "default"), [("d_model", "64"), ("Heads", "4")])
+def test_what_cannot_be_trained_says_why(page: Page, address: str, label: str, default: str):
+    page.goto(address)
+    wait_until_painted(page, plots=2)
+    expect(train(page)).to_be_enabled()
+    type_into(page, label, {"d_model": "65", "Heads": "5"}[label])
+    width, heads = (65, 4) if label == "d_model" else (64, 5)
+    alert = page.get_by_test_id("stSidebar").get_by_test_id("stAlert")
+    expect(alert).to_contain_text(f"d_model ({width}) must be divisible by n_heads ({heads}).", ignore_case=True)
+    expect(train(page)).to_be_disabled()
+    type_into(page, label, default)
+    expect(train(page)).to_be_enabled()
+    expect(alert).to_have_count(0)
+
+
+# Heads
+
+
+def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
+    page: Page, new_page: Callable[..., Page], address: str
+):
+    page.goto(address)
+    wait_until_painted(page, plots=2)
+    heading = page.get_by_test_id("stMain").get_by_text(re.compile(r"^Head \d\.\d puts .* on the token to be said\.$"))
+    focus = int(grid(page).get_attribute("data-focus") or "")
+    expect(heading).to_contain_text(f"Head {focus // 4}.{focus % 4} puts")
+    column = (focus + 1) % 3  # of the three first heads of a layer, another one
+    click_head(page, 4 + column)
+    expect(heading).to_contain_text(f"Head 1.{column} puts")
+    expect(page).to_have_url(query(run="reverse", head=f"decoder.1.self_attention.{column}"))
+    grid(page).press("ArrowUp")
+    expect(heading).to_contain_text(f"Head 0.{column} puts")
+    grid(page).press("ArrowRight")
+    expect(heading).to_contain_text(f"Head 0.{column + 1} puts")
+    expect(page).to_have_url(query(run="reverse", head=f"decoder.0.self_attention.{column + 1}"))
+    sentence = heading.inner_text()
+    page.reload()
+    expect(heading).to_have_text(sentence)
+    expect(grid(page)).to_have_attribute("data-focus", str(column + 1))
+    other = new_page(locale="en-GB")  # a browser profile of its own
+    other.goto(page.url)
+    expect(other.get_by_text(sentence)).to_be_visible()
+    expect(grid(other)).to_have_attribute("data-focus", str(column + 1))
+
+
+def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
+    page.goto(f"{address}/masks?head=decoder.0.self_attention.2&mask=causal")
+    wait_until_painted(page, plots=PAGES["Mask effects"])
+    figure = plot(page, "after-pattern")
+    label = figure.locator(".hoverlayer .hovertext")
+    point_at_cell(page, figure, row=8, column=7)
+    expect(label).to_have_text(re.compile(r"^query 'SEP' at 9 reads '6' at 8: (1\.00|0\.9\d)$"))
+    point_at_cell(page, figure, row=2, column=5)
+    expect(label).to_have_text("query '4' at 3 may not see '9' at 6")
+
+
+def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
+    page.goto(f"{address}/heads")
+    wait_until_painted(page, plots=2)
+    expect(title(page)).to_have_text(re.compile(r"^Head \d\.\d does the work: \d\.\d\d of its attention"))
+    page.get_by_test_id("stMain").get_by_text("Mean pattern", exact=True).click()
+    expect(page).to_have_url(query(run="reverse", mean="1"))
+    expect(page.get_by_test_id("stMain").get_by_text(re.compile("mean over 256 sequences"))).to_be_visible()
+
+
+# Pages
+
+
+def test_a_click_looks_into_a_stage(page: Page, address: str):
+    page.goto(f"{address}/layers")
+    wait_until_painted(page, plots=PAGES["Through the layers"])
+    expect(title(page)).to_have_text(
+        re.compile(r"^The answer appears in layer \d: after its .*, 8 of 8 are right; before")
+    )
+    point_at_cell(page, plot(page, "lens"), row=3, column=11)
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(query(run="reverse", query="12", stage="decoder.1.resid_mid"))
+    expect(page.get_by_text(re.compile(r"^Position 12, after the attention of layer 1"))).to_be_visible()
+    page.get_by_role("radio", name="0", exact=True).click()
+    expect(page).to_have_url(query(query="12", through="0"))
+    expect(page.get_by_text(re.compile(r"^Rolled out through layer 0, "))).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text(re.compile(r"^Rolled out through layer 1, "))).to_be_visible()
+
+
+def test_another_mask_changes_what_is_said(page: Page, address: str):
+    page.goto(f"{address}/masks")
+    wait_until_painted(page, plots=PAGES["Mask effects"])
+    falls = re.compile(r"^Under the sliding-window mask the second half falls from 1\.00 to 0\.\d\d\.$")
+    expect(title(page)).to_have_text(falls)
+    first = title(page).inner_text()
+    type_into(page, "Width", "5")
+    expect(page).to_have_url(query(run="reverse", mask="sliding-window%3A5"))
+    expect(title(page)).not_to_have_text(first)
+    expect(page.get_by_text(re.compile(r"^sliding-window:5: "))).to_be_visible()
+    for mask, start in [("causal", "Under the causal mask nothing is lost"), ("full", "Under the full mask the ")]:
+        page.get_by_role("radio", name=mask, exact=True).click()
+        expect(title(page)).to_have_text(re.compile(f"^{start}"))
+        expect(page).to_have_url(query(run="reverse", mask=mask))
+    expect(page.get_by_label("Width", exact=True)).to_have_count(0)
+    wait_until_painted(page, plots=PAGES["Mask effects"])
+    assert "forbidden" in {trace["name"] for trace in traces(plot(page, "before-scores"))}
+    assert "forbidden" not in {trace["name"] for trace in traces(plot(page, "after-pattern"))}
+    page.get_by_role("radio", name="sliding-window", exact=True).click()
+    expect(title(page)).to_have_text(falls)
+    wait_until_painted(page, plots=PAGES["Mask effects"])
+    assert "forbidden" in {trace["name"] for trace in traces(plot(page, "after-pattern"))}
+
+
+def test_another_encoding_is_drawn(page: Page, address: str):
+    page.goto(f"{address}/positions")
+    expect(title(page)).to_have_text(re.compile(r"^Neighbouring positions .* in the learned encoding\.$"))
+    page.get_by_role("radio", name="sinusoidal", exact=True).click()
+    expect(title(page)).to_have_text(re.compile(r"^Neighbouring positions .* in the sinusoidal encoding\.$"))
+    expect(page).to_have_url(query(run="reverse", encoding="sinusoidal"))
+    wait_until_painted(page, plots=7)
+    # cos 0 = 1: the last column of the first row
+    corner = plot(page, "encoding").evaluate("host => host.querySelector('.js-plotly-plot').calcdata[0][0].z[0].at(-1)")
+    assert corner == pytest.approx(1)
+    point_at_cell(page, plot(page, "encoding"), row=12, column=5)  # its rows count from 1
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(query(cursor="12"))
+    # sin 11, dimension 0 at position 12
+    expect(
+        page.get_by_test_id("stMain").get_by_text(re.compile("^At position 12, by dimension: 0: −1.00, "))
+    ).to_be_visible()
+
+
+def test_more_sequences_give_narrower_intervals(page: Page, address: str):
+    page.goto(f"{address}/accuracy")
+    wait_until_painted(page, PAGES["Accuracy by position"])
+    caption = page.get_by_test_id("stMain").get_by_text(re.compile("^Accuracy by position on"))
+    expect(caption).to_contain_text("on 4,096 fresh sequences")
+    widest = """host => Math.max(
+      ...host.querySelector('.js-plotly-plot')._fullData.find(({ name }) => name === 'measured').error_y.array
+    )"""
+    before = plot(page, "accuracy").evaluate(widest)
+    page.get_by_test_id("stMain").get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    expect(caption).to_contain_text("on 16,384 fresh sequences")
+    expect(page).to_have_url(query(run="reverse", sequences="16384"))
+    wait_until_painted(page, PAGES["Accuracy by position"])
+    after = plot(page, "accuracy").evaluate(widest)
+    assert 0 < after < 0.7 * before
+
+
+# Input
+
+
+def test_a_typed_sequence_is_reversed_and_nonsense_changes_nothing(page: Page, address: str):
+    page.goto(address)
+    wait_until_painted(page, plots=2)
+    type_into(page, "Input", "9 8 7 6 5 4 3 2")
+    expect(out_strip(page)).to_have_attribute("aria-label", says("23456789"))
+    expect(page).to_have_url(query(run="reverse", input="9+8+7+6+5+4+3+2"))
+    type_into(page, "Input", "3 x 1")
+    alert = page.get_by_test_id("stAlert")
+    expect(alert).to_contain_text("“x” is not a symbol of this task: use 0 to 9.")
+    expect(alert).to_have_count(1)
+    expect(out_strip(page)).to_have_attribute("aria-label", says("23456789"))
+    expect(page).to_have_url(query(run="reverse", input="9+8+7+6+5+4+3+2"))
+    page.get_by_role("button", name="Draw another").click()
+    expect(out_strip(page)).not_to_have_attribute("aria-label", says("23456789"))
+    expect(page).not_to_have_url(query(input="9+8+7+6+5+4+3+2"))
+    expect(alert).to_have_count(0)
+
+
+def test_back_and_forward_walk_through_the_views(page: Page, address: str):
+    page.goto(address)
+    wait_until_painted(page, plots=2)
+    expect(page).to_have_url(query(run="reverse"))
+    first = out_strip(page).get_attribute("aria-label") or ""
+    field, labels = page.get_by_label("Input", exact=True), [first]
+    for typed in ("9 8 7 6 5 4 3 2", "0 0 0 0 1 1 1 1"):
+        type_into(page, "Input", typed)
+        expect(out_strip(page)).not_to_have_attribute("aria-label", labels[-1])
+        expect(page).to_have_url(query(input=typed.replace(" ", "+")))
+        labels.append(out_strip(page).get_attribute("aria-label") or "")
+    for step, shown, typed in [
+        (page.go_back, labels[1], "9 8 7 6 5 4 3 2"),
+        (page.go_forward, labels[2], "0 0 0 0 1 1 1 1"),
+        (page.go_back, labels[1], "9 8 7 6 5 4 3 2"),
+        (page.go_back, labels[0], "3 1 4 1 5 9 2 6"),
+    ]:
+        step()
+        expect(out_strip(page)).to_have_attribute("aria-label", shown)
+        expect(field).to_have_value(typed)
+
+
+def test_the_view_goes_along_to_the_other_pages(page: Page, address: str):
+    page.goto(f"{address}/?run=reverse-aligned&input=1+2+3+4+5+6+7+8")
+    expect(out_strip(page)).to_have_attribute("aria-label", says("87654321"))
+    for name, path in [("Attention heads", "heads"), ("Accuracy by position", "accuracy"), ("Overview", "")]:
+        go_to(page, name)
+        expect(page).to_have_url(
+            re.compile(f"^{address}/{path}\\?run=reverse-aligned&input=1\\+2\\+3\\+4\\+5\\+6\\+7\\+8$")
+        )
+        expect(page.get_by_label("Input", exact=True)).to_have_value("1 2 3 4 5 6 7 8")
+
+
+def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):
+    page.goto(
+        f"{address}/masks?run=nope&layers=0&foo=<b>&mask=zzz&input=hello&task=bar&head=x&dimensions=0,1,2,3,4,5,6,7,8"
+    )
+    expect(title(page)).to_have_text(re.compile("^Under the sliding-window mask"))
+    notices = page.get_by_test_id("stMain").get_by_test_id("stAlert")
+    for words in ["layers=0", "“foo”", "no run “nope”", "no mask “zzz”", "cannot be read", "no task “bar”", "no head"]:
+        expect(notices.filter(has_text=words)).to_have_count(1)
+    wait_until_painted(page, plots=PAGES["Mask effects"])
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(train(page)).to_be_enabled()
+    for name in ("Positional encoding", "Overview"):
+        go_to(page, name)
+        wait_until_painted(page, PAGES[name])
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+        expect(notices).to_have_count(0)
+
+
+def test_a_menu_can_be_set_back(page: Page, address: str):
+    page.goto(address)
+    expect(title(page)).to_be_visible()
+    choose(page, "Positional encoding", "sinusoidal")
+    expect(page).to_have_url(query(positions="sinusoidal"))
+    choose(page, "Positional encoding", "learned")
+    expect(page).not_to_have_url(re.compile("positions="))
+    expect(train(page)).to_be_enabled()

@@ -1,0 +1,54 @@
+"""Square corners, in a real browser: crosses that move while it trains, and walks that are chosen by a click."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.kit.driving import plot, title
+
+pytestmark = pytest.mark.browser
+
+
+def said(page: Page) -> list[float]:
+    """Where the crosses of the large walk stand now, x and y, on the screen: while they fly, somewhere between."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll('.st-key-corners-plane .scatterlayer .trace:last-child .points path')]
+          .flatMap((cross) => { const box = cross.getBoundingClientRect(); return [box.x, box.y]; })"""
+    )
+
+
+def test_corners_fly_to_their_places_and_a_click_chooses_a_walk(page: Page, address: str) -> None:
+    page.goto(f"{address}/corners")
+    train = page.get_by_role("button", name="Train and watch")
+    expect(train).to_be_enabled()
+    expect(title(page)).to_contain_text("After 400 steps")
+    crosses = page.locator(".st-key-corners-plane .scatterlayer .trace:last-child .points path")
+    expect(crosses).to_have_count(3)  # the title may be there before them; they begin at the last given corner
+    before = said(page)
+    train.click()
+    stop = page.get_by_role("button", name="Stop", exact=True)
+    expect(stop).to_be_visible()
+    expect(title(page)).not_to_contain_text("After 400 steps")
+    page.wait_for_function(
+        """(before) => {
+          const now = document.querySelectorAll('.st-key-corners-plane .scatterlayer .trace:last-child .points path');
+          if (!now.length) return false;  // they are just being drawn
+          const box = now[now.length - 1].getBoundingClientRect();
+          return Math.hypot(box.x - before[before.length - 2], box.y - before[before.length - 1]) > 20;
+        }""",
+        arg=before,
+    )
+    stop.click()
+    expect(train).to_be_visible()
+    panels = plot(page, "corners-walks")
+    x, y = panels.evaluate(
+        """(host) => {
+          const stage = host.querySelector('.js-plotly-plot'), { xaxis7, yaxis7 } = stage._fullLayout;
+          const { left, top } = stage.getBoundingClientRect(), { x, y } = stage._fullData[18];
+          return [left + xaxis7._offset + xaxis7.c2p(x[0]), top + yaxis7._offset + yaxis7.c2p(y[0])];
+        }"""
+    )
+    page.mouse.move(x - 2, y - 2)
+    page.mouse.click(x, y)
+    page.wait_for_url("**corner_walk=upper+right**anticlockwise*")

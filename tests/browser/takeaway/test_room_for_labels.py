@@ -1,0 +1,98 @@
+"""Labels of axes in a real browser: as many as do not touch, whatever the window, and all again where there is room."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from playwright.sync_api import Locator, Page
+
+from dashboard.components.plot import pack_figure
+from dashboard.figures.patterns import scores_heatmap
+from tests.kit.driving import PAGES, wait_until_painted
+
+pytestmark = pytest.mark.browser
+
+
+def words(n: int) -> list[str]:
+    return ["antony", "␣", "misbecoming", ",␣", "of", "↵", "gypsy", "␣"] * n
+
+
+def draw(host: Locator, figure: go.Figure, height: int = 270) -> None:
+    """Let a plot of the page draw another figure, as if Python had sent it."""
+    message = pack_figure(figure, key="tried", alt="A figure.", height=height)
+    host.evaluate(
+        """async (host, text) => {
+          const before = host.__plot.draws;
+          host.__plot.update(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)), () => {});
+          while (host.__plot.draws === before) await new Promise(requestAnimationFrame);
+        }""",
+        base64.b64encode(message).decode(),
+    )
+
+
+def boxes(host: Locator, axis: str) -> list[tuple[str, float, float, float, float]]:
+    """Each label of an axis that is seen: its text, and where it stands: left, top, right, bottom."""
+    found = host.evaluate(
+        """(host, axis) => Array.from(host.querySelectorAll(`.${axis}tick text`), (label) => {
+          const { left, top, right, bottom } = label.getBoundingClientRect();
+          return [label.textContent, left, top, right, bottom];
+        })""",
+        axis,
+    )
+    return [(text, *places) for text, *places in found if places[2] > places[0]]
+
+
+def apart(host: Locator, axis: str) -> bool:
+    """Does no letter stand on another? Of a line four tenths of the letters' size are free, above them and below."""
+    size = host.evaluate(
+        "(host, axis) => parseFloat(getComputedStyle(host.querySelector(`.${axis}tick text`)).fontSize)", axis
+    )
+    return all(
+        min(one[2] - other[0], other[2] - one[0], one[3] - other[1], other[3] - one[1]) <= 0.4 * size
+        for (_, *one), (_, *other) in combinations(boxes(host, axis), 2)
+    )
+
+
+def test_labels_never_touch_and_come_back_when_there_is_room(new_page: Callable[..., Page], address: str) -> None:
+    page = new_page(viewport={"width": 1024, "height": 900})
+    page.goto(f"{address}/masks?run=reverse")
+    wait_until_painted(page, PAGES["Mask effects"])
+    host = page.locator(".st-key-before-scores .al-plot")
+    for n in (6, 20):
+        labels = words(n)
+        figure = scores_heatmap(np.full((len(labels),) * 2, -19.6), None, labels, labels)
+        draw(host, figure)
+        for axis in ("x", "y"):
+            assert apart(host, axis)
+            assert 4 <= len(boxes(host, axis)) <= 20
+            assert all(any(c.isalpha() for c in text) for text, *_ in boxes(host, axis))
+        numbers = host.locator(".annotation-text").all_text_contents()
+        assert numbers == ["−19.6", "19.6"]
+        edge = host.bounding_box()
+        for each in host.locator(".annotation-text").all():
+            box = each.bounding_box()
+            assert edge is not None
+            assert box is not None
+            assert edge["x"] <= box["x"]
+            assert box["x"] + box["width"] <= edge["x"] + edge["width"]
+
+    host = page.locator(".st-key-three .al-plot")
+    names = [f"place {i}" for i in range(20)]
+    axis = {"tickmode": "array", "tickvals": list(range(20)), "ticktext": names, "tickangle": 0}
+    figure = go.Figure([{"type": "bar", "y": [1.0] * 20}], {"xaxis": axis, "margin": {"l": 10, "r": 10}})
+    draw(host, figure)
+    few = [text for text, *_ in boxes(host, "x")]
+    assert 4 <= len(few) < 20
+    assert apart(host, "x")
+    page.set_viewport_size({"width": 1800, "height": 900})
+    page.wait_for_function("host => host.querySelectorAll('.xtick text').length === 20", arg=host.element_handle())
+    assert [text for text, *_ in boxes(host, "x")] == names
+    assert apart(host, "x")
+    page.set_viewport_size({"width": 1024, "height": 900})
+    page.wait_for_function("host => host.querySelectorAll('.xtick text').length < 20", arg=host.element_handle())
+    assert [text for text, *_ in boxes(host, "x")] == few

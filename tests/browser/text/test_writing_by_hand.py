@@ -1,0 +1,65 @@
+"""A model writes, in a real browser: its words are chosen by key and by click, and heads are looked through."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.kit import texts
+from tests.kit.driving import colours, plot, query, title
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def plays(runs: Path) -> Iterator[str]:
+    """A run of a text among the others, for as long as it is needed."""
+    run = texts.untrained(runs / "plays", texts.config())
+    yield run.name
+    shutil.rmtree(run.folder)
+
+
+def spot(page: Page, index: int) -> tuple[float, float]:
+    """Where a word stands on the screen."""
+    x, y = page.locator(".passage").evaluate(
+        """(host, index) => {
+          const { layout, ratio } = host.__passage, { left, top } = host.getBoundingClientRect();
+          const box = layout.boxes.find((each) => each.index === index);
+          return [left + (box.x + box.width / 2) / ratio, top + (box.y + box.height / 2) / ratio];
+        }""",
+        index,
+    )
+    return x, y
+
+
+def test_words_come_and_are_chosen_and_heads_are_looked_through(page: Page, address: str, plays: str) -> None:
+    page.goto(f"{address}/writing?run={plays}&written=60&prompt=The+crow+that+calls")
+    expect(title(page)).to_contain_text("It wrote 60 tokens")
+    passage, glances = page.locator(".passage[data-words='68']"), page.locator(".glances[data-heads='8']")
+    expect(passage).to_be_visible()
+    expect(glances).to_be_visible()
+    plot(page, "writing-alternatives").wait_for()
+    assert colours(page.locator(".passage canvas.base")) > 8
+    assert Axe().run(page).response["violations"] == []
+    passage.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(query(word="3"))
+    expect(passage).to_have_attribute("data-chosen", "2")
+    page.mouse.click(*spot(page, 12))
+    page.wait_for_url(query(word="13"))
+    expect(page.get_by_text(re.compile("at 13 was said by the token before it, query 12"))).to_be_visible()
+    glances.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_url(query(head="decoder.1.self_attention.0"))
+    page.get_by_role("button", name="Another seed").click()
+    page.wait_for_url(query(writing_seed="1", head="decoder.1.self_attention.0"))
+    expect(title(page)).to_contain_text("It wrote 60 tokens")
+    assert "word=" not in page.url

@@ -1,0 +1,152 @@
+"""Training in a real browser: watched, paused, stepped, killed, resumed, and left behind as a film."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.kit.driving import PAGES, query, title, wait_until_painted
+from transformer.training.runs import Run
+
+pytestmark = pytest.mark.browser
+UNSOLVABLE = "layers=1&heads=1&width=8&positions=none"
+"""A model that cannot reverse, so that its training lasts as long as it may; its steps are quick."""
+PATIENCE = 60.0
+
+
+def panel(page: Page) -> Locator:
+    """The headline of the training that is watched."""
+    return page.locator(".st-key-training p").first
+
+
+def stage(page: Page) -> Locator:
+    return page.locator(".st-key-training .film[data-state=ready]")
+
+
+def train(page: Page) -> Locator:
+    return page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary")
+
+
+def begin(page: Page, address: str, settings: str) -> str:
+    """Press Train with these settings; the name of the run."""
+    page.goto(f"{address}/positions?{settings}")
+    wait_until_painted(page, PAGES["Positional encoding"])
+    train(page).click()
+    expect(panel(page)).to_contain_text(re.compile(r"-\d+\b"))
+    name: str = re.findall(r"\S+-\d+\b", panel(page).inner_text())[0]
+    return name
+
+
+def wait_until(check: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not check():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.02)
+
+
+def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, address: str, runs: Path):
+    page.goto(f"{address}/?seed=1&run=reverse-sinusoidal")
+    wait_until_painted(page, plots=2)
+    train(page).click()
+    expect(panel(page)).to_contain_text(re.compile(r"solved at step \d+, after [\d.]+ s. It is selected below."))
+    name, step = re.findall(r"(\S+): solved at step (\d+)", panel(page).inner_text())[0]
+    expect(page.get_by_label("Model", exact=True)).to_have_value(re.compile(rf"^{name} ·.* step {step}\b"))
+    expect(page).to_have_url(query(run=name, seed="1"))
+    expect(page.get_by_test_id("stMain").get_by_text(re.compile("^Second half 1.00, first half 0.1"))).to_be_visible()
+    expect(title(page)).to_have_text(re.compile("^It reverses.*: [78] of 8 right"))
+    expect(stage(page)).to_have_attribute("data-losses", step)
+    expect(stage(page).get_by_role("button", name="Play")).to_be_visible()
+    stage(page).get_by_role("slider", name="Step of training").press("Home")
+    stage(page).get_by_role("button", name="Use step 0 on every page").click()
+    expect(page).to_have_url(query(run=name, step="0"))
+    expect(train(page)).to_be_enabled()
+    page.locator(".st-key-training").get_by_role("button", name="close icon").first.click()
+    expect(page.locator(".st-key-training")).to_have_count(0)
+
+
+def test_a_training_is_taken_step_by_step_with_the_keyboard(page: Page, address: str, runs: Path):
+    name = begin(page, address, f"{UNSOLVABLE}&max_steps=20&pace=key")
+    expect(panel(page)).to_have_text(f"{name} is paused at step 1 of at most 20.")
+    for step in (2, 3, 4):
+        page.keyboard.press("n")
+        expect(panel(page)).to_have_text(f"{name} is paused at step {step} of at most 20.")
+        expect(stage(page)).to_have_attribute("data-losses", str(step))
+        expect(stage(page)).to_have_attribute("data-patterns", str(step))
+    page.keyboard.press("p")
+    expect(panel(page)).to_contain_text("all 20 steps taken; not solved to 99.9%")
+    assert [line["step"] for line in Run(runs / name).metrics()] == list(range(1, 21))
+
+
+def test_pause_and_stop_are_obeyed_at_once(page: Page, address: str, runs: Path, stillness: None):
+    """By the training: 0.3 s after the click has reached the folder, with a good deal of air for a busy machine."""
+    name = begin(page, address, f"{UNSOLVABLE}&max_steps=20000")
+    run = Run(runs / name)
+    expect(panel(page)).to_contain_text("is training: step")
+    page.get_by_role("button", name="Pause").click()
+    wait_until(lambda: run.control.pause_at == 0)
+    asked = time.monotonic()
+    wait_until(lambda: run.state.status == "paused")
+    assert time.monotonic() - asked < 2
+    step = run.state.step
+    expect(panel(page)).to_have_text(f"{name} is paused at step {step} of at most 20000.")
+    time.sleep(0.5)
+    assert run.state.step == step
+    page.get_by_role("button", name="Resume").click()
+    wait_until(lambda: run.state.step > step)
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
+    expect(panel(page)).to_contain_text(re.compile(r"stopped by hand at step \d+\. It is selected below\."))
+    stopped = int(re.findall(r"at step (\d+)", panel(page).inner_text())[0])
+    assert (run.state.status, run.state.step) == ("stopped", stopped)
+    assert run.snapshot(stopped).stat().st_size > 1000
+    expect(page).to_have_url(query(run=name))
+    expect(train(page)).to_be_enabled()
+
+
+def test_a_killed_training_is_told_and_taken_up_again(page: Page, address: str, runs: Path, stillness: None):
+    name = begin(page, address, f"{UNSOLVABLE}&max_steps=5000")
+    run = Run(runs / name)
+    wait_until(lambda: len(run.metrics()) > 20)
+    os.kill(trainer(run), signal.SIGKILL)
+    expect(panel(page)).to_contain_text(re.compile(r"stopped at step \d+: the process is gone\."))
+    lost = len(run.metrics())
+    page.locator(".st-key-training").get_by_role("button", name="Resume").click()
+    wait_until(lambda: run.state.status == "running" and run.state.step > lost)
+    expect(panel(page)).to_contain_text("is training: step")
+    assert [line["step"] for line in run.metrics()][:lost] == list(range(1, lost + 1))
+
+
+def trainer(run: Run) -> int:
+    """The process that holds a run's lock."""
+    lock = (run.folder / "lock").stat()
+    held = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    numbers = [int(entry[4]) for entry in held if entry[5].endswith(f":{lock.st_ino}")]
+    if not numbers:
+        pytest.skip("this system does not say who holds a lock")
+    return numbers[0]
+
+
+def test_a_closed_tab_ends_no_training(new_page: Callable[..., Page], address: str, runs: Path):
+    page = new_page()
+    name = begin(page, address, f"{UNSOLVABLE}&max_steps=300&seed=7")
+    page.close()
+    run = Run(runs / name)
+    wait_until(lambda: not run.state.live)
+    assert run.config.training.seed == 7
+    assert (run.state.status, run.state.step) == ("finished", 300)
+    assert len(run.metrics()) == 300
+    assert run.snapshot(300).is_file()
+    assert run.evaluation is not None
+
+
+def test_a_reload_finds_the_training_again(page: Page, address: str, runs: Path, stillness: None):
+    name = begin(page, address, f"{UNSOLVABLE}&max_steps=20000")
+    expect(panel(page)).to_contain_text("is training: step")
+    page.reload()
+    expect(panel(page)).to_contain_text(f"{name} is training: step")

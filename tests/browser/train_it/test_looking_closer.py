@@ -1,0 +1,42 @@
+"""Accuracy taken apart, as a person uses it: a column is a step, a row of the table an input that every page reads."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.kit.driving import go_to, plot, point_at_cell, query, title, wait_until_painted
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_column_is_a_step_and_a_row_is_read_by_every_page(page: Page, address: str):
+    page.goto(f"{address}/accuracy?run=reverse&sequences=256")
+    wait_until_painted(page, plots=2)
+    point_at_cell(page, plot(page, "depth-training"), row=9, column=17)
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(query(step="20"))
+    expect(page.get_by_text("Every page shows step 20 now")).to_be_visible()
+    wait_until_painted(page, plots=2)
+    page.get_by_role("radio", name="hardest").click()
+    expect(page).to_have_url(query(step="20", depth="hardest"))
+    said = page.get_by_text(re.compile(r"answers are wrong; the hardest, [\d ]+, in \d tokens\."))
+    hardest = re.search(r"the hardest, ([\d ]+),", said.inner_text())[1]
+    wait_until_painted(page, plots=1)
+    table = page.locator(".st-key-depth-hardest .dvn-scroller")  # it lies on the canvas
+    table.click(position={"x": 18, "y": 38 + 17})  # the tick of the first row
+    expect(page.get_by_label("Input", exact=True)).to_have_value(hardest)
+    expect(page).to_have_url(query(input=hardest.replace(" ", "+")))
+    page.get_by_test_id("stMain").get_by_role("link", name="Mask effects").click()
+    expect(page).to_have_url(re.compile(r"/masks\?"))
+    expect(page.get_by_label("Input", exact=True)).to_have_value(hardest)
+    go_to(page, "Accuracy by position")
+    wait_until_painted(page, plots=1)
+    page.get_by_role("radio", name="by head").click()
+    wait_until_painted(page, plots=2)
+    point_at_cell(page, plot(page, "depth-head"), row=4, column=3)
+    page.mouse.down()
+    page.mouse.up()
+    page.get_by_role("button", name="Go on without head 0.3").click()
+    expect(title(page)).to_contain_text("With head 0.3 removed")

@@ -1,0 +1,266 @@
+"""The lower half of the mask page: its three pictures, its ways to an output, and the figures that draw them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dashboard.app_pages.change_it.masks import retraining
+from dashboard.app_pages.change_it.masks import ways as masks_ways
+from dashboard.app_pages.change_it.masks.figures.accuracy_by_state import State, accuracy_by_state_bars
+from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_merged, path_flow
+from dashboard.theme import DARK, LIGHT
+from tests.kit.pages import SHIPPED, array, counted, figures, link, network, open_page
+from transformer import masks
+from transformer.analysis.accuracy.result import Accuracy
+from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.model import build
+from transformer.tasks import TASKS
+
+FAST = {"live": "0"}
+LEAK = "Output 11 (y3) is told its own answer by token 12, in 1 layer: this mask leaks."
+CROSS = "Output 1 (y1) needs source token 8 (x8); it can arrive in 1 layer, through the encoder and cross-attention."
+CAUSAL8 = [0.1] * 4 + [1.0] * 4
+
+
+def sentence(task: str, mask: str, target: int, n_layers: int = 2) -> str:
+    return masks_ways.sentence(TASKS[task](), masks.parse(mask), n_layers, 8, target - 1)
+
+
+# --- the sentence, known by hand
+
+
+@pytest.mark.parametrize(
+    ("task", "mask", "target", "said"),
+    [
+        ("reverse", "causal", 12, "Output 12 (y4) needs token 5 (x5); it can arrive in 1 layer, read directly."),
+        ("reverse", "causal", 8, "Output 8 (SEP) needs no token: its position alone decides it."),
+        (
+            "reverse",
+            "causal",
+            2,
+            "Output 2 (x3) is token 3 itself; it can never arrive: only 0.10 can be had.",
+        ),
+        ("reverse", "full", 9, "Output 9 (y1) needs token 8 (x8); it can arrive in 1 layer, read directly."),
+        (
+            "reverse",
+            "sliding-window:2",
+            11,
+            "Output 11 (y3) is told its own answer by token 12, in 1 layer: this mask leaks.",
+        ),
+        ("reverse", "hide:8", 9, "Output 9 (y1) needs token 8 (x8); it can never arrive: only 0.10 can be had."),
+        (
+            "reverse-aligned",
+            "sliding-window:2",
+            3,
+            "Output 3 (y3) needs token 6 (x6); it can arrive in 2 layers through 4 or 5.",
+        ),
+        (
+            "reverse-aligned",
+            "sliding-window:2",
+            1,
+            "Output 1 (y1) needs token 8 (x8); that takes 4 layers, and this model has 2: only 0.10 can be had.",
+        ),
+        (
+            "reverse-translate",
+            "causal",
+            1,
+            CROSS,
+        ),
+    ],
+)
+def test_one_output_in_a_sentence(task: str, mask: str, target: int, said: str) -> None:
+    assert sentence(task, mask, target) == said
+
+
+def test_a_long_relay_names_each_hop() -> None:
+    assert sentence("reverse-aligned", "sliding-window:2", 2, n_layers=3) == (
+        "Output 2 (y2) needs token 7 (x7); it can arrive in 3 layers through 5 or 6, then 3 or 4."
+    )
+
+
+def test_what_needs_all_of_the_question_says_how_much_arrives() -> None:
+    assert sentence("sort", "causal", 9) == (
+        "Output 9 (y1) needs all 8 tokens of the question; what it takes can arrive in 2 layers."
+    )
+    assert sentence("sort", "hide:3", 9).startswith(
+        "Output 9 (y1) needs all 8 tokens of the question; 7 can arrive: only 0."
+    )
+
+
+# --- the page against counts made here
+
+
+@pytest.mark.parametrize(("run", "mask"), [("reverse-aligned", "causal"), ("reverse", "hide:9")])
+def test_the_first_two_pictures_are_counts_under_either_mask(run: str, mask: str) -> None:
+    model, config = network(run)
+    masked = build(replace(config, model=replace(config.model, mask=mask)))
+    masked.load_state_dict(model.state_dict())
+    app = open_page("masks", run=run, mask=mask, **FAST)
+    drawn = figures(app)["three"]["data"]
+    for title, each in (("as trained", model), ("mask applied", masked.eval())):
+        share = counted(each, config).mean(axis=0)
+        chosen = slice(None) if run == "reverse-aligned" else slice(8, None)
+        bars = next(t for t in drawn if t["name"].startswith(title) and t["type"] == "bar")
+        assert bars["name"] == f"{title}: {share[chosen].mean():.2f}"
+        np.testing.assert_allclose(array(bars["y"]), share, atol=1e-6)
+    ceilings = [array(t["y"]) for t in drawn if t["name"].startswith("ceiling")]
+    under = CAUSAL8 if run == "reverse-aligned" else [0.1] * 7 + [1.0] * 9
+    own = [1.0] * 8 if run == "reverse-aligned" else under
+    for found, expected in zip(ceilings, (own, under, under), strict=True):
+        np.testing.assert_allclose(found, expected)
+    assert not any(t["name"].startswith("retrained") for t in drawn)
+    assert any(button.label == "Retrain under this mask" for button in app.button)
+
+
+def test_retraining_meets_the_ceiling_and_a_seed_says_what_to_expect() -> None:
+    app = open_page("masks", run="reverse", **FAST)
+    app.button(key="seed-causal").click().run()
+    assert not app.exception
+    assert link(app) == {"run": "reverse-aligned", "mask": "causal", "target": "2", "live": "0"}
+    assert "half a ceiling" in app.info[0].value
+    assert any("can never arrive: only 0.10 can be had" in text.value for text in app.markdown)
+    app.session_state["settings"] = app.session_state["settings"].with_(budget=20.0)
+    next(button for button in app.button if button.label == "Retrain under this mask").click().run()
+    assert not app.exception
+    bars = next(t for t in figures(app)["three"]["data"] if re.match(r"retrained [\d.]+ s: 0.5\d", t["name"]))
+    measured, error = array(bars["y"]), 4 * np.sqrt(0.1 * 0.9 / 1024)
+    assert (measured[4:] > 0.97).all()
+    assert (np.abs(measured[:4] - 0.1) < error).all()
+    assert any("the answer is at its ceiling" in text.value for text in app.markdown)
+
+
+@pytest.mark.parametrize("run", [*SHIPPED, "compiled"])
+def test_the_ways_are_drawn_for_every_model(run: str) -> None:
+    app = open_page("masks", run=run, mask="causal", target="3", **FAST)
+    config = network(run)[1]
+    traces = figures(app)["flow"]["data"]
+    nodes = [t for t in traces if t.get("mode") == "markers"]
+    stacks = 2 if config.model.architecture == "encoder-decoder" else 1
+    assert len(nodes) == stacks * (config.model.n_layers + 1)
+    assert nodes[-1]["meta"] == "output"
+    assert nodes[-1]["customdata"] == list(range(len(nodes[-1]["y"])))
+    assert app.selectbox(key="control-target").value == 2
+    app.selectbox(key="control-target").set_value(5).run()
+    assert link(app)["target"] == "6"
+
+
+def test_an_output_that_is_not_there_falls_back_with_one_notice() -> None:
+    app = open_page("masks", run="reverse-aligned", target="17", **FAST)
+    assert len(app.warning) == 1
+    assert link(app) == {"run": "reverse-aligned", "live": "0"}
+    assert app.selectbox(key="control-target").value == 0
+
+
+def test_the_full_model_can_be_asked_for() -> None:
+    app = open_page("masks", run="reverse-aligned", mask="sliding-window:3", **FAST)
+    next(button for button in app.button if button.label == "Train in full").click().run()
+    assert link(app)["train_mask"] == "sliding-window:3"
+    assert link(app)["task"] == "reverse-aligned"
+
+
+# --- the laws of the words
+
+
+def measured(correct: list[int], sequences: int = 1000) -> Accuracy:
+    names = tuple(f"y{i + 1}" for i in range(len(correct)))
+    return Accuracy(np.array(correct), sequences, names, ("second half",) * len(names), 0.1, 0)
+
+
+def test_above_the_ceiling_is_four_standard_errors_above_it() -> None:
+    ceiling = np.array([0.1, 0.1, 1.0, 1.0])
+    # 0.1 of 1,000: one standard error is 9.5, so 138 is within four of it and 150 is not.
+    found = measured([130, 160, 1000, 900])
+    assert retraining.beyond(found, ceiling).tolist() == [False, True, False, False]
+    assert retraining.short_of(found, ceiling).tolist() == [False, False, False, True]
+    assert "something leaks" not in retraining.joined(masks.parse("causal"), ceiling, found, found, None)
+
+
+def test_the_small_model_has_as_few_layers_as_have_the_ceiling_of_all() -> None:
+    config = RunConfig(task=TaskConfig(task="reverse-aligned"), model=ModelConfig(n_layers=4))
+    for mask, layers in [
+        ("full", 1),
+        ("causal", 1),
+        ("sliding-window:2", 4),
+        ("sliding-window:4", 2),
+        ("sliding-window:3", 3),
+    ]:
+        assert retraining.small_version(config, masks.parse(mask), 8).model.n_layers == layers
+
+
+# --- figures
+
+
+def drawn(n: int) -> tuple[list[Nodes], list[Steps]]:
+    """Two columns under a causal mask; the first token is needed by the last."""
+    labels, last = [f"t{i}" for i in range(n)], np.arange(n) == n - 1
+    steps = Steps(0, 1, np.tri(n, dtype=bool) & ~np.eye(n, dtype=bool) & last[:, None], np.diag(last))
+    first = np.arange(n) == 0
+    return [Nodes("in", labels, np.ones(n, bool), first), Nodes("out", labels, last, last)], [steps]
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK])
+def test_a_flow_has_a_line_a_step_and_marks_the_needed_one(palette) -> None:
+    columns, steps = drawn(8)
+    figure = path_flow(columns, steps, 7, outputs=columns[1].labels, height=300, palette=palette)
+    json.loads(figure.to_json())
+    lines = {t.name: int(np.isnan(t.x).sum()) for t in figure.data if t.mode == "lines"}
+    assert lines == {"other attention": 6, "other straight": 1, "needed attention": 1}
+    needed = next(t for t in figure.data if t.name == "needed attention")
+    assert (needed.y[0], needed.y[-2]) == (0, 7)
+    assert figure.data[-1].marker.color[7] == palette.right
+    assert not is_merged(columns)
+
+
+def test_a_flow_of_many_tokens_is_bands_and_fewer_names() -> None:
+    columns, steps = drawn(64)
+    figure = path_flow(columns, steps, 63, outputs=columns[1].labels, height=620)
+    assert is_merged(columns)
+    assert [t.name for t in figure.data if t.fill == "toself"] == ["other band", "needed band"]
+    assert not any(t.mode == "lines" for t in figure.data)
+    assert 2 * 20 < len(figure.layout.annotations) <= 2 * 34
+
+
+@pytest.mark.parametrize(("n", "needed", "target"), [(16, 4, 8), (40, 17, 39), (128, 50, 60), (512, 17, 511)])
+def test_names_beside_a_flow_never_touch_and_have_their_room(n: int, needed: int, target: int) -> None:
+    """As many as stand clear of each other, the target and both ends of what is needed among them."""
+    words = ["antony", "␣", "mis…ke", ",", "OCT…US", "MMM…MM"]
+    labels, places = [words[i % 6] for i in range(n)], np.arange(n)
+    ways = (places <= target) & (places > target - needed)
+    last = places == target
+    steps = Steps(0, 1, last[:, None] & ways[None, :], np.diag(last))
+    height = min(620, 60 + 27 * n)
+    columns = [Nodes("in", labels, ways, ways), Nodes("out", labels, last, last)]
+    figure = path_flow(columns, [steps], target, outputs=labels, height=height)
+    margin, (bottom, top) = figure.layout.margin, figure.layout.yaxis.range
+    pixels = (height - margin.t - margin.b) / (bottom - top)
+    for column, room, kept in ((0, margin.l, {target, target - needed + 1}), (1, margin.r, {target})):
+        named = [each for each in figure.layout.annotations if each.x == column and each.xanchor != "center"]
+        rows = sorted(each.y for each in named)
+        assert kept <= set(rows)
+        assert min(np.diff(rows)) * pixels >= 16  # a line of letters of 14 pixels
+        assert max(np.diff(rows)) * pixels < 60
+        for each in named:
+            text = re.sub("<.?b>", "", each.text)
+            assert text == f"{each.y + 1}: {labels[each.y]}"
+            wide = sum({"m": 11.6, "M": 12.2, "…": 13, "O": 9.6}.get(c, 9 if c.isupper() else 7.2) for c in text)
+            assert abs(each.xshift) + wide <= room
+
+
+def test_three_pictures_share_a_scale_and_mark_one_output() -> None:
+    ceiling, accuracy = np.array([0.1, 1.0]), np.array([0.1, 0.5])
+    states = [State("one", np.ones(2), accuracy, accuracy - 0.1, accuracy + 0.1, 100), State("two", ceiling)]
+    figure = accuracy_by_state_bars(states, 0.1, ["y1", "y2"], target=1)
+    assert figure.layout.yaxis.range == figure.layout.yaxis2.range == (0, 1.08)
+    assert figure.layout.xaxis.domain[1] < figure.layout.xaxis2.domain[0]
+    bars = next(t for t in figure.data if t.name == "one")
+    np.testing.assert_allclose(bars.error_y.array, 0.1, atol=1e-6)
+    assert bars.marker.line.width == (0, 3)
+    rim = next(t for t in figure.data if t.name == "rim: two")
+    np.testing.assert_allclose(rim.x, [-0.5, 0.5, 0.5, 1.5])
+    np.testing.assert_allclose(rim.y, [0.1, 0.1, 1.0, 1.0])
+    assert not any(t.name == "two" for t in figure.data)

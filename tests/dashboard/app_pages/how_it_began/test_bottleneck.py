@@ -1,0 +1,524 @@
+"""The bottleneck: three models of one size trained alike, counted against loops written here, the file and the page."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dashboard.app_pages.how_it_began.bottleneck import figures, measurement
+from dashboard.models import menu
+from dashboard.models.background import Measuring
+from dashboard.view import training as view_training
+from tests.kit.pages import array, link, open_page
+from tests.kit.pages import figures as drawn
+from transformer import checkpoints
+from transformer.__main__ import main
+from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig
+from transformer.experiments import bottleneck_runs
+from transformer.experiments.bottleneck import KINDS, Bottleneck, BottleneckError, Contestant
+from transformer.experiments.bottleneck_measure import compare, measure
+from transformer.model import build
+from transformer.network import Network
+from transformer.training import loop
+from transformer.training.loop import Training
+from transformer.training.runs import Run
+
+ROOT = Path(__file__).parents[4]
+SHIPPED = ROOT / "checkpoints" / "bottleneck.json"
+SMALL = TaskConfig(task="reverse-translate", min_length=1, length=3, symbols=2)
+SHAPES = {
+    "gru": ModelConfig(architecture="gru", attention="none", n_layers=1, d_model=6),
+    "gru-attention": ModelConfig(architecture="gru", attention="scaled-dot", n_layers=1, d_model=5),
+    "transformer": ModelConfig(architecture="encoder-decoder", n_layers=1, n_heads=1, d_model=4, d_ff=4),
+}
+
+
+def small(kind: str) -> RunConfig:
+    return RunConfig(task=SMALL, model=SHAPES[kind])
+
+
+@torch.no_grad()
+def own_words(model: Network, question: list[int], separator: int) -> list[int]:
+    """What a model says, each token after those that it said itself, the whole of it read again for each."""
+    said: list[int] = []
+    for _ in question:
+        logits = model(torch.tensor([[separator, *said]]), torch.tensor([question]))
+        said.append(int(logits[0, -1].argmax()))
+    return said
+
+
+def contestant(kind: str, exact: list[int], *, length: int = 3, lost: str = "") -> Contestant:
+    """A measurement of lengths 1 to `length` on 100 sequences; at each length as many are right at every place."""
+    config = RunConfig(task=replace(SMALL, length=length), model=SHAPES[kind])
+    rows = []
+    for n, count in enumerate(exact, 1):
+        row = [count] * n
+        if lost == "first read":
+            row = [100] * (n - n // 3) + [count] * (n // 3)
+        if lost == "last read":
+            row = [count] * (n // 3) + [100] * (n - n // 3)
+        rows.append(tuple(row))
+    return Contestant(f"run-{kind}", "0" * 16, config, 1000, 60.0, tuple(exact), tuple(rows))
+
+
+def found_of(one: list[int], attending: list[int], transformer: list[int], **options: Any) -> Bottleneck:
+    counts = zip(KINDS, (one, attending, transformer), strict=True)
+    contestants = [contestant(kind, exact, length=len(one), **options) for kind, exact in counts]
+    return Bottleneck(tuple(contestants), 100, "a machine", {"torch": "2"})
+
+
+class TestPlan:
+    def test_they_are_of_one_size(self) -> None:
+        """Counted from the layers' own shapes: GRUs have 3 (d_in + d + 2) d numbers a layer, attention 3 d (d + 1)."""
+        sizes = {
+            kind: sum(w.numel() for w in build(config).parameters()) for kind, config in bottleneck_runs.plan().items()
+        }
+        vocabulary = 12
+        for kind, attends in (("gru", False), ("gru-attention", True)):
+            d = bottleneck_runs.MODELS[kind].d_model
+            features = 2 * d if attends else d
+            counted = vocabulary * d + 2 * 3 * d * (2 * d + 2) + attends * 3 * d * (d + 1) + vocabulary * (features + 1)
+            assert sizes[kind] == counted
+        assert max(sizes.values()) <= 1.1 * min(sizes.values())
+        assert tuple(sizes) == KINDS
+
+    def test_they_have_one_budget_and_never_stop_early(self) -> None:
+        configs = list(bottleneck_runs.plan(30).values())
+        assert len({(c.task, c.training.max_steps, c.training.batch_size, c.training.seed) for c in configs}) == 1
+        assert all(c.training.solved_at > 1 for c in configs)
+        assert {c.task.min_length for c in configs} == {4}
+        assert {c.task.length for c in configs} == {32}
+        assert {c.training.teacher_forcing for c in configs} == {1.0}
+
+    def test_they_learn_from_the_very_same_sequences(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        seen: list[tuple[torch.Tensor, ...]] = []
+
+        class Spied(loop.Inputs):
+            @classmethod
+            def of(cls, *arguments: Any) -> loop.Inputs:
+                made = super().of(*arguments)
+                seen.append((made.source, made.tokens, made.targets))
+                return made
+
+        monkeypatch.setattr(bottleneck_runs, "TASK", SMALL)
+        monkeypatch.setattr(loop, "Inputs", Spied)
+        batches = []
+        for config in bottleneck_runs.plan(4).values():
+            seen.clear()
+            training = Training(build(config), config)
+            while not training.done:
+                training.take_step()
+            batches.append(list(seen))
+        assert [len(each) for each in batches] == [4, 4, 4]
+        for others in batches[1:]:
+            for one, other in zip(batches[0], others, strict=True):
+                assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+        assert not torch.equal(batches[0][0][0], batches[0][1][0])
+
+
+class TestMeasure:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_it_counts_what_a_model_says_by_itself(self, kind: str) -> None:
+        config = small(kind)
+        model = build(config).eval()
+        exact, right = measure(model, config.build_task(), sequences=40, seed=3)
+        assert [len(row) for row in right] == [1, 2, 3]
+        for length in (1, 2, 3):
+            questions = np.random.default_rng([3, 1, length]).integers(0, 2, (40, length)).tolist()
+            said = [own_words(model, question, separator=2) for question in questions]
+            hits = [
+                [a == b for a, b in zip(one, question[::-1], strict=True)]
+                for one, question in zip(said, questions, strict=True)
+            ]
+            assert exact[length - 1] == sum(all(row) for row in hits)
+            assert right[length - 1] == tuple(sum(row[place] for row in hits) for place in range(length))
+
+    def test_help_would_be_seen(self) -> None:
+        """A model that says what it read last, whatever it is: helped it would be right where neighbours agree."""
+
+        class Parrot(Network):
+            def forward(self, tokens, source=None, trace=None):
+                said = torch.where(tokens < 2, tokens, 1)
+                return torch.nn.functional.one_hot(said, self.d_vocab).float()
+
+        model = Parrot(small("transformer").model, d_vocab=4, n_ctx=3)
+        model.register_parameter("somewhere", torch.nn.Parameter(torch.zeros(1)))
+        exact, right = measure(model, small("transformer").build_task(), sequences=64, seed=0)
+        questions = np.random.default_rng([0, 1, 3]).integers(0, 2, (64, 3))
+        assert exact[2] == int((questions == 1).all(axis=1).sum())
+        assert right[2] == tuple((questions[:, ::-1] == 1).sum(axis=0).tolist())
+
+    def test_three_runs_of_one_task_are_compared_and_nothing_else(self, tmp_path: Path) -> None:
+        runs = {kind: made(tmp_path / kind, small(kind)) for kind in KINDS}
+        found = compare([runs["transformer"], runs["gru"], runs["gru-attention"]], sequences=8)
+        assert [each.run for each in found.contestants] == list(KINDS)
+        assert found.of("gru").snapshot == runs["gru"].digest()
+        assert list(found.lengths) == [1, 2, 3]
+        other = made(tmp_path / "other", replace(small("gru"), task=replace(SMALL, length=2)))
+        for wrong in (
+            [runs["gru"]],
+            [*runs.values(), runs["gru"]],
+            [other, runs["gru-attention"], runs["transformer"]],
+        ):
+            with pytest.raises(BottleneckError, match="three runs on one task"):
+                compare(wrong, sequences=8)
+
+
+def made(folder: Path, config: RunConfig, status: str = "finished") -> Run:
+    """A run with untrained weights, without a training."""
+    run = Run.create(folder, config)
+    checkpoints.save(run.folder / "snapshots" / "step-000000.safetensors", build(config), config)
+    run.set_state(status, 0, "" if status == "finished" else "it was cut off")
+    return run
+
+
+class TestFile:
+    FOUND = found_of([90, 50, 0], [100, 99, 98], [97, 98, 99])
+
+    def test_it_comes_back_as_it_was_written(self, tmp_path: Path) -> None:
+        self.FOUND.save(tmp_path / "found.json")
+        assert Bottleneck.load(tmp_path / "found.json") == self.FOUND
+        assert self.FOUND.exact("gru").tolist() == [90, 50, 0]
+        assert self.FOUND.right("transformer", 2).tolist() == [98, 98]
+
+    @pytest.mark.parametrize(
+        ("harm", "words"),
+        [
+            (lambda text: "", "no JSON"),
+            (lambda text: text[: len(text) // 2], "no JSON"),
+            (lambda text: "[1]", "no measurement of the bottleneck"),
+            (lambda text: text.replace("bottleneck/1", "bottleneck/2"), "another version"),
+            (lambda text: text.replace('"exact":[90', '"exact":[-1'), "run-gru are not those"),
+            (lambda text: text.replace('"exact":[90', '"exact":[true'), "run-gru are not those"),
+            (lambda text: text.replace('"exact":[90,', '"exact":['), "run-gru are not those"),
+            (lambda text: text.replace('"sequences":100', '"sequences":99'), "are not those of 99"),
+            (lambda text: text.replace('"attention":"none"', '"attention":"dot"'), "not the three"),
+            (lambda text: text.replace('"contestants":[', '"contestants":[4,'), "damaged"),
+            (lambda text: text.replace('"versions":{"torch":"2"}', '"versions":7'), "damaged"),
+            (lambda text: text.replace('"d_model":6', '"d_model":"6"'), "damaged"),
+        ],
+    )
+    def test_what_is_none_is_refused_with_a_sentence(self, harm, words: str, tmp_path: Path) -> None:
+        path = tmp_path / "found.json"
+        self.FOUND.save(path)
+        whole = path.read_text()
+        assert harm(whole) != whole
+        path.write_text(harm(whole))
+        with pytest.raises(BottleneckError, match=words):
+            Bottleneck.load(path)
+
+    def test_a_file_that_is_not_there_is_said(self, tmp_path: Path) -> None:
+        with pytest.raises(BottleneckError, match=r"there is no file away\.json"):
+            Bottleneck.load(tmp_path / "away.json")
+
+    def test_the_command_line_trains_measures_and_measures_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(bottleneck_runs, "TASK", SMALL)
+        monkeypatch.setattr(bottleneck_runs, "MODELS", SHAPES)
+        path = tmp_path / "own.json"
+        assert main(["bottleneck", "--out", str(path), "--steps", "2"]) == 0
+        found = Bottleneck.load(path)
+        assert [each.config.training.max_steps for each in found.contestants] == [2, 2, 2]
+        assert "lengths 1 to 3" in capsys.readouterr().out
+        again = [f"--runs={tmp_path / each.run}" for each in found.contestants]
+        assert main(["bottleneck", "--out", str(tmp_path / "again.json"), *again]) == 0
+        assert Bottleneck.load(tmp_path / "again.json").contestants == found.contestants
+        assert main(["bottleneck", "--out", str(path), again[0]]) == 2
+        assert "three runs on one task" in capsys.readouterr().err
+
+
+class TestWords:
+    def test_it_forgets_where_its_interval_lies_below_both_others(self) -> None:
+        forgets = measurement.headline(found_of([100, 90, 3], [100, 99, 98], [97, 98, 99]))
+        assert forgets == (
+            "One vector forgets: at length 3 it says 0.03 of whole answers right, with attention 0.98, "
+            "a transformer 0.99."
+        )
+        assert not measurement.headline(found_of([1, 1, 97], [1, 1, 98], [1, 1, 99])).startswith("One vector forgets")
+        assert not measurement.headline(found_of([1, 1, 50], [1, 1, 98], [1, 1, 20])).startswith("One vector forgets")
+
+    def test_the_reach_ends_where_half_is_first_missed(self) -> None:
+        said = measurement.reach(found_of([100, 50, 49], [49, 100, 100], [50, 50, 50]))
+        assert "one vector up to length 2" in said
+        assert "GRU with attention never" in said
+        assert "transformer up to length 3" in said
+
+    def test_the_end_that_is_lost_is_named(self) -> None:
+        exact = [100] * 8 + [20]
+        first = measurement.forgotten(found_of(exact, exact, exact, lost="first read"), 9)
+        assert first.startswith("The one vector forgets what it read first: of what it read last")
+        assert "1.00 is right" in first
+        assert first.endswith("0.20 (3 places each).")
+        last = measurement.forgotten(found_of(exact, exact, exact, lost="last read"), 9)
+        assert last.startswith("The one vector forgets what it read last")
+        assert "neither" in measurement.forgotten(found_of(exact, exact, exact), 9)
+        assert "neither" in measurement.forgotten(found_of(exact, exact, exact), 1)
+
+    def test_the_burden_is_in_bits(self) -> None:
+        said = measurement.burden(found_of([1] * 12, [1] * 12, [1] * 12), 12)
+        assert f"{12 * math.log(2) / math.log(2):.0f} bits in its 6 numbers, 2.0 bits a number" in said
+
+
+class TestFigures:
+    def test_lines_and_intervals_are_the_counts(self) -> None:
+        found = found_of([90, 50, 0], [100, 99, 98], [97, 98, 99])
+        figure = figures.exact_by_length_curves(measurement.exact_lines(found), chance=0.5)
+        curves = {trace.name: trace for trace in figure.data}
+        np.testing.assert_allclose(curves["GRU, one vector"].y, [0.9, 0.5, 0.0], atol=1e-6)
+        np.testing.assert_allclose(curves["transformer"].y, [0.97, 0.98, 0.99], atol=1e-6)
+        np.testing.assert_allclose(curves["chance"].y, [0.5, 0.25, 0.125])
+        band = curves["GRU, one vector, 95 % interval"].y
+        z, n, p = 1.959964, 100, 0.5  # Wilson's interval, at length 2
+        middle, half = (p + z * z / 2 / n), z * math.sqrt(p * (1 - p) / n + z * z / 4 / n / n)
+        assert band[1] == pytest.approx((middle + half) / (1 + z * z / n), abs=1e-6)
+        assert band[4] == pytest.approx((middle - half) / (1 + z * z / n), abs=1e-6)
+
+    def test_the_three_keep_their_looks_on_both_charts(self) -> None:
+        found = found_of([90, 50, 0], [100, 99, 98], [97, 98, 99])
+        both = [
+            figures.exact_by_length_curves(measurement.exact_lines(found), chance=0.5),
+            figures.right_by_place_curves(measurement.place_lines(found, 3), chance=0.5),
+        ]
+        looks = [
+            {t.name: (t.line.color, t.line.dash, t.marker.symbol) for t in figure.data if t.mode == "lines+markers"}
+            for figure in both
+        ]
+        assert looks[0] == looks[1]
+        assert all(len(set(each)) == 3 for each in zip(*looks[0].values(), strict=True))
+        assert [shape.y0 for shape in both[1].layout.shapes] == [0.5]
+        assert list(both[1].layout.xaxis.tickvals) == [1, 3]
+
+
+@pytest.mark.skipif(not SHIPPED.is_file(), reason="no shipped measurement")
+class TestShipped:
+    FOUND = Bottleneck.load(SHIPPED) if SHIPPED.is_file() else found_of([0], [0], [0])
+
+    def test_it_is_of_the_shipped_runs_and_they_are_the_planned_ones(self) -> None:
+        planned = bottleneck_runs.plan()
+        for kind in KINDS:
+            each = self.FOUND.of(kind)
+            assert each.run == bottleneck_runs.FOLDERS[kind]
+            run = Run(ROOT / "checkpoints" / each.run)
+            assert each.snapshot == run.digest()
+            assert each.config == run.config == planned[kind]
+            assert each.seconds == pytest.approx(run.metrics()[-1]["seconds"], abs=0.1)
+            weights = checkpoints.load(run.snapshot())[0].state_dict().values()
+            assert each.parameters == sum(math.prod(weight.shape) for weight in weights)
+        sizes = [each.parameters for each in self.FOUND.contestants]
+        assert max(sizes) <= 1.1 * min(sizes)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_it_holds_on_other_sequences(self, kind: str) -> None:
+        """Whole answers and places, said again token by token from the logits; four standard errors of both counts."""
+        model, sequences = (
+            checkpoints.load(Run(ROOT / "checkpoints" / bottleneck_runs.FOLDERS[kind]).snapshot())[0],
+            512,
+        )
+        for length in (4, 13, 32):
+            source = torch.from_numpy(np.random.default_rng([7, length]).integers(0, 10, (sequences, length)))
+            read = torch.full((sequences, 1), 10)
+            with torch.no_grad():
+                for _ in range(length):
+                    read = torch.cat([read, model(read, source)[:, -1:].argmax(dim=-1)], dim=1)
+            right = (read[:, 1:] == source.flip(1)).numpy()
+            whole = self.FOUND.exact(kind)[length - 4]
+            counts = [
+                (right.all(axis=1).sum(), whole),
+                *zip(right.sum(axis=0), self.FOUND.right(kind, length), strict=True),
+            ]
+            for here, there in counts:
+                share = (here + there) / (sequences + self.FOUND.sequences)
+                spread = math.sqrt(max(share * (1 - share), 1e-3) * (1 / sequences + 1 / self.FOUND.sequences))
+                assert abs(here / sequences - there / self.FOUND.sequences) <= 4.5 * spread, (length, here, there)
+
+    def test_the_story_is_told_by_the_numbers(self) -> None:
+        shares = {kind: self.FOUND.exact(kind)[-1] / self.FOUND.sequences for kind in KINDS}
+        assert shares["gru"] < 0.05
+        assert min(shares["gru-attention"], shares["transformer"]) > 0.5
+        assert measurement.headline(self.FOUND).startswith("One vector forgets")
+        assert self.FOUND.sequences >= 512
+        for kind in KINDS:  # all of them have learned to reverse, at the shortest
+            assert self.FOUND.exact(kind)[0] > 0.9 * self.FOUND.sequences
+
+
+@pytest.mark.skipif(not SHIPPED.is_file(), reason="no shipped measurement")
+class TestPage:
+    def test_its_numbers_are_the_file_s(self) -> None:
+        app, values = open_page("bottleneck", spoken="16"), json.loads(SHIPPED.read_text())
+        charts = drawn(app)
+        for each, name in zip(values["contestants"], measurement.NAMES.values(), strict=True):
+            for key, counts in (("by-length", each["exact"]), ("by-place", each["right"][12])):
+                line = next(t for t in charts[key]["data"] if t["name"] == name)
+                np.testing.assert_allclose(array(line["y"]), np.array(counts) / values["sequences"], atol=1e-6)
+            assert any(f"{each['parameters']:,}" in markdown.value for markdown in app.markdown)
+        shares = [each["exact"][-1] / values["sequences"] for each in values["contestants"]]
+        assert "at length 32" in app.title[0].value
+        said = [float(number) for number in re.findall(r"\b[01]\.\d+", app.title[0].value)]
+        np.testing.assert_allclose(said, shares, atol=0.005)
+
+    def test_the_alignments_are_softmaxes_worked_out_here(self) -> None:
+        """GRU states from PyTorch's own layers, then softmax(q · k), row by row."""
+        model, _ = checkpoints.load(Run(ROOT / "checkpoints" / "bottleneck-gru-attention").snapshot())
+        charts = drawn(open_page("bottleneck", spoken="12", input="3 1 4 1 5 9 2 6"))
+        question = [3, 1, 4, 1, 5, 9, 2, 6]
+        said = own_words(model, question, separator=10)
+        pattern = alignment(model, torch.tensor([question]), torch.tensor([[10, *said[:-1]]]))[0]
+        shown = array(next(t for t in charts["alignment"]["data"] if t["name"] == "values")["z"])
+        np.testing.assert_allclose(shown, pattern, atol=1e-5)
+        questions = np.random.default_rng([0, 2]).integers(0, 10, (256, 12))
+        read = np.hstack([np.full((256, 1), 10), questions[:, :0:-1]])
+        mean = alignment(model, torch.tensor(questions), torch.tensor(read)).mean(axis=0)
+        shown = array(next(t for t in charts["mean-alignment"]["data"] if t["name"] == "values")["z"])
+        np.testing.assert_allclose(shown, mean, atol=1e-5)
+        beside = [sum(mean[row, 11 - row + by] for row in range(12) if 11 - row + by < 12) / 12 for by in range(4)]
+        assert max(beside) == beside[2]
+        looks = f"looks 2 tokens after the one to be said: {beside[2]:.2f} of its attention is there"
+        said = charts_words(open_page("bottleneck", spoken="12"))
+        assert f"length 12 the decoder {looks}, and {beside[0]:.2f} on that one." in said
+
+    def test_an_input_of_another_task_gives_way_to_the_example(self) -> None:
+        app = open_page("bottleneck", run="reverse", input="3 1", spoken="5")
+        assert "31 (length 2): " in charts_words(app)
+        app = open_page("bottleneck", spoken="5")
+        assert "31415 (length 5): " in charts_words(app)
+
+    @pytest.mark.parametrize("content", [None, "", "[]", "{"])
+    def test_without_a_file_it_says_so_and_offers_to_make_one(self, content, tmp_path: Path, monkeypatch) -> None:
+        path = tmp_path / "bottleneck.json"
+        if content is not None:
+            path.write_text(content)
+        monkeypatch.setitem(measurement.FILES, "shipped", path)
+        app = open_page("bottleneck")
+        assert any("cannot be shown" in error.value for error in app.error)
+        assert any(button.label == "Train anew" for button in app.button)
+
+    def test_weights_that_are_gone_are_said(self, tmp_path: Path, monkeypatch) -> None:
+        found = Bottleneck.load(SHIPPED)
+        others = tuple(replace(each, snapshot="f" * 16) for each in found.contestants)
+        replace(found, contestants=others).save(tmp_path / "own.json")
+        monkeypatch.setitem(measurement.FILES, "own", tmp_path / "own.json")
+        app = open_page("bottleneck", trio="own")
+        assert "are not here any more" in charts_words(app)
+        assert sorted(drawn(app)) == ["by-length", "by-place"]
+
+    def test_what_a_link_names_in_vain_falls_back(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setitem(measurement.FILES, "own", tmp_path / "away.json")
+        app = open_page("bottleneck", trio="own", spoken="3")
+        assert len(app.warning) == 2
+        assert link(app) == {"run": "reverse"}
+        assert "at length 32" in app.title[0].value
+
+
+def charts_words(app: Any) -> str:
+    """Everything that is said below the pictures."""
+    return "\n".join(caption.value for caption in app.caption)
+
+
+@torch.no_grad()
+def alignment(model: Any, source: torch.Tensor, read: torch.Tensor) -> np.ndarray:
+    """float [sequence, query, key]: what a GRU with attention looks at while it reads these tokens."""
+    core = model.core
+    states, last = core.encoder.layers[0](model.embedding(source))
+    asking, _ = core.decoder.layers[0](model.embedding(read), last)
+    query, key = core.attention.query(asking).numpy(), core.attention.key(states).numpy()
+    scores = np.einsum("sqd,skd->sqk", query, key)
+    grown = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return grown / grown.sum(axis=-1, keepdims=True)
+
+
+class TestTrainingAnew:
+    @pytest.fixture
+    def here(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A folder of runs, and plans that cost nothing."""
+        monkeypatch.setattr(bottleneck_runs, "TASK", SMALL)
+        monkeypatch.setattr(bottleneck_runs, "MODELS", SHAPES)
+        monkeypatch.setattr(menu, "ROOT", tmp_path)
+        monkeypatch.setitem(measurement.FILES, "own", tmp_path / "own.json")
+        return tmp_path
+
+    def test_the_newest_of_each_kind_are_the_three(self, here: Path) -> None:
+        planned = bottleneck_runs.plan()
+        assert measurement.trio() == []
+        for kind, config in planned.items():
+            assert measurement.trio() == []
+            made(here / f"old-{kind}", config)
+            made(here / bottleneck_runs.FOLDERS[kind], config)  # the shipped ones do not count
+        made(here / "other", small("gru"))
+        assert [run.name for run in measurement.trio()] == [f"old-{kind}" for kind in KINDS]
+        time.sleep(0.01)
+        made(here / "new", planned["gru-attention"])
+        assert [run.name for run in measurement.trio()] == ["old-gru", "new", "old-transformer"]
+
+    def test_they_are_due_once_all_are_finished_and_nothing_younger_was_measured(self, here: Path) -> None:
+        runs = [made(here / kind, config) for kind, config in bottleneck_runs.plan().items()]
+        assert (measurement.is_due(runs), measurement.is_measured(runs)) == (True, False)
+        measurement.FILES["own"].write_text("{}")
+        assert (measurement.is_due(runs), measurement.is_measured(runs)) == (False, True)
+        os.utime(measurement.FILES["own"], (time.time() - 60,) * 2)
+        assert (measurement.is_due(runs), measurement.is_measured(runs)) == (True, False)
+        runs[2].set_state("stopped", 0)
+        for nothing in (runs, []):
+            assert (measurement.is_due(nothing), measurement.is_measured(nothing)) == (False, False)
+
+    def test_the_progress_is_that_of_all_steps(self, here: Path) -> None:
+        runs = [made(here / kind, config) for kind, config in bottleneck_runs.plan(100).items()]
+        for run, (status, step) in zip(runs, [("finished", 100), ("running", 50), ("queued", 0)], strict=True):
+            run.set_state(status, step)
+        share, words = measurement.progress(runs)
+        assert share == pytest.approx(0.5)
+        assert words == "GRU, one vector done, GRU with attention step 50, transformer waits"
+
+    def test_a_click_puts_three_runs_into_the_queue(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        begun: list[RunConfig] = []
+
+        def start(configs: list[RunConfig]) -> list[Any]:
+            begun.extend(configs)
+            return []
+
+        monkeypatch.setattr(view_training, "start", start)
+        app = open_page("bottleneck")
+        next(button for button in app.button if button.label == "Train anew").click().run()
+        assert begun == list(bottleneck_runs.plan().values())
+        assert not app.exception
+
+    def test_what_cannot_begin_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(configs: list[RunConfig]) -> list[Any]:
+            raise ConfigError("there is no room")
+
+        monkeypatch.setattr(view_training, "start", refuse)
+        app = open_page("bottleneck")
+        next(button for button in app.button if button.label == "Train anew").click().run()
+        assert any("did not start: there is no room" in warning.value for warning in app.warning)
+
+    def test_three_that_are_finished_are_measured_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[tuple[Any, ...]] = []
+        runs = [made(tmp_path / kind, config) for kind, config in bottleneck_runs.plan().items()]
+        monkeypatch.setattr(measurement, "trio", lambda: runs)
+        monkeypatch.setitem(measurement.FILES, "own", tmp_path / "own.json")
+        monkeypatch.setattr(Measuring, "start", lambda self, *options: asked.append(options))
+        monkeypatch.setattr(Measuring, "running", property(lambda self: bool(asked)))
+        app = open_page("bottleneck")
+        assert asked == [(tmp_path / "own.json", *(f"--runs={tmp_path / kind}" for kind in KINDS))]
+        assert [button.label for button in app.button if button.label in ("Stop all three", "Train anew")] == [
+            "Stop all three"
+        ]
+        app.run()
+        assert len(asked) == 1
+
+    def test_a_training_that_was_cut_off_says_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        runs = [made(tmp_path / kind, config, "stopped") for kind, config in bottleneck_runs.plan().items()]
+        monkeypatch.setattr(measurement, "trio", lambda: runs)
+        app = open_page("bottleneck")
+        assert "The last training ended early: gru, it was cut off." in charts_words(app)
+        assert any(button.label == "Train anew" for button in app.button)

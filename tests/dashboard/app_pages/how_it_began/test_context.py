@@ -1,0 +1,553 @@
+"""The context vector by hand: every number against a GRU and its attention written anew in numpy; the page, its links.
+
+Nothing here asks the library what is right: gates, scores, softmax and sums are worked out below, in double precision.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.app_pages.how_it_began.context import model as context_model
+from dashboard.app_pages.how_it_began.context.figures.planes import angle_plane, hull, said_plane, values_plane
+from dashboard.app_pages.how_it_began.context.figures.scores import fit_bars, growth_panels
+from dashboard.app_pages.how_it_began.context.steps import MAKES, STAGES, code, formula, headline, worked
+from dashboard.app_pages.how_it_began.context.tables import hand_shapes, hand_table, hand_thumbs, scores_table
+from dashboard.figures.html.number_table import number_table
+from dashboard.parts.prose import code_around
+from tests.kit.cells import Cells, close
+from tests.kit.pages import array, link, open_page, trace
+from transformer.analysis.dot_products import growth
+from transformer.recurrent.corners import CORNERS, CornerConfig, Walker, build_walker
+from transformer.recurrent.look_back import look_back, moved, one_walk, weigh
+from transformer.recurrent.scoring import SCORINGS
+
+WALKS = [(0, 1, 2, 0), (2, -1, 4, 1), (3, 1, 6, 1)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_trainings() -> Iterator[None]:
+    """The page's own choice is trained as it is for readers; of the others a test asks nothing but their numbers."""
+    context_model.walker("scaled-dot")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(context_model, "STEPS", 20)
+        yield
+
+
+def untrained(scoring: str, affine: bool = True, seed: int = 3) -> Walker:
+    """Random weights, all biases included: nothing is right because it is zero."""
+    model = build_walker(CornerConfig(attention=scoring, affine=affine, most=6, seed=seed)).eval()
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.7 * torch.randn_like(weight))
+    return model
+
+
+# --- the same, written anew
+
+
+def gru(layer: torch.nn.GRU, x: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """One step of a gated recurrent unit (Cho et al., 2014); the reset gate after the product, as PyTorch has it."""
+    w, u, a, b = (double(getattr(layer, f"{n}_l0")) for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+    d = len(h)
+    sigmoid = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
+    ours, theirs = w @ x + a, u @ h + b
+    reset, update = sigmoid(ours[:d] + theirs[:d]), sigmoid(ours[d : 2 * d] + theirs[d : 2 * d])
+    new = np.tanh(ours[2 * d :] + reset * theirs[2 * d :])
+    return (1 - update) * new + update * h
+
+
+def double(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.detach().double().numpy()
+
+
+def affine(layer: torch.nn.Module, x: np.ndarray) -> np.ndarray:
+    return double(layer.weight) @ x + double(layer.bias) if isinstance(layer, torch.nn.Linear) else x
+
+
+def fit(model: Walker, scoring: str, q: np.ndarray, k: np.ndarray) -> float:
+    """How well one query fits one key."""
+    product = sum(float(a) * float(b) for a, b in zip(q, k, strict=True))
+    if scoring == "additive":
+        energy = double(model.core.attention.energy.weight)[0]
+        return sum(float(w) * math.tanh(a + b) for w, a, b in zip(energy, q, k, strict=True))
+    return {
+        "uniform": 0.0,
+        "dot": product,
+        "scaled-dot": product / math.sqrt(len(q)),
+        "cosine": product / (math.sqrt(sum(q * q)) * math.sqrt(sum(k * k))),
+    }[scoring]
+
+
+def by_hand(model: Walker, scoring: str, given: np.ndarray, target: int, change: Any = lambda q: q) -> dict[str, Any]:
+    """Everything on the way to a target, the model's own scores used before it and `scoring` at it."""
+    attention, states, h = model.core.attention, [], np.zeros(2)
+    for point in given.astype(np.float64):
+        h = gru(model.core.encoder.layers[0], point, h)
+        states.append(h)
+    read, s = given[-1].astype(np.float64), states[-1]
+    for place in range(target + 1):
+        s = gru(model.core.decoder.layers[0], read, s)
+        own, used = (True, attention.scoring) if place < target else (False, scoring)
+        q = affine(attention.query, s) if own else change(affine(attention.query, s))
+        keys, values = [affine(attention.key, h) for h in states], [affine(attention.value, h) for h in states]
+        scores = np.array([fit(model, used, q, k) for k in keys])
+        exponentials = np.array([math.exp(e - max(scores)) for e in scores])
+        pattern = exponentials / sum(exponentials)
+        context = np.array([sum(a * v[i] for a, v in zip(pattern, values, strict=True)) for i in range(2)])
+        features = np.array([*context, *s])
+        heard, read = read, double(model.out.weight) @ features + double(model.out.bias)
+    return {
+        "states": np.array(states), "state": s, "value": np.array(values), "key": np.array(keys), "query": q,
+        "scores": scores, "exponentials": exponentials, "total": sum(exponentials), "pattern": pattern,
+        "weighted": pattern[:, None] * np.array(values), "context": context, "features": features, "said": read,
+        "read": heard,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+@pytest.mark.parametrize(("start", "turn", "n", "target"), WALKS)
+def test_every_number_of_the_run_is_what_is_worked_out_by_hand(scoring, start, turn, n, target) -> None:
+    for with_maps in (True, False):
+        model, walk = untrained(scoring, with_maps), one_walk(start, turn, n)
+        look, real = look_back(model, walk, target), by_hand(model, scoring, walk.source[0], target)
+        for name in ("states", "state", "value", "key", "query", "pattern", "context", "said", "read"):
+            assert getattr(look, name) == pytest.approx(real[name], abs=2e-6), name
+        assert np.array_equal(look.given, walk.source[0])
+        assert np.array_equal(look.true, walk.target[0, target])
+        mapped = {"value"} if scoring == "uniform" else {"query", "key", "value"}
+        assert set(look.maps) == (mapped if with_maps else set())
+
+
+@pytest.mark.parametrize("trained", SCORINGS)
+def test_the_trained_scores_give_the_run_s_own_numbers_bit_for_bit(trained: str) -> None:
+    model = untrained(trained)
+    for start, turn, n, target in WALKS:
+        look = look_back(model, one_walk(start, turn, n), target)
+        work = weigh(look, trained)
+        for name in ("pattern", "context", "said"):
+            assert np.array_equal(getattr(work, name), getattr(look, name)), name
+
+
+@pytest.mark.parametrize("scoring", [*context_model.FIXED, "additive"])
+@pytest.mark.parametrize("change", [(1.0, 0), (2.5, 0), (1.0, 90), (0.3, -35)])
+def test_other_scores_and_a_moved_query_are_worked_out_alike(scoring: str, change: tuple[float, int]) -> None:
+    model = untrained("additive" if scoring == "additive" else "dot")
+    factor, radians = change[0], math.radians(change[1])
+
+    def turn(q: np.ndarray) -> np.ndarray:
+        turned = complex(*q) * factor * complex(math.cos(radians), math.sin(radians))
+        return np.array([turned.real, turned.imag])
+
+    for start, way, n, target in WALKS:
+        walk = one_walk(start, way, n)
+        look, real = look_back(model, walk, target), by_hand(model, scoring, walk.source[0], target, turn)
+        work = weigh(look, scoring, moved(look.query, *change))
+        for name in ("query", "scores", "exponentials", "total", "pattern", "weighted", "context", "features", "said"):
+            assert getattr(work, name) == pytest.approx(real[name], abs=5e-6), name
+        assert work.cosines == pytest.approx([fit(model, "cosine", real["query"], k) for k in real["key"]], abs=2e-6)
+        assert work.missed == pytest.approx(math.dist(real["said"], look.true), abs=5e-6)
+
+
+# --- laws
+
+vectors = st.lists(st.floats(-3, 3, width=32), min_size=2, max_size=2)
+
+
+@given(vectors, st.integers(2, 6), st.integers(0, 1))
+def test_laws_of_the_weighted_sum(query: list[float], n: int, target: int) -> None:
+    look = look_back(untrained("dot"), one_walk(1, 1, n), target)
+    q = np.array(query, dtype=np.float32)
+    works = {scoring: weigh(look, scoring, q) for scoring in context_model.FIXED}
+    for work in works.values():
+        assert work.pattern.sum() == pytest.approx(1, abs=1e-6)
+        assert (work.pattern >= 0).all()
+        corners = look.value[hull(look.value)].astype(np.float64)
+        for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+            # Anticlockwise: the context lies to the left of every edge of the values' hull, or on it.
+            across = (b[0] - a[0]) * (work.context[1] - a[1]) - (b[1] - a[1]) * (work.context[0] - a[0])
+            assert across >= -1e-5
+    assert works["uniform"].context == pytest.approx(look.value.mean(axis=0), abs=1e-6)
+    assert works["uniform"].pattern == pytest.approx(np.full(n, 1 / n), abs=1e-7)
+    assert works["dot"].scores == pytest.approx(math.sqrt(2) * works["scaled-dot"].scores, abs=1e-5)
+    if np.linalg.norm(q) > 1e-3:
+        longer = weigh(look, "cosine", 3 * q)
+        assert longer.pattern == pytest.approx(works["cosine"].pattern, abs=1e-5)
+    else:
+        assert weigh(look, "dot", 0 * q).pattern == pytest.approx(np.full(n, 1 / n), abs=1e-7)
+
+
+def test_of_two_vectors_of_length_one_the_dot_product_is_the_cosine() -> None:
+    look = look_back(untrained("dot"), one_walk(0, -1, 5), 1)
+    short = look.key / np.linalg.norm(look.key, axis=1, keepdims=True)
+    query = look.query / np.linalg.norm(look.query)
+    ones = replace(look, key=short, query=query)
+    assert weigh(ones, "dot").pattern == pytest.approx(weigh(look, "cosine").pattern, abs=1e-6)
+    assert weigh(ones, "dot").scores == pytest.approx(weigh(ones, "cosine").scores, abs=1e-6)
+
+
+def test_attention_over_one_corner_is_its_value() -> None:
+    look = look_back(untrained("scaled-dot"), one_walk(0, 1, 1), 0)
+    for scoring in context_model.FIXED:
+        assert np.array_equal(weigh(look, scoring).context, look.value[0])
+
+
+def test_the_walk_goes_around_the_square_and_keeps_its_noise() -> None:
+    for start in range(4):
+        for turn in (1, -1):
+            walk = one_walk(start, turn, 3, noise=0.0)
+            places = [(start + turn * i) % 4 for i in range(5)]
+            assert np.array_equal(np.vstack([walk.source[0], walk.target[0]]), CORNERS[places])
+            noisy = one_walk(start, turn, 3)
+            assert np.array_equal(noisy.source, one_walk(start, turn, 5).source[:, :3])
+            assert 0 < np.abs(noisy.source - walk.source).max() < 0.5
+
+
+def test_what_cannot_be_is_said() -> None:
+    model, walk = untrained("dot"), one_walk(0, 1, 2)
+    with pytest.raises(ValueError, match="no weights for scores of the kind 'additive'"):
+        weigh(look_back(model, walk, 0), "additive")
+    with pytest.raises(ValueError, match="does not look back"):
+        look_back(build_walker(CornerConfig(attention="none")), walk, 0)
+    with pytest.raises(IndexError, match="no target 2"):
+        look_back(model, walk, 2)
+    with pytest.raises(ValueError, match="no walk starts at 4"):
+        one_walk(4, 1, 2)
+
+
+def test_the_model_has_learned_what_it_is_said_to_have_learned() -> None:
+    """On walks of this test's own, written out by hand: the noise alone is 0.14 off, saying the middle 1.4."""
+    found = context_model.walker("scaled-dot")
+    rng, missed = np.random.default_rng(99), []
+    for i in range(100):
+        places = (i + (1, -1)[i % 2] * np.arange(2 + i % 5 + 2)) % 4
+        points = CORNERS[places] + 0.1 * rng.standard_normal((len(places), 2))
+        said = by_hand(found.model, "scaled-dot", points[:-2], i % 2)["said"]
+        missed.append(math.dist(said, points[-2 + i % 2]))
+    assert math.sqrt(np.mean(np.square(missed))) == pytest.approx(found.error, abs=0.04)
+    assert found.error < 0.2
+
+
+# --- why √d
+
+
+def test_dot_products_grow_like_the_root_of_the_width() -> None:
+    found = context_model.measured()
+    assert found.widths.tolist() == [2**i for i in range(10)]
+    assert found.law == pytest.approx([2 ** (i / 2) for i in range(10)])
+    # Ten thousand products: their spread is within 5 % of √d (five standard errors at d = 1, more elsewhere).
+    assert found.spread == pytest.approx(found.law, rel=0.05)
+    assert found.largest[-1] > 0.9
+    assert found.largest_scaled[2:].max() < 0.45
+    assert (np.diff(found.largest) > 0).all()
+
+
+def test_the_growth_is_counted_right() -> None:
+    found = growth((3, 8), keys=4, draws=30, seed=5)
+    for i, width in enumerate((3, 8)):
+        rng = np.random.default_rng([5, width])
+        q = torch.from_numpy(rng.standard_normal((30, 1, width), dtype=np.float32)).double()
+        k = torch.from_numpy(rng.standard_normal((30, 4, width), dtype=np.float32)).double()
+        dots = torch.einsum("nod,nkd->nk", q, k)
+        assert found.spread[i] == pytest.approx(float(dots.std(correction=0)), rel=1e-6)
+        assert found.largest[i] == pytest.approx(float(dots.softmax(-1).amax(-1).mean()), rel=1e-6)
+        assert found.largest_scaled[i] == pytest.approx(
+            float((dots / math.sqrt(width)).softmax(-1).amax(-1).mean()), rel=1e-6
+        )
+
+
+# --- words and tables
+
+
+def work_of(scoring: str, n: int = 4, query: Any = None) -> Any:
+    look = look_back(untrained("additive" if scoring == "additive" else "dot"), one_walk(2, 1, n), 1)
+    return weigh(look, scoring, query)
+
+
+@pytest.mark.parametrize("scoring", [*context_model.FIXED, "additive"])
+def test_every_step_has_its_line_of_code_its_shapes_and_its_table(scoring: str) -> None:
+    work = work_of(scoring)
+    assert len(hand_thumbs(work)) == len(STAGES)
+    for stage in STAGES:
+        name, mark = code(work, stage)
+        lines, _, marked = code_around(name, mark)
+        assert mark in lines[marked]
+        assert formula(work, stage)
+        assert hand_shapes(work, stage)[-1].name
+        table = hand_table(work, stage)
+        assert (
+            number_table(table.labels, table.blocks, axis=table.axis, spoken="x").count("<tr") == len(table.labels) + 2
+        )
+        assert worked(work, stage).count("{") == worked(work, stage).count("}")
+
+
+def numbers(latex: str) -> list[float]:
+    return [float(text) for text in re.findall(r"-?\d+\.\d+", latex)]
+
+
+def test_the_calculations_with_numbers_hold() -> None:
+    """What is written out can be followed with pencil and paper, up to the rounding of what is written."""
+    work = work_of("dot")
+    i = work.strongest
+    a, b, c, d, e = numbers(worked(work, "scores"))
+    assert a * b + c * d == pytest.approx(e, abs=3e-3 * (1 + abs(a) + abs(b) + abs(c) + abs(d)))
+    assert (a, c) == pytest.approx(tuple(work.query), abs=6e-4)
+    assert (b, d) == pytest.approx(tuple(work.look.key[i]), abs=6e-4)
+    top, bottom, share = numbers(worked(work, "divide"))
+    assert top / bottom == pytest.approx(share, abs=2e-3)
+    *terms, total = numbers(worked(work, "sum"))
+    assert len(terms) == 4
+    assert sum(terms) == pytest.approx(total, abs=4e-3)
+    parts = np.array(numbers(worked(work, "context")))
+    summed = parts[:12].reshape(4, 3)
+    assert (summed[:, :1] * summed[:, 1:]).sum(axis=0) == pytest.approx(parts[12:], abs=5e-3)
+    w = np.array(numbers(worked(work, "output")))
+    assert w[:8].reshape(2, 4) @ w[8:12] + w[12:14] == pytest.approx(w[14:], abs=2e-2)
+    a, b, c, d = np.split(np.array(numbers(worked(work_of("cosine"), "scores"))), [4, 5, 6])
+    assert b == c == pytest.approx(a[0] * a[1] + a[2] * a[3], abs=5e-3)
+    assert c[0] / (d[0] * d[1]) == pytest.approx(d[2], abs=1e-2)
+    *_, dotted, scaled = numbers(worked(work_of("scaled-dot"), "scores"))
+    assert dotted / math.sqrt(2) == pytest.approx(scaled, abs=1e-3)
+
+
+def test_without_maps_a_vector_is_the_state_itself() -> None:
+    work = weigh(look_back(untrained("uniform"), one_walk(0, 1, 3), 0), "uniform")
+    assert formula(work, "keys") == "k_i = h_i"
+    assert formula(work, "query") == "q = s"
+    assert "plain mean of 3 values" in headline(work)
+
+
+# --- figures
+
+
+def test_the_arrows_end_where_the_vectors_do_and_the_arcs_are_the_angles() -> None:
+    query, keys = np.array([1.0, 1.0]), np.array([[0.0, 2.0], [-1.0, -1.0], [0.5, 0.0]])
+    figure = angle_plane(query, keys, [45.0, 180.0, -45.0])
+    arrows = [a for a in figure.layout.annotations if a.showarrow]
+    assert [(a.x, a.y, a.ax, a.ay) for a in arrows] == [(*tip, 0, 0) for tip in [query, *keys]]
+    arcs = figure.data[0]
+    x, y = (np.array([np.nan if v is None else v for v in axis], dtype=float) for axis in (arcs.x, arcs.y))
+    for i, key in enumerate(keys):
+        part = slice(41 * i, 41 * i + 40)
+        bearing = np.degrees(np.unwrap(np.arctan2(y[part], x[part])))
+        assert bearing[0] == pytest.approx(45)
+        assert abs(bearing[-1] - np.degrees(np.arctan2(key[1], key[0]))) % 360 == pytest.approx(0, abs=1e-9)
+    assert figure.layout.shapes[0].x1 == 1
+    assert "180.0° from q" in figure.data[1].hovertext[2]
+
+
+def test_the_hull_is_around_all_values() -> None:
+    points = np.array([[0, 0], [2, 0], [2, 2], [0, 2], [1, 1], [1, 0.0]])
+    assert {tuple(points[i]) for i in hull(points)} == {(0, 0), (2, 0), (2, 2), (0, 2)}
+    assert sorted(hull(points[:2])) == [0, 1]
+    shares = np.array([0.4, 0.1, 0.1, 0.1, 0.2, 0.1])
+    figure = values_plane(points, shares, shares @ points)
+    assert np.array_equal(np.array([figure.data[1].x[-1], figure.data[1].y[-1]]), shares @ points)
+    sizes = figure.data[1].marker.size[:6]
+    assert np.argsort(sizes)[-1] == 0
+
+
+def test_the_bars_are_the_numbers() -> None:
+    figure = fit_bars([180.0, None], np.array([-1.0, 0.5]), np.array([-2.0, 1.0]), np.array([0.05, 0.95]))
+    assert [trace.x for trace in figure.data] == [(-1.0, 0.5), (-2.0, 1.0), (0.05, 0.95)]
+    assert figure.data[0].y == ("k1, 180°", "k2")
+    assert figure.layout.xaxis.range == (-2.4, 1.9)
+    assert figure.layout.xaxis3.range[0] == 0
+    assert figure.data[1].text == ("−2.00", "1.00")
+
+
+def test_the_said_and_the_right_corner_are_where_they_are() -> None:
+    given, true, said = np.array([[-1.0, -1.0], [-1.0, 1.0]]), np.array([1.0, 1.0]), np.array([0.5, 3.0])
+    figure = said_plane(given, true, said)
+    marks = np.stack([figure.data[-1].x, figure.data[-1].y], axis=1)
+    assert np.array_equal(marks, np.vstack([said, true, given]))
+    assert np.abs(marks).max() < figure.layout.yaxis.range[1]
+
+
+def test_the_law_stands_beside_the_measurement() -> None:
+    found = context_model.measured()
+    figure = growth_panels(found.widths, found.spread, found.law, (found.largest, found.largest_scaled), found.keys)
+    assert {trace.name: np.array_equal(trace.y, values) for trace, values in zip(
+        figure.data, (found.law, found.spread, found.largest, found.largest_scaled), strict=True
+    )} == {"law": True, "measured": True, "q · k": True, "q · k / √d": True}  # fmt: skip
+
+
+# --- the page
+
+
+def tables(app: Any) -> list[dict[str, list[str]]]:
+    """Each table of the page, its rows by their label."""
+    bodies = [each.proto.body for each in app.get("html") if "<table" in each.proto.body]
+    return [{row[0]: row[1:] for row in Cells(body).rows[2:]} for body in bodies]
+
+
+@pytest.mark.parametrize(("trained", "scoring"), [("scaled-dot", "scaled-dot"), ("additive", "cosine")])
+def test_the_digits_on_the_page_are_those_of_the_run(trained: str, scoring: str) -> None:
+    walk = one_walk(2, -1, 5)
+    model = context_model.walker(trained).model
+    real = by_hand(model, scoring, walk.source[0], 1)
+    view = {"walk_start": "3", "walk_turn": "anticlockwise", "walk_given": "5", "walk_target": "2"}
+    view |= {"scores": scoring, "scores_trained": trained} if trained != "scaled-dot" else {}
+    rows = {"values": "value", "keys": "key"}
+    stages = ("values", "keys", "divide", "context", "join", "output")
+    for stage in stages if trained == scoring else ("divide", "output"):
+        shown = tables(open_page("context", hand=stage, **view))[0]
+        corners = [shown.get(f"corner at {i + 1}", []) for i in range(5)]
+        if stage in rows:
+            for cells, point, state, vector in zip(
+                corners, walk.source[0], real["states"], real[rows[stage]], strict=True
+            ):
+                close(cells, np.array([*point, *state, *vector]))
+        elif stage == "divide":
+            for i, cells in enumerate(corners):
+                close(cells[:2], real["key"][i])
+                close(cells[-3:], np.array([real[name][i] for name in ("scores", "exponentials", "pattern")]))
+            close(shown["Σ"][-2:], np.array([real["total"], 1.0]))
+        elif stage == "context":
+            for i, cells in enumerate(corners):
+                close(cells, np.array([real["pattern"][i], *real["value"][i], *real["weighted"][i]]))
+            close(shown["Σ = c"][3:], real["context"])
+        elif stage == "join":
+            close(shown["[c ; s]"], real["features"])
+        else:
+            weight, bias = double(model.out.weight), double(model.out.bias)
+            for i, name in enumerate("xy"):
+                expected = [*(weight[i] * real["features"]), bias[i], real["said"][i], walk.target[0, 1, i]]
+                close(shown[name], np.array(expected))
+
+
+def test_other_scores_stand_beside_the_trained() -> None:
+    shown = tables(open_page("context", walk_start="2"))[1]
+    walk, model = one_walk(1, 1, 4), context_model.walker("scaled-dot").model
+    assert list(shown) == ["uniform", "cosine", "dot", "scaled dot"]
+    for cells, scoring in zip(shown.values(), context_model.FIXED, strict=True):
+        real = by_hand(model, scoring, walk.source[0], 0)
+        missed = math.dist(real["said"], walk.target[0, 0])
+        close(cells, np.array([*real["pattern"], *real["context"], *real["said"], missed]))
+    assert len(scores_table([work_of(s) for s in context_model.FIXED]).series()) == 4
+
+
+def test_the_steps_are_gone_through_and_the_query_is_moved_and_put_back() -> None:
+    app = open_page("context", run="reverse")
+    titles = {app.title[0].value}
+    next(b for b in app.button if b.label == "Forward").click().run()
+    assert link(app) == {"run": "reverse", "hand": "keys"}
+    next(s for s in app.slider if s.label.startswith("Query, times")).set_value(4.0).run()
+    next(s for s in app.slider if s.label.startswith("Query, turned")).set_value(90).run()
+    assert link(app) == {"run": "reverse", "hand": "keys", "stretch": "4.0", "turned": "90"}
+    titles.add(app.title[0].value)
+    assert len(titles) == 2
+    walk, model = one_walk(0, 1, 4), context_model.walker("scaled-dot").model
+    real = by_hand(model, "scaled-dot", walk.source[0], 0, lambda q: 4 * np.array([-q[1], q[0]]))
+    assert array(trace(app, "fit", "share α")["x"]) == pytest.approx(real["pattern"], abs=1e-5)
+    next(b for b in app.button if b.label == "Reset").click().run()
+    assert link(app) == {"run": "reverse", "hand": "keys"}
+    assert not app.exception
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        {"stretch": "0.0", "hand": "scores"},
+        {"stretch": "0.0", "scores": "cosine", "hand": "scores"},
+        {"scores_trained": "uniform", "hand": "keys", "walk_given": "2"},
+        {"scores_trained": "uniform", "scores": "cosine", "walk_given": "6", "walk_target": "2"},
+        {"scores_trained": "additive", "hand": "scores", "turned": "-180"},
+    ],
+)
+def test_the_ends_of_every_slider_are_drawn(view: dict[str, str]) -> None:
+    app = open_page("context", run="reverse", **view)
+    assert not app.warning
+    assert not app.error
+    assert link(app) == {"run": "reverse", **view}
+    if view.get("stretch"):
+        assert any("has no angle" in caption.value for caption in app.caption)
+        assert "plain mean of 4 values" in app.title[0].value
+
+
+def test_another_model_has_scores_of_its_own() -> None:
+    app = open_page("context", run="reverse", scores_trained="additive", scores="dot", turned="30")
+    next(s for s in app.selectbox if s.label == "Model trained with").set_value("dot").run()
+    assert link(app) == {"run": "reverse", "scores_trained": "dot"}
+
+
+def test_at_first_sight_nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What needs PyTorch follows; what numpy measures is there at once."""
+    monkeypatch.setattr("dashboard.view.session.BEHIND", 0.5)
+    monkeypatch.setattr(
+        "dashboard.app_pages.how_it_began.context.model.walker", lambda trained: pytest.fail("trained at first sight")
+    )
+    app = open_page("context", run="reverse")
+    assert trace(app, "growth", "law")
+    assert any("about to be trained" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"walk_start": "9"},
+        {"walk_turn": "up"},
+        {"walk_given": "1"},
+        {"walk_target": "3"},
+        {"hand": "dot"},
+        {"scores": "additive"},
+        {"scores_trained": "cosine"},
+        {"stretch": "nan"},
+        {"turned": "7"},
+    ],
+)
+def test_what_a_link_names_in_vain_falls_back_with_one_notice(nonsense: dict[str, str]) -> None:
+    app = open_page("context", run="reverse", **nonsense)
+    assert len(app.warning) == 1
+    assert len(app.title) == 1
+    assert link(app) == {"run": "reverse"}
+
+
+@pytest.mark.parametrize(
+    ("nonsense", "words"),
+    [
+        ({"walk_start": "9"}, "There is no start “9” here; this is bottom left."),
+        ({"walk_target": "3"}, "There is no target “3” here; this is the next corner."),
+        ({"scores": "additive"}, "There is no score “additive” here; this is scaled dot product."),
+        ({"hand": "dot"}, "There is no step “dot” here; this is Values."),
+    ],
+)
+def test_a_notice_has_the_words_of_the_menu(nonsense: dict[str, str], words: str) -> None:
+    app = open_page("context", run="reverse", **nonsense)
+    assert [warning.value for warning in app.warning] == [words]
+
+
+@pytest.mark.parametrize("scoring", ["dot", "scaled-dot", "cosine", "uniform", "additive"])
+def test_of_a_query_without_length_only_what_is_true_is_said(scoring: str) -> None:
+    """Additive scores are the one kind that still tells keys apart."""
+    trained = {"scores_trained": "additive"} if scoring == "additive" else {}
+    app = open_page("context", run="reverse", stretch="0.0", scores=scoring, **trained)
+    captions = " ".join(caption.value for caption in app.caption)
+    assert "every dot product is 0." in captions
+    assert "twice as long" not in captions
+    assert ("all shares are alike" in captions) == (scoring in ("dot", "scaled-dot", "cosine"))
+    assert ("plain mean of 4 values" in app.title[0].value) == (scoring != "additive")
+
+
+def test_the_context_lies_in_the_hull_be_it_on_its_edge() -> None:
+    app = open_page("context", run="reverse", walk_given="2")
+    assert any("lies in the hull of the 2 values" in caption.value for caption in app.caption)
+    assert "hull" in STAGES["context"].says
+
+
+@pytest.mark.parametrize("trained", ["scaled-dot", "additive"])
+def test_one_line_leads_along_the_scores_in_their_order(trained: str) -> None:
+    app = open_page("context", run="reverse", scores_trained=trained)
+    [line] = [caption.value for caption in app.caption if caption.value.startswith("From left to right: ")]
+    assert re.split("; |: |[.]$", line)[1:-1] == [MAKES[scoring] for scoring in context_model.scorings(trained)]
+    assert line.count("tanh") == (trained == "additive")

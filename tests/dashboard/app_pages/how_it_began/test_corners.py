@@ -1,0 +1,629 @@
+"""Square corners, the page: its numbers from the weights with numpy alone, what moves, and what a link may ask."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.app_pages.how_it_began.corners import lesson as corners_lesson
+from dashboard.app_pages.how_it_began.corners import teacher_forcing
+from dashboard.app_pages.how_it_began.corners.figures import (
+    alignment_heatmap,
+    error_curves,
+    forcing_curves,
+    walk_panels,
+    walk_plane,
+)
+from dashboard.app_pages.how_it_began.corners.lesson import Lesson, Replay
+from dashboard.models import menu
+from dashboard.theme import DARK, LIGHT
+from dashboard.view.settings import Settings
+from tests.kit.pages import array, figures, link, open_page, trace
+from transformer.__main__ import main
+from transformer.corners import CornerConfig, every_walk, walks
+from transformer.experiments.teacher_forcing import Forcing, Trial
+from transformer.recurrent.corners import build_walker, train_corners
+
+STEPS = 30
+COMPLETE = corners_lesson.config_of
+SHIPPED = Path(__file__).parents[4] / "checkpoints" / "corners.json"
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings of a few steps: the page must be right about a bad model as well."""
+    monkeypatch.setattr(corners_lesson, "config_of", lambda view: replace(COMPLETE(view), steps=STEPS))
+
+
+def config(**changes: object) -> CornerConfig:
+    return replace(CornerConfig(d_model=4, attention="dot", steps=STEPS), **changes)
+
+
+# --- the model once more, with numpy
+
+
+def weights_of(settings: CornerConfig) -> dict[str, np.ndarray]:
+    """The weights after training, as numbers."""
+    *_, last = train_corners(build_walker(settings), every=settings.steps, fresh=2)
+    return {name: value.numpy().astype(np.float64) for name, value in last.weights.items()}
+
+
+def gru(w: dict[str, np.ndarray], side: str, x: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """One step of a gated recurrent unit, as PyTorch's documentation has it."""
+    parts = {
+        kind: w[f"core.{side}.layers.0.weight_{kind}_l0"] @ v + w[f"core.{side}.layers.0.bias_{kind}_l0"]
+        for kind, v in (("ih", x), ("hh", h))
+    }
+    (ri, zi, ni), (rh, zh, nh) = (np.split(parts[kind], 3) for kind in ("ih", "hh"))
+    r, z = 1 / (1 + np.exp(-(ri + rh))), 1 / (1 + np.exp(-(zi + zh)))
+    return (1 - z) * np.tanh(ni + r * nh) + z * h
+
+
+def said_by_hand(
+    w: dict[str, np.ndarray], settings: CornerConfig, given: np.ndarray, true: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The next two corners and the alignment; with `true` the second corner is said after it."""
+    states, h = [], np.zeros(settings.d_model)
+    for point in given:
+        h = gru(w, "encoder", point, h)
+        states.append(h)
+    read, corners, alphas = given[-1], [], []
+    for target in range(2):
+        h = gru(w, "decoder", read, h)
+        features = h
+        if settings.attention == "dot":
+            names = ("query", "key", "value")
+            maps = {n: (w[f"core.attention.{n}.weight"], w[f"core.attention.{n}.bias"]) for n in names}
+            query = maps["query"][0] @ h + maps["query"][1]
+            scores = np.array([query @ (maps["key"][0] @ state + maps["key"][1]) for state in states])
+            alpha = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+            context = sum(a * (maps["value"][0] @ s + maps["value"][1]) for a, s in zip(alpha, states, strict=True))
+            features = np.concatenate([context, h])
+            alphas.append(alpha)
+        read = w["out.weight"] @ features + w["out.bias"]
+        corners.append(read)
+        if true is not None and target == 0:
+            read = true
+    return np.array(corners), np.array(alphas)
+
+
+@pytest.mark.parametrize(
+    ("query", "changes", "kind"),
+    [
+        ({}, {}, (0, 1, 2)),
+        (
+            {"corner_most": "4", "corner_walk": "upper right, anticlockwise", "corner_given": "3", "corner_seed": "2"},
+            {"most": 4, "seed": 2},
+            (2, -1, 3),
+        ),
+        ({"corner_attention": "none", "corner_noise": "0.2", "corner_walk": "lower right, clockwise"},
+         {"attention": "none", "noise": 0.2}, (3, 1, 2)),
+    ],
+)  # fmt: skip
+def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: tuple[int, int, int]) -> None:
+    settings = config(**changes)
+    w, drawn = weights_of(settings), every_walk(settings.most, settings.noise)
+    walk, count = drawn.which(*kind), kind[2]
+    app = open_page("corners", **query)
+    assert not app.warning
+    said, alpha = said_by_hand(w, settings, drawn.source[walk, :count])
+    off = [math.dist(one, other) for one, other in zip(said, drawn.target[walk], strict=True)]
+    np.testing.assert_allclose(array(trace(app, "corners-plane", "given")["x"]), drawn.source[walk, :count, 0])
+    np.testing.assert_allclose(array(trace(app, "corners-plane", "true next")["y"]), drawn.target[walk, :, 1])
+    for axis, name in enumerate("xy"):
+        drawn_way = array(trace(app, "corners-plane", "said")[name])
+        np.testing.assert_allclose(drawn_way, [drawn.source[walk, count - 1, axis], *said[:, axis]], atol=1e-4)
+    fresh = walks(np.random.default_rng([settings.seed, 1]), 512, settings.most, settings.noise)
+    distances, helped, alphas = [], [], []
+    for i in range(512):
+        given = fresh.source[i, : fresh.given[i]]
+        own, pattern = said_by_hand(w, settings, given)
+        after, _ = said_by_hand(w, settings, given, true=fresh.target[i, 0])
+        distances += [math.dist(one, other) ** 2 for one, other in zip(own, fresh.target[i], strict=True)]
+        helped += [math.dist(one, other) ** 2 for one, other in zip(after, fresh.target[i], strict=True)]
+        if fresh.given[i] == count:
+            alphas.append(pattern)
+    error, helped_error = (math.sqrt(sum(each) / 1024) for each in (distances, helped))
+    least = settings.noise * 1.41421356
+    assert app.title[0].value == (
+        f"After {STEPS} steps the next corners are {error:.2f} off; noise alone leaves {least:.2f}."
+    )
+    captions = [caption.value for caption in app.caption]
+    assert any(f"is said {off[0]:.2f} off, corner {count + 2} {off[1]:.2f}." in caption for caption in captions)
+    assert any(f"{error:.3f} off when" in c and f", {helped_error:.3f} when" in c for c in captions)
+    assert array(trace(app, "corners-errors", "by itself")["y"])[-1] == pytest.approx(error, abs=1e-4)
+    assert array(trace(app, "corners-errors", "after the true corner")["y"])[-1] == pytest.approx(
+        helped_error, abs=1e-4
+    )
+    if settings.attention == "none":
+        assert not {"corners-alignment", "corners-mean"} & set(figures(app))
+        words = "Without attention there is no alignment: the decoder never sees the encoder's states, only the last"
+        assert any(words in caption and "4 numbers for the whole walk" in caption for caption in captions)
+    else:
+        np.testing.assert_allclose(array(trace(app, "corners-alignment", "alignment")["z"]), alpha, atol=1e-4)
+        np.testing.assert_allclose(
+            array(trace(app, "corners-mean", "alignment")["z"]), np.mean(alphas, axis=0), atol=1e-4
+        )
+        best = int(alpha[0].argmax())
+        assert any(f"Corner {count + 1} looks most at corner {best + 1} ({alpha[0, best]:.2f}" in c for c in captions)
+
+
+def test_uniform_attention_says_so() -> None:
+    app = open_page("corners", corner_attention="uniform", corner_most="4")
+    assert any("the same weight, 1/4, whatever is asked" in caption.value for caption in app.caption)
+
+
+# --- links
+
+
+def test_a_step_of_a_link_is_shown_and_the_curve_ends_there() -> None:
+    app = open_page("corners", corner_step="0")
+    assert app.title[0].value.startswith("Untrained, the next corners are ")
+    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0]
+    app = open_page("corners", corner_step="20")
+    assert app.title[0].value.startswith("After 20 steps ")
+    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0, 10, 20]
+    assert link(app)["corner_step"] == "20"
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"corner_step": "7"}, "Step 7 of this training was not recorded; this is its last, 30."),
+        ({"corner_walk": "the long way home"}, "There is no walk “the long way home” here"),
+        ({"corner_given": "5"}, "Corners given must be 2 to 2 here"),
+        ({"corner_attention": "cosine"}, "There is no attention “cosine” here"),
+        ({"corner_noise": "0.9"}, "corner_noise=0.9 cannot be used"),
+        ({"corner_forcing": "nan"}, "corner_forcing=nan cannot be used"),
+        ({"corner_most": "40"}, "corner_most=40 cannot be used"),
+    ],
+)
+def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
+    app = open_page("corners", **query)
+    assert [words in warning.value for warning in app.warning] == [True]
+    assert app.title[0].value.startswith(f"After {STEPS} steps ")
+
+
+def test_other_choices_are_another_training_from_its_last_step_on() -> None:
+    app = open_page("corners", corner_step="10", corner_most="4", corner_given="3")
+    next(slider for slider in app.slider if slider.label == "Corners given, up to").set_value(2).run()
+    assert not app.exception
+    assert not app.warning
+    assert "corner_step" not in link(app)
+    assert app.title[0].value.startswith(f"After {STEPS} steps ")
+    assert len(array(trace(app, "corners-plane", "given")["x"])) == 2
+
+
+def test_another_walk_is_the_same_training() -> None:
+    app = open_page("corners", corner_step="10")
+    app.selectbox(key="control-corner_walk").set_value("upper right, anticlockwise").run()
+    drawn = every_walk()
+    np.testing.assert_allclose(
+        array(trace(app, "corners-plane", "given")["x"]), drawn.source[drawn.which(2, -1, 2), :, 0]
+    )
+    assert link(app) == {"run": "reverse", "corner_step": "10", "corner_walk": "upper right, anticlockwise"}
+
+
+# --- what is under way
+
+
+def button(app: AppTest, key: str):
+    return next((each for each in app.button if each.key == key), None)
+
+
+def of_its_steps(app: AppTest):
+    """The one slider of the training's steps, chosen or yet to come."""
+    (slider,) = [each for each in app.select_slider if each.label == "Step of its training"]
+    return slider
+
+
+def test_a_training_can_be_watched_and_stopped_and_another_session_sees_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(corners_lesson, "WATCHED", 300.0)
+    app, other = open_page("corners"), open_page("corners")
+    button(app, "corners-train").click().run()
+    assert not app.exception
+    assert button(app, "corners-replay").disabled
+    assert of_its_steps(app).disabled
+    other.run()
+    assert not of_its_steps(other).disabled
+    assert other.title[0].value.startswith(f"After {STEPS} steps ")
+    assert button(other, "corners-stop") is None
+    button(app, "corners-stop").click().run()
+    assert not app.session_state["corner_own"].running
+    reached = app.session_state["corner_own"].steps[-1].step
+    assert reached < STEPS
+    assert app.title[0].value.startswith("Untrained" if reached == 0 else f"After {reached} steps ")
+    assert button(app, "corners-train") is not None
+
+
+def test_a_replay_shows_the_recorded_steps_in_its_time() -> None:
+    lesson = Lesson(config(steps=30))
+    lesson.wait(60)
+    assert [step.step for step in lesson.steps] == [0, 10, 20, 30]
+    assert not lesson.running
+    assert all(not step.weights for step in lesson.steps)
+    now = time.monotonic()
+    shown = [[step.step for step in Replay(lesson, now - past, 100.0).steps] for past in (0, 51, 200)]
+    assert shown == [[0], [0, 10], [0, 10, 20, 30]]
+    assert [Replay(lesson, now - past, 100.0).running for past in (0, 51, 200)] == [True, True, False]
+    assert not Replay(lesson, now, 0.0).running
+    assert len(Replay(lesson, now, 0.0).steps) == 4
+
+
+def test_everything_in_one_picture_is_of_the_same_step() -> None:
+    lesson, reads = Lesson(config()), []
+    lesson.wait(60)
+
+    class Growing(Replay):
+        """Further at every look."""
+
+        @property
+        def steps(self) -> list:
+            reads.append(None)
+            return lesson.steps[: 1 + len(reads)]
+
+    app = open_page("corners")
+    app.session_state["corner_own"] = Growing(lesson, time.monotonic(), 300.0)
+    app.run()
+    assert not app.exception
+    assert len(reads) == 1
+    assert app.title[0].value.startswith("After 10 steps ")
+    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0, 10]
+
+
+def test_a_replay_that_is_stopped_stays_at_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corners_lesson, "WATCHED", 300.0)
+    app = open_page("corners")
+    button(app, "corners-replay").click().run()
+    assert app.title[0].value.startswith("Untrained, ")
+    button(app, "corners-stop").click().run()
+    assert link(app)["corner_step"] == "0"
+    assert app.title[0].value.startswith("Untrained, ")
+
+
+def test_a_training_that_breaks_off_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Lesson) -> None:
+        raise RuntimeError("no memory left")
+
+    monkeypatch.setattr(Lesson, "_taken", broken)
+    app = open_page("corners", corner_seed="77")
+    assert [error.value for error in app.error] == ["The training broke off: no memory left."]
+    assert button(app, "corners-replay").disabled
+    monkeypatch.undo()
+    monkeypatch.setattr(corners_lesson, "config_of", lambda view: replace(COMPLETE(view), steps=STEPS))
+    monkeypatch.setattr(corners_lesson, "AT_ONCE", 60.0)
+    other = open_page("corners", corner_seed="77")
+    assert not other.error
+    assert other.title[0].value.startswith(f"After {STEPS} steps ")
+
+
+def test_two_trainings_that_nobody_watches_go_on_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    going, most, lock, go = [0], [0], threading.Lock(), threading.Event()
+
+    def counted(self: Lesson):
+        with lock:
+            going[0] += 1
+            most[0] = max(most[0], going[0])
+        go.wait(60)
+        with lock:
+            going[0] -= 1
+        return iter(())
+
+    monkeypatch.setattr(Lesson, "_taken", counted)
+    lessons = [Lesson(config(seed=seed)) for seed in range(5)]
+    watched = Lesson(config(), 1.0)
+    until = time.monotonic() + 60
+    while going[0] < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    assert going[0] == 3  # two, and the one that is watched
+    assert all(each.running for each in [watched, *lessons])
+    go.set()
+    for each in [watched, *lessons]:
+        each.wait(60)
+        assert not each.running
+        assert not each.failure
+    assert most[0] == 3
+
+
+def test_before_pytorch_is_there_the_walks_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.server.background.torch", lambda: None)
+    app = open_page("corners")
+    assert app.title[0].value == "A walk round a square: which corners come next?"
+    assert len(array(trace(app, "corners-plane", "given")["x"])) == 2
+    assert any("about to be trained" in caption.value for caption in app.caption)
+    assert button(app, "corners-train").disabled
+    assert button(app, "corners-replay").disabled
+
+
+# --- teacher forcing
+
+
+def shipped_config() -> CornerConfig:
+    return COMPLETE(Settings())
+
+
+def test_the_shipped_measurement_is_drawn_number_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corners_lesson, "config_of", COMPLETE)
+    monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
+    values = json.loads(SHIPPED.read_text())
+    assert CornerConfig(**values["config"]) == shipped_config()
+    app = open_page("corners", corner_forcing="0.25")
+    for name, entry in (("by itself", "error"), ("after the true corner", "helped_error")):
+        mean = [
+            sum(trial[entry] for trial in values["trials"] if trial["chance"] == chance) / 5
+            for chance in (0, 0.25, 0.5, 0.75, 1)
+        ]
+        np.testing.assert_allclose(array(trace(app, "corners-forcing", name)["y"]), mean, atol=1e-5)
+    free = {(trial["chance"], trial["seed"]): trial["error"] for trial in values["trials"]}
+    differences = [free[1.0, seed] - free[0.0, seed] for seed in range(5)]
+    mean = sum(differences) / 5
+    half = 2.776 * math.sqrt(sum((each - mean) ** 2 for each in differences) / 4 / 5)
+    numbers = [f"{value:+.3f}".replace("-", "−") for value in (mean, mean - half, mean + half)]
+    words = f"{numbers[0]}, 95 % interval {numbers[1]} to {numbers[2]} over 5 seeds"
+    assert any(words in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize("name", ["corners.json", "corners-none.json"])
+def test_the_shipped_measurement_is_what_training_gives(name: str) -> None:
+    """One of its trainings made again; on another processor the last digits, and little more, may differ."""
+    found = Forcing.load(SHIPPED.with_name(name))
+    assert found.complete
+    again = replace(found.config, teacher_forcing=0.25, seed=3)
+    *_, last = train_corners(build_walker(again), every=again.steps, fresh=found.sequences)
+    assert found.errors()[1, 3] == pytest.approx(last.error, abs=0.02)
+    assert found.errors(helped=True)[1, 3] == pytest.approx(last.helped_error, abs=0.02)
+
+
+def made_up(low: float, high: float) -> Forcing:
+    """Free-running errors that rise or fall from p = 0 to p = 1, the same for every seed but for a little."""
+    found = Forcing(config(), (0.0, 1.0), (0, 1, 2), 64, {"torch": "9"})
+    for seed in found.seeds:
+        found = found.with_trial(Trial(0.0, seed, low + seed / 1000, 0.3, 1.0))
+        found = found.with_trial(Trial(1.0, seed, high + seed * seed / 1000, 0.2, 1.0))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (made_up(0.2, 0.4), "teacher forcing costs free-running error"),
+        (made_up(0.4, 0.2), "teacher forcing saves free-running error"),
+        (made_up(0.2, 0.2), "no difference that these seeds can show"),
+        (replace(made_up(0.2, 0.4), trials=made_up(0.2, 0.4).trials[:3]), "3 of 6 trainings are done"),
+    ],
+)
+def test_the_sentence_says_what_the_numbers_say(found: Forcing, words: str) -> None:
+    assert words in teacher_forcing.sentence(found)
+
+
+class TestMeasuring:
+    def test_what_nobody_measured_can_be_measured_here_and_is_then_shown(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(menu, "ROOT", tmp_path)
+        begun: list[tuple] = []
+        monkeypatch.setattr(
+            teacher_forcing.Measuring, "start", lambda self, path, *options: begun.append((path, *options))
+        )
+        app = open_page("corners", corner_width="3", corner_affine="0", corner_forcing="0.75")
+        assert any("Nobody has measured it" in caption.value for caption in app.caption)
+        next(each for each in app.button if each.label == "Measure").click().run()
+        ((path, *options),) = begun
+        assert options == ["--d-model", "3", "--attention", "dot", "--no-affine", "--most", "2", "--noise", "0.1"]
+        assert path.parent == tmp_path
+        replace(made_up(0.2, 0.4), config=config(d_model=3, affine=False)).save(path)
+        app.run()
+        assert array(trace(app, "corners-forcing", "by itself")["y"]) == pytest.approx([0.201, 0.401667], abs=1e-5)
+
+    def test_a_partial_one_replaces_no_complete_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(menu, "ROOT", tmp_path)
+        monkeypatch.setattr(teacher_forcing, "SHIPPED", (tmp_path / "shipped.json",))
+        whole, path = made_up(0.2, 0.4), teacher_forcing.own(config())
+        part = replace(whole, trials=whole.trials[:2])
+        part.save(path)
+        assert teacher_forcing.forced(config()) == part
+        shipped = made_up(0.3, 0.3)
+        shipped.save(teacher_forcing.SHIPPED[0])
+        assert teacher_forcing.forced(config()) == shipped
+        whole.save(path)
+        assert teacher_forcing.forced(config(seed=3, teacher_forcing=1.0)) == whole
+        assert teacher_forcing.forced(config(most=3)) is None
+
+    def test_a_file_is_read_once_for_each_time_it_is_written(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr(menu, "ROOT", tmp_path)
+        monkeypatch.setattr(teacher_forcing, "SHIPPED", ())
+        path, whole, read = teacher_forcing.own(config()), made_up(0.2, 0.4), []
+        load = Forcing.load
+        monkeypatch.setattr(Forcing, "load", lambda path: read.append(path) or load(path))
+        whole.save(path)
+        os.utime(path, (1, 1))
+        assert [teacher_forcing.forced(config()) for _ in range(3)] == [whole] * 3
+        assert read == [path]
+        made_up(0.3, 0.4).save(path)
+        assert teacher_forcing.forced(config()) == made_up(0.3, 0.4)
+        assert read == [path] * 2
+
+    def test_the_command_that_is_told_writes_what_the_page_reads(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr(corners_lesson, "config_of", COMPLETE)
+        monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
+        written: list[tuple[CornerConfig, Path]] = []
+        monkeypatch.setattr(
+            "transformer.experiments.teacher_forcing_measure.carry_out",
+            lambda planned, path, processes: iter(written.append((planned.config, path)) or ()),
+        )
+        for elsewhere in (False, True):
+            if elsewhere:
+                monkeypatch.setattr(menu, "ROOT", tmp_path)
+            app = open_page("corners", corner_width="3", corner_noise="0.15", corner_affine="0", corner_seed="4")
+            (told,) = [caption.value for caption in app.caption if "On a command line" in caption.value]
+            assert main(shlex.split(told.partition("python -m transformer ")[2])) == 0
+            ((made, path),) = written
+            assert made == CornerConfig(d_model=3, attention="dot", affine=False, noise=0.15)
+            assert path == teacher_forcing.own(made)
+            assert path.parent == menu.ROOT
+            written.clear()
+
+    @pytest.mark.parametrize("mine", [True, False])
+    def test_one_under_way_is_told_from_another(self, mine: bool, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr(menu, "ROOT", tmp_path)
+        monkeypatch.setattr(teacher_forcing.Measuring, "running", True)
+        path = teacher_forcing.own(config(d_model=3 if mine else 5))
+        replace(made_up(0.2, 0.4), config=config(d_model=3 if mine else 5)).save(path)
+        monkeypatch.setattr(teacher_forcing.measuring, "path", path)
+        app = open_page("corners", corner_width="3")
+        assert not app.exception
+        told = [caption.value for caption in app.caption if "Another measurement" in caption.value]
+        assert told == ([] if mine else ["Another measurement is under way; this one can begin after it."])
+        labels = [each.label for each in app.button if "easur" in each.label]
+        assert labels == (["Stop measuring"] if mine else [])
+
+    def test_one_that_begins_meanwhile_is_a_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(menu, "ROOT", tmp_path)
+        app = open_page("corners", corner_width="3")
+        monkeypatch.setattr(teacher_forcing.Measuring, "running", True)
+        monkeypatch.setattr(teacher_forcing.measuring, "path", tmp_path / "another.json")
+        next(each for each in app.button if each.label == "Measure").click().run()
+        assert any("Another measurement is under way" in warning.value for warning in app.warning)
+
+    @pytest.mark.parametrize(
+        ("mine", "stopped", "cut"), [(True, False, True), (True, True, False), (False, False, False)]
+    )
+    def test_cut_off_is_only_this_one_and_not_by_its_reader(
+        self, mine: bool, stopped: bool, cut: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(menu, "ROOT", tmp_path)
+        monkeypatch.setattr(teacher_forcing.Measuring, "failed", True)
+        monkeypatch.setattr(teacher_forcing.measuring, "stopped", stopped)
+        monkeypatch.setattr(teacher_forcing.measuring, "path", teacher_forcing.own(config(d_model=3 if mine else 5)))
+        app = open_page("corners", corner_width="3")
+        assert any("was cut off" in caption.value for caption in app.caption) == cut
+
+    def test_a_stop_is_remembered_until_the_next_begins(self, tmp_path: Path, monkeypatch) -> None:
+        sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+        start = subprocess.Popen
+        monkeypatch.setattr(
+            "dashboard.models.background.subprocess.Popen", lambda command, **said: start(sleeper, **said)
+        )
+        measuring = teacher_forcing.Measuring("corners")
+        monkeypatch.setattr(teacher_forcing, "measuring", measuring)
+        measuring.start(tmp_path / "one.json")
+        teacher_forcing.stop(tmp_path / "another.json")
+        assert measuring.running
+        teacher_forcing.stop(tmp_path / "one.json")
+        assert (measuring.running, measuring.failed, measuring.stopped) == (False, True, True)
+        measuring.start(tmp_path / "one.json")
+        assert not measuring.stopped
+        measuring.stop()
+
+    def test_what_cannot_begin_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(self: teacher_forcing.Measuring, path: Path, *options: str) -> None:
+            raise OSError("no room")
+
+        monkeypatch.setattr(teacher_forcing.Measuring, "start", refuse)
+        app = open_page("corners", corner_width="3")
+        next(each for each in app.button if each.label == "Measure").click().run()
+        assert any("did not start: no room" in warning.value for warning in app.warning)
+
+
+# --- figures
+
+
+def test_a_plane_numbers_its_corners_where_they_are() -> None:
+    drawn = every_walk(most=5, noise=0.1)
+    walk = drawn.which(1, 1, 5)
+    figure = walk_plane(drawn.source[walk, :5], drawn.target[walk], None, drawn.visited(walk), reach=1.75, palette=DARK)
+    told = {(np.sign(note.x), np.sign(note.y)): re.sub("<[^>]+>", "", note.text) for note in figure.layout.annotations}
+    assert told == {(-1, 1): "1, 5", (1, 1): "2, 6?", (1, -1): "3, 7?", (-1, -1): "4"}
+    assert np.isnan(figure.data[2].x[1:]).all()
+    assert figure.layout.transition.duration is None
+    flying = walk_plane(
+        drawn.source[walk, :5], drawn.target[walk], drawn.target[walk], drawn.visited(walk), reach=1.75, flying=True
+    )
+    assert flying.layout.transition.duration > 0
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.5])
+def test_the_numbers_of_a_corner_stand_outside_of_every_mark(noise: float) -> None:
+    app = open_page("corners", corner_noise=str(noise))
+    half = figures(app)["corners-plane"]["layout"]["xaxis"]["range"][1]
+    drawn = every_walk(most=12, noise=noise)
+    for walk, given in enumerate(drawn.given):
+        marks = np.concatenate([drawn.source[walk, :given], drawn.target[walk]])
+        figure = walk_plane(marks[:-2], marks[-2:], None, drawn.visited(walk), reach=half)
+        for note in figure.layout.annotations:
+            assert max(abs(note.x), abs(note.y)) < 0.9 * half
+            away = np.hypot(*(marks - [note.x, note.y]).T).min() * 396 / (2 * half)
+            assert away > 25, (walk, note.text)  # pixels: half of an open circle and of a line of text
+
+
+def test_panels_show_each_walk_in_its_place_and_frame_the_chosen_one() -> None:
+    drawn, names = every_walk(), [f"walk {i}" for i in range(8)]
+    figure = walk_panels(
+        drawn.source, drawn.target, drawn.target + 1, names=names, columns=4, chosen=5, reach=1.75, palette=LIGHT
+    )
+    assert len(figure.data) == 24
+    for i in range(8):
+        given, true, said = figure.data[3 * i : 3 * i + 3]
+        assert {given.xaxis, true.xaxis, said.xaxis} == {"x" if i == 0 else f"x{i + 1}"}
+        np.testing.assert_allclose(np.stack([given.x, given.y], axis=1), drawn.source[i])
+        np.testing.assert_allclose(np.stack([said.x, said.y], axis=1)[1:], drawn.target[i] + 1)
+        assert list(true.customdata) == [i, i]
+        axis = figure.layout[f"xaxis{'' if i == 0 else i + 1}"].domain
+        assert axis[0] == pytest.approx((i % 4) * 1.03 / 4)
+    frames = [shape for shape in figure.layout.shapes if shape.xref.endswith("domain")]
+    assert [shape.xref for shape in frames] == ["x6 domain"]
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK])
+def test_an_alignment_writes_its_numbers_into_the_cells(palette) -> None:
+    pattern = np.array([[0.125, 0.25, 0.625], [1.0, 0.0, 0.0]])
+    figure = alignment_heatmap(pattern, palette=palette)
+    cells, numbers = figure.data
+    assert (cells.zmin, cells.zmax) == (0, 1)
+    assert list(numbers.text) == ["0.12", "0.25", "0.62", "1.00", "0.00", "0.00"]
+    assert list(zip(numbers.x, numbers.y, strict=True)) == [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]
+    assert cells.text[1][0] == "corner 5 looks at corner 1: 1.000"
+    assert list(figure.layout.yaxis.ticktext) == ["4", "5"]
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
+
+
+def test_curves_stand_above_what_noise_leaves() -> None:
+    steps, free = np.array([0, 10]), np.array([1.5, 0.5])
+    figure = error_curves(steps, free, free / 2, floor=0.14, last=400)
+    assert [list(each.y) for each in figure.data] == [[1.5, 0.5], [0.75, 0.25]]
+    level, now = figure.layout.shapes
+    assert (level.y0, level.y1) == (0.14, 0.14)
+    assert (now.x0, now.x1) == (10, 10)
+    assert figure.layout.yaxis.range[0] == 0
+    assert figure.layout.xaxis.range == (0, 400)
+    none = np.array([])
+    assert len(error_curves(none, none, none, floor=0.14, last=400).layout.shapes) == 1
+
+
+def test_forcing_draws_every_seed_and_means_of_those_that_are_there() -> None:
+    free = np.array([[0.2, 0.4, np.nan], [0.3, np.nan, np.nan], [np.nan] * 3])
+    figure = forcing_curves(np.array([0, 0.5, 1]), free, free + 0.1, floor=0.14, chosen=0.5)
+    seeds, mean = figure.data[:2]
+    assert np.nanmax(np.abs(np.array(seeds.y) - free.ravel())) < 1e-6
+    np.testing.assert_allclose(mean.y, [0.3, 0.3, np.nan], atol=1e-6)
+    level, now = figure.layout.shapes
+    assert (level.y0, now.x0) == (0.14, 0.5)
+    low, high = figure.layout.yaxis.range
+    assert low < 0.14
+    assert high > 0.5

@@ -1,0 +1,296 @@
+"""The section "Find the one": its figures, its sentences, and the page's numbers counted again from the weights."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+import torch
+
+from dashboard import theme
+from dashboard.app_pages.look_inside.heads.words import named_sentence
+from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
+from dashboard.figures.kit.labels import LINE, PLOT, SIDES, label_sides
+from dashboard.figures.kit.numbers import interval
+from tests.kit.figures import decoded, sent
+from tests.kit.pages import RUNS, array, figures, laid_out, link, network, open_page, trace
+from transformer.analysis.heads.measure import measure_heads, measure_removal
+from transformer.analysis.heads.metrics import METRICS, Estimate, HeadMetrics
+from transformer.observation import observe
+
+NAN = float("nan")
+ORDER = ["expected", "self", "mixed"]
+TITLES = [metric.title for metric in METRICS.values()]
+
+
+def axis(mean: list[float], half: float = 0.1, **rest) -> Axis:
+    means = np.array(mean)
+    return Axis(
+        **{"title": "first", "unit": "share", "even": None} | rest, mean=means, low=means - half, high=means + half
+    )
+
+
+# --- the scatter
+
+
+def test_a_head_is_a_point_with_two_intervals() -> None:
+    x, y = axis([0.2, 0.8, 0.5]), axis([1.0, 2.0, 3.0], 0.5, title="entropy", unit="bits")
+    figure = metrics_scatter(x, y, ["0.0", "0.1", "0.2"], ["mixed", "self", "mixed"], ORDER, focus=1)
+    mixed, alone, focus = (sent(figure, name) for name in ("mixed", "self", "focus"))
+    np.testing.assert_allclose(decoded(mixed["x"]), [0.2, 0.5], atol=1e-6)
+    np.testing.assert_allclose(decoded(mixed["y"]), [1.0, 3.0])
+    np.testing.assert_allclose(decoded(alone["error_x"]["array"]), [0.1], atol=1e-6)
+    np.testing.assert_allclose(decoded(alone["error_y"]["arrayminus"]), [0.5])
+    assert mixed["customdata"] == [0, 2]
+    assert alone["customdata"] == [1]
+    assert (focus["x"], focus["y"], focus["hoverinfo"]) == ([0.8], [2.0], "skip")
+    assert alone["hovertext"] == [
+        "head 0.1, self<br>first 0.800 share (0.700 to 0.900)<br>entropy 2.000 bits (1.500 to 2.500)"
+    ]
+    assert mixed["marker"]["symbol"] != alone["marker"]["symbol"]
+    assert mixed["marker"]["color"] != alone["marker"]["color"]
+
+
+def test_a_head_without_both_numbers_has_no_point() -> None:
+    figure = metrics_scatter(
+        axis([NAN, 0.5, 0.4]), axis([0.1, NAN, 0.3]), ["0.0", "0.1", "0.2"], ["mixed"] * 3, ORDER, focus=0
+    )
+    assert [each.name for each in figure.data] == ["mixed"]
+    assert sent(figure, "mixed")["customdata"] == [2]
+
+
+def test_a_share_has_the_whole_scale_and_all_points_are_on_the_plot() -> None:
+    assert axis([0.5]).range == (-0.04, 1.04)
+    low, high = axis([-0.3, 0.2], unit="accuracy").range
+    assert low < -0.4
+    assert high > 0.3
+    low, high = axis([1.0], unit="bits", even=3.0).range
+    assert low < 0
+    assert high > 3
+
+
+def test_what_looking_evenly_gives_is_a_dotted_line() -> None:
+    figure = metrics_scatter(axis([0.5], even=0.25), axis([0.2], even=0.125), ["0.0"], ["self"], ORDER)
+    lines = [each for each in figure.data if each.name == "looking evenly"]
+    assert [tuple(line.x) for line in lines] == [(0.25, 0.25), (-0.04, 1.04)]
+    assert [tuple(line.y) for line in lines] == [(-0.04, 1.04), (0.125, 0.125)]
+    assert [line.showlegend for line in lines] == [True, False]
+
+
+@pytest.mark.parametrize("n", [1, 5, 24])
+def test_labels_cover_neither_points_nor_each_other(n: int) -> None:
+    rng = np.random.default_rng(n)
+    x, y = rng.random(n), rng.random(n)
+    sides = label_sides(x, y, [f"{i // 4}.{i % 4}" for i in range(n)], first=0)
+    assert sides[0]
+    assert sum(map(bool, sides)) >= 0.75 * n
+    points = list(zip(x * PLOT[0], y * PLOT[1], strict=True))
+    middles = [
+        (point[0] + SIDES[side][0], point[1] + SIDES[side][1])
+        for point, side in zip(points, sides, strict=True)
+        if side
+    ]
+    for i, one in enumerate(middles):
+        for other in middles[:i]:
+            assert abs(one[0] - other[0]) >= LINE or abs(one[1] - other[1]) >= LINE
+        assert sum(abs(one[0] - p[0]) < LINE and abs(one[1] - p[1]) < LINE / 2 for p in points) == 0
+
+
+def test_among_many_heads_only_the_one_in_focus_has_its_label() -> None:
+    for means in ([0.5] * 144, list(np.linspace(0, 1, 144))):
+        labels = [str(i) for i in range(144)]
+        figure = metrics_scatter(axis(means), axis(means), labels, ["mixed"] * 144, ORDER, focus=77)
+        assert [text for text in sent(figure, "mixed")["text"] if text] == ["77"]
+
+
+# --- the map
+
+
+def test_the_map_has_a_fixed_scale_and_no_number_where_there_is_none() -> None:
+    alike = np.array([[1.0, 0.25, NAN], [0.25, 1.0, NAN], [NAN, NAN, 1.0]])
+    figure = likeness_heatmap(alike, ["enc 0.0", "enc 0.1", "dec 0.0"], focus=2)
+    cells = sent(figure, "alike")
+    np.testing.assert_allclose(decoded(cells["z"]), alike)
+    assert (cells["zmin"], cells["zmax"]) == (0, 1)
+    assert cells["meta"] == {"pairs": ["enc 0.0", "enc 0.1", "dec 0.0"]}
+    assert cells["hovertemplate"] == "heads %{text}: %{z:.2f}<extra></extra>"
+    np.testing.assert_array_equal(np.isnan(decoded(sent(figure, "incomparable")["z"])), np.isfinite(alike))
+    numbers = sent(figure, "numbers")
+    assert numbers["text"] == ["1.00", "0.25", "0.25", "1.00", "1.00"]
+    assert (numbers["x"], numbers["y"]) == ([0, 1, 0, 1, 2], [0, 0, 1, 1, 2])
+    assert figure.layout.yaxis.range == (2.5, -0.5)
+    frame = figure.layout.shapes[0]
+    assert (frame.y0, frame.y1) == (1.5, 2.5)
+
+
+def test_a_large_map_has_no_numbers() -> None:
+    figure = likeness_heatmap(np.eye(9), [str(i) for i in range(9)])
+    assert [each.name for each in figure.data] == ["alike"]
+
+
+@pytest.mark.parametrize("palette", [theme.LIGHT, theme.DARK])
+def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
+    for share in np.linspace(0, 1, 101):
+        ground, letters = theme.share_colours(float(share), palette)
+        assert theme.contrast(ground, letters) >= 4.0
+    assert theme.share_colours(0.0, palette)[1] == palette.text
+    assert theme.share_colours(1.0, palette)[1] == palette.background
+
+
+# --- words
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["mixed"], "The one head is mixed: no single thing stands out."),
+        (["mixed"] * 3, "All 3 heads are mixed: no single thing stands out."),
+        (["expected"], "Head 0 reads the expected key."),
+        (["mixed", "expected", "mixed"], "Head 1 reads the expected key; 2 are mixed."),
+        (
+            ["self", "previous", "self", "mixed"],
+            "Head 1 looks at the token before; heads 0 and 2 look at themselves; 1 is mixed.",
+        ),
+        (["first"] * 3, "Heads 0, 1 and 2 look at the first key."),
+        (["uniform"] * 5 + ["mixed"], "5 heads look evenly at all they may see; 1 is mixed."),
+    ],
+)
+def test_the_sentence_counts_the_names(names: list[str], words: str) -> None:
+    assert named_sentence([str(i) for i in range(len(names))], names) == words
+
+
+def test_where_there_is_no_choice_the_sentence_says_so() -> None:
+    assert named_sentence(["0.0"], ["mixed"], choice=False).startswith("No query has a choice of keys here")
+    assert named_sentence(["0", "1"], ["mixed"] * 2) == "Both heads are mixed: no single thing stands out."
+
+
+def test_an_interval_is_written_out() -> None:
+    assert interval(0.9934, 0.0012) == "0.993 ± 0.001"
+    assert interval(-0.0021, 0.0148) == "−0.002 ± 0.015"
+    assert interval(-0.0001, 0.0) == "0.000 ± 0.000"
+    assert interval(NAN, NAN) == "–"
+
+
+# --- the page
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_table_and_both_figures_are_counts(run: str) -> None:
+    """Share on the answer and drop when removed, from the weights; what the figures draw is what the table says."""
+    model, config = network(run)
+    x = np.random.default_rng([0, 2]).integers(0, 10, (256, 8))
+    tokens, source, targets = laid_out(config, x)
+    seen = observe(model, tokens, source=source)
+    works = "cross_attention" if config.task.task == "reverse-translate" else "self_attention"
+
+    @torch.no_grad()
+    def right() -> float:
+        return float((model(tokens, source).argmax(-1).numpy()[:, -8:] == targets[:, -8:]).mean())
+
+    before, shares, drops = right(), [], []
+    for site in seen.attentions():
+        pattern, mask = seen[f"{site}.pattern"].numpy(), seen[f"{site}.mask"][0, 0].numpy()
+        module = model.get_submodule(site)
+        offset = pattern.shape[2] - 8
+        for head in range(pattern.shape[1]):
+            cells = [
+                (offset + i, 7 - i) for i in range(8) if np.broadcast_to(mask, pattern.shape[2:])[offset + i, 7 - i]
+            ]
+            share = np.mean([pattern[:, head, query, key].mean() for query, key in cells])
+            shares.append(share if site.endswith(works) else NAN)
+            kept = module.out.weight.detach().clone()
+            with torch.no_grad():
+                module.out.weight[:, head * module.d_head : (head + 1) * module.d_head] = 0
+                drops.append(before - right())
+                module.out.weight[:] = kept
+    app = open_page("heads", run=run)
+    table = app.dataframe[0].value
+    assert list(table.columns) == ["head", "does", *TITLES]
+    np.testing.assert_allclose(table["expected key"].to_numpy(), shares, atol=1e-5)
+    np.testing.assert_allclose(table["drop when removed"].to_numpy(), drops, atol=1e-9)
+
+    drawn = {}
+    for each in figures(app)["find-scatter"]["data"]:
+        for index, a, b in zip(each.get("customdata", ()), array(each["x"]), array(each["y"]), strict=False):
+            drawn[index] = (float(a), float(b))
+    known = [i for i, share in enumerate(shares) if not np.isnan(share)]
+    assert sorted(drawn) == known
+    for i in known:
+        assert drawn[i] == pytest.approx((shares[i], drops[i]), abs=1e-5)
+    highest = max(known, key=lambda i: drops[i])
+    (said,) = (c.value for c in app.caption if "stands highest" in c.value)
+    assert said.startswith(f"Head {table['head'][highest]} stands highest: drop when removed {drops[highest]:.3f} ±")
+    assert any(c.value.startswith("Means over 256 fresh sequences with 95 % intervals") for c in app.caption)
+    if run == "compiled":
+        assert any(c.value == "There are no two heads to compare." for c in app.caption)
+    else:
+        alike = array(trace(app, "find-alike", "alike")["z"])
+        assert alike.shape == (len(shares), len(shares))
+        np.testing.assert_allclose(np.diag(alike), 1, atol=1e-5)
+        best = np.nanmax(np.where(np.eye(len(alike), dtype=bool), NAN, alike))
+        assert any(f"are most alike: {best:.2f}." in c.value for c in app.caption)
+
+
+def test_the_axes_are_part_of_the_link() -> None:
+    query = {"run": "reverse", "across": "entropy", "up": "distance"}
+    app = open_page("heads", **query)
+    assert link(app) == query
+    table = app.dataframe[0].value
+    points = [each for each in figures(app)["find-scatter"]["data"] if "customdata" in each]
+    for each in points:
+        np.testing.assert_allclose(array(each["x"]), table["entropy"][each["customdata"]], atol=1e-5)
+        np.testing.assert_allclose(array(each["y"]), table["distance"][each["customdata"]], atol=1e-5)
+    app.selectbox(key="control-up").set_value("self").run()
+    assert link(app) == query | {"up": "self"}
+    app.selectbox(key="control-up").set_value("drop").run()
+    assert link(app) == {"run": "reverse", "across": "entropy"}
+
+
+@pytest.mark.parametrize(("query", "words"), [({"across": "bar"}, "metric “bar”"), ({"up": "<b>"}, "metric “<b>”")])
+def test_an_axis_that_is_none_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
+    app = open_page("heads", **query)
+    (notice,) = (warning.value for warning in app.warning)
+    assert words in notice
+    assert link(app) == {"run": "reverse"}
+
+
+def test_any_step_of_the_film_is_measured() -> None:
+    """Before training no head has a name, and none is worth much."""
+    app = open_page("heads", run="reverse", step="0")
+    assert set(app.dataframe[0].value["does"]) == {"mixed"}
+    assert any(m.value == "**All 8 heads are mixed: no single thing stands out.**" for m in app.markdown)
+
+
+def test_what_takes_long_is_shown_when_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics: Future[HeadMetrics] = Future()
+    drop: Future[Estimate] = Future()
+    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.0)
+    monkeypatch.setattr("dashboard.app_pages.look_inside.heads.measured.head_metrics", lambda model: metrics)
+    monkeypatch.setattr("dashboard.app_pages.look_inside.heads.measured.removal", lambda model: drop)
+    app = open_page("heads", run="reverse")
+    assert not app.dataframe
+    assert any("Measuring every head" in caption.value for caption in app.caption)
+    model, config = network("reverse")
+    task = config.build_task()
+    metrics.set_result(measure_heads(model, task))
+    app.run()
+    assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES[:-1]]
+    assert any("Removing each head" in caption.value for caption in app.caption)
+    drop.set_result(measure_removal(model, task))
+    app.run()
+    assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES]
+    assert not any("Removing each head" in caption.value for caption in app.caption)
+
+
+def test_where_removing_takes_long_the_reader_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.models.heads.removal_takes_long", lambda self: True)
+    app = open_page("heads", run="reverse-aligned")
+    assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES[:-1]]
+    assert app.selectbox(key="control-up").value == "entropy"
+    app.toggle(key="control-removal").set_value(True).run()
+    assert link(app) == {"run": "reverse-aligned", "removal": "1"}
+    assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES]
+    asked = open_page("heads", run="reverse-aligned", up="drop")
+    assert not asked.warning
+    assert list(asked.dataframe[0].value.columns) == ["head", "does", *TITLES]

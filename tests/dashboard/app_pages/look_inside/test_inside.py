@@ -1,0 +1,243 @@
+"""The page "Inside a head": the digits on it against attention written anew, its steps, its links, its code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dashboard.app_pages.look_inside.inside.steps import STAGES, code
+from dashboard.parts.prose import code_around
+from tests.kit.cells import Cells, close, html
+from tests.kit.heads_by_hand import CROSS, SELF, by_hand, inside_of, read_by_hand
+from tests.kit.pages import PI, RUNS, SEP, answer, array, figures, link, network, open_page, trace
+from transformer import checkpoints
+from transformer.analysis.findings import Head
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.training.recording import record
+from transformer.training.runs import Run
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def rows_of(app: Any) -> dict[str, list[str]]:
+    """The rows of the page's table by their label."""
+    return {row[0]: row[1:] for row in Cells(html(app)).rows[2:]}
+
+
+def truth(run: str, head: Head, place: int) -> tuple[dict, list[int]]:
+    """The numbers of a shipped run on its sample, by hand, and the tokens that are the keys."""
+    model, config = network(run)
+    tokens, source = read_by_hand(config.task.task, PI, answer(model, config, PI))
+    keys = source if source is not None and head.site.endswith("cross_attention") else tokens
+    return by_hand(model, tokens, source, head, place), keys[0].tolist()
+
+
+WORKERS = {
+    "reverse": "decoder.0.self_attention.2",
+    "reverse-aligned": "encoder.0.self_attention.1",
+    "reverse-translate": "decoder.0.cross_attention.3",
+    "compiled": "decoder.0.self_attention.0",
+}
+
+
+@pytest.mark.parametrize("run", WORKERS)
+def test_the_digits_on_the_page_are_those_of_the_run(run: str) -> None:
+    head = Head.parse(WORKERS[run])
+    place = 3
+    real, tokens = truth(run, head, place)
+    names = [f"{'SEP' if token == SEP else token} at {i + 1}" for i, token in enumerate(tokens)]
+    app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="dot")
+    shown = lambda rows: [int(text) for text in Cells(html(app)).rows[1][1 : 1 + rows]]  # noqa: E731
+    wide = min(16, len(real["query"]))
+    dims = shown(wide)
+    close(rows_of(app)[f"q at {place + 1}"][:wide], real["query"][dims])
+    for name, key, dot in zip(names, real["key"], real["dots"], strict=True):
+        close(rows_of(app)[name][:wide], (real["query"] * key)[dims])
+        close(rows_of(app)[name][-1:], np.array([dot]))
+    app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="divide")
+    for i, name in enumerate(names):
+        dot, scaled, may, exponential, share = rows_of(app)[name]
+        close(
+            [dot, scaled, exponential, share],
+            np.array([real[f][i] for f in ("dots", "scaled", "exponentials", "pattern")]),
+        )
+        assert may == ("yes" if real["visible"][i] else "no")
+    close(rows_of(app)["Σ"][-2:], np.array([real["total"], 1.0]))
+    app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="weigh")
+    dims = [int(text) for text in Cells(html(app)).rows[1][2:]]
+    for name, share, weighted in zip(names, real["pattern"], real["weighted"], strict=True):
+        close(rows_of(app)[name], np.array([share, *weighted[dims]]))
+    close(rows_of(app)["z"][1:], real["z"][dims])
+    app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="project")
+    table = rows_of(app)
+    dims = [int(text) for text in Cells(html(app)).rows[1][2:]]
+    for i in (int(label) for label in table if label.isdecimal()):
+        close(table[str(i)], np.array([real["z"][i], *(real["z"][i] * real["output_weight"][i, dims])]))
+    close(table["Σ"][1:], real["written"][dims])
+    app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="add")
+    dims = shown(16)
+    assert set(dims) == set(np.argsort(-np.abs(real["written"]), kind="stable")[:16]) or run == "compiled"
+    for name, field in ((f"head {head.short}", "written"), ("+ other heads", "others"), ("+ bias b_O", "output_bias"),
+                        ("+ stream", "before"), ("= new stream", "after")):  # fmt: skip
+        close(rows_of(app)[name], real[field][dims])
+
+
+@pytest.mark.parametrize(("stage", "field"), [("query", "every_query"), ("keys", "key"), ("values", "value")])
+def test_the_vectors_on_the_page_are_those_of_the_run(stage: str, field: str) -> None:
+    real, tokens = truth("reverse", Head.parse(WORKERS["reverse"]), 8)
+    app = open_page("inside", run="reverse", operation=stage)
+    table = rows_of(app)
+    for i, token in enumerate(tokens):
+        close(table[f"{'SEP' if token == SEP else token} at {i + 1}"][-16:], real[field][i])
+    if stage == "query":
+        assert html(app).count("outline:") == 1
+    elif stage == "keys":
+        close(table["q at 9"], real["query"])
+
+
+def test_a_long_sequence_under_alibi_shows_the_keys_that_are_looked_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+    config = RunConfig(
+        task=TaskConfig(length=20),
+        model=ModelConfig(positions="alibi", norm="post", n_layers=1, n_heads=2, d_model=40),
+        training=TrainingConfig(max_steps=1),
+    )
+    run = Run.create(tmp_path / "long", config)
+    for _ in record(run):
+        pass
+    model, _ = checkpoints.load(run.snapshot())
+    app = open_page("inside", run="long", head="decoder.0.self_attention.1", query="33", operation="bias")
+    question = config.build_task().example.tolist()
+    tokens, _ = read_by_hand("reverse", question, answer(model, config, question))
+    real = by_hand(model, tokens, None, Head(SELF, 1), 32)
+    most = np.sort(np.argsort(-real["pattern"])[:16])
+    table = Cells(html(app)).rows[2:]
+    assert [int(row[0].rpartition(" ")[2]) - 1 for row in table[:16]] == most.tolist()
+    for row, key in zip(table, most, strict=False):
+        close(row[1:4], np.array([real["dots"][key], real["scaled"][key], real["scores"][key]]))
+        assert row[4:] == ["", "", ""]
+    assert table[16][0] == "24 others"
+    assert app.selectbox(key="control-query").value == 33
+    rest = 1 - real["pattern"][most].sum()
+    assert any(f"of 40; the others share {rest:.4f}" in caption.value for caption in app.caption)
+    assert any("ALiBi's bias" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_title_reads_the_strongest_key_of_the_first_answer(run: str) -> None:
+    app = open_page("inside", run=run)
+    _, config = network(run)
+    head = Head.parse(str(app.session_state["control-inside-head"]))
+    place = 8 if config.task.task == "reverse" else 0
+    real, tokens = truth(run, head, place)
+    best = int(real["pattern"].argmax())
+    asking = "SEP" if config.task.task != "reverse-aligned" else "3"
+    title = f"Query '{asking}' at {place + 1} reads '{tokens[best]}' at {best + 1} with {real['pattern'][best]:.2f}"
+    if run == "reverse-aligned-causal":
+        assert app.title[0].value == "Query '3' at 1 can only read '3' at 1: it may see nothing else."
+    else:
+        assert app.title[0].value == f"{title}: here is why."
+    assert link(app) == {"run": run}
+
+
+def test_the_steps_are_gone_through_by_button_and_kept_in_the_link() -> None:
+    app = open_page("inside", run="reverse")
+    button = lambda label: next(each for each in app.button if each.label == label)  # noqa: E731
+    assert button("Back").disabled
+    names = list(STAGES)
+    names.remove("bias")
+    for name in names[1:]:
+        button("Forward").click().run()
+        assert not app.exception
+        assert link(app) == {"run": "reverse", "operation": name}
+        assert app.session_state["control-operation"] == name
+    assert button("Forward").disabled
+    button("Back").click().run()
+    assert link(app)["operation"] == "project"
+    for _ in names[2:]:
+        button("Back").click().run()
+    assert link(app) == {"run": "reverse"}
+
+
+def test_the_sentence_of_a_step_has_the_numbers_of_the_run() -> None:
+    real, _ = truth("reverse", Head.parse(WORKERS["reverse"]), 8)
+    said = [each.value for each in open_page("inside", run="reverse", operation="scale").markdown]
+    dot, scaled = real["dots"][7], real["scaled"][7]
+    assert any(text.startswith(f"'6' at 8: {dot:.4f} / √16 = {scaled:.4f}.") for text in said)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"query": "17"}, "There is no query at 17: this sequence has 16"),
+        ({"input": "3 1", "query": "5"}, "There is no query at 5: this sequence has 4; this is the one at 3"),
+        ({"query": "0"}, "query=0 cannot be used"),
+        ({"query": "x"}, "query=x cannot be used"),
+        ({"operation": "bias"}, "no step “bias”"),
+        ({"operation": "<b>"}, "no step"),
+        ({"head": "decoder.9.self_attention.0"}, "no head of that name"),
+    ],
+)
+def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
+    app = open_page("inside", run="reverse", **query)
+    (notice,) = (warning.value for warning in app.warning)
+    assert words in notice
+    assert link(app) == {"run": "reverse"} | {name: value for name, value in query.items() if name == "input"}
+    assert len(app.title) == 1
+
+
+def test_an_early_step_of_training_and_a_short_input_can_be_opened() -> None:
+    app = open_page("inside", run="reverse", step="0", input="7", operation="weigh")
+    assert not app.warning
+    assert app.title[0].value.startswith("Query 'SEP' at 2 reads ")
+    assert set(rows_of(app)) == {"7 at 1", "SEP at 2", "z"}
+
+
+def test_another_head_keeps_the_step_and_starts_at_its_own_query() -> None:
+    app = open_page("inside", run="reverse-translate", query="3", operation="keys")
+    head = Head("encoder.0.self_attention", 1)
+    app.selectbox(key="control-inside-head").set_value(head).run()
+    assert link(app) == {"run": "reverse-translate", "head": str(head), "operation": "keys"}
+    assert app.title[0].value.startswith("Query '6' at 8 reads ")
+    assert any("not by the unembedding" in each.value for each in app.info)
+
+
+def test_the_circuits_of_the_compiled_head_are_what_was_written_by_hand() -> None:
+    app = open_page("inside", run="compiled")
+    place = np.arange(16)
+    mirror = np.where((place[:, None] >= 8) & (place[None, :] == 15 - place[:, None]), 200.0, 0.0)
+    drawn = {key: np.array(each) for key, each in circuits_of(app).items()}
+    np.testing.assert_allclose(drawn["circuit-positions"], mirror, rtol=1e-5)
+    assert not drawn["circuit-tokens"].any()
+    np.testing.assert_allclose(drawn["circuit-output"], np.eye(11))
+    said = [each.value for each in app.caption]
+    assert (
+        "Of what it may see, the query at 9 fits the key at 8 best; "
+        "for 8 of 8 answers that can be seen the best key is where the answer stands."
+    ) in said
+    assert "All are 0: this head asks for no token." in said
+    assert "For 10 of 10 symbols, looking at one raises its own logit most: this head copies." in said
+
+
+def circuits_of(app: Any) -> dict[str, Any]:
+    return {key: array(trace(app, key, "values")["z"]) for key in figures(app) if key.startswith("circuit-")}
+
+
+# --- the code beside each step
+
+
+@pytest.mark.parametrize("site", [SELF, CROSS])
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_line_beside_a_step_stands_in_our_source(site: str, stage: str) -> None:
+    name, mark = code(inside_of(Head(site, 0)), stage)
+    lines, first, marked = code_around(name, mark)
+    source = (ROOT / (name.partition(":")[0].replace(".", "/") + ".py")).read_text().splitlines()
+    assert [line.strip() for line in source[first - 1 : first - 1 + len(lines)]] == [line.strip() for line in lines]
+    assert mark in lines[marked]
+    assert lines[marked] == lines[marked].rstrip()
+    assert 1 <= len(lines) <= 3

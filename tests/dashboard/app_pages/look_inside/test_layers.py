@@ -1,0 +1,380 @@
+"""The page "Through the layers": its numbers against models silenced, sums and products written out here."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from dashboard import theme
+from dashboard.app_pages.look_inside.layers.figures import MOST, block_of, coarse_heatmap, writes_heatmap
+from dashboard.figures.kit.labels import name_axis
+from dashboard.figures.lens import lens_heatmap, stage_line, tokens_bars
+from dashboard.models import menu
+from tests.kit.figures import decoded, sent
+from tests.kit.models import untrained
+from tests.kit.pages import PI, RUNS, SEP, answer, array, figures, laid_out, link, network, open_page, trace
+from transformer import observe
+from transformer.config import TaskConfig
+from transformer.model import Transformer
+
+PALETTES = [theme.LIGHT, theme.DARK]
+
+
+def asked(run: str, question: list[int]) -> tuple[Transformer, torch.Tensor, torch.Tensor | None, np.ndarray]:
+    """A model, what it reads when it reads its own words, and the right tokens."""
+    model, config = network(run)
+    said = answer(model, config, question)
+    tokens, source, targets = laid_out(config, np.array([question]))
+    if config.task.task == "reverse":
+        tokens = torch.tensor([[*question, SEP, *said[:-1]]])
+    elif source is not None:
+        tokens = torch.tensor([[SEP, *said[:-1]]])
+    return model, tokens, source, targets[0]
+
+
+def silenced(model: Transformer) -> list[Transformer]:
+    """The model cut off after each of its sub-layers: all later ones write nothing."""
+    stack = "encoder" if model.config.architecture == "encoder" else "decoder"
+    names = ("self_attention.out", "cross_attention.out", "feed_forward.down")
+    writers = [f"{stack}.{i}.{name}" for i in range(model.config.n_layers) for name in names]
+    writers = [writer for writer in writers if f"{writer}.weight" in model.state_dict()]
+    cut = []
+    for kept in range(len(writers) + 1):
+        quiet = copy.deepcopy(model)
+        with torch.no_grad():
+            for writer in writers[kept:]:
+                quiet.get_parameter(f"{writer}.weight").zero_()
+                quiet.get_parameter(f"{writer}.bias").zero_()
+        cut.append(quiet)
+    return cut
+
+
+def words(app: AppTest) -> str:
+    return " ".join(element.value for element in app.markdown)
+
+
+def known(run: str) -> slice:
+    """The answers that can be known, of the eight symbols of pi."""
+    return {"reverse-aligned-causal": slice(4, 8)}.get(run, slice(-8, None))
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_stage_says_what_the_model_says_when_all_later_parts_are_silent(run: str) -> None:
+    model, tokens, source, targets = asked(run, PI)
+    with torch.no_grad():
+        shares = np.stack([cut(tokens, source)[0].softmax(-1).numpy() for cut in silenced(model)])
+    right = (shares.argmax(-1) == targets)[:, known(run)]
+    app = open_page("layers", run=run)
+    drawn = array(trace(app, "lens", "values")["z"])
+    np.testing.assert_allclose(drawn, shares[:, np.arange(len(targets)), targets], atol=1e-5)
+    letters = trace(app, "lens", "letters")
+    assert sum("✓" in text for text in letters["text"]) == right.sum()
+    vocabulary = [*map(str, range(10)), "SEP", "PAD"]
+    said = [vocabulary[token] for token in shares.argmax(-1).ravel()]
+    assert [re.sub("<.*?>|✓", "", text) for text in letters["text"]] == said
+    counts = right.sum(axis=1)
+    leap = int(np.diff(counts).argmax())
+    title = app.title[0].value
+    assert f"{counts[leap + 1]} of {right.shape[1]} are right; before, {counts[leap]}." in title
+    app = open_page("layers", run=run, likeliest="1")
+    np.testing.assert_allclose(array(trace(app, "lens", "values")["z"]), shares.max(-1), atol=1e-5)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_cell_that_is_looked_into_is_where_the_first_answer_settles(run: str) -> None:
+    model, tokens, source, targets = asked(run, PI)
+    place = range(len(targets))[known(run)][0]
+    with torch.no_grad():
+        shares = np.stack([cut(tokens, source)[0, place].softmax(-1).numpy() for cut in silenced(model)])
+    said = shares.argmax(-1).tolist()
+    stage = next(i for i in range(len(said)) if set(said[i:]) == {said[-1]})
+    app = open_page("layers", run=run)
+    assert f"**Position {place + 1}, after the" in words(app)
+    bars = trace(app, "lens-tokens", "tokens")
+    np.testing.assert_allclose(array(bars["x"]), np.sort(shares[stage])[::-1][:6], atol=1e-5)
+    way = trace(app, "lens-way", "right token")
+    np.testing.assert_allclose(array(way["x"]), shares[:, targets[place]], atol=1e-5)
+
+
+def test_a_link_names_the_cell() -> None:
+    model, tokens, source, targets = asked("reverse", PI)
+    with torch.no_grad():
+        shares = silenced(model)[3](tokens, source)[0, 11].softmax(-1).numpy()
+    app = open_page("layers", run="reverse", query="12", stage="decoder.1.resid_mid")
+    np.testing.assert_allclose(array(trace(app, "lens-tokens", "tokens")["x"]), np.sort(shares)[::-1][:6], atol=1e-5)
+    assert "**Position 12, after the attention of layer 1**" in words(app)
+    assert f"the right token '{targets[11]}' has {shares[targets[11]]:.2f}" in words(app)
+
+
+def test_before_training_there_is_no_answer() -> None:
+    model, config = network("reverse", 0)
+    right = sum(a == b for a, b in zip(answer(model, config, PI), PI[::-1], strict=True))
+    title = open_page("layers", run="reverse", step="0").title[0].value
+    assert title == f"No answer yet: after the feed-forward of layer 1, {right} of 8 are right."
+
+
+@pytest.mark.parametrize("through", [0, 1])
+@pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate"])
+def test_rollout_is_the_product_of_half_attention_half_identity(run: str, through: int) -> None:
+    model, tokens, source, _ = asked(run, PI)
+    seen = observe(model, tokens, source=source)
+
+    def mean(site: str) -> np.ndarray:
+        return seen[f"{site}.pattern"][0].numpy().mean(axis=0)
+
+    n = tokens.shape[1]
+    stack = "encoder" if run == "reverse-aligned" else "decoder"
+    if source is None:
+        rolled, last = np.eye(n), mean(f"{stack}.{through}.self_attention")
+        for layer in range(through + 1):
+            rolled = (mean(f"{stack}.{layer}.self_attention") + np.eye(n)) / 2 @ rolled
+    else:
+        encoder = np.linalg.multi_dot([(mean(f"encoder.{i}.self_attention") + np.eye(8)) / 2 for i in (1, 0)])
+        rolled, last = np.zeros((n, 8)), mean(f"decoder.{through}.cross_attention")
+        for layer in range(through + 1):
+            rolled = (mean(f"decoder.{layer}.self_attention") + np.eye(n)) / 2 @ rolled
+            rolled = (rolled + mean(f"decoder.{layer}.cross_attention") @ encoder) / 2
+    app = open_page("layers", run=run, **({} if through else {"through": "0"}))
+    for key, values in (("rollout", rolled), ("rollout-mean", last)):
+        drawn = array(trace(app, key, "values")["z"])
+        seen_there = np.isfinite(drawn)
+        np.testing.assert_allclose(drawn[seen_there], values[seen_there], atol=1e-5)
+        assert not values[~seen_there].any()
+    pairs = [(n - 8 + i, 7 - i) for i in range(8)]
+    share, own = (np.mean([values[pair] for pair in pairs]) for values in (rolled, last))
+    assert f"Rolled out through layer {through}, {share:.2f} of an answer comes from the token to be said" in words(app)
+    assert f"Layer {through} itself puts {own:.2f} of its attention there" in words(app)
+
+
+def test_looking_evenly_is_worked_out_from_the_mask() -> None:
+    even = np.tril(np.ones((16, 16))) / np.arange(1, 17)[:, None]
+    rolled = np.linalg.matrix_power((even + np.eye(16)) / 2, 2)
+    share = np.mean([rolled[8 + i, 7 - i] for i in range(8)])
+    assert f"looking evenly would give {share:.2f}." in words(open_page("layers", run="reverse"))
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_what_is_written_adds_up_to_the_logit(run: str) -> None:
+    model, tokens, source, targets = asked(run, PI)
+    place = range(len(targets))[known(run)][-1]
+    with torch.no_grad():
+        logits = model(tokens, source)[0, place].numpy()
+    lead = logits[targets[place]] - logits.mean()
+    app = open_page("layers", run=run, query=str(place + 1))
+    said = next(element.value for element in app.markdown if "writes most" in element.value).replace("−", "-")
+    total, embedding, biases = (
+        float(re.search(pattern, said)[1])  # type: ignore[index]
+        for pattern in (r"its logit ([-+][\d.]+) above", r"embedding adds ([-+][\d.]+) and", r"biases ([-+]\d+\.\d+)")
+    )
+    table = array(trace(app, "writes", "writes")["z"])
+    assert total == pytest.approx(lead, abs=0.006)
+    assert np.nansum(table) + embedding + biases == pytest.approx(lead, abs=0.02)
+    assert f": {np.nanmax(table):+.2f}. All parts" in said
+
+
+# Any model
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(menu, "ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [
+        ({"task": "reverse", "length": 3}, {"norm": "post", "positions": "alibi"}),
+        ({"task": "reverse-translate", "length": 3, "min_length": 1}, {"d_ff": 0, "norm": "none"}),
+        ({"task": "reverse-aligned", "length": 3}, {"positions": "none", "n_layers": 1}),
+        ({"task": "copy", "length": 20}, {"positions": "rotary", "n_layers": 4, "mask": "sliding-window:2"}),
+        ({"task": "reverse-aligned", "length": 1}, {"architecture": "decoder"}),
+    ],
+)
+def test_it_opens_on_every_kind_of_model(runs: Path, task: dict[str, Any], changes: dict[str, Any]) -> None:
+    untrained(runs / "one", TaskConfig(**task), **changes)
+    for query in ({}, {"input": "1", "likeliest": "1"}):
+        app = open_page("layers", **query)
+        assert not app.warning
+        assert len(figures(app)) == 6
+
+
+def test_masks_that_let_nothing_arrive_are_said(runs: Path) -> None:
+    """Where each sees itself alone, only the middle of three, its own mirror image, can be known."""
+    for name, length in (("odd", 3), ("even", 2)):
+        untrained(runs / name, TaskConfig(task="reverse-aligned", length=length), mask="sliding-window:0")
+    app = open_page("layers", run="even")
+    assert app.title[0].value == "Nothing here can be known: the mask keeps every answer away."
+    assert "no answer can arrive" in words(app)
+    assert " of 1 " in open_page("layers", run="odd").title[0].value
+
+
+def test_512_tokens_are_drawn_from_less_than_a_megabyte_a_figure(runs: Path) -> None:
+    untrained(runs / "long", TaskConfig(task="reverse", length=256), n_layers=3)
+    app = open_page("layers")
+    sizes = {key: len(element.proto.bytes) for key, element in zip(figures(app), _plots(app), strict=True)}
+    assert len(sizes) == 6
+    assert max(sizes.values()) < 1_000_000, sizes
+    assert any("512 tokens: each cell drawn is the largest of 6 × 6." in caption.value for caption in app.caption)
+
+
+def _plots(app: AppTest) -> list[Any]:
+    return [element for element in app.get("bidi_component") if b'"revision"' in element.proto.bytes[:4000]]
+
+
+def test_another_model_forgets_the_cell() -> None:
+    app = open_page("layers", run="reverse", query="12", stage="decoder.1.resid_mid", through="0")
+    app.selectbox(key="control-run").set_value("compiled").run()
+    assert link(app) == {"run": "compiled"}
+    assert not app.warning
+
+
+# Figures
+
+
+VALUES = np.array([[0.1, 0.2, 0.3], [0.9, 0.2, 1.0]])
+SAID = [["<b>", "2", "3"], ["1", "5", "3"]]
+RIGHT = np.array([[False, True, False], [True, False, True]])
+KNOWN = np.array([False, True, True])
+LABELS = (["embedding", "0 attention"], ["a", "b", "c"], ["1", "2", "3"])
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+def test_letters_are_legible_and_ticked_where_the_answer_is_known_and_right(
+    palette: theme.Palette,
+) -> None:
+    figure = lens_heatmap(VALUES, SAID, RIGHT, *LABELS, known=KNOWN, palette=palette)
+    letters = sent(figure, "letters")
+    assert letters["text"] == ["&lt;b&gt;", "<b>2✓</b>", "3", "1", "5", "<b>3✓</b>"]
+    table = theme.pattern_colours(palette.dark)
+    for ink, value in zip(letters["textfont"]["color"], VALUES.ravel(), strict=True):
+        assert theme.contrast(ink, "#{:02x}{:02x}{:02x}".format(*table[round(255 * value)])) > 3
+
+
+def test_the_first_stage_is_below_and_the_scale_is_fixed() -> None:
+    figure = lens_heatmap(VALUES / 10, SAID, RIGHT, *LABELS, known=KNOWN)
+    low, high = figure.layout.yaxis.range
+    assert low < high
+    assert figure.layout.yaxis.ticktext == ("embedding", "0 attention", "right token")
+    values = sent(figure, "values")
+    assert (values["zmin"], values["zmax"]) == (0, 1)
+    np.testing.assert_allclose(decoded(values["z"]), VALUES / 10, atol=1e-6)
+    assert values["text"][1][0] == "0 attention, position 1: would say '1'; right is '1'; 0.09"
+    assert values["text"][0][0].startswith("embedding, position 1: would say '&lt;b&gt;'")
+    assert sent(figure, "right token")["text"] == ["1", "<b>2</b>", "<b>3</b>"]
+
+
+def test_a_frame_stands_around_what_can_be_known_and_two_around_the_chosen_cell() -> None:
+    figure = lens_heatmap(VALUES, SAID, RIGHT, *LABELS, known=np.array([True, False, True]), chosen=(1, 2))
+    corners = [(shape.x0, shape.y0, shape.x1, shape.y1) for shape in figure.layout.shapes]
+    assert corners[:2] == [(-0.5, -0.5, 0.5, 1.5), (1.5, -0.5, 2.5, 1.5)]
+    assert corners[2] == (1.5, 0.5, 2.5, 1.5)
+    assert len({figure.layout.shapes[i].line.color for i in (2, 3)}) == 2
+
+
+def test_many_positions_have_dots_in_place_of_letters() -> None:
+    n = 40
+    right = np.arange(2 * n).reshape(2, n) % 7 == 0
+    said = [["1"] * n] * 2
+    labels = (["embedding", "0 attention"], ["1"] * n, ["1"] * n)
+    figure = lens_heatmap(np.full((2, n), 0.5), said, right, *labels, known=np.arange(n) > 20)
+    dots = sent(figure, "right")
+    found = set(zip(decoded(dots["y"]).tolist(), decoded(dots["x"]).tolist(), strict=True))
+    assert found == {(i // n, i % n) for i in range(0, 2 * n, 7) if i % n > 20}
+    assert "letters" not in {each.name for each in figure.data}
+
+
+def test_right_tokens_at_the_ends_of_a_long_row_lean_inwards() -> None:
+    n = 60
+    figure = lens_heatmap(
+        np.zeros((2, n)), [["1"] * n] * 2, np.zeros((2, n), dtype=bool), ["a", "b"], ["word"] * n, ["word"] * n,
+        known=np.ones(n, dtype=bool),
+    )  # fmt: skip
+    line = sent(figure, "right token")
+    sides = dict(zip(line["x"], line["textposition"], strict=True))
+    assert sides[0] == "middle right"
+    assert {sides[place] for place in sides if 3 <= place < n - 3} == {"middle center"}
+    nowhere = np.zeros((2, 3), dtype=bool)
+    short = lens_heatmap(np.zeros((2, 3)), [["1"] * 3] * 2, nowhere, ["a", "b"], *LABELS[1:], known=KNOWN)
+    assert set(sent(short, "right token")["textposition"]) == {"middle center"}
+
+
+def test_the_right_token_is_among_the_likeliest_ones_shown() -> None:
+    shares = np.array([0.3, 0.05, 0.25, 0.2, 0.02, 0.18])
+    figure = tokens_bars(shares, list("abcdef"), 4, most=3)
+    assert sent(figure, "tokens")["customdata"] == ["a", "c", "e"]
+    assert sent(figure, "tokens")["text"] == ["0.30", "0.25", "0.02 ✓"]
+    assert [figure.data[0].marker.color[i] == theme.LIGHT.right for i in range(3)] == [False, False, True]
+
+
+def test_the_line_runs_upwards_and_rings_the_chosen_stage() -> None:
+    figure = stage_line(np.array([0.1, 0.5, 0.9]), ["embedding", "0 attention", "<i>"], 1, 0.25)
+    line = sent(figure, "right token")
+    np.testing.assert_allclose(decoded(line["x"]), [0.1, 0.5, 0.9], atol=1e-6)
+    assert decoded(line["y"]).tolist() == [0, 1, 2]
+    assert line["marker"]["size"].index(max(line["marker"]["size"])) == 1
+    assert sent(figure, "chance")["x"] == [0.25, 0.25]
+    assert figure.layout.yaxis.ticktext[2] == "&lt;i&gt;"
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+def test_what_is_written_is_centred_on_0_and_a_missing_part_stays_empty(palette: theme.Palette) -> None:
+    figure = writes_heatmap(np.array([[1.0, -3.0], [0.5, np.nan]]), ["0", "1"], ["head 0", "head 1"], palette=palette)
+    cells = sent(figure, "writes")
+    assert (cells["zmin"], cells["zmax"]) == (-3, 3)
+    np.testing.assert_array_equal(decoded(cells["z"]), [[1, -3], [0.5, np.nan]])
+    assert figure.layout.yaxis.ticktext == ("layer 0", "layer 1")
+    assert sent(figure, "numbers")["text"] == ["1.0", "−3.0", "0.5"]
+
+
+@pytest.mark.parametrize("n", [1, 24, 25, 37, 100])
+def test_names_stand_at_their_places_the_last_always_and_never_too_many(n: int) -> None:
+    axis = name_axis([f"stage {i}" for i in range(n)])
+    assert axis["ticktext"] == [f"stage {place}" for place in axis["tickvals"]]
+    assert axis["tickvals"][-1] == n - 1
+    assert min(n, 12) <= len(axis["tickvals"]) <= 24
+    assert len(set(np.diff(axis["tickvals"]))) <= 1
+
+
+@pytest.mark.parametrize("size", [97, 512, 1000])
+def test_a_coarse_pattern_keeps_every_bright_key(size: int) -> None:
+    block = block_of(size, size)
+    assert -(-size // block) <= MOST
+    pattern, mask = np.zeros((size, size)), np.tril(np.ones((size, size), dtype=bool))
+    pattern[size - 1, 3] = 0.7
+    names = [f"word{i}" for i in range(size)]
+    figure: go.Figure = coarse_heatmap(pattern, mask, block, names, names)
+    values = decoded(sent(figure, "values")["z"])
+    assert values[-1, 3 // block] == pytest.approx(0.7)
+    assert np.nansum(values) == pytest.approx(0.7)
+    assert np.isnan(values[0, 1:]).all()
+    assert len(figure.to_json()) < 400_000
+    first = figure.data[0]
+    assert (first.x0, first.dx) == ((1 + block) / 2, block)
+    for axis in (figure.layout.xaxis, figure.layout.yaxis):
+        assert sorted(axis.range) == [0.5, size + 0.5]
+        assert 5 <= len(axis.tickvals) == len(axis.ticktext)
+        assert [names[place - 1] for place in axis.tickvals] == list(axis.ticktext)
+
+
+def test_a_deep_model_has_dots_in_place_of_letters() -> None:
+    n = 30
+    right = np.zeros((n, 3), dtype=bool)
+    right[4, 1] = True
+    stages = [f"stage {i}" for i in range(n)]
+    figure = lens_heatmap(np.full((n, 3), 0.5), [["1"] * 3] * n, right, stages, *LABELS[1:], known=KNOWN)
+    dots = sent(figure, "right")
+    assert (decoded(dots["x"]).tolist(), decoded(dots["y"]).tolist()) == ([1], [4])
+    assert "letters" not in {each.name for each in figure.data}
+
+
+def test_short_patterns_are_not_coarse() -> None:
+    assert block_of(16, 16) == block_of(1, MOST) == 1

@@ -1,0 +1,217 @@
+"""Positions at work, the page: its numbers worked out anew, its controls, and models that are told otherwise."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from dashboard import theme
+from dashboard.app_pages.look_inside.order.figures.interventions import intervention_bars
+from dashboard.app_pages.look_inside.order.figures.terms import pattern_pair, share_bars, term_heatmaps
+from tests.kit.pages import PI, array, figures, laid_out, link, network, open_page, trace
+from tests.kit.terms_by_hand import by_hand, shares_by_hand
+from transformer.analysis.batches import questions
+from transformer.analysis.heads.score_terms import TERMS, measure_shares
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.training.recording import record
+from transformer.training.runs import Run
+
+KNOWN = slice(8, None)
+"""What a reversal can know of its answer: the second half."""
+
+
+def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch, **model: object) -> RunConfig:
+    """A run of one step called "own", in a folder of its own."""
+    monkeypatch.setattr("dashboard.models.menu.ROOT", folder)
+    config = RunConfig(
+        task=TaskConfig(length=4),
+        model=ModelConfig(n_layers=1, n_heads=2, d_model=16, **model),
+        training=TrainingConfig(max_steps=1),
+    )
+    for _ in record(Run.create(folder / "own", config)):
+        pass
+    return config
+
+
+def test_the_title_and_the_bars_are_shares_of_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a few sequences: the hand's way through 256 takes minutes."""
+    monkeypatch.setattr(
+        "dashboard.app_pages.look_inside.order.measured.shares",
+        lambda model: measure_shares(model.network(), model.task, sequences=5),
+    )
+    model, config = network("reverse-aligned")
+    app = open_page("order", run="reverse-aligned")
+    batch, _ = questions(config.build_task(), 5, 8, 0)
+    share, distance = shares_by_hand(model, config, batch, "encoder.0.self_attention")
+    for i, name in enumerate(TERMS):
+        np.testing.assert_allclose(array(trace(app, "order-shares", name)["y"]), share[:, i], atol=1e-4)
+    assert app.title[0].value == (
+        f"Head 0.1 is a position-to-position map: {share[1, 3]:.2f} of what tells its keys apart comes from positions."
+    )
+    assert any(f"Over 5 sequences, {distance[1]:.2f} of the attention lies elsewhere" in c.value for c in app.caption)
+
+
+@pytest.mark.parametrize("head", [0, 3])
+def test_the_maps_are_the_terms_of_this_input_each_row_about_its_mean(head: int) -> None:
+    model, config = network("reverse")
+    app = open_page("order", run="reverse", head=f"decoder.0.self_attention.{head}")
+    tokens, _, _ = laid_out(config, np.array([PI]))
+    terms = by_hand(model, config, tokens[0].numpy(), "decoder")[:, head]
+    for term, name in zip(terms, TERMS, strict=True):
+        drawn = array(trace(app, "order-terms", name)["z"])
+        for row in range(16):
+            np.testing.assert_allclose(
+                drawn[row, : row + 1], term[row, : row + 1] - term[row, : row + 1].mean(), atol=1e-4
+            )
+            assert np.isnan(drawn[row, row + 1 :]).all()
+    for name, scores in (("everything", terms.sum(0)), ("positions alone", terms[3])):
+        drawn = array(trace(app, "order-patterns", name)["z"])
+        for row in range(16):
+            powers = np.exp(scores[row, : row + 1] - scores[row, : row + 1].max())
+            np.testing.assert_allclose(drawn[row, : row + 1], powers / powers.sum(), atol=1e-4)
+
+
+@torch.no_grad()
+def counted(swaps: list[int]) -> np.ndarray:
+    """Accuracy by position when each slot gets the vector of another: the table's own rows are changed."""
+    model, config = network("reverse")
+    table = model.positions.get_parameter("table")
+    table.copy_(table[swaps].clone())
+    rng = np.random.default_rng([config.training.seed + 1, 1])
+    tokens, _, targets = laid_out(config, rng.integers(0, 10, (1024, 8)))
+    return (model(tokens).argmax(-1).numpy() == targets).mean(axis=0)
+
+
+def test_accuracy_after_a_swap_is_that_of_a_model_whose_table_was_changed() -> None:
+    order = list(range(16))
+    before = counted(order)
+    order[1], order[9] = 9, 1
+    after = counted(order)
+    app = open_page("order", run="reverse", order="swap:2,10")
+    np.testing.assert_allclose(array(trace(app, "order-accuracy", "after")["y"]), after, atol=2e-3)
+    np.testing.assert_allclose(array(trace(app, "order-accuracy", "before")["y"]), before, atol=2e-3)
+    was, now = before[KNOWN].mean(), after[KNOWN].mean()
+    said = next(m.value for m in app.markdown if "swapped" in m.value)
+    numbers = [float(number) for number in re.findall(r"\d\.\d\d", said)]
+    np.testing.assert_allclose(numbers, [was, now], atol=0.006)
+    bars = trace(app, "order-summary", "after")
+    turned = [counted([(i + by) % 16 for i in range(16)])[KNOWN].mean() for by in (-3, -2, -1, 1, 2, 3)]
+    np.testing.assert_allclose(array(bars["y"])[:6], turned, atol=2e-3)
+
+
+def test_the_intervention_is_chosen_by_kind_and_number_and_lives_in_the_link() -> None:
+    app = open_page("order", run="reverse-sinusoidal")
+    assert any(m.value.startswith("**With positions shifted by +1") for m in app.markdown)
+    app.button_group(key="control-order").set_value("swap").run()
+    assert link(app)["order"] == "swap:1,16"
+    app.number_input(key="control-order-first").set_value(4).run()
+    assert link(app)["order"] == "swap:4,16"
+    assert any(m.value.startswith("**With positions 4 and 16 swapped") for m in app.markdown)
+    app.number_input(key="control-order-first").set_value(16).run()
+    assert link(app)["order"] == "swap:16,4"
+    app.button_group(key="control-order").set_value("places-turn").run()
+    app.number_input(key="control-order-by").set_value(0).run()
+    assert link(app)["order"] == "places-turn:-1"
+    app.button_group(key="control-order").set_value("places-shuffle").run()
+    app.number_input(key="control-order-seed").set_value(7).run()
+    assert link(app)["order"] == "places-shuffle:7"
+    app.button_group(key="control-order").set_value("unplaced").run()
+    assert link(app)["order"] == "unplaced"
+    assert any(m.value.startswith("**With no positions the answer falls from") for m in app.markdown)
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        ("places-shift:1", "A learned table has no position 17: it ends at 1 and at 16. Turn the positions round"),
+        ("swap:3,99", "there are only positions 1 to 16"),
+        ("places-turn:16", "changed no number"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(order: str, words: str) -> None:
+    app = open_page("order", run="reverse", order=order)
+    said = [box.value for box in (*app.info, *app.warning)]
+    assert [words in each for each in said] == [True]
+    assert len(figures(app)) == 5
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"order": "nonsense"}, "cannot be read"),
+        ({"order": "places-turn:0"}, "cannot be read"),
+        ({"order": "zero:decoder.0.self_attention.1"}, "does something else"),
+        ({"head": "decoder.0.self_attention.9"}, "no head of that name"),
+    ],
+)
+def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
+    app = open_page("order", run="reverse", **query)
+    assert [words in warning.value for warning in app.warning] == [True]
+    assert link(app) == {"run": "reverse"}
+
+
+def test_a_head_that_reads_what_attention_wrote_is_not_split_and_stays_in_the_view() -> None:
+    app = open_page("order", run="reverse", head="decoder.1.self_attention.3")
+    assert any("Not head 1.3" in caption.value for caption in app.caption)
+    assert app.title[0].value.startswith("Head 0.2 is")
+    assert link(app)["head"] == "decoder.1.self_attention.3"
+
+
+def test_rotary_positions_have_no_terms_and_take_no_notice_of_a_shift(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded(tmp_path, monkeypatch, positions="rotary")
+    app = open_page("order", run="own")
+    assert re.fullmatch(r"Without its rotary positions the answer goes from 0\.\d\d to 0\.\d\d\.", app.title[0].value)
+    assert ["turn queries and keys" in info.value for info in app.info] == [True]
+    assert list(figures(app)) == ["order-accuracy", "order-summary"]
+    assert any("All distances are as they were, and nothing is lost" in c.value for c in app.caption)
+    before, after = (array(trace(app, "order-accuracy", name)["y"]) for name in ("before", "after"))
+    np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("positions", ["alibi", "none"])
+def test_other_encodings_have_what_they_can_have(
+    positions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded(tmp_path, monkeypatch, positions=positions, norm="post")
+    app = open_page("order", run="own")
+    if positions == "none":
+        assert app.title[0].value.startswith("This model is told no positions")
+        assert figures(app) == {}
+    else:
+        assert len(figures(app)) == 5
+        # Without vectors nothing of a score is position but the bias, the same for all tokens.
+        drawn = array(trace(app, "order-terms", "content–position")["z"])[np.tril_indices(8)]
+        np.testing.assert_allclose(drawn, 0, atol=1e-6)
+
+
+# --- figures
+
+
+@pytest.mark.parametrize("palette", [theme.LIGHT, theme.DARK])
+def test_figures_draw_what_they_are_given_on_one_scale(palette: theme.Palette) -> None:
+    rng, mask = np.random.default_rng(0), np.tril(np.ones((5, 5), dtype=bool))
+    values, names = rng.normal(size=(4, 5, 5)), [str(i) for i in range(5)]
+    maps = term_heatmaps(values, TERMS, mask, names, names, palette=palette)
+    drawn = [each for each in maps.data if each.name in TERMS]
+    assert {(each.zmin, each.zmax) for each in drawn} == {
+        (-np.abs(values[:, mask]).max(), np.abs(values[:, mask]).max())
+    }
+    assert sum(each.showscale is not False for each in drawn) == 1
+    assert [each.xaxis for each in drawn] == ["x", "x2", "x3", "x4"]
+    pair = pattern_pair(np.abs(values[:2]), ("a", "b"), mask, names, names, palette=palette)
+    assert {(each.zmin, each.zmax) for each in pair.data if each.name in "ab"} == {(0, 1)}
+    share = np.array([[0.2, 0.1, -0.1, 0.8], [np.nan] * 4])
+    bars = share_bars(share, TERMS, ["0.0", "0.1"], focus=0, palette=palette)
+    assert bars.layout.yaxis.range[0] < -0.1
+    after = intervention_bars(
+        np.array([0.5, np.nan]), ["+1", "+2"], ["half", "no place"], title="by", before=1.0, chance=0.1, palette=palette
+    )
+    crosses = next(each for each in after.data if each.name == "cannot be made")
+    assert list(crosses.x) == [1]
+    assert list(crosses.hovertext) == ["no place"]

@@ -1,0 +1,451 @@
+"""Every page, run without a browser: its numbers against numbers counted here, its links, and its training panel.
+
+What is compared is worked out from the weights by other means than the library's: sequences laid out by hand, answers
+taken from logits, accuracies counted with numpy.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from dashboard.components.payload import unpack
+from tests.kit.pages import (
+    PAGES,
+    PI,
+    ROOT,
+    RUNS,
+    SEP,
+    answer,
+    array,
+    counted,
+    figures,
+    laid_out,
+    large_head,
+    link,
+    network,
+    open_page,
+    staged,
+    trace,
+)
+from transformer import observe
+from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig
+from transformer.model import build
+from transformer.training.recording import record
+from transformer.training.runs import Run
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_every_page_opens_on_every_run(run: str) -> None:
+    for page in PAGES:
+        app = open_page(page, run=run)
+        assert len(app.title) == 1, page
+        assert not app.warning, page
+        assert not app.error, page
+        assert link(app) == {"run": run}, page
+        assert app.get("bidi_component") or page == "writing" or (page, run) == ("film", "compiled"), page
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("question", [PI, [9, 8, 7, 6, 5, 4, 3, 2], [0, 0, 7, 0, 0, 0, 0, 1]])
+def test_the_title_counts_what_is_right(run: str, question: list[int]) -> None:
+    said = answer(*network(run), question)
+    right = [one == other for one, other in zip(said, question[::-1], strict=True)]
+    if run == "reverse-aligned-causal":
+        right = right[4:]  # what the first half has to say stands to its right
+    title = open_page(run=run, input=" ".join(map(str, question))).title[0].value
+    assert re.findall(r"(\d) of (\d) right", title) == [(str(sum(right)), str(len(right)))]
+
+
+def test_the_title_counts_what_is_right_before_training() -> None:
+    said = answer(*network("reverse", 0), PI)
+    right = sum(one == other for one, other in zip(said, PI[::-1], strict=True))
+    assert right < 8
+    assert f"{right} of 8 right" in open_page(run="reverse", step="0").title[0].value
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_verdict_and_the_table_are_counts(run: str) -> None:
+    model, config = network(run)
+    right = counted(model, config)
+    app = open_page("accuracy", run=run)
+    table = app.dataframe[0].value
+    np.testing.assert_array_equal(table["right"], right.sum(axis=0))
+    np.testing.assert_allclose(table["accuracy"], right.mean(axis=0))
+    assert (table["low"] <= table["accuracy"]).all()
+    assert (table["accuracy"] <= table["high"]).all()
+    bars = trace(app, "accuracy", "measured")
+    np.testing.assert_allclose(array(bars["y"]), right.mean(axis=0), atol=1e-6)
+    said = app.title[0].value.lower()
+    for half in ("first half", "second half"):
+        share = right[:, (table["part"] == half).to_numpy()].mean()
+        assert f"{half} {share:.2f}" in said
+    whole = right[:, table["target"].str.startswith("y").to_numpy()].all(axis=1).mean()
+    assert app.metric[0].value == f"{whole:.1%}"
+    if run == "reverse-aligned-causal":
+        assert table["ceiling"].tolist() == [0.1] * 4 + [1.0] * 4
+    elif config.task.task == "reverse":
+        assert table["ceiling"].tolist() == [0.1] * 7 + [1.0] * 9
+
+
+@pytest.mark.parametrize("sequences", ["1024", "5000"])
+def test_the_accuracy_is_measured_on_as_many_sequences_as_the_link_says(sequences: str) -> None:
+    right = counted(*network("reverse"), sequences=int(sequences))
+    app = open_page("accuracy", sequences=sequences)
+    np.testing.assert_array_equal(app.dataframe[0].value["right"], right.sum(axis=0))
+    assert app.select_slider(key="control-sequences").value == int(sequences)
+    assert any(f"on {int(sequences):,} fresh sequences" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_patterns_are_those_of_the_model(run: str) -> None:
+    model, config = network(run)
+    said = answer(model, config, PI)
+    tokens, source, _ = laid_out(config, np.array([said[::-1]]))  # it reads its own words
+    if config.task.task == "reverse":
+        tokens[0, :8] = torch.tensor(PI)
+    else:
+        source = None if source is None else torch.tensor([PI])
+        tokens = torch.tensor([PI]) if source is None else tokens
+    seen = observe(model, tokens, source=source)
+    app = open_page("heads", run=run)
+    header, body = next(
+        message for element in app.get("bidi_component") if "panels" in (message := unpack(element.proto.bytes))[0]
+    )
+    expected = [
+        (seen[f"{site}.pattern"][0, head].numpy(), seen[f"{site}.mask"][0, 0].numpy())
+        for site in seen.attentions()
+        for head in range(seen[f"{site}.pattern"].shape[1])
+    ]
+    assert len(header["panels"]) == len(expected)
+    for panel, (pattern, mask) in zip(header["panels"], expected, strict=True):
+        shape = panel["rows"], panel["columns"]
+        drawn = np.frombuffer(body, "<f4", np.prod(shape), panel["pattern"]).reshape(shape)
+        np.testing.assert_allclose(drawn, pattern, atol=1e-5)
+        if "mask" in panel:
+            hidden = np.frombuffer(body, np.uint8, np.prod(shape), panel["mask"]).reshape(shape)
+            np.testing.assert_array_equal(hidden.astype(bool), np.broadcast_to(mask, shape))
+        else:
+            assert mask.all()
+    large, body = large_head(app)
+    pattern, mask = expected[large["number"]]
+    shape = large["rows"], large["columns"]
+    drawn = np.frombuffer(body, "<f4", np.prod(shape), large["views"][0]["values"]).reshape(shape)
+    np.testing.assert_allclose(drawn, pattern, atol=1e-5)
+    hidden = np.frombuffer(body, np.uint8, np.prod(shape), large["mask"]).reshape(shape) if "mask" in large else 1
+    np.testing.assert_array_equal(np.broadcast_to(hidden, shape), np.broadcast_to(mask, shape))
+    assert f"Head {header['panels'][large['number']]['name']} does the work" in app.title[0].value
+
+
+def test_another_mask_is_measured_under_that_mask() -> None:
+    model, config = network("reverse")
+    masked = build(replace(config, model=replace(config.model, mask="sliding-window:3")))
+    masked.load_state_dict(model.state_dict())
+    before, after = (counted(each, config)[:, 8:].mean() for each in (model, masked.eval()))
+    app = open_page("masks", run="reverse", mask="sliding-window:3")
+    assert (
+        app.title[0].value == f"Under the sliding-window mask the second half falls from {before:.2f} to {after:.2f}."
+    )
+    window = np.abs(np.subtract.outer(np.arange(16), np.arange(16))) <= 3
+    np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-pattern", "values")["z"])), window)
+    np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-pattern", "forbidden")["z"])), ~window)
+    pattern = array(trace(app, "after-pattern", "values")["z"])
+    np.testing.assert_array_equal(np.isfinite(pattern), window)
+    np.testing.assert_allclose(np.nansum(pattern, axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("query", [{"run": "reverse-sinusoidal"}, {"run": "reverse", "encoding": "sinusoidal"}])
+def test_the_sinusoidal_encoding_is_its_formula(query: dict[str, str]) -> None:
+    app = open_page("positions", **query)
+    place, pair = np.arange(16)[:, None], np.arange(32)[None, :]
+    angle = place / 10_000 ** (2 * pair / 64)
+    table = np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(16, 64)
+    np.testing.assert_allclose(array(trace(app, "encoding", "values")["z"]), table, atol=1e-5)
+    np.testing.assert_allclose(array(trace(app, "similarity", "values")["z"]), table @ table.T, atol=1e-4)
+    waves = figures(app)["waves"]["data"]
+    for wave in waves:
+        dimension = int(wave["name"].split()[-1])
+        np.testing.assert_allclose(array(wave["y"]), table[:, dimension], atol=1e-5)
+    assert [int(wave["name"].split()[-1]) for wave in waves] == app.multiselect(key="control-dimensions").value
+
+
+def test_the_loss_is_the_run_s_own() -> None:
+    lines = (ROOT / "checkpoints" / "reverse" / "metrics.jsonl").read_text().splitlines()
+    curve = trace(open_page(), "overview-loss", "measured")
+    np.testing.assert_allclose(array(curve["y"]), [json.loads(line)["loss"] for line in lines], rtol=1e-6)
+    np.testing.assert_array_equal(array(curve["x"]), np.arange(1, len(lines) + 1))
+
+
+# Links
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "widgets"),
+    [
+        ("overview", {"run": "reverse-translate", "step": "0"}, {"run": "reverse-translate", "step": 0}),
+        ("heads", {"run": "reverse", "head": "decoder.1.self_attention.2", "mean": "1"}, {"mean": True}),
+        ("layers", {"run": "reverse", "likeliest": "1", "through": "0"}, {"likeliest": True, "through": 0}),
+        ("layers", {"run": "reverse", "query": "12", "stage": "decoder.1.resid_mid"}, {"likeliest": False}),
+        (
+            "information",
+            {"run": "reverse-translate", "poked": "3", "replacement": "7", "beside": "head"},
+            {"poked-source": 3, "replacement": "7", "beside": "head"},
+        ),
+        ("overview", {"run": "compiled", "input": "1 2 3"}, {"run": "compiled", "input": "1 2 3"}),
+        ("masks", {"run": "reverse", "mask": "prefix:3"}, {"mask": "prefix", "mask-width": 3}),
+        ("masks", {"run": "reverse", "mask": "sliding-window:999"}, {"mask-width": 999}),
+        ("positions", {"run": "reverse", "encoding": "alibi"}, {"encoding": "alibi"}),
+        ("positions", {"run": "reverse", "dimensions": "3,5"}, {"dimensions": [3, 5]}),
+        ("accuracy", {"run": "reverse", "sequences": "256"}, {"sequences": 256}),
+        (
+            "overview",
+            {"run": "reverse", "task": "sort", "positions": "alibi", "layers": "3", "width": "32", "seed": "5"},
+            {"task": "sort", "positions": "alibi", "layers": 3, "width": 32, "seed": 5},
+        ),
+        (
+            "overview",
+            {"run": "reverse", "train_mask": "full", "max_steps": "50", "min_length": "4"},
+            {"train_mask": "full", "max_steps": 50, "min_length": 4},
+        ),
+    ],
+)
+def test_a_link_is_a_view(
+    page: str, query: dict[str, str], widgets: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.view.session.BEHIND", 0.5)  # a first look at each page is enough
+    app = open_page(page, **query)
+    assert not app.warning
+    assert link(app) == query
+    for name, value in widgets.items():
+        assert app.session_state[f"control-{name}"] == value
+    for other in PAGES:
+        app.switch_page(PAGES[other].script).run()
+        assert not app.exception
+        assert link(app) == query
+
+
+def test_a_rerun_cut_off_before_its_end_leaves_the_link_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_page("positions", run="reverse")
+    with monkeypatch.context() as cut:
+        cut.setattr("dashboard.view.session.end", lambda: None)
+        app.number_input(key="control-layers").set_value(1).run()
+        assert link(app) == {"run": "reverse"}
+    app.run()
+    assert link(app) == {"run": "reverse", "layers": "1"}
+
+
+def test_a_link_enlarges_its_head() -> None:
+    app = open_page("heads", run="reverse", head="decoder.1.self_attention.2")
+    assert any(element.value.startswith("**Head 1.2 puts") for element in app.markdown)
+    model, _ = network("reverse")
+    seen = observe(model, torch.tensor([[*PI, SEP, *PI[:0:-1]]]))
+    header, body = large_head(app)
+    assert (header["head"], header["number"]) == ("decoder.1.self_attention.2", 6)
+    drawn = np.frombuffer(body, "<f4", 256, header["views"][0]["values"]).reshape(16, 16)
+    expected = seen["decoder.1.self_attention.pattern"][0, 2].numpy()
+    np.testing.assert_allclose(drawn, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"run": "nope"}, "no run “nope”"),
+        ({"run": "../reverse"}, "no run"),
+        ({"step": "3"}, "no weights of step 3"),
+        ({"input": "hello"}, "cannot be read"),
+        ({"input": "1 2 3 4 5 6 7 8 9"}, "cannot be read"),
+        ({"layers": "0"}, "layers=0 cannot be used"),
+        ({"foo": "<b>"}, "“foo” means nothing"),
+        ({"task": "bar"}, "no task “bar”"),
+        ({"positions": "bar"}, "no positional encoding “bar”"),
+        ({"device": "bar"}, "no device “bar”"),
+        ({"train_mask": "bar"}, "no mask “bar”"),
+        ({"architecture": "bar"}, "no architecture “bar”"),
+    ],
+)
+def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
+    app = open_page(**query)
+    (notice,) = (warning.value for warning in app.warning)
+    assert words in notice
+    assert "8 of 8 right" in app.title[0].value
+    assert not train(app).disabled
+    assert link(app) == {"run": "reverse"}
+    app.run()
+    assert not app.warning
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("heads", {"head": "bar"}),
+        ("layers", {"stage": "bar"}),
+        ("layers", {"query": "17"}),
+        ("layers", {"through": "2"}),
+        ("masks", {"head": "bar"}),
+        ("masks", {"mask": "bar"}),
+        ("masks", {"mask": "prefix:5:4"}),
+        ("information", {"poked": "17"}),
+        ("information", {"replacement": "bar"}),
+        ("information", {"beside": "bar"}),
+        ("positions", {"encoding": "bar"}),
+    ],
+)
+def test_what_a_page_cannot_find_falls_back_with_one_notice(page: str, query: dict[str, str]) -> None:
+    app = open_page(page, **query)
+    assert len(app.warning) == 1
+    assert link(app) == {"run": "reverse"}
+
+
+@pytest.mark.parametrize("dimensions", ["0,1,2,3,4,5,6,7,8,9", "64,65", ",", "x", "1,1,1"])
+def test_any_dimensions_can_be_asked_for(dimensions: str) -> None:
+    app = open_page("positions", dimensions=dimensions)
+    assert 1 <= len(app.multiselect(key="control-dimensions").value) <= 8
+
+
+# Input
+
+
+def test_a_typed_sequence_is_read_and_nonsense_refused() -> None:
+    app = open_page()
+    app.text_input(key="control-input").set_value("98765432").run()
+    assert link(app) == {"run": "reverse", "input": "98765432"}
+    assert app.text_input(key="control-input").value == "9 8 7 6 5 4 3 2"
+    title = app.title[0].value
+    app.text_input(key="control-input").set_value("3 x 1").run()
+    assert [error.value for error in app.error] == ["“x” is not a symbol of this task: use 0 to 9."]
+    assert app.title[0].value == title
+    assert link(app) == {"run": "reverse", "input": "98765432"}
+    next(button for button in app.button if button.label == "Draw another").click().run()
+    assert not app.error
+    assert re.fullmatch(r"\d( \d){7}", link(app)["input"])
+
+
+# The training panel
+
+
+def train(app: AppTest) -> Any:
+    return next(button for button in app.sidebar.button if button.label == "Train")
+
+
+def described(app: AppTest) -> RunConfig:
+    """What the panel's widgets say, read off one by one. Raises ConfigError when it cannot be trained."""
+    value = {key.removeprefix("control-"): app.session_state[key] for key in CONTROLS if key in app.session_state}
+    of_a_transformer = {"positions": "positions", "train_mask": "mask", "heads": "n_heads"}
+    return RunConfig(
+        task=TaskConfig(
+            task=value["task"], length=value["length"], min_length=value["min_length"], symbols=value["symbols"]
+        ),
+        model=ModelConfig(
+            architecture=value["architecture"],
+            n_layers=value["layers"],
+            d_model=value["width"],
+            d_ff=4 * value["width"],
+            **{field: value[name] for name, field in of_a_transformer.items() if name in value},
+        ),
+    )
+
+
+MENUS = ("task", "architecture", "positions", "train_mask", "device")
+NUMBERS = ("layers", "heads", "width", "length", "symbols", "seed", "max_steps", "min_length")
+CONTROLS = [f"control-{name}" for name in (*MENUS, *NUMBERS)]
+
+
+def trainable(app: AppTest) -> bool:
+    """Whether the button can be pressed; where it cannot, the panel says why, in the words of the error."""
+    assert not app.exception
+    said, problem = [error.value.lower() for error in app.sidebar.error], []
+    try:
+        described(app)
+    except ConfigError as error:
+        problem = [f"{error}.".lower()]
+    assert said == problem
+    assert train(app).disabled == bool(problem)
+    return not problem
+
+
+@pytest.mark.parametrize("task", ["reverse", "reverse-aligned", "reverse-translate", "copy", "sort"])
+def test_every_option_of_every_menu_can_be_trained_or_says_why(task: str) -> None:
+    app = open_page("heads")
+    assert task in app.selectbox(key="control-task").options
+    app.selectbox(key="control-task").set_value(task).run()
+    assert trainable(app)
+    for menu in MENUS[1:]:
+        first = app.selectbox(key=f"control-{menu}").value
+        for option in app.selectbox(key=f"control-{menu}").options:
+            app.selectbox(key=f"control-{menu}").set_value(option).run()
+            assert app.selectbox(key=f"control-{menu}").value == option
+            assert trainable(app), (menu, option)
+        app.selectbox(key=f"control-{menu}").set_value(first).run()
+        assert trainable(app)
+        assert menu not in link(app)
+    app.selectbox(key="control-task").set_value("reverse").run()
+    assert trainable(app)
+    assert link(app) == {"run": "reverse"}
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"width": "65"}, "d_model (65) must be divisible by n_heads (4)."),
+        ({"heads": "5"}, "d_model (64) must be divisible by n_heads (5)."),
+        ({"width": "12", "positions": "rotary"}, "must be even, not 3."),
+        ({"width": "63", "heads": "3", "positions": "sinusoidal"}, "d_model must be even, not 63."),
+        ({"min_length": "9"}, "min_length must be between 1 and length (8), not 9."),
+    ],
+)
+def test_numbers_that_do_not_go_together_say_why(query: dict[str, str], words: str) -> None:
+    app = open_page(**query)
+    assert not trainable(app)
+    assert words in app.sidebar.error[0].value
+    for name in NUMBERS:
+        if name in query:
+            assert app.number_input(key=f"control-{name}").value == int(query[name])
+
+
+def test_a_number_can_be_put_right_again() -> None:
+    app = open_page()
+    app.number_input(key="control-width").set_value(65).run()
+    assert not trainable(app)
+    app.number_input(key="control-width").set_value(64).run()
+    assert trainable(app)
+
+
+def test_train_hands_over_what_the_panel_describes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is made and handed to the worker, watched, and its model taken when it has ended."""
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+    handed: list[Run] = []
+    monkeypatch.setattr("dashboard.server.background.pool.submit", handed.append)
+    monkeypatch.setattr("dashboard.view.training.FIRST_STEP", 0.0)
+    app = open_page("heads", seed="3", layers="1", heads="2", width="32", max_steps="6", length="4")
+    config = described(app)
+    train(app).click().run()
+    assert not app.exception
+    (run,) = handed
+    assert run.config.task == config.task
+    assert run.config.model == config.model
+    assert (run.config.training.seed, run.config.training.max_steps) == (3, 6)
+    assert any("is waiting for its turn" in element.value for element in app.markdown)
+    next(button for button in app.sidebar.button if button.label == "Stop").click().run()
+    assert run.control.stop
+    run.ask(stop=False)
+    for _ in record(run):
+        pass
+    app.run()
+    assert not app.exception
+    assert any("all 6 steps taken" in element.value for element in app.markdown)
+    assert app.selectbox(key="control-run").value == run.name
+    assert link(app)["run"] == run.name
+    assert staged(app)["loss"]["count"] == 6
+    assert staged(app)["accuracySteps"] == [1, 5, 6]
+    assert trainable(app)

@@ -1,0 +1,272 @@
+"""The page of the film: its sentences and figures against the film itself, what it chooses, and what it gives away."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import math
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import theme
+from dashboard.components import film_file
+from dashboard.components.payload import unpack
+from dashboard.figures import learning
+from dashboard.models import menu
+from dashboard.parts import film as parts_film
+from dashboard.view.pages import PAGES
+from transformer import checkpoints
+from transformer.analysis.film.film import Film
+from transformer.analysis.heads.survey import survey
+from transformer.config import RunConfig
+from transformer.training.runs import Run
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A copy of a shipped run: with its film, and the weights of some of its steps."""
+    monkeypatch.setattr(menu, "ROOT", tmp_path)
+    return Run(Path(shutil.copytree(ROOT / "checkpoints" / "reverse", tmp_path / "reverse")))
+
+
+def open_page(**query: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.switch_page(PAGES["film"].script).run()
+    assert not app.exception
+    return app
+
+
+def player(app: AppTest) -> tuple[dict, bytes]:
+    messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
+    return next(message for message in messages if "patternSteps" in message[0])
+
+
+def told(film: Film) -> str:
+    """The headline, worked out by hand from the shares."""
+    ends = {head: (float(share[0]), float(share[-1])) for head, share in film.shares.items()}
+    head = max(ends, key=lambda head: ends[head][1])
+    before, after = ends[head]
+    above = film.shares[head] >= (before + after) / 2
+    frame = next(i for i in range(len(above)) if above[i:].all())
+    return (
+        f"Head {head.short} finds the mirror image at step {film.steps[frame]}: {before:.2f} before, {after:.2f} after."
+    )
+
+
+def test_it_plays_the_film_that_the_run_kept(run: Run):
+    film = Film.load(run.folder / "film.npz")
+    app = open_page(run="reverse")
+    assert app.title[0].value == told(film)
+    header, _ = player(app)
+    assert header["patternSteps"] == header["accuracySteps"] == film.steps.tolist()
+    assert header["kept"] == list(run.snapshots())
+    assert header["uses"]
+    assert f"step {header['moment']['step']}:" in app.title[0].value
+    assert header["panels"][header["focus"]]["name"] in app.title[0].value
+    assert not app.warning
+    assert not app.error
+
+
+def test_the_last_frame_is_what_the_other_pages_say_of_these_weights(run: Run):
+    film = Film.load(run.folder / "film.npz")
+    model, config = checkpoints.load(run.snapshot())
+    shares = survey(model, config.build_task()).expected_share
+    assert {head: float(share[-1]) for head, share in film.shares.items()} == pytest.approx(shares, abs=1e-6)
+
+
+@pytest.mark.parametrize("spoil", ["missing", "another", "broken"])
+def test_without_a_film_of_its_weights_one_is_taken_from_the_snapshots(run: Run, spoil: str):
+    path = run.folder / "film.npz"
+    if spoil == "missing":
+        path.unlink()
+    elif spoil == "another":
+        shutil.copy(ROOT / "checkpoints" / "reverse-aligned" / "film.npz", path)
+    else:
+        path.write_bytes(path.read_bytes()[:1000])
+    app = open_page(run="reverse")
+    header, _ = player(app)
+    assert header["patternSteps"] == list(run.snapshots())
+    assert re.match(
+        r"Head 0\.2 finds the mirror image between steps \d+ and \d+: 0\.12 before, 0\.99 after\.", app.title[0].value
+    )
+
+
+def test_a_run_that_is_being_trained_shows_what_there_is(run: Run):
+    for name in ("film.npz", "evaluation.json", "example.npz"):
+        (run.folder / name).unlink()
+    for step, path in run.snapshots().items():
+        if step > 0:
+            path.unlink()
+    lines = (run.folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (run.folder / "metrics.jsonl").write_text("".join(lines[:6]))
+    app = open_page(run="reverse")
+    header, _ = player(app)
+    assert header["patternSteps"] == [0]
+    assert (header["loss"]["count"], header["stops"]) == (6, list(range(7)))
+    model, config = checkpoints.load(run.snapshot(0))
+    shares = survey(model, config.build_task()).expected_share
+    best = max(shares, key=lambda head: shares[head])
+    assert app.title[0].value == (
+        f"No head has found the mirror image: the best, {best.short}, has {shares[best]:.2f} of its attention on it."
+    )
+
+
+def test_a_model_that_nobody_trained_has_no_film():
+    app = open_page(run="compiled")
+    assert app.title[0].value == "No film: nobody trained this model."
+    assert "press Train" in app.info[0].value
+    assert not app.get("bidi_component")
+
+
+def test_the_order_of_learning_in_words():
+    film = Film.load(ROOT / "checkpoints" / "reverse" / "film.npz")
+    config = Run(ROOT / "checkpoints" / "reverse").config
+    said = parts_film.order_sentence(film, config)
+    assert said == (
+        "Right at least nine times in ten, and for good: y1 to y5, y7 and y8 from step 20, SEP and y6 from step 24. "
+        "x2 to x8 cannot be: nothing that may be seen there tells."
+    )
+    right = film.correct / film.sequences
+    for name, row in zip(film.names, right.T, strict=True):
+        since = [int(step) for i, step in enumerate(film.steps) if (row[i:] >= 0.9).all()]
+        assert (since[:1] or [None])[0] == (None if name[0] == "x" else 24 if name in ("SEP", "y6") else 20)
+
+
+def test_an_even_look_is_that_of_a_head_without_preference():
+    config = Run(ROOT / "checkpoints" / "reverse").config
+    film = Film.load(ROOT / "checkpoints" / "reverse" / "film.npz")
+    # y1 … y8 are said at positions 8 … 15, where 9 … 16 tokens may be seen, one of them the mirror image.
+    assert parts_film.even_look(film, config) == pytest.approx(sum(1 / seen for seen in range(9, 17)) / 8)
+
+
+# Figures
+
+STEPS = np.array([0, 1, 4, 9])
+ACCURACY = np.array([[0.1, 0.0], [0.2, 0.5], [0.95, 0.6], [1.0, 0.7]])
+
+
+def test_the_heatmap_shows_every_accuracy_at_its_step():
+    figure = learning.accuracy_by_step_heatmap(
+        STEPS, ACCURACY, ("y1", "y<2>"), ("first half", "second half"), learned=np.array([4, math.nan]), moment=4
+    )
+    heat, dots = figure.data
+    np.testing.assert_allclose(heat.z, ACCURACY.T.astype(np.float32))
+    assert (heat.zmin, heat.zmax) == (0, 1)
+    assert heat.hovertext[1][3] == "position 2 (y&lt;2&gt;) at step 9: 0.700 right"
+    assert (list(dots.x), list(dots.y)) == ([2], [0])
+    assert list(figure.layout.xaxis.ticktext) == ["0", "1", "4", "9"]
+    assert [line.y0 for line in figure.layout.shapes if line.y0 == line.y1] == [0.5]
+    assert [line.x0 for line in figure.layout.shapes if line.x0 == line.x1] == [1.5]
+    assert figure.layout.yaxis.autorange == "reversed"
+
+
+def test_the_curves_show_every_share_and_name_the_chosen_head():
+    shares = {"0.0": np.array([0.1, 0.2, 0.8, 0.9]), "0.1": np.array([0.1, 0.1, 0.8, 0.88]), "1.0": np.zeros(4)}
+    figure = learning.share_curves(STEPS, shares, focus="0.1", even=0.1, moment=9, palette=theme.DARK)
+    drawn = {one.name: one for one in figure.data}
+    for name, share in shares.items():
+        np.testing.assert_allclose(drawn[name].y, share.astype(np.float32))
+    assert figure.data[-1].name == "0.1"
+    assert drawn["0.1"].hovertext[2] == "head 0.1 at step 4: 0.80"
+    texts = [note.text for note in figure.layout.annotations]
+    assert {"<b>0.1</b>", "1.0", "an even look: 0.10", "heads sharpen"} <= set(texts)
+    assert "0.0" not in texts  # it would touch the chosen one's
+    assert [line.x0 for line in figure.layout.shapes if line.x0 == line.x1] == [3]
+
+
+@pytest.mark.parametrize("count", [1, 2, 17, 41, 90])
+def test_the_numbers_below_an_axis_have_room_and_end_at_the_last(count: int):
+    steps = np.arange(count) * 10
+    axis = learning.share_curves(steps, {"0.0": np.zeros(count)}).layout.xaxis
+    assert list(axis.ticktext) == [str(10 * place) for place in axis.tickvals]
+    assert axis.tickvals[-1] == count - 1
+    assert axis.tickvals[0] == 0
+    assert len(" ".join(axis.ticktext)) < learning.MOST_DIGITS
+
+
+# The film as a file
+
+
+def shipped() -> tuple[Film, RunConfig, bytes]:
+    run = Run(ROOT / "checkpoints" / "reverse")
+    film = Film.load(run.folder / "film.npz")
+    reel = parts_film.of_film(film, run.config, run.metrics(), [])
+    told = {"title": "It <found> & kept.", "description": "a “run”", "sentence": 'It "reads".', "digest": film.snapshot}
+    return film, run.config, film_file.film_file(reel, **told)
+
+
+def test_the_file_holds_the_film_and_its_words():
+    film, _, packed = shipped()
+    page = packed.decode()
+    assert page.count("It &lt;found&gt; &amp; kept.") == 2
+    assert "<found>" not in page
+    assert f"Weights {film.snapshot}." in page
+    message = re.search(r'<script type="text/plain" id="film-message">(.*?)</script>', page)
+    assert message is not None
+    header, body = unpack(base64.b64decode(message[1]))
+    assert header["patternSteps"] == film.steps.tolist()
+    record = header["panels"][2]
+    kept = np.frombuffer(
+        body, np.uint8, film.readings["decoder.0.self_attention"].levels[:, 2].size, record["patterns"]
+    )
+    np.testing.assert_array_equal(kept, film.readings["decoder.0.self_attention"].levels[:, 2].ravel())
+
+
+def test_the_file_forbids_itself_every_request_and_allows_only_its_own_script():
+    page = shipped()[2].decode()
+    policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1])  # type: ignore[index]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for tag in ("script", "style"):
+        (inside,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert not re.search(r"""(src|href)\s*=\s*["'](?!data:,)""", page.split("<script")[0])
+
+
+def test_the_modules_become_one_script():
+    script = film_file.bundle("film_file")
+    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
+    assert "</script" not in script.lower()
+    assert script.index("module_payload = ") < script.index("module_film_reel = ") < script.index("module_film_file = ")
+    assert script.count("module_payload = (") == 1
+
+
+def test_what_the_bundler_does_not_know_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(film_file, "WEB", tmp_path)
+    (tmp_path / "default.js").write_text("export default function () {}\n")
+    (tmp_path / "outside.js").write_text("import { a } from 'elsewhere';\n")
+    (tmp_path / "one.js").write_text("import { a } from './two.js';\nexport const b = 1;\n")
+    (tmp_path / "two.js").write_text("import { b } from './one.js';\nexport const a = 1;\n")
+    for name, sentence in (
+        ("default", "cannot be bundled"),
+        ("outside", "cannot be bundled"),
+        ("one", "imports itself"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            film_file.bundle(name)
+
+
+def test_the_file_looks_like_the_dashboard():
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
+    for dark, name in ((False, "light"), (True, "dark")):
+        assert film_file.PRIMARY[dark] == config[name]["primaryColor"]
+        assert theme.palette(dark).background == config[name]["backgroundColor"]
+
+
+def test_the_button_gives_that_file(run: Run):
+    app = open_page(run="reverse")
+    (button,) = app.get("download_button")
+    size = int(re.search(r"\((\d+) kB\)", button.proto.label)[1])  # type: ignore[index]
+    assert 50 < size < 400

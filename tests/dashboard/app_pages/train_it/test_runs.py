@@ -1,0 +1,450 @@
+"""The page of runs: what is compared, what a race begins, the table against the folders, and what a run can bear."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import zipfile
+from dataclasses import replace
+from datetime import datetime
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.app_pages.train_it.runs import table as runs_table
+from dashboard.app_pages.train_it.runs.comparison import comparable
+from dashboard.parts.prose import plain
+from tests.kit.pages import array, figures, link, open_page, trace
+from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.training import archive
+from transformer.training.runs import Control, Run, list_runs
+
+ROOT = Path(__file__).resolve().parents[4] / "checkpoints"
+HOSTILE = "*x* :red[a] <b>, $y$ www.x.org %2C"
+
+
+def all_but_the_last(folder: str, names: list[str]) -> set[str]:
+    """Of a run's weights only the last are wanted here."""
+    return set(sorted(names)[:-1]) if folder.endswith("snapshots") else set()
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two shipped runs of one task, and an older one of another."""
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+    for name in ("reverse", "reverse-sinusoidal", "reverse-aligned"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=all_but_the_last)
+    return tmp_path
+
+
+@pytest.fixture
+def handed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+    """What is put into the queue; nobody trains it."""
+    queue: list[Run] = []
+    monkeypatch.setattr("dashboard.server.background.pool.submit", queue.append)
+    return queue
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    app.button(key=key).click().run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    return "\n".join(element.value for element in (*app.caption, *app.warning, *app.success, *app.error, *app.info))
+
+
+def listed(app: AppTest) -> str:
+    """The words beside the curves, without their tags."""
+    text = next(element.value for element in app.get("html") if "<ul" in element.value)
+    return unescape(re.sub("<.*?>", "", text.replace("<br>", " ")))
+
+
+def last(name: str, file: str = "metrics.jsonl") -> dict:
+    return json.loads((ROOT / name / file).read_text().splitlines()[-1])
+
+
+# --- together
+
+
+def test_it_compares_the_newest_runs_that_share_a_task(runs: Path):
+    app = open_page("runs")
+    step, other = last("reverse")["step"], last("reverse-sinusoidal")["step"]
+    assert app.title[0].value == f"Both solve it; first, at step {step}, with learned positions."
+    words = listed(app)
+    assert f"learned positions (reverse): solved at step {step} after {last('reverse')['seconds']:.1f} s." in words
+    assert f"sinusoidal positions (reverse-sinusoidal): solved at step {other} after" in words
+    assert words.count("Second half 1.00, first half 0.10 = chance: the mask holds.") == 2
+    assert link(app) == {"run": "reverse"}
+
+
+def test_it_begins_with_the_model_of_the_menu(runs: Path):
+    """It comes first even where the newest runs share another task, and stands alone where no other has its own."""
+    app = open_page("runs", run="reverse-aligned")
+    assert listed(app).count("solved at") == 1
+    assert "reverse-aligned: solved at step" in listed(app)
+    assert "No other run here learns reverse-aligned of this length, so nothing stands beside" in said(app)
+    for name in ("new", "newer"):
+        shutil.copytree(runs / "reverse-aligned", runs / name)
+    app = open_page("runs", run="reverse-sinusoidal")
+    assert "learned positions (reverse): solved" in listed(app)
+    assert "new" not in listed(app)
+    assert "No other run here" not in said(app)
+    assert listed(open_page("runs", run="reverse-aligned")).count("solved at") == 3
+    assert "No other run" not in said(open_page("runs", run="reverse-aligned", compare="reverse"))
+
+
+def test_windows_of_any_length_of_one_text_are_compared():
+    text = TaskConfig(task="text", text="shakespeare", length=512)
+    assert comparable(text, replace(text, length=64))
+    assert not comparable(text, replace(text, length=64, min_count=2))
+    assert not comparable(text, replace(text, text="other"))
+    assert not comparable(text, TaskConfig(length=512))
+    assert comparable(TaskConfig(length=8), TaskConfig(length=8))
+    assert not comparable(TaskConfig(length=8), TaskConfig(length=9))
+
+
+@pytest.mark.parametrize(("clock", "field"), [("", "step"), ("seconds", "seconds")])
+def test_the_curves_are_those_of_the_files(runs: Path, clock: str, field: str):
+    for measure in ("", "loss"):
+        query = {name: value for name, value in (("clock", clock), ("measure", measure)) if value}
+        app = open_page("runs", compare="reverse-sinusoidal,reverse-aligned", **query)
+        for name in ("reverse-sinusoidal", "reverse-aligned"):
+            lines = [json.loads(line) for line in (ROOT / name / "metrics.jsonl").read_text().splitlines()]
+            if not measure:
+                lines = [line for line in lines if "accuracy" in line]
+            drawn = trace(app, "compare", name)
+            half = 8 if name == "reverse-sinusoidal" else 4
+            values = [line["loss"] if measure else np.mean(line["accuracy"][-half:]) for line in lines]
+            np.testing.assert_allclose(array(drawn["x"]), [line[field] for line in lines])
+            np.testing.assert_allclose(array(drawn["y"]), values, rtol=1e-6)
+        assert app.title[0].value == "2 of 2 runs have solved their tasks."
+
+
+def test_the_levels_are_those_of_the_tasks(runs: Path):
+    drawn = figures(open_page("runs", compare="reverse"))["compare"]
+    assert [shape["y0"] for shape in drawn["layout"]["shapes"]] == [0.1]
+    drawn = figures(open_page("runs", compare="reverse", measure="loss"))["compare"]
+    guessing, floor = (shape["y0"] for shape in drawn["layout"]["shapes"])
+    assert guessing == pytest.approx(np.log(10))
+    assert floor == pytest.approx(7 * 0.1 * np.log(10) / (8 * 0.1 + 8))  # the question and SEP weigh 0.1
+
+
+def test_what_a_link_names_in_vain_is_said(runs: Path):
+    app = open_page("runs", compare="reverse-aligned,<b>nobody</b>,reverse-aligned")
+    assert "There is no run “\\<b\\>nobody\\</b\\>” to compare." in said(app)
+    assert app.title[0].value.startswith("reverse-aligned: solved at step 40")
+    assert link(app)["compare"] == "reverse-aligned"
+    app = open_page("runs", measure="beauty", clock="moons")
+    assert said(app).count("There is no ") == 2
+    assert link(app) == {"run": "reverse"}
+
+
+def test_five_are_too_many(runs: Path):
+    for i in range(5):
+        shutil.copytree(runs / "reverse", runs / f"copy-{i}")
+    app = open_page("runs", compare=",".join(f"copy-{i}" for i in range(5)))
+    assert "At most 4 runs can be told apart" in said(app)
+    assert link(app)["compare"] == "copy-0,copy-1,copy-2,copy-3"
+
+
+def test_without_a_run_it_says_what_to_do(runs: Path):
+    for run in list_runs(runs):
+        shutil.rmtree(run.folder)
+    app = open_page("runs")
+    assert app.title[0].value == "Nothing to compare yet."
+    assert "Press Train in the sidebar, or start a race" in said(app)
+    assert not app.dataframe
+    assert app.button(key="race-0").label
+
+
+def test_a_hostile_name_is_only_a_name(runs: Path):
+    (runs / "reverse").rename(runs / HOSTILE)
+    app = open_page("runs")
+    press(app, "open")  # the newest: whatever that is
+    app.selectbox(key="shelf-run").set_value(HOSTILE).run()
+    app = press(app, "open")
+    assert link(app)["run"] == HOSTILE
+    assert plain(HOSTILE) == r"\*x\* \:red\[a\] \<b\>, \$y\$ www\.x.org %2C"
+    assert plain(HOSTILE) in said(app)
+    app = open_page("runs", compare="*x* :red[a] <b>%2C $y$ www.x.org %252C")
+    assert app.title[0].value == f"{plain(HOSTILE)}: solved at step 40 after 0.7 s."
+    assert f"{HOSTILE}: solved at step 40" in listed(app)
+    assert not app.warning
+
+
+# --- races
+
+
+@pytest.mark.parametrize(
+    ("place", "differing"),
+    [
+        (0, ["positions=learned", "positions=none"]),
+        (1, ["n_heads=1", "n_heads=4"]),
+        (2, ["mask=causal", "mask=full"]),
+        (3, ["seed=0", "seed=1", "seed=2"]),
+    ],
+)
+def test_a_race_trains_what_it_says_and_compares_it(handed: list[Run], place: int, differing: list[str]):
+    app = press(open_page("runs", layers="1", max_steps="30"), f"race-{place}")
+    found = [{**run.config.to_dict()["model"], **run.config.to_dict()["training"]} for run in handed]
+    field = differing[0].split("=")[0]
+    assert [f"{field}={each[field]}" for each in found] == differing
+    for each in found:
+        assert each["n_layers"] == 1
+        assert each["max_steps"] == 30
+        assert {name: value for name, value in each.items() if name != field} == {
+            name: value for name, value in found[0].items() if name != field
+        }
+    assert link(app)["compare"] == ",".join(run.name for run in handed)
+    count = len(handed)
+    assert app.title[0].value == f"Not solved yet: {count} of {count} still at it."
+    assert listed(app).count("waiting for its turn") == count
+    assert app.button(key="stop-all").label == "Stop all"
+
+
+def test_nobody_steps_through_a_race(handed: list[Run]):
+    press(open_page("runs", pace="key"), "race-3")
+    assert [run.control for run in handed] == [Control()] * 3
+
+
+def test_stopping_all_stops_all(handed: list[Run]):
+    app = press(open_page("runs"), "race-3")
+    press(app, "stop-all")
+    assert [run.control.stop for run in handed] == [True] * 3
+
+
+def test_what_cannot_be_raced_says_why(runs: Path):
+    app = open_page("runs", width="6", heads="2")
+    assert [app.button(key=f"race-{place}").disabled for place in range(4)] == [False, True, False, False]
+    assert "1 head or 4: d\\_model (6) must be divisible by n\\_heads (4)." in said(app)
+    app = open_page("runs", heads="3")
+    assert "Nothing to race: d\\_model (64) must be divisible by n\\_heads (3)." in said(app)
+
+
+def test_a_race_whose_folder_cannot_be_made_is_a_sentence(runs: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("dashboard.view.session.Run.create", refuse)
+    assert "The race did not start: [Errno 28] No space left on device." in said(press(open_page("runs"), "race-3"))
+
+
+# --- the table
+
+
+def test_the_table_says_what_the_folders_say(runs: Path):
+    one_head = Run.create(runs / "one", RunConfig(model=ModelConfig(n_heads=1)), device="a device")
+    frame = open_page("runs").dataframe[0].value
+    assert list(frame["name"]) == ["one", "reverse-aligned", "reverse-sinusoidal", "reverse"]
+    assert list(frame["changed"])[1:] == ["first of its task", "positions learned → sinusoidal", "first of its task"]
+    assert "heads 4 → 1" in frame["changed"][0]
+    assert "positions sinusoidal → learned" in frame["changed"][0]
+    for row in frame.itertuples():
+        folder = runs / row.name
+        card = json.loads((folder / "run.json").read_text())
+        assert row.device == card["device"]
+        assert abs(datetime.fromtimestamp(card["created"]) - row.created.to_pydatetime()).total_seconds() < 1e-3
+        if row.name == "one":
+            assert (row.steps, row.seconds, row.status) == (0, 0.0, "queued")
+            assert np.isnan(row._3)
+            continue
+        line, evaluation = last(row.name), json.loads((folder / "evaluation.json").read_text())
+        assert (row.steps, row.solved, row.seconds) == (line["step"], line["step"], line["seconds"])
+        assert (row._3, row.status) == (evaluation["second_half"], "finished")
+    assert one_head.state.status == "queued"
+
+
+def test_other_rows_are_another_table(runs: Path):
+    """What a browser reports late of the rows it had is then no word on those that stand there now."""
+    app = open_page("runs")
+    table = app.dataframe[0].proto.id
+    assert table
+    assert app.run().dataframe[0].proto.id == table
+    shutil.copytree(runs / "reverse", runs / "newest")
+    assert app.run().dataframe[0].proto.id != table
+
+
+def test_a_run_like_the_one_before_changed_nothing(runs: Path):
+    for name in ("first", "second"):
+        Run.create(runs / name, RunConfig(), device="x")
+    assert runs_table.frame_of([Run(runs / "first"), Run(runs / "second")])["changed"].tolist() == [
+        "nothing",
+        "first of its task",
+    ]
+
+
+@pytest.mark.parametrize("created", [float("nan"), 1e300, -1e300, "yesterday", None])
+def test_a_card_may_say_anything_of_when(runs: Path, created: object):
+    card = json.loads((runs / "reverse" / "run.json").read_text()) | {"created": created, "device": ["?"]}
+    (runs / "reverse" / "run.json").write_text(json.dumps(card))
+    assert len(runs_table.frame_of([Run(runs / "reverse")])) == 1
+
+
+# --- one run
+
+
+def test_a_run_is_opened(runs: Path):
+    app = open_page("runs")
+    app.selectbox(key="shelf-run").set_value("reverse-aligned").run()
+    press(app, "open")
+    assert link(app)["run"] == "reverse-aligned"
+    assert "Every page shows reverse-aligned now." in said(app)
+
+
+def test_a_run_is_renamed_where_it_is_shown_and_compared(runs: Path):
+    app = open_page("runs", run="reverse", compare="reverse-sinusoidal,reverse")
+    assert app.selectbox(key="shelf-run").value == "reverse"
+    app.text_input(key="shelf-name-reverse").set_value("  my first one ").run()
+    assert not app.exception
+    assert "reverse is called my first one now." in said(app)
+    assert link(app) == {"run": "my first one", "compare": "reverse-sinusoidal,my first one"}
+    assert app.selectbox(key="shelf-run").value == "my first one"
+    assert sorted(run.name for run in list_runs(runs)) == ["my first one", "reverse-aligned", "reverse-sinusoidal"]
+
+
+def once_more(app: AppTest, state: Any) -> AppTest:
+    """What the browser sends with a request of a timer that was on its way while a field went."""
+    states = app._tree.get_widget_states()
+    states.widgets.append(state)
+    app._run(states)
+    assert not app.exception
+    return app
+
+
+def test_a_name_that_is_sent_once_more_says_nothing(runs: Path):
+    app = open_page("runs", run="reverse")
+    field = app.text_input(key="shelf-name-reverse").set_value("mine")
+    late = field._widget_state
+    field.run()
+    assert "reverse is called mine now." in said(app)
+    app = once_more(app, late)
+    assert not app.error
+    assert (runs / "mine").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a/b", "a name cannot hold “/”"),
+        ("..", "a name neither begins nor ends with a dot"),
+        ("reverse-aligned", "the name reverse-aligned is taken: choose another"),
+        ("", "a name has at least one letter or digit"),
+        ("compiled", "the name compiled is reserved"),
+    ],
+)
+def test_what_is_no_name_is_one_sentence(runs: Path, name: str, reason: str):
+    app = open_page("runs", run="reverse")
+    app.text_input(key="shelf-name-reverse").set_value(name).run()
+    assert not app.exception
+    assert "reverse keeps its name: " in app.error[0].value
+    assert plain(reason) in app.error[0].value
+    assert app.text_input(key="shelf-name-reverse").value == "reverse"
+    assert (runs / "reverse" / "run.json").is_file()
+
+
+def test_a_deleted_run_can_be_had_back_even_after_a_reload(runs: Path):
+    app = open_page("runs", run="reverse-aligned", compare="reverse,reverse-aligned")
+    press(app, "delete")
+    assert not (runs / "reverse-aligned").exists()
+    assert link(app)["compare"] == "reverse"
+    assert "reverse-aligned was deleted just now." in said(app)
+    assert "There is no run “reverse-aligned” here; this is reverse." in said(app)
+    app = press(open_page("runs"), "undo")
+    assert (runs / "reverse-aligned" / "run.json").is_file()
+    assert "reverse-aligned is back." in said(app)
+    assert "was deleted" not in said(app)
+
+
+def test_a_running_run_is_left_alone(runs: Path):
+    Run(runs / "reverse").set_state("running", 20)
+    state = json.loads((runs / "reverse" / "state.json").read_text()) | {"host": "elsewhere"}
+    (runs / "reverse" / "state.json").write_text(json.dumps(state))
+    app = open_page("runs", run="reverse", compare="reverse-aligned")
+    assert app.button(key="delete").disabled
+    assert app.text_input(key="shelf-name-reverse").disabled
+    assert app.get("download_button")[0].proto.disabled
+    assert "reverse is running: stop it first." in said(app)
+    press(app, "stop-it")
+    assert Run(runs / "reverse").control.stop
+
+
+def test_a_run_that_began_to_train_meanwhile_stays(runs: Path):
+    app = open_page("runs", run="reverse")
+    Run(runs / "reverse").set_state("queued", 20)
+    press(app, "delete")
+    assert "reverse stays: reverse is queued: stop it first." in said(app)
+    assert (runs / "reverse").is_dir()
+
+
+# --- in and out
+
+
+def unfolded(app: AppTest) -> AppTest:
+    app.session_state["bring-in"] = True
+    return app.run()
+
+
+def upload(app: AppTest, name: str, content: bytes) -> AppTest:
+    unfolded(app)
+    app.file_uploader[0].set_value((name, content, "application/zip")).run()
+    assert not app.exception
+    return app
+
+
+def test_a_run_arrives(runs: Path):
+    file = archive.pack(Run(runs / "reverse-aligned"))
+    app = upload(open_page("runs"), "from afar.attention-run.zip", file)
+    assert "from afar has arrived." in said(app)
+    assert app.selectbox(key="shelf-run").value == "from afar"
+    assert Run(runs / "from afar").digest() == Run(ROOT / "reverse-aligned").digest()
+    assert "from afar" in list(app.dataframe[0].value["name"])
+    app = upload(app, "from afar.attention-run.zip", file)
+    assert "from afar-2 has arrived." in said(app)
+
+
+def test_a_file_that_is_sent_once_more_arrives_once(runs: Path):
+    file = archive.pack(Run(runs / "reverse"))
+    app = unfolded(open_page("runs"))
+    box = app.file_uploader[0].set_value(("mine.attention-run.zip", file, "application/zip"))
+    late = box._widget_state
+    box.run()
+    assert "mine has arrived." in said(app)
+    once_more(app, late)
+    assert not (runs / "mine-2").exists()
+
+
+def test_what_is_no_run_is_one_sentence(runs: Path):
+    evil = io.BytesIO()
+    with zipfile.ZipFile(evil, "w") as file:
+        file.writestr("../../evil", "x")
+    app = open_page("runs")
+    for content, reason in ((b"hello", "this is not a packed run"), (evil.getvalue(), "outside the run's folder")):
+        app = upload(app, "x.zip", content)
+        assert len(app.error) == 1
+        assert app.error[0].value.startswith("x.zip was not taken: ")
+        assert reason in app.error[0].value
+    assert sorted(run.name for run in list_runs(runs)) == ["reverse", "reverse-aligned", "reverse-sinusoidal"]
+
+
+def test_a_run_that_cannot_be_read_is_left_out_with_a_reason(runs: Path):
+    (runs / "torn").mkdir()
+    (runs / "torn" / "run.json").write_text('{"format": "*another*/9"}')
+    app = open_page("runs")
+    left_out = [each.value for each in app.caption if "Left out" in each.value]
+    assert len(left_out) == 1
+    assert "torn" in left_out[0]
+    assert "*another*" not in left_out[0]  # what a file says is no markup
+
+
+def test_how_long_ago():
+    said = [runs_table.ago(seconds) for seconds in (0, 59, 60, 150, 3600, 86_399, 86_400, 200_000)]
+    assert said[:4] == ["just now", "just now", "1 minute ago", "2 minutes ago"]
+    assert said[4:] == ["1 hour ago", "23 hours ago", "1 day ago", "2 days ago"]

@@ -1,0 +1,253 @@
+"""The painter's Python side: what is sent, what comes back, which rule it is, and the book of masks kept by name."""
+
+import base64
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from dashboard.app_pages.change_it.masks import kept_masks
+from dashboard.app_pages.change_it.masks.answers import change_sentence
+from dashboard.app_pages.change_it.masks.canvas import as_mask
+from dashboard.app_pages.change_it.masks.figures.probabilities import probability_dumbbells
+from dashboard.app_pages.change_it.masks.kept_masks import BookError
+from dashboard.components.painter import Squares, Stroke, pack_painter
+from dashboard.components.payload import unpack
+from dashboard.theme import DARK, LIGHT
+from dashboard.view.settings import LONGER
+from transformer import masks
+from transformer.masks.painted import Painted
+
+LOOKS = {"key": "painter", "alt": "A mask.", "palette": LIGHT}
+
+
+def reported(cells: np.ndarray, at: int = 1) -> dict:
+    """What the browser says of a mask, with the bits put together one by one."""
+    bits = "".join("1" if cell else "0" for cell in cells.ravel())
+    bits += "0" * (-len(bits) % 8)
+    packed = bytes(int(bits[i : i + 8], 2) for i in range(0, len(bits), 8))
+    return {"n": len(cells), "cells": base64.b64encode(packed).decode(), "at": at}
+
+
+# --- messages
+
+
+def test_a_mask_and_its_labels_arrive():
+    cells = np.random.default_rng(0).integers(0, 2, (5, 5)).astype(bool)
+    header, body = unpack(pack_painter(cells, list("abcde"), list("vwxyz"), link="heads", **LOOKS))
+    assert "".join(f"{byte:08b}" for byte in body[:4])[:25] == "".join(str(int(cell)) for cell in cells.ravel())
+    assert (header["n"], header["queries"], header["keys"]) == (5, list("abcde"), list("vwxyz"))
+    assert (header["alt"], header["link"], header["dark"]) == ("A mask.", "heads", False)
+    other, _ = unpack(pack_painter(cells, list("abcde"), list("vwxyz"), **{**LOOKS, "palette": DARK}))
+    assert other["colours"] != other["forbidden"] != header["forbidden"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "labels", "alt", "sentence"),
+    [
+        ((3, 4), "abc", "A.", "3 query labels and 3 key labels for a mask of"),
+        ((3, 3), "ab", "A.", "2 query labels"),
+        ((3, 3), "abc", " ", "needs alt"),
+    ],
+)
+def test_what_cannot_be_painted_is_refused_in_words(shape, labels, alt, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        pack_painter(np.ones(shape, dtype=bool), labels, labels, **{**LOOKS, "alt": alt})
+
+
+def test_a_large_mask_is_a_small_message_and_says_its_squares():
+    cells, names = np.tri(512, dtype=bool), [str(i) for i in range(512)]
+    words = [f"{i}…" for i in range(86)]
+    message = pack_painter(cells, names, names, squares=Squares(6, words, words), refused=3, **LOOKS)
+    assert len(message) < 45_000
+    header, body = unpack(message)
+    assert header["squares"] == {"factor": 6, "queries": words, "keys": words}
+    assert (header["queries"], header["refused"], len(body)) == (names, 3, 512 * 512 // 8)
+    with pytest.raises(ValueError, match="512 cells a side are not 86 squares of 5"):
+        pack_painter(cells, names, names, squares=Squares(5, words, words), **LOOKS)
+
+
+@pytest.mark.parametrize("n", [1, 3, 16, 64])
+def test_a_stroke_is_read(n):
+    cells = np.random.default_rng(n).integers(0, 2, (n, n)).astype(bool)
+    stroke = Stroke.read(reported(cells, at=17))
+    assert stroke is not None
+    np.testing.assert_array_equal(stroke.mask, cells)
+    assert stroke.at == 17
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        None,
+        "causal",
+        {},
+        {"n": 2, "cells": "8A==", "at": None},
+        {"n": 0, "cells": "", "at": 1},
+        {"n": -1, "cells": "gA==", "at": 1},
+        {"n": 3, "cells": "8A==", "at": 1},
+        {"n": 10**9, "cells": "8A==", "at": 1},
+        {"n": 2, "cells": "?", "at": 1},
+        {"n": 2, "cells": 7, "at": 1},
+        {"n": float("inf"), "cells": "8A==", "at": 1},
+    ],
+)
+def test_what_is_no_stroke_is_none(said):
+    assert Stroke.read(said) is None
+
+
+# --- which mask it is
+
+
+@pytest.mark.parametrize(
+    "text", ["anti-causal", "causal", "full", "block:3", "prefix:5", "sliding-window:0", "sliding-window:2"]
+)
+def test_a_painted_rule_is_called_by_its_name(text):
+    found = as_mask(masks.parse(text).matrix(12))
+    np.testing.assert_array_equal(found.matrix(12), masks.parse(text).matrix(12))
+    assert found.longest is None
+
+
+@pytest.mark.parametrize("text", ["block:511", "hide:300", "prefix:511", "recent:400", "sliding-window:301", "causal"])
+def test_a_rule_is_found_at_512_positions(text):
+    found = as_mask(masks.parse(text).matrix(512))
+    np.testing.assert_array_equal(found.matrix(512), masks.parse(text).matrix(512))
+    assert found.longest is None
+
+
+@pytest.mark.parametrize("cell", [(300, 2), (0, 5), (511, 0), (256, 256), (2, 400)])
+def test_one_cell_more_or_less_is_no_rule_at_512_positions(cell):
+    cells = np.tri(512, dtype=bool)
+    cells[cell] = ~cells[cell]
+    np.testing.assert_array_equal(as_mask(cells).matrix(512), cells)
+
+
+def test_what_is_no_rule_is_painted():
+    cells = np.tri(12, dtype=bool)
+    cells[4, 2] = False
+    assert as_mask(cells) == Painted.of(cells)
+    assert as_mask(np.tri(12, dtype=bool)) == masks.parse("causal")
+    assert as_mask(np.ones((12, 12), dtype=bool)) == masks.parse("full")
+
+
+# --- what is said
+
+
+def test_the_sentence_counts_flips_and_names_the_largest_change():
+    before, after = np.array([0.9, 0.5, 0.99]), np.array([0.95, 0.1, 0.7])
+    said = change_sentence(before, after, ["3", "1", "4"], np.array([False, True, False]))
+    assert said == ("1 of 3 predictions flips; the right token loses most at output 2 ('1'): 0.50 before, 0.10 after.")
+    said = change_sentence(after, before, ["3", "1", "4"], np.array([True, True, False]))
+    assert said.startswith("2 of 3 predictions flip; the right token gains most at output 2 ('1'): 0.10 before")
+    same = change_sentence(before, before, ["3", "1", "4"], np.zeros(3, dtype=bool))
+    assert same == "0 of 3 predictions flip; no right token is more or less likely than before."
+
+
+def test_the_dumbbells_stand_at_the_probabilities():
+    before, after = np.array([0.9, 0.5, 0.99]), np.array([0.95, 0.1, 0.7])
+    figure = probability_dumbbells(before, after, ["3", "<b>", "4"], np.array([False, True, False]), 0.1)
+    drawn = {trace.name: trace for trace in figure.data}
+    np.testing.assert_allclose(drawn["before"].y, before, rtol=1e-6)
+    np.testing.assert_allclose(drawn["after"].y, after, rtol=1e-6)
+    assert list(drawn["the prediction flips"].x) == [1]
+    assert drawn["after"].hovertext[1] == "output 2 ('&lt;b&gt;'): 0.50 before, 0.10 after, the prediction flips"
+    for i in range(3):
+        assert list(drawn["change"].x[3 * i : 3 * i + 2]) == [i, i]
+        np.testing.assert_allclose(drawn["change"].y[3 * i : 3 * i + 2], [before[i], after[i]], rtol=1e-6)
+    calm = probability_dumbbells(before, before, ["3", "1", "4"], np.zeros(3, dtype=bool), 0.1)
+    assert "the prediction flips" not in {trace.name for trace in calm.data}
+
+
+# --- kept by name
+
+HOLE = Painted.of(~np.eye(6, dtype=bool))
+
+
+def test_a_kept_mask_comes_back_and_goes(tmp_path):
+    assert kept_masks.kept(tmp_path) == {}
+    kept_masks.keep(tmp_path, "hole in the middle", HOLE)
+    kept_masks.keep(tmp_path, "Fenster – 窓", masks.parse("sliding-window:3"))
+    book = kept_masks.kept(tmp_path)
+    assert {name: masks.parse(text) for name, text in book.items()} == {
+        "hole in the middle": HOLE,
+        "Fenster – 窓": masks.parse("sliding-window:3"),
+    }
+    assert kept_masks.drop(tmp_path, "hole in the middle") == HOLE
+    assert list(kept_masks.kept(tmp_path)) == ["Fenster – 窓"]
+    with pytest.raises(BookError, match="no mask “hole in the middle” any more"):
+        kept_masks.drop(tmp_path, "hole in the middle")
+    assert [path.name for path in tmp_path.iterdir()] == [kept_masks.FILE]
+
+
+def test_a_full_book_of_the_longest_masks_is_still_read(tmp_path):
+    """As long as a link may say them; the text of each is tried by another test."""
+    assert kept_masks.MOST * (LONGER["mask"] + 4 * kept_masks.MOST_LETTERS + 10) < kept_masks.MOST_BYTES
+    noise = Painted.of(np.random.default_rng(0).random((265, 265)) < 0.5)
+    assert 11_000 < len(str(noise)) < LONGER["mask"]
+    kept_masks.keep(tmp_path, "noise", noise)
+    assert kept_masks.drop(tmp_path, "noise") == noise
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", " a", "a" * 41, "a\x00"])
+def test_a_name_that_is_none_is_refused(tmp_path, name):
+    with pytest.raises(BookError, match="a name has at"):
+        kept_masks.keep(tmp_path, name, HOLE)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_that_is_taken_and_one_mask_too_many_are_refused(tmp_path):
+    kept_masks.keep(tmp_path, "one", HOLE)
+    with pytest.raises(BookError, match="there is a mask “one” already"):
+        kept_masks.keep(tmp_path, "one", masks.parse("full"))
+    assert kept_masks.kept(tmp_path) == {"one": str(HOLE)}
+    full = {f"mask {i}": "full" for i in range(kept_masks.MOST)}
+    (tmp_path / kept_masks.FILE).write_text(json.dumps({"masks": full}))
+    with pytest.raises(BookError, match="100 masks are kept already"):
+        kept_masks.keep(tmp_path, "one more", HOLE)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"masks": []}',
+        b'{"masks": {"a": 1}}',
+        b'{"masks": {"a": "no such mask"}}',
+        b'{"masks": {"a": "painted:4:AAAAA"}}',
+        b'{"masks": {"": "full"}}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"masks": {}}' + b" " * kept_masks.MOST_BYTES,
+    ],
+    ids=lambda content: content[:30],
+)
+def test_a_file_that_is_no_book_is_left_as_it_is(tmp_path, content):
+    (tmp_path / kept_masks.FILE).write_bytes(content)
+    with pytest.raises(BookError, match=r"masks\.json .*; it was left as it is$"):
+        kept_masks.kept(tmp_path)
+    with pytest.raises(BookError, match="left as it is"):
+        kept_masks.keep(tmp_path, "hole", HOLE)
+    with pytest.raises(BookError, match="left as it is"):
+        kept_masks.drop(tmp_path, "a")
+    assert (tmp_path / kept_masks.FILE).read_bytes() == content
+
+
+def test_a_book_that_cannot_be_written_says_so(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BookError, match=r"masks\.json cannot be"):
+        kept_masks.keep(tmp_path / "file", "hole", HOLE)
+
+
+def test_masks_kept_at_once_are_all_kept(tmp_path):
+    threads = [
+        threading.Thread(target=kept_masks.keep, args=(tmp_path, f"mask {i}", masks.parse("full"))) for i in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(kept_masks.kept(tmp_path)) == {f"mask {i}" for i in range(20)}

@@ -1,0 +1,308 @@
+"""The Python side of the two web components, and what the server adds to Streamlit."""
+
+import asyncio
+import gzip
+import json
+import re
+import tomllib
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly
+import plotly.graph_objects as go
+import pytest
+from starlette.applications import Starlette
+from streamlit import config
+from streamlit.testing.v1 import AppTest
+
+from dashboard.components import registration
+from dashboard.components.head_grid import EXACT_CELLS, Panel, pack_panels
+from dashboard.components.payload import pack, unpack
+from dashboard.components.plot import pack_figure
+from dashboard.server import http
+
+COLOURS = np.arange(768, dtype=np.uint8).reshape(256, 3)
+LOOKS = {
+    "key": "heads",
+    "focus": 0,
+    "alt": "Patterns.",
+    "dark": False,
+    "colours": COLOURS,
+    "forbidden": (200, 201, 202),
+}
+
+
+def panel(column: int = 0, queries: int = 3, keys: int = 4, masked: bool = True) -> Panel:
+    random = np.random.default_rng(column)
+    return Panel(
+        name=f"0.{column}",
+        group="decoder self-attention",
+        row=0,
+        column=column,
+        pattern=random.random((queries, keys), dtype=np.float32),
+        mask=np.tril(np.ones((queries, keys), dtype=bool)) if masked else None,
+        queries=tuple(str(i) for i in range(queries)),
+        keys=tuple(f"k{i}" for i in range(keys)),
+    )
+
+
+# Messages
+
+
+@pytest.mark.parametrize("text", ["", "a", "ab", "abc", "é → 注意"])
+def test_a_message_comes_back_and_its_body_is_aligned(text: str) -> None:
+    message = pack({"text": text}, b"body")
+    assert unpack(message) == ({"text": text}, b"body")
+    assert message.index(b"body") % 4 == 0
+
+
+def test_patterns_arrive_exactly() -> None:
+    panels = [panel(column) for column in range(3)]
+    header, body = unpack(pack_panels(panels, **LOOKS, link="heads"))
+    assert header["exact"]
+    assert header["link"] == "heads"
+    assert header["forbidden"] == [200, 201, 202]
+    for sent, record in zip(panels, header["panels"], strict=True):
+        assert record["pattern"] % 4 == 0
+        size = record["rows"] * record["columns"]
+        values = np.frombuffer(body, "<f4", count=size, offset=record["pattern"]).reshape(sent.pattern.shape)
+        np.testing.assert_array_equal(values, sent.pattern)
+        mask = np.frombuffer(body, np.uint8, count=size, offset=record["mask"]).reshape(sent.pattern.shape)
+        np.testing.assert_array_equal(mask.astype(bool), sent.mask)
+        assert header["labels"][record["queries"]] == list(sent.queries)
+        assert header["labels"][record["keys"]] == list(sent.keys)
+        assert (record["name"], record["row"], record["column"]) == (sent.name, 0, sent.column)
+    colours = np.frombuffer(body, np.uint8, count=768, offset=header["colours"]).reshape(256, 3)
+    np.testing.assert_array_equal(colours, COLOURS)
+
+
+def test_patterns_of_other_layouts_and_types_arrive_exactly() -> None:
+    turned = replace(panel(queries=4, keys=4), pattern=np.random.default_rng(0).random((4, 4)).T)
+    header, body = unpack(pack_panels([turned], **LOOKS))
+    values = np.frombuffer(body, "<f4", count=16, offset=header["panels"][0]["pattern"]).reshape(4, 4)
+    np.testing.assert_array_equal(values, turned.pattern.astype(np.float32))
+
+
+def test_equal_masks_and_labels_are_sent_once() -> None:
+    panels = [panel(column) for column in range(8)]
+    header, _ = unpack(pack_panels(panels, **LOOKS))
+    assert len({record["mask"] for record in header["panels"]}) == 1
+    assert len(header["labels"]) == 2
+    open_mask = np.tril(np.ones((3, 4), dtype=bool), 1)
+    header, _ = unpack(pack_panels([*panels[:7], replace(panels[7], mask=open_mask)], **LOOKS))
+    assert len({record["mask"] for record in header["panels"]}) == 2
+
+
+def test_a_mask_that_forbids_nothing_is_not_sent() -> None:
+    free = replace(panel(1), mask=np.ones((3, 4), dtype=bool))
+    header, _ = unpack(pack_panels([panel(0, masked=False), free], **LOOKS))
+    assert all("mask" not in record for record in header["panels"])
+
+
+def test_many_cells_travel_as_bytes_to_within_half_a_step() -> None:
+    side = 1 + int(np.sqrt(EXACT_CELLS))
+    large = panel(queries=side, keys=side)
+    large.pattern[0, :3] = [np.nan, -0.5, 1.5]
+    header, body = unpack(pack_panels([large], **LOOKS))
+    assert not header["exact"]
+    values = np.frombuffer(body, np.uint8, count=side * side).reshape(side, side)
+    np.testing.assert_array_equal(values[0, :3], [0, 0, 255])
+    assert np.abs(values[1:] / 255 - large.pattern[1:]).max() <= 0.5 / 255 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("panels", "looks", "sentence"),
+    [
+        ([], {}, "at least one panel"),
+        ([panel()], {"focus": 1}, "0 to 0, not 1"),
+        ([panel()], {"alt": " "}, "needs alt"),
+        ([panel()], {"size": 20}, "at least 36 pixels, not 20"),
+        ([panel()], {"colours": COLOURS[:255]}, r"uint8 \[256, 3\], not uint8 \[255, 3\]"),
+        ([panel()], {"colours": COLOURS / 255}, r"uint8 \[256, 3\], not float64"),
+        ([panel()], {"forbidden": (0, 0, 256)}, "from 0 to 255"),
+        ([panel(), panel()], {}, "0.0 and 0.0 have the same place"),
+        ([replace(panel(), pattern=np.zeros(3))], {}, r"0.0: a pattern is \[query, key\], not \[3\]"),
+        ([replace(panel(), queries=("a",))], {}, "1 query labels and 4 key labels for a pattern of 3 × 4"),
+        ([replace(panel(), mask=np.ones((4, 3), dtype=bool))], {}, r"the mask is \[4, 3\], the pattern \[3, 4\]"),
+        ([replace(panel(), row=-1)], {}, "count from 0, not -1 and 0"),
+    ],
+)
+def test_a_grid_that_cannot_be_drawn_is_refused_in_words(panels: list[Panel], looks: dict, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        pack_panels(panels, **{**LOOKS, **looks})
+
+
+def test_a_figure_arrives_whole_and_the_same_figure_as_the_same_bytes() -> None:
+    def message() -> bytes:
+        figure = go.Figure(go.Heatmap(z=np.eye(3, dtype=np.float32)), layout={"meta": {"link": "heads"}})
+        return pack_figure(figure, key="main", alt="A diagonal.", height=300)
+
+    header, body = unpack(message())
+    assert header == {"alt": "A diagonal.", "height": 300, "revision": "main", "plotly": plotly.__version__}
+    figure = json.loads(body)
+    assert figure["data"][0]["z"]["dtype"] == "f4"
+    assert figure["layout"]["meta"] == {"link": "heads"}
+    assert message() == message()
+
+
+@pytest.mark.parametrize(("options", "sentence"), [({"alt": ""}, "needs alt"), ({"height": 0}, "positive number")])
+def test_a_plot_without_words_or_height_is_refused(options: dict, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        pack_figure(go.Figure(), **{"key": "main", "alt": "Nothing.", "height": 300, **options})
+
+
+# Mounting
+
+
+def app() -> None:
+    import numpy as np
+    import plotly.graph_objects as go
+    import streamlit as st
+
+    from dashboard.components.head_grid import Panel, head_grid
+    from dashboard.components.plot import plot
+
+    click = plot(go.Figure(go.Scatter(y=[1, 2])), key="line", alt="A line.", height=200)
+    panels = [Panel(f"0.{i}", "heads", 0, i, np.eye(2), None, ("a", "b"), ("a", "b")) for i in range(2)]
+    colours = np.zeros((256, 3), dtype=np.uint8)
+    chosen = head_grid(panels, key="grid", focus=1, alt="Heads.", dark=True, colours=colours, forbidden=(0, 0, 0))
+    st.write(f"{click} {chosen}")
+
+
+def test_both_components_mount_in_every_runtime() -> None:
+    for _ in range(2):  # each AppTest has a runtime of its own
+        test = AppTest.from_function(app).run(timeout=30)
+        assert not test.exception
+        line, grid = (unpack(element.proto.bytes)[0] for element in test.get("bidi_component"))
+        assert line["alt"] == "A line."
+        assert (grid["focus"], len(grid["panels"])) == (1, 2)
+        assert test.markdown[0].value == "None None"
+
+
+def test_the_manifest_names_this_distribution_and_files_that_are_there() -> None:
+    root = Path(registration.FOLDER).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    manifest = tomllib.loads((registration.FOLDER / "pyproject.toml").read_text(encoding="utf-8"))
+    assert manifest["project"] == {key: project["project"][key] for key in ("name", "version")}
+    declared = manifest["tool"]["streamlit"]["component"]["components"]
+    *mounted, shared = declared
+    assert shared["name"] == "shared"
+    assert {component["asset_dir"] for component in declared} == {"web"}
+    for component in mounted:
+        for kind in ("js", "css"):
+            assert (registration.FOLDER / "web" / f"{component['name']}.{kind}").is_file()
+
+
+def test_what_is_imported_is_there_and_read_from_one_address() -> None:
+    """A component that imported a file from its own address would have the browser read it once more."""
+    web = registration.FOLDER / "web"
+    entries = {path.stem for path in web.glob("*.css")} - {"canvases"}
+    assert len(entries) == 8
+    for path in web.glob("*.css"):
+        for address in re.findall(r'@import "([^"]*)"', path.read_text(encoding="utf-8")):
+            assert address == "../attention-lab.shared/canvases.css", path.name
+    for path in web.glob("*.js"):
+        for place, name in re.findall(r"(?:from|import\() ?'([^']*/)(\w+)\.js'", path.read_text(encoding="utf-8")):
+            assert place == ("../attention-lab.shared/" if path.stem in entries else "./"), path.name
+            assert (web / f"{name}.js").is_file()
+            assert name not in entries
+
+
+# Server
+
+
+def run(answer: Coroutine[Any, Any, None]) -> None:
+    """To its end, in a thread of its own: where a browser is driven, this one has an event loop already."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, answer).result()
+
+
+def get(path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    """The answer of the routes and middleware to a GET, without a server."""
+    app = Starlette(routes=http.routes(), middleware=http.middleware())
+    route, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": route,
+        "query_string": query.encode(),
+        "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
+    }
+    messages: list[dict] = []
+
+    async def receive() -> dict:
+        return {"type": "http.request"}
+
+    async def send(message: dict) -> None:
+        messages.append(message)
+
+    run(app(scope, receive, send))
+    start, *rest = messages
+    answer = {name.decode(): value.decode() for name, value in start["headers"]}
+    return start["status"], answer, b"".join(message["body"] for message in rest)
+
+
+def test_plotly_is_served_compressed_or_plain() -> None:
+    status, headers, body = get(http.PLOTLY_PATH, accept_encoding="br, gzip")
+    assert (status, headers["content-encoding"], headers["vary"]) == (200, "gzip", "Accept-Encoding")
+    assert headers["content-type"].startswith("text/javascript")
+    status, plain, source = get(http.PLOTLY_PATH, accept_encoding="gzip;q=0, identity")
+    assert status == 200
+    assert "content-encoding" not in plain
+    assert gzip.decompress(body) == source
+    assert len(body) < len(source) / 3
+    assert headers["etag"] != plain["etag"]
+    assert plotly.__version__ in plain["etag"]
+
+
+def test_plotly_is_kept_for_a_year_under_its_version_and_asked_for_again_without() -> None:
+    _, named, _ = get(f"{http.PLOTLY_PATH}?v={plotly.__version__}")
+    assert named["cache-control"] == "public, max-age=31536000, immutable"
+    _, unnamed, _ = get(f"{http.PLOTLY_PATH}?v=0")
+    assert unnamed["cache-control"] == "no-cache"
+    status, _, body = get(http.PLOTLY_PATH, if_none_match=f'"other", W/{unnamed["etag"]}')
+    assert (status, body) == (304, b"")
+
+
+def test_the_route_stands_under_the_base_path() -> None:
+    config.set_option("server.baseUrlPath", "/lab/")
+    try:
+        assert get(f"/lab{http.PLOTLY_PATH}")[0] == 200
+        assert get(http.PLOTLY_PATH)[0] == 404
+    finally:
+        config.set_option("server.baseUrlPath", "")
+
+
+@pytest.mark.parametrize(
+    ("header", "allowed"),
+    [("", False), ("gzip", True), ("*", True), ("*;q=0", False), ("gzip;q=0.0, *", False), ("GZIP; q=0.5", True)],
+)
+def test_accept_encoding_is_read_as_the_standard_says(header: str, allowed: bool) -> None:
+    assert http.accepts_gzip(header) is allowed
+
+
+def test_every_answer_carries_the_security_headers() -> None:
+    for path in (http.PLOTLY_PATH, "/nothing-here"):
+        _, headers, _ = get(path)
+        policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
+        assert policy["default-src"] == "'self'"
+        assert policy["frame-ancestors"] == "'self'"
+        assert "unsafe" not in policy["script-src"]
+        assert "sha256-" in policy["script-src"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+
+
+def test_websockets_pass_through_untouched() -> None:
+    seen = []
+
+    async def inner(scope: dict, receive: object, send: object) -> None:
+        seen.extend([receive, send])
+
+    receive, send = object(), object()
+    run(http.SecurityHeaders(inner)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
+    assert seen == [receive, send]

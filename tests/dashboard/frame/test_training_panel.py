@@ -1,0 +1,247 @@
+"""The training panel without a browser: presets, paces, pausing and resuming, and small models trained on the spot."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.frame import live
+from dashboard.frame.live_pictures import costs
+from dashboard.frame.training_panel import OWN
+from dashboard.models import menu as model_menu
+from dashboard.view import clicks
+from dashboard.view.settings import PACES
+from tests.kit.pages import array, figures, link, open_page, press, trace
+from transformer.analysis.accuracy.by_position import accuracy_by_position
+from transformer.analysis.accuracy.ceilings import ceiling
+from transformer.config import RunConfig, TaskConfig, TrainingConfig
+from transformer.presets import PRESETS
+from transformer.training import lock
+from transformer.training.quick import answer, small
+from transformer.training.recording import record
+from transformer.training.runs import Control, Run
+
+TINY = {"layers": "1", "heads": "2", "width": "16", "max_steps": "30", "length": "4"}
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.view.training.FIRST_STEP", 0.0)
+    monkeypatch.setattr("dashboard.view.clicks.ECHO", 0.0)
+    monkeypatch.setattr("dashboard.frame.live.OBEDIENCE", 0.0)
+    return tmp_path
+
+
+@pytest.fixture
+def handed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+    """What the panel has put into the queue; nobody trains it."""
+    queue: list[Run] = []
+    monkeypatch.setattr("dashboard.server.background.pool.submit", queue.append)
+    return queue
+
+
+def said(app: AppTest) -> str:
+    return "\n".join(element.value for element in (*app.markdown, *app.caption, *app.warning))
+
+
+def test_a_click_that_is_reported_twice_is_one_click(handed: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.view.clicks.ECHO", 60.0)
+    app = open_page("positions", **TINY)
+    press(app, "Train")
+    app.session_state.watched = None
+    app.run()
+    press(app, "Train")
+    assert len(handed) == 1
+
+
+def test_a_second_report_is_heard_as_one_however_long_the_answer_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamlit.session_state", {})
+    monkeypatch.setattr("dashboard.view.clicks.touch", lambda: None)
+    monkeypatch.setattr("dashboard.view.clicks.ECHO", 0.05)
+    answers: list[int] = []
+
+    @clicks.once
+    def answer_slowly(step: int) -> None:
+        time.sleep(0.06)
+        answers.append(step)
+
+    answer_slowly(1)
+    answer_slowly(1)
+    time.sleep(0.06)
+    answer_slowly(2)
+    assert answers == [1, 2]
+
+
+# --- what is trained
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+def test_a_preset_fills_the_panel_and_is_what_is_trained(preset, handed: list[Run]) -> None:
+    app = open_page("positions", seed="3")
+    menu = app.selectbox(key="control-preset")
+    menu.set_value(preset.name).run()
+    assert not app.exception
+    press(app, "Train")
+    (run,) = handed
+    assert preset.matches(run.config)
+    assert run.config.training.seed == 3
+
+
+def test_a_touched_preset_is_ones_own_and_can_be_had_back(handed: list[Run]) -> None:
+    app = open_page("positions")
+    assert app.selectbox(key="control-preset").value == "reverse"
+    app.number_input(key="control-learning_rate").set_value(0.5).run()
+    assert app.selectbox(key="control-preset").value == OWN
+    app.selectbox(key="control-preset").set_value("reverse").run()
+    assert app.number_input(key="control-learning_rate").value == 5e-3
+    assert "learning_rate" not in link(app)
+
+
+@pytest.mark.parametrize("pace", PACES)
+def test_a_training_begins_at_its_pace(pace: str, handed: list[Run]) -> None:
+    app = open_page("positions", pace=pace, **TINY)
+    press(app, "Train")
+    (run,) = handed
+    expected = {"fast": Control(), "key": Control(pause_at=1)}
+    assert run.control == (expected[pace] if pace in expected else Control(pace=float(pace)))
+
+
+# --- while it is trained
+
+
+def test_pause_step_resume_and_stop_reach_whoever_trains(handed: list[Run]) -> None:
+    app = open_page("positions", **TINY)
+    press(app, "Train")
+    (run,) = handed
+    with lock.hold(run.folder):
+        run.set_state("running", 12)
+        app.run()
+        press(app, "Pause")
+        assert run.control.pause_at == 0
+        run.set_state("paused", 12)
+        app.run()
+        assert "is paused at step 12 of at most 30" in said(app)
+        press(app, "Step")
+        press(app, "Step")  # before the first of them has been taken
+        assert run.control.pause_at == 14
+        press(app, "Resume")
+        assert run.control.pause_at is None
+        assert handed == [run]  # its own process goes on with it
+        run.set_state("running", 13)
+        app.run()
+        next(button for button in app.sidebar.button if button.label == "Stop").click().run()
+        assert run.control.stop
+
+
+def test_a_run_whose_process_is_gone_says_so_and_can_be_resumed(handed: list[Run], runs: Path) -> None:
+    config = RunConfig(task=TaskConfig(length=3), training=TrainingConfig(max_steps=9, solved_at=2, device="cpu"))
+    run = Run.create(runs / "cut-off", config)
+    steps = record(run)
+    for _ in range(4):
+        next(steps)
+    before = (run.folder / "state.json").read_text()
+    steps.close()
+    (run.folder / "state.json").write_text(before)  # as a kill would have left it
+    app = open_page("positions", run="cut-off")
+    assert "the process is gone" in said(app)
+    press(app, "Resume its training")
+    assert handed == [run]
+    assert list(record(run))[-1].step == 9
+    assert run.state.status == "finished"
+
+
+def test_a_long_training_is_redrawn_less_often_and_at_once_again_when_it_is_paused(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", RunConfig())
+    early, late = [{"step": 9, "seconds": 0.5}], [{"step": 999, "seconds": live.LONG + 1}]
+    with lock.hold(run.folder):
+        run.set_state("running", 999)
+        assert live._interval(run, []) == live._interval(run, early) == live.REFRESH
+        assert live._interval(run, late) == live.SELDOM
+        run.ask(pace=5.0)
+        assert live._interval(run, late) == live.REFRESH
+        run.ask(pace=None)
+        run.set_state("paused", 999)
+        assert live._interval(run, late) == live.REFRESH
+    run.set_film(b"made")
+    run.set_state("finished", 999)
+    assert live._interval(run, late) is None
+
+
+def test_a_training_that_does_not_start_says_why(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(run: Run) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("dashboard.server.background.pool.submit", full)
+    app = open_page("positions", **TINY)
+    press(app, "Train")
+    assert "Training did not start" in said(app)
+    assert "No space left on device" in said(app)
+
+
+def test_the_costs_are_those_of_the_metrics(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", RunConfig(), stepping="eager: a CPU has no CUDA graphs")
+    run.set_state("finished", 40, memory=300 * 2**20)
+    metrics = [{"step": i, "milliseconds": 4.0 if i % 2 else 6.0, "seconds": i / 100} for i in range(1, 41)]
+    words = costs(run, run.state, metrics, redraw=12.3)
+    assert words == (
+        "A step takes 5.0 ms; 100 steps a second, measurements included; a redraw of this panel takes 12 ms of the "
+        "server; the training process held at most 300 MiB; eager: a CPU has no CUDA graphs."
+    )
+
+
+def test_rate_and_gradient_are_drawn_from_the_metrics(handed: list[Run]) -> None:
+    app = open_page("positions", **TINY)
+    press(app, "Train")
+    (run,) = handed
+    for _ in record(run):
+        pass
+    app.run()
+    app.toggle(key="bonnet").set_value(True).run()
+    assert not app.exception
+    for name in ("learning_rate", "gradient_norm"):
+        drawn = trace(app, f"machine-{name}", "measured")
+        assert array(drawn["y"]) == pytest.approx([line[name] for line in run.metrics()], rel=1e-6)
+
+
+# --- and what if it were trained that way?
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "changes"),
+    [
+        ("positions", {"run": "reverse", "encoding": "sinusoidal"}, {"positions": "sinusoidal"}),
+        ("positions", {"run": "reverse-aligned", "encoding": "learned"}, {"positions": "learned"}),
+    ],
+)
+def test_a_page_trains_a_small_model_and_shows_what_it_reaches(page, query, changes) -> None:
+    app = open_page(page, answer="1", budget="30", **query)
+    config = small(Run(model_menu.ROOT / query["run"]).config, **changes)
+    found = answer(config, seconds=30)
+    accuracy = accuracy_by_position(found.model, config.build_task(), sequences=2048, seed=config.training.seed + 1)
+    bars = array(trace(app, "what-if", "measured")["y"])
+    np.testing.assert_allclose(bars, accuracy.mean, atol=1e-6)
+    np.testing.assert_allclose(array(trace(app, "what-if", "ceiling")["y"]), ceiling(config).accuracy, atol=1e-6)
+    assert re.search(rf"solved after {len(found.steps)} steps", said(app))
+
+
+def test_what_cannot_be_solved_in_time_can_be_given_more() -> None:
+    app = open_page("positions", run="reverse", encoding="none", answer="1", budget="0.1")
+    assert "not solved yet after" in said(app)
+    assert "It is not yet at the ceiling." in said(app)
+    press(app, "Train for 0.4 s")
+    assert link(app)["budget"] == "0.4"
+    assert figures(app)["what-if"]
+
+
+def test_nothing_is_trained_that_was_not_asked_for() -> None:
+    app = open_page("positions")
+    assert "what-if" not in figures(app)
+    app.toggle(key="control-answer").set_value(True).run()
+    assert not app.exception
+    assert "what-if" in figures(app)

@@ -1,0 +1,411 @@
+"""The head in focus: what it is sent, what it is compared with, and long inputs in a window and from afar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+import torch
+from streamlit.testing.v1 import AppTest
+
+from dashboard import theme
+from dashboard.components import head_grid
+from dashboard.components.focus import Ink, Subject, View, Whole, pack_focus
+from dashboard.components.head_grid import Panel, downsampled, pack_panels
+from dashboard.components.payload import unpack
+from dashboard.view.pages import PAGES
+from transformer import checkpoints
+from transformer.analysis import sample as analysis_sample
+from transformer.analysis.findings import Head, blocks
+from transformer.analysis.heads.detail import detail
+from transformer.analysis.sample import sample, strongest
+from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.model import Transformer, build
+from transformer.observation import observe
+from transformer.training.runs import Run
+
+ROOT = Path(__file__).resolve().parents[3]
+SITE = "decoder.1.self_attention"
+SEP = 10
+PI = [3, 1, 4, 1, 5, 9, 2, 6]
+TOKENS = torch.tensor([[*PI, SEP, *PI[:0:-1]]])
+
+
+def open_page(**query: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.switch_page(PAGES["heads"].script).run()
+    assert not app.exception
+    return app
+
+
+def link(app: AppTest) -> dict[str, str]:
+    return {name: values[0] if isinstance(values, list) else values for name, values in app.query_params.items()}
+
+
+def drawn(app: AppTest, name: str = "pattern") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The message whose first view is `name`, and the numbers of its views."""
+    for element in app.get("bidi_component"):
+        header, body = unpack(element.proto.bytes)
+        if header.get("views", [{}])[0].get("name") == name:
+            shape = header["rows"], header["columns"]
+            values = {
+                view["name"]: np.frombuffer(body, "<f4", np.prod(shape), view["values"]).reshape(shape)
+                for view in header["views"]
+            }
+            return header, values
+    raise AssertionError(f"nothing draws a {name}")
+
+
+def network(name: str = "reverse", step: int | None = None) -> Transformer:
+    return checkpoints.load(Run(ROOT / "checkpoints" / name).snapshot(step))[0]
+
+
+# --- what a reading writes
+
+
+@pytest.mark.parametrize("task", ["reverse", "reverse-aligned", "reverse-translate"])
+@pytest.mark.parametrize("changes", [{}, {"norm": "post", "positions": "rotary"}, {"norm": "none", "d_ff": 0}])
+def test_a_contribution_is_the_length_of_what_is_written(task: str, changes: dict[str, Any]) -> None:
+    """By hand: |pattern| times the length of (x W_V + b_V) W_O, a head's rows of W_O at a time."""
+    config = RunConfig(task=TaskConfig(task=task, length=5), model=ModelConfig(n_heads=2, d_model=8, **changes))
+    model, law = build(config).eval(), config.build_task()
+    question = np.array([3, 1, 4, 1, 5])
+    batch = law.encode([question])
+    source = None if batch.source is None else torch.from_numpy(batch.source)
+    seen = observe(model, torch.from_numpy(batch.tokens), source=source)
+    for site in seen.attentions():
+        block = model.get_submodule(site.rsplit(".", 1)[0])
+        attention = model.get_submodule(site)
+        if site.endswith("cross_attention"):
+            looked_at = seen["encoder.memory"]
+        else:
+            looked_at = block.around_self.before(seen[f"{site.rsplit('.', 1)[0]}.resid_pre"])
+        found = detail(model, law, question, site)
+        pattern = seen[f"{site}.pattern"][0].numpy()
+        np.testing.assert_array_equal(found.pattern, pattern)
+        np.testing.assert_array_equal(found.mask, np.broadcast_to(seen[f"{site}.mask"][0, 0], pattern.shape[1:]))
+        assert pattern.shape[1:] == (len(found.queries), len(found.keys))
+        with torch.no_grad():
+            value = (looked_at @ attention.value.weight.T + attention.value.bias)[0].numpy()
+            weight = attention.out.weight.numpy()
+        for head in range(2):
+            rows = slice(4 * head, 4 * head + 4)
+            written = np.linalg.norm(value[:, rows] @ weight[:, rows].T, axis=1)
+            expected = pattern[head] * written[None, :]
+            np.testing.assert_allclose(found.contribution(head), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_remembered_changes_no_number() -> None:
+    model = network()
+    whole = observe(model, TOKENS)
+    part = observe(model, TOKENS, remember=lambda site, value: value[..., :1] if site.endswith(".pattern") else None)
+    assert torch.equal(whole.logits, part.logits)
+    assert list(part.sites) == [site for site in whole.sites if site.endswith(".pattern")]
+    assert torch.equal(part[f"{SITE}.pattern"], whole[f"{SITE}.pattern"][..., :1])
+
+
+# --- long inputs
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 7), (1, 9), (8, 3)])
+@pytest.mark.parametrize("factor", [1, 2, 3])
+def test_a_block_is_its_strongest_cell(shape: tuple[int, int], factor: int) -> None:
+    cells = np.random.default_rng(0).random(shape, dtype=np.float32)
+    rows, columns = (-(-size // factor) for size in shape)
+    expected = np.array(
+        [
+            [cells[r * factor : (r + 1) * factor, c * factor : (c + 1) * factor].max() for c in range(columns)]
+            for r in range(rows)
+        ]
+    )
+    np.testing.assert_array_equal(downsampled(cells, factor), expected)
+    np.testing.assert_array_equal(strongest(torch.from_numpy(cells)[None, None], factor)[0, 0].numpy(), expected)
+    some = cells > 0.7
+    visible = strongest(torch.from_numpy(some)[None, None], factor)[0, 0]
+    assert visible.dtype == torch.bool
+    np.testing.assert_array_equal(visible.numpy(), downsampled(some, factor))
+
+
+def test_blocks_are_named_by_their_places() -> None:
+    assert blocks(("a", "b", "c"), 1) == ("a", "b", "c")
+    assert blocks(("a", "b", "c", "d", "e"), 2) == ("1–2", "3–4", "5–5")
+
+
+def test_a_sample_of_a_long_input_is_downsampled_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = RunConfig(task=TaskConfig(length=8), model=ModelConfig(n_heads=2, d_model=8))
+    model, task = build(config).eval(), config.build_task()
+    whole = sample(model, task, np.array(PI))
+    monkeypatch.setattr(analysis_sample, "WHOLE", 6)
+    coarse = sample(model, task, np.array(PI))
+    assert coarse.predicted == whole.predicted
+    np.testing.assert_array_equal(coarse.confidence, whole.confidence)
+    for site, attention in coarse.attentions.items():
+        exact = whole.attentions[site]
+        assert (attention.factor, attention.whole, exact.factor, exact.whole) == (3, (16, 16), 1, None)
+        for head in range(2):
+            np.testing.assert_array_equal(attention.pattern[head], downsampled(exact.pattern[head], 3))
+        np.testing.assert_array_equal(attention.mask, downsampled(exact.mask, 3))
+        assert attention.queries[:2] == ("1–3", "4–6")
+
+
+def test_many_cells_are_downsampled_before_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(head_grid, "MOST_CELLS", 40)
+    random = np.random.default_rng(0)
+    cells, names = random.random((2, 7, 7), dtype=np.float32), tuple("abcdefg")
+    panels = [Panel(f"0.{i}", "", 0, i, cells[i], np.tri(7, dtype=bool), names, names) for i in range(2)]
+    looks = {"key": "grid", "focus": None, "alt": "Heads.", "dark": False, "colours": np.zeros((256, 3), np.uint8)}
+    header, body = unpack(pack_panels(panels, forbidden=(0, 0, 0), **looks))
+    assert header["focus"] is None
+    for panel, record in zip(panels, header["panels"], strict=True):
+        assert (record["rows"], record["columns"], record["factor"], record["whole"]) == (4, 4, 2, [7, 7])
+        values = np.frombuffer(body, "<f4", 16, record["pattern"]).reshape(4, 4)
+        np.testing.assert_array_equal(values, downsampled(panel.pattern, 2))
+        mask = np.frombuffer(body, np.uint8, 16, record["mask"]).reshape(4, 4)
+        np.testing.assert_array_equal(mask, downsampled(panel.mask, 2))
+
+
+def test_a_long_input_is_shown_in_a_window_and_from_afar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.parts.head_focus.LONG", 10)
+    monkeypatch.setattr("dashboard.parts.head_focus.WINDOW", 6)
+    monkeypatch.setattr("dashboard.parts.head_focus.FINEST", 8)
+    model = network()
+    seen = observe(model, TOKENS)
+    pattern, mask = seen[f"{SITE}.pattern"][0, 2].numpy(), np.tri(16, dtype=bool)
+    app = open_page(run="reverse", head=f"{SITE}.2", window="12,9")
+    header, values = drawn(app)
+    assert header["first"] == [8, 5]
+    np.testing.assert_allclose(values["pattern"], pattern[8:14, 5:11], atol=1e-5)
+    np.testing.assert_allclose(
+        drawn(app, "contribution")[1]["contribution"],
+        detail(model, Run(ROOT / "checkpoints" / "reverse").config.build_task(), np.array(PI), SITE).contribution(2)[
+            8:14, 5:11
+        ],
+        atol=1e-4,
+    )
+    assert (header["whole"]["rows"], header["whole"]["factor"]) == (8, 2)
+    body = next(b for h, b in map(unpack, (e.proto.bytes for e in app.get("bidi_component"))) if h.get("whole"))
+    levels = np.frombuffer(body, np.uint8, 64, header["whole"]["values"]).reshape(8, 8)
+    np.testing.assert_array_equal(levels, np.rint(downsampled(pattern, 2) * 255))
+    blocks_seen = np.unpackbits(np.frombuffer(body, np.uint8, 8, header["whole"]["mask"])).reshape(8, 8)
+    np.testing.assert_array_equal(blocks_seen, downsampled(mask, 2))
+    assert header["queries"] == [str(token) if token != SEP else "SEP" for token in TOKENS[0].tolist()]
+
+
+def test_pattern_and_contribution_show_the_same_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their strongest cells lie apart; the window is around the pattern's."""
+    monkeypatch.setattr("dashboard.parts.head_focus.LONG", 8)
+    monkeypatch.setattr("dashboard.parts.head_focus.WINDOW", 2)
+    task = Run(ROOT / "checkpoints" / "reverse").config.build_task()
+    apart = 0
+    for site in (SITE, "decoder.0.self_attention"):
+        seen, found = observe(network(), TOKENS), detail(network(), task, np.array(PI), site)
+        for head in range(4):
+            matrices = (seen[f"{site}.pattern"][0, head].numpy().copy(), found.contribution(head).copy())
+            for cells in matrices:
+                cells[0] = -1  # the first query has one key alone
+            row, column = np.argwhere(matrices[0] == matrices[0].max())[0]
+            other = np.argwhere(matrices[1] == matrices[1].max())[0]
+            apart += abs(row - other[0]) > 2
+            app = open_page(run="reverse", head=f"{site}.{head}")
+            first = drawn(app)[0]["first"]
+            assert first == drawn(app, "contribution")[0]["first"]
+            assert (0 <= row - first[0] < 2, 0 <= column - first[1] < 2) == (True, True)
+    assert apart
+
+
+def test_a_glance_from_afar_speaks_of_tokens_and_not_of_its_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.parts.head_focus.LONG", 6)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    app.query_params.update(run="reverse", head=f"{SITE}.2", query="12")
+    app.run()
+    header, values = drawn(app)
+    pattern = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2].numpy()
+    np.testing.assert_allclose(values["pattern"], downsampled(pattern, 3), atol=1e-5)
+    assert (header["factor"], header["locked"]) == (3, 3)  # the twelfth query is the last of the fourth block
+    pattern[0] = -1
+    row, column = np.argwhere(pattern == pattern.max())[0]
+    assert f"from {row // 3 * 3 + 1} on reads '{column // 3 * 3 + 1}–" in header["alt"]
+    assert f"from {column // 3 * 3 + 1} on: {pattern.max():.2f}." in header["alt"]
+    captions = [caption.value for caption in app.caption]
+    assert any(text.startswith("Each cell: the strongest of 3 × 3. Row = query") for text in captions)
+    assert any("Head 1.2: layer 1, head 2, counted from 0." in text for text in captions)
+
+    def locked(*_: Any, key: str, on_lock: Callable[[], None], **options: Any) -> None:
+        st.session_state[key] = {"lock": 1}
+        on_lock()
+
+    monkeypatch.setattr("dashboard.parts.head_focus.focus", locked)
+    app.run()
+    assert link(app)["query"] == "4"  # the first of the second block
+
+
+@pytest.mark.parametrize("window", ["99,1", "x", "0,0", "1,2,3"])
+def test_a_window_that_is_nowhere_falls_back_with_a_notice(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.parts.head_focus.LONG", 10)
+    app = open_page(run="reverse", window=window)
+    assert [warning.value for warning in app.warning] == [
+        f"There is no place “{window}” in this input; the window is on the strongest cell."
+    ]
+    assert link(app) == {"run": "reverse"}
+
+
+# --- the difference
+
+
+def test_a_head_is_compared_with_another_head() -> None:
+    seen = observe(network(), TOKENS)
+    app = open_page(run="reverse", head=f"{SITE}.2", against="head:decoder.0.self_attention.1")
+    header, values = drawn(app)
+    expected = (seen[f"{SITE}.pattern"][0, 2] - seen["decoder.0.self_attention.pattern"][0, 1]).numpy()
+    np.testing.assert_allclose(values["difference"], expected, atol=1e-5)
+    assert header["views"][1]["title"] == "Pattern − head 0.1"
+    most = np.abs(expected).max()
+    assert (header["views"][1]["low"], header["views"][1]["high"]) == (pytest.approx(-most), pytest.approx(most))
+
+
+def test_a_head_is_compared_with_itself_at_another_step() -> None:
+    first = Run(ROOT / "checkpoints" / "reverse").config
+    app = open_page(run="reverse", head=f"{SITE}.2", against="step:0")
+    before = build(first).eval()
+    said = before.continue_greedily(torch.tensor([[*PI, SEP]]), 8)
+    own = observe(before, torch.cat([torch.tensor([[*PI, SEP]]), said[:, :-1]], dim=1))
+    _, values = drawn(app)
+    expected = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2] - own[f"{SITE}.pattern"][0, 2]
+    np.testing.assert_allclose(values["difference"], expected.numpy(), atol=1e-5)
+
+
+def test_a_head_is_compared_with_the_same_head_of_another_run() -> None:
+    app = open_page(run="reverse", head=f"{SITE}.2", against="run:reverse-sinusoidal")
+    _, values = drawn(app)
+    other = observe(network("reverse-sinusoidal"), TOKENS)  # it reverses this input rightly, so it reads the same
+    expected = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2] - other[f"{SITE}.pattern"][0, 2]
+    np.testing.assert_allclose(values["difference"], expected.numpy(), atol=1e-5)
+    assert [maker["run"] for maker in drawn(app)[0]["makers"]] == ["reverse", "reverse-sinusoidal"]
+    assert drawn(open_page(run="reverse"))[0]["makers"] is None
+
+
+def test_a_head_is_compared_with_itself_on_another_input() -> None:
+    app = open_page(run="reverse", head=f"{SITE}.2", against="input:0 0 1 2 3 4 5 6")
+    x = [0, 0, 1, 2, 3, 4, 5, 6]
+    other = observe(network(), torch.tensor([[*x, SEP, *x[:0:-1]]]))
+    expected = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2] - other[f"{SITE}.pattern"][0, 2]
+    np.testing.assert_allclose(drawn(app)[1]["difference"], expected.numpy(), atol=1e-5)
+    app.text_input(key="control-against-input").set_value("nonsense").run()
+    assert not app.exception
+    assert "Nothing to compare with" in app.warning[0].value
+    assert "against" not in link(app)
+
+
+@pytest.mark.parametrize(
+    ("against", "reason"),
+    [
+        ("head:decoder.7.self_attention.1", "there is no head"),
+        ("head:x", "there is no head"),
+        ("step:12345", "no weights were kept of step 12345"),
+        ("step:-1", "no weights were kept"),
+        ("run:nope", "there is no run “nope”"),
+        ("run:reverse-translate", "reverse-translate has a pattern of 8 × 8, this head one of 16 × 16"),
+        ("run:reverse-aligned", "has no head"),
+        ("input:3 1 4", "other input has a pattern of 6 × 6"),
+        ("input:z", "z"),
+        ("input", "type 1 to 8 symbols"),
+        ("colour:blue", "“colour” is none of head, step, run, input"),
+    ],
+)
+def test_what_cannot_be_compared_says_why(against: str, reason: str) -> None:
+    app = open_page(run="reverse", head="decoder.1.self_attention.3", against=against)
+    (warning,) = (warning.value for warning in app.warning)
+    assert warning.startswith("Nothing to compare with: ")
+    assert reason in warning
+    assert link(app) == {"run": "reverse", "head": "decoder.1.self_attention.3"}
+
+
+def test_the_menus_choose_the_difference_and_take_it_away() -> None:
+    app = open_page(run="reverse")
+    worker = drawn(app)[0]["head"]
+    app.selectbox(key="control-against").select("head").run()
+    first = next(name for name in app.selectbox(key="control-against-head").options if name != f"head {worker}")
+    assert drawn(app)[0]["views"][1]["title"] == f"Pattern − {first}"
+    app.selectbox(key="control-against").select("step").run()
+    assert drawn(app)[0]["views"][1]["title"] == "Pattern − step 0"
+    app.selectbox(key="control-against").select("").run()
+    assert len(drawn(app)[0]["views"]) == 1
+    assert link(app) == {"run": "reverse"}
+
+
+# --- the view
+
+
+def test_the_mean_and_the_scale_by_row_are_part_of_the_link() -> None:
+    app = open_page(run="reverse")
+    app.toggle(key="control-by_row").set_value(True).run()
+    assert drawn(app)[0]["byRow"]
+    app.toggle(key="control-mean").set_value(True).run()
+    header, _ = drawn(app)
+    assert header["views"][0]["title"] == "Mean pattern"
+    assert [view["name"] for view in header["views"]] == ["pattern"]
+    assert link(app) == {"run": "reverse", "by_row": "1", "mean": "1"}
+
+
+def test_a_link_locks_a_query() -> None:
+    assert drawn(open_page(run="reverse", query="9"))[0]["locked"] == 8
+    assert drawn(open_page(run="reverse"))[0]["locked"] is None
+    assert drawn(open_page(run="reverse", query="4000"))[0]["locked"] is None
+
+
+def test_both_pictures_of_a_head_say_what_it_says() -> None:
+    app = open_page(run="reverse")
+    for name in ("pattern", "contribution"):
+        header, _ = drawn(app, name)
+        assert header["says"][8:] == [str(token) for token in PI[::-1]]
+        assert Head.parse(header["head"]).short == header["name"]
+
+
+# --- the message
+
+INK = Ink(False, "#000000", "#111111", "#222222", (1, 2, 3), theme.pattern_colours(False))
+SUBJECT = Subject("decoder.0.self_attention.0", "0.0", 0, ("a", "b"), ("a", "b"), np.tri(2, dtype=bool))
+VIEW = View("pattern", "Pattern", np.eye(2), 0.0, 1.0, theme.pattern_colours(False))
+
+
+def test_a_mask_that_forbids_nothing_and_marks_that_mark_nothing_are_not_sent() -> None:
+    free = replace(SUBJECT, mask=np.ones((2, 2), dtype=bool), marks=np.zeros((2, 2), dtype=bool))
+    header, _ = unpack(pack_focus(free, [VIEW], key="head", alt="A head.", ink=INK))
+    assert "mask" not in header
+    assert "marks" not in header
+    assert "mask" in unpack(pack_focus(SUBJECT, [VIEW], key="head", alt="A head.", ink=INK))[0]
+
+
+@pytest.mark.parametrize(
+    ("subject", "views", "alt", "sentence"),
+    [
+        (SUBJECT, [], "A head.", "at least one view"),
+        (SUBJECT, [VIEW], " ", "needs alt"),
+        (SUBJECT, [replace(VIEW, values=np.eye(3))], "A head.", r"pattern is \[3, 3\], the mask \[2, 2\]"),
+        (SUBJECT, [replace(VIEW, high=0.0)], "A head.", "scale of pattern must rise"),
+        (replace(SUBJECT, marks=np.ones((1, 2), dtype=bool)), [VIEW], "A head.", r"marks are \[1, 2\]"),
+        (replace(SUBJECT, first=(1, 0)), [VIEW], "A head.", r"cells up to \[3, 2\]"),
+    ],
+)
+def test_a_head_that_cannot_be_drawn_is_refused_in_words(
+    subject: Subject, views: list[View], alt: str, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        pack_focus(subject, views, key="head", alt=alt, ink=INK)
+
+
+def test_a_click_at_512_tokens_sends_less_than_a_megabyte() -> None:
+    tokens = tuple(str(i) for i in range(512))
+    subject = Subject("h", "0.0", 0, tokens, tokens, np.ones((64, 64), dtype=bool), (9, 9), says=tokens)
+    views = [View(name, name, np.zeros((64, 64)), 0.0, 1.0, VIEW.colours) for name in ("pattern", "difference")]
+    whole = Whole(np.zeros((512, 512)), np.ones((512, 512), dtype=bool), 1)
+    one = pack_focus(subject, views, key="head", alt="A head.", ink=INK, whole=whole)
+    other = pack_focus(subject, views[:1], key="head", alt="A head.", ink=INK)
+    assert len(one) + len(other) < 1_000_000

@@ -1,0 +1,57 @@
+"""The view and its way through the URL."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.view.settings import LIMITS, Settings, from_query
+
+VALUES = {
+    "bool": st.booleans(),
+    "str": st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60),
+}
+
+
+def field_values(field: dataclasses.Field) -> st.SearchStrategy:
+    kind = str(field.type)
+    if kind.startswith(("int", "float")):
+        low, high = LIMITS.get(field.name, (1, 65_536))
+        return st.floats(low, high) if kind == "float" else st.integers(low, high)
+    return VALUES[kind]
+
+
+@given(st.fixed_dictionaries({}, optional={f.name: field_values(f) for f in dataclasses.fields(Settings)}))
+def test_a_view_survives_the_url(values):
+    view = Settings(**values)
+    assert from_query(view.to_query()) == (view, [])
+
+
+def test_defaults_are_left_out():
+    assert Settings().to_query() == {}
+    assert Settings(run="x", mean=True).to_query() == {"run": "x", "mean": "1"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"layers": "0"},
+        {"layers": "many"},
+        {"step": "-1"},
+        {"mean": "yes"},
+        {"length": "1e9"},
+        {"run": "x" * 500},
+        {"run": "a\x00b"},
+        {"nonsense": "1"},
+    ],
+)
+def test_what_cannot_be_used_falls_back_with_one_notice(query):
+    view, notices = from_query(query)
+    assert view == Settings()
+    assert len(notices) == 1
+
+
+def test_a_notice_repeats_nothing_dangerous():
+    _, notices = from_query({"<script>alert(1)</script>": "1"})
+    assert "<" not in notices[0]

@@ -1,0 +1,203 @@
+"""The house stands as it is drawn: imports point one way, plug-ins are found, PyTorch waits until it is needed."""
+
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from transformer import masks, positions, tasks
+from transformer.registry import Registry, folder_names
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+MOST_LINES = 320
+REGISTRIES = {"positions": positions.ENCODINGS, "masks": masks.MASKS, "tasks": tasks.TASKS}
+
+
+def tracked() -> list[Path]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no git checkout")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+# --- imports point one way
+
+
+def test_the_contracts_of_imports_hold():
+    """`lint-imports`, as `make lint` runs it."""
+    code = (
+        "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command(['--no-cache']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " kept, 0 broken" in done.stdout
+
+
+def test_the_contracts_say_what_the_house_needs():
+    """A contract that is gone is broken by nobody."""
+    contracts = [c for c in PROJECT["tool"]["importlinter"]["contracts"] if c["type"] == "forbidden"]
+    forbidden = {
+        (source, target) for c in contracts for source in c["source_modules"] for target in c["forbidden_modules"]
+    }
+    assert forbidden >= {("transformer", target) for target in ("plotly", "streamlit", "dashboard")}
+    assert forbidden >= {("dashboard.figures", target) for target in ("torch", "streamlit", "transformer")}
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        "transformer",
+        "transformer.tasks, transformer.masks, transformer.training.runs, transformer.analysis.accuracy.ceilings",
+        "transformer.config, transformer.registry, transformer.analysis.intervals",
+        "transformer.__main__",
+    ],
+)
+def test_what_needs_no_pytorch_does_not_import_it(modules):
+    """The first screen, the list of runs and the help are there before PyTorch is."""
+    code = f"import sys\nimport {modules}\nprint(*({{'torch', 'streamlit', 'plotly', 'pandas'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""
+
+
+def test_every_task_and_mask_works_without_pytorch():
+    code = (
+        "import sys, numpy as np\n"
+        "from transformer.masks import MASKS; from transformer.tasks import TASKS\n"
+        "for name in MASKS.names(): MASKS[name]().matrix(4)\n"
+        "for name in TASKS.names(): TASKS[name](length=3).batch(np.random.default_rng(0), 2)\n"
+        "assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_everything_that_the_package_offers_is_there():
+    import transformer
+
+    for name in transformer.__all__:
+        assert getattr(transformer, name).__name__ == name
+    with pytest.raises(AttributeError, match="module 'transformer' has no attribute 'Transformator'"):
+        _ = transformer.Transformator
+
+
+def test_the_version_is_said_once():
+    import transformer
+
+    assert PROJECT["project"]["version"] == transformer.__version__
+
+
+# --- plug-ins are found
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_every_file_in_the_folder_is_a_plug_in(kind):
+    """No file is left out, and each is what its name says."""
+    files = {path.stem for path in (ROOT / "transformer" / kind).glob("[!_]*.py")}
+    registry = REGISTRIES[kind]
+    assert set(registry.names()) == {name.replace("_", "-") for name in files}
+    assert len(files) >= 5
+    for name in registry.names():
+        found = registry[name]
+        assert issubclass(found, registry.base)
+        assert found.__module__ == f"transformer.{kind}.{name.replace('-', '_')}"
+
+
+NEW = {
+    "positions": "from transformer.positions import PositionalEncoding\n\nclass New(PositionalEncoding):\n    pass\n",
+    "masks": (
+        "from dataclasses import dataclass\nfrom transformer.masks import Mask\n\n"
+        "@dataclass(frozen=True)\nclass New(Mask):\n"
+        "    def visible(self, query, key, padding):\n        return query > key\n"
+    ),
+    "tasks": (
+        "from transformer.tasks._layouts import Aligned\n\nclass New(Aligned):\n    law = 'y = x'\n"
+        "    def answer(self, question):\n        return question\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NEW)
+def test_a_new_file_is_found_and_nothing_else_need_be_touched(kind, tmp_path):
+    """In a copy of the whole package: one file dropped in, and the registry, the config and the help know it."""
+    shutil.copytree(ROOT / "transformer", tmp_path / "transformer", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "transformer" / kind / "brand_new.py").write_text(NEW[kind])
+    (tmp_path / "transformer" / kind / "_private.py").write_text("raise SystemExit('never imported')\n")
+    setting = {
+        "positions": "ModelConfig(positions='brand-new')",
+        "masks": "ModelConfig(mask='brand-new')",
+        "tasks": "TaskConfig(task='brand-new')",
+    }[kind]
+    code = (
+        "from transformer import config, masks, positions, tasks\n"
+        "from transformer.config import ModelConfig, RunConfig, TaskConfig\n"
+        f"found = {{'positions': positions.ENCODINGS, 'masks': masks.MASKS, 'tasks': tasks.TASKS}}[{kind!r}]\n"
+        "assert 'brand-new' in found.names() and found['brand-new'].__name__ == 'New', found.names()\n"
+        "assert not any('private' in name for name in found.names())\n"
+        f"print(RunConfig(**{{{'task' if kind == 'tasks' else 'model'!r}: {setting}}}).to_dict())\n"
+        "print(config.__file__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "'brand-new'" in done.stdout
+    assert str(tmp_path) in done.stdout.splitlines()[-1]
+
+
+def test_a_plug_in_that_is_not_one_is_refused_with_a_sentence(tmp_path, monkeypatch):
+    package = tmp_path / "some_masks"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "nothing.py").write_text("from transformer.masks.causal import Causal\n")
+    (package / "two.py").write_text(NEW["masks"] + NEW["masks"].replace("New", "Newer"))
+    (package / "two_words.py").write_text(NEW["masks"])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    registry = Registry(masks.Mask, "some_masks", str(package))
+    assert registry.names() == folder_names(package) == ("nothing", "two", "two-words")
+    assert registry["two-words"].__name__ == "New"
+    with pytest.raises(TypeError, match=r"some_masks\.nothing must define exactly one Mask, found 0"):
+        _ = registry["nothing"]
+    with pytest.raises(TypeError, match=r"some_masks\.two must define exactly one Mask, found 2"):
+        _ = registry["two"]
+    with pytest.raises(KeyError, match="no mask named 'three': choose one of nothing, two, two-words"):
+        _ = registry["three"]
+
+
+# --- the text
+
+
+def test_every_file_can_be_read_in_a_sitting():
+    long = {
+        path.relative_to(ROOT).as_posix(): lines
+        for folder in ("transformer", "dashboard")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".js", ".css") and (lines := len(path.read_text("utf-8").splitlines())) > MOST_LINES
+    }
+    assert long == {}
+
+
+HERE = "|".join(f"/{folder}/" for folder in ("work", "root", "home", "Users"))
+REGISTRY = "|".join(
+    re.escape(host)
+    for host in ("pypi" + ".org", "pythonhosted" + ".org", "npmjs" + ".", "unpkg" + ".", "jsdelivr" + ".")
+)
+
+
+def test_nothing_names_the_machine_it_was_written_on_nor_where_packages_come_from():
+    """Paths of one machine are of no use on another, and the dashboard loads nothing from anywhere else."""
+    found = []
+    for path in tracked():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # pictures and weights
+        for number, line in enumerate(text.splitlines(), start=1):
+            if re.search(rf"(?<![\w.~-])(?:{HERE})|{REGISTRY}", line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
+    assert found == []

@@ -1,0 +1,156 @@
+"""The README keeps its word: its commands work, its example prints what it says, and what it names is there."""
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from transformer import checkpoints
+from transformer.__main__ import main
+from transformer.training.runs import Run
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+QUICK = ["--length", "3", "--d-model", "16", "--d-ff", "0", "--max-steps", "5"]
+
+
+def blocks(language: str) -> list[str]:
+    return [body for name, body in FENCED.findall(TEXT) if name == language]
+
+
+def command_lines() -> list[list[str]]:
+    """What stands after `python -m transformer` in the shell blocks, comments left out."""
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    return [shlex.split(line, comments=True)[3:] for line in lines if line.startswith("python -m transformer")]
+
+
+# --- from Python
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_the_example_prints_what_its_comments_say(block):
+    expected = re.findall(r"^print\(.*?\)\s+# (.*)$", block, re.MULTILINE)
+    assert expected
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block, "README.md", "exec"), {})
+    assert printed.getvalue().splitlines() == expected
+
+
+def test_there_is_an_example():
+    assert len(blocks("python")) == 1
+
+
+# --- from the command line
+
+
+def test_the_commands_work_one_after_the_other(tmp_path, monkeypatch, capsys):
+    """As they stand; the training is made small. What is trained by the first is measured by the second."""
+    monkeypatch.chdir(tmp_path)
+    commands = command_lines()
+    assert [command[0] for command in commands] == ["train", "evaluate", "list"]
+    for command in commands:
+        assert main([*command, *QUICK] if command[0] == "train" else command) == 0, command
+    said = capsys.readouterr().out
+    trained = Path(commands[0][commands[0].index("--out") + 1])
+    assert Run(trained).evaluation["verdict"] in said
+    assert Run(trained).config.training.seed == int(commands[0][commands[0].index("--seed") + 1])
+    assert commands[1][1] == str(trained)
+
+
+def test_every_option_that_is_named_exists(capsys):
+    named = set(re.findall(r"`(--[\w-]+)`|python -m transformer.*?(--[\w-]+)", TEXT))
+    assert not any(main([command, "--help"]) for command in ("train", "evaluate", "generate", "corpus"))
+    known = capsys.readouterr().out + " --help"
+    for option in {one or other for one, other in named}:
+        assert option in known, option
+
+
+def test_every_make_target_that_is_named_exists():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    shell = " ".join(blocks("sh"))
+    named = set(re.findall(r"`make ([\w-]+)`", TEXT)) | set(re.findall(r"^make ([\w-]+)", shell, re.MULTILINE))
+    assert {"run", "test"} <= named
+    assert named <= targets
+
+
+def test_make_means_what_the_readme_says():
+    """`make run` ends in the very command that stands below it."""
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "streamlit run dashboard/app.py" in recipe
+    assert "streamlit run dashboard/app.py" in TEXT
+    assert "pip install -r requirements.txt" in TEXT
+    for target in ("run", "test"):
+        done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+
+
+# --- what it names
+
+
+def named_files() -> list[str]:
+    """Each `name` in the folder map; those without a folder stand in that of the first in their line."""
+    table = TEXT[TEXT.index("## Where things are") :]
+    found = []
+    for cells in re.findall(r"^\| (`.*?) \| (.*?) \|$", table, re.MULTILINE):
+        folder = ""
+        for cell in cells:
+            for name in re.findall(r"`([\w./-]+)`", cell):
+                if "/" in name and (ROOT / name).exists():
+                    folder = name if name.endswith("/") else f"{Path(name).parent}/"
+                    found.append(name)
+                elif (ROOT / folder / name).exists():
+                    found.append(f"{folder}{name}")
+                elif folder and (ROOT / folder).parent.joinpath(name).exists():
+                    found.append(f"{Path(folder).parent}/{name}")
+                else:
+                    found.append(name)
+    return found
+
+
+def test_what_the_folder_map_names_is_there():
+    names = named_files()
+    assert len(names) > 15
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_the_folder_map_leaves_no_folder_out():
+    """Every folder with Python in it, or a file of it, has its line: a newcomer finds their way."""
+    names = named_files()
+    for package in ("transformer", "transformer/analysis", "transformer/training", "transformer/positions",
+                    "transformer/masks", "transformer/tasks", "dashboard", "checkpoints", "tests"):  # fmt: skip
+        assert any(name.startswith(package) for name in names), package
+
+
+def test_pictures_and_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
+        if not re.match(r"https?://", target):
+            assert (ROOT / target).is_file(), target
+
+
+def test_the_words_of_the_readme_are_those_of_the_shipped_run():
+    """The sequence of "It reverses", said by the shipped model itself; and its numbers."""
+    import torch
+
+    asked, answer = re.search(r"`((?:\d )+)SEP` →\s+`([\d ]+)`", TEXT).groups()
+    run = Run(ROOT / "checkpoints" / "reverse")
+    model, config = checkpoints.load(run.snapshot())
+    prompt = torch.tensor([[*map(int, asked.split()), config.task.symbols]])
+    said = model.continue_greedily(prompt, config.task.length)[0].tolist()
+    assert said == [int(word) for word in answer.split()] == [int(word) for word in asked.split()][::-1]
+    assert f"{run.evaluation['second_half']:.2f}" == "1.00"
+    assert f"{run.evaluation['first_half']:.2f}" == "0.10"
+
+
+def test_the_share_that_the_readme_names_is_the_worker_s():
+    from transformer.analysis.heads.survey import survey
+
+    model, config = checkpoints.load(Run(ROOT / "checkpoints" / "reverse").snapshot())
+    found = survey(model, config.build_task())
+    for named in re.findall(r"(0\.\d+) of its attention", TEXT):
+        assert named == f"{found.expected_share[found.worker]:.{len(named) - 2}f}"

@@ -1,0 +1,76 @@
+"""The shipped reader is what its files say: it beats models that count, and its words are the excerpt's."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from dashboard.app_pages.text.reading.words import whole_sentence
+from transformer import checkpoints
+from transformer.text.corpus import Excerpt
+from transformer.training.runs import Run
+
+FOLDER = Path(__file__).parents[2] / "checkpoints" / "shakespeare"
+MOST_BYTES = 6_000_000
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return Run(FOLDER)
+
+
+@pytest.fixture(scope="module")
+def baselines() -> dict:
+    return json.loads((FOLDER / "evaluation.json").read_text())["baselines"]
+
+
+def test_it_beats_the_models_that_count_on_the_same_tokens(run, baselines):
+    """benchmarks/language.py wrote them down, for these weights and this text."""
+    assert baselines["snapshot"] == run.digest()
+    assert baselines["tokens"] == run.evaluation["read"]
+    assert run.evaluation["perplexity"] < baselines["5-gram"] < baselines["trigram"] < baselines["unigram"]
+
+
+def test_its_perplexity_measured_anew_on_some_of_its_excerpt(run, baselines):
+    """Four windows of each work that was held out; 6,144 tokens settle it to about 4 %."""
+    excerpt, (model, config) = Excerpt.load(FOLDER / "text.npz"), checkpoints.load(run.snapshot())
+    length, separator = config.task.length, len(excerpt.vocabulary.tokens) + 1
+    nats = []
+    for work in excerpt.held_out:
+        for start in range(0, 4 * length, length):
+            window = torch.from_numpy(work[start : start + length])
+            with torch.no_grad():
+                said = model(torch.cat([torch.tensor([separator]), window[:-1]])[None])[0]
+            nats += functional.cross_entropy(said, window, reduction="none").tolist()
+    assert len(nats) == 12 * 512
+    assert math.exp(np.mean(nats)) == pytest.approx(run.evaluation["perplexity"], rel=0.12)
+    assert math.exp(np.mean(nats)) < baselines["5-gram"]
+
+
+def test_its_excerpt_is_of_whole_works_that_were_held_out(run):
+    excerpt = Excerpt.load(FOLDER / "text.npz")
+    assert sum(excerpt.vocabulary.counts) == excerpt.sizes[0]  # the vocabulary is of what was learned from, all of it
+    assert run.evaluation["read"] <= excerpt.sizes[1]
+    assert min(excerpt.vocabulary.counts) >= run.config.task.min_count
+    assert len(excerpt.titles) == len(set(excerpt.titles)) == 3
+
+
+def test_its_weights_are_small_enough_to_travel(run):
+    assert run.snapshot().stat().st_size <= MOST_BYTES
+
+
+def test_its_page_says_what_its_card_does(run):
+    """And names no baseline that was measured on other weights, or on other tokens."""
+    card = run.evaluation
+    said = whole_sentence(card)
+    assert said.startswith("Perplexity 21.1 over 161,792 held-out tokens, in windows of 512; ")
+    assert (card["read"], round(card["perplexity"], 1)) == (161_792, 21.1)
+    for name, value in {"5-gram": 27.1, "trigram": 28.1, "unigram": 120.7}.items():
+        assert card["baselines"][name] == pytest.approx(value, abs=0.05)
+        assert f"{value} for a {name}" in said
+    for other in ({"snapshot": "another"}, {"read": 1}):
+        assert "gram" not in whole_sentence(card | other)

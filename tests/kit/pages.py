@@ -1,0 +1,124 @@
+"""Pages opened without a browser, and what stands on them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from streamlit.testing.v1 import AppTest
+
+from dashboard.components.payload import unpack
+from dashboard.view.pages import PAGES
+from transformer import checkpoints, compiled_reverser
+from transformer.compiled import compiled_config
+from transformer.config import RunConfig
+from transformer.model import Transformer
+from transformer.training.runs import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
+RUNS = (*SHIPPED, "compiled")
+SEP = 10
+PI = [3, 1, 4, 1, 5, 9, 2, 6]
+
+
+class State(dict):
+    """A session's state, of which Streamlit's own stands for one only while a page is run."""
+
+    __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
+
+
+def open_page(page: str = "overview", **query: str) -> AppTest:
+    """A page, as the link with these parameters opens it."""
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.switch_page(PAGES[page].script).run()
+    assert not app.exception
+    return app
+
+
+def link(app: AppTest) -> dict[str, str]:
+    """The parameters of the address that the page has written."""
+    return {name: values[0] if isinstance(values, list) else values for name, values in app.query_params.items()}
+
+
+def figures(app: AppTest) -> dict[str, dict[str, Any]]:
+    """The Plotly figures on a page, by key."""
+    messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
+    return {header["revision"]: json.loads(body) for header, body in messages if "revision" in header}
+
+
+def trace(app: AppTest, key: str, name: str) -> dict[str, Any]:
+    return next(each for each in figures(app)[key]["data"] if each.get("name") == name)
+
+
+def staged(app: AppTest) -> dict[str, Any]:
+    """What the stage of a training has been told."""
+    messages = [unpack(element.proto.bytes)[0] for element in app.get("bidi_component")]
+    return next(header for header in messages if "accuracySteps" in header)
+
+
+def large_head(app: AppTest) -> tuple[dict[str, Any], bytes]:
+    """The message of the head in focus."""
+    messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
+    return next(message for message in messages if message[0].get("views", [{}])[0].get("name") == "pattern")
+
+
+def array(value: Any) -> np.ndarray:
+    """An array of a figure, which travels as a list or as base64."""
+    if not isinstance(value, dict):
+        return np.array(value)
+    flat = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
+    return flat.reshape([int(n) for n in str(value.get("shape", flat.size)).split(",")])
+
+
+def network(run: str, step: int | None = None) -> tuple[Transformer, RunConfig]:
+    if run == "compiled":
+        return compiled_reverser(), compiled_config()
+    return checkpoints.load(Run(ROOT / "checkpoints" / run).snapshot(step))
+
+
+def laid_out(config: RunConfig, x: np.ndarray) -> tuple[torch.Tensor, torch.Tensor | None, np.ndarray]:
+    """Tokens, source and targets of reversals, by hand: x is int [sequence, place]."""
+    y, sep = x[:, ::-1], np.full((len(x), 1), SEP)
+    tokens, source, targets = {
+        "reverse": lambda: (np.hstack([x, sep, y[:, :-1]]), None, np.hstack([x[:, 1:], sep, y])),
+        "reverse-aligned": lambda: (x, None, y),
+        "reverse-translate": lambda: (np.hstack([sep, y[:, :-1]]), x, y),
+    }[config.task.task]()
+    return torch.tensor(tokens), None if source is None else torch.tensor(source), targets.copy()
+
+
+@torch.no_grad()
+def answer(model: Transformer, config: RunConfig, question: list[int]) -> list[int]:
+    """What a model says by itself, one argmax after the other."""
+    x = torch.tensor([question])
+    if config.task.task == "reverse-aligned":
+        return model(x)[0].argmax(-1).tolist()
+    said: list[int] = []
+    for _ in question:
+        if config.task.task == "reverse":
+            logits = model(torch.tensor([[*question, SEP, *said]]))
+        else:
+            logits = model(torch.tensor([[SEP, *said]]), x)
+        said.append(int(logits[0, -1].argmax()))
+    return said
+
+
+def counted(model: Transformer, config: RunConfig, sequences: int = 4096) -> np.ndarray:
+    """Whether each target is right, bool [sequence, target], on the sequences that the dashboard measures on."""
+    rng = np.random.default_rng([config.training.seed + 1, 1])
+    tokens, source, targets = laid_out(config, rng.integers(0, 10, (sequences, 8)))
+    with torch.no_grad():
+        return model(tokens, source).argmax(-1).numpy() == targets
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    app = next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+    return app

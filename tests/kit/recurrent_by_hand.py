@@ -1,0 +1,102 @@
+"""A GRU with and without attention, calculated in NumPy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.recurrent import Alignment, Recurrent
+
+SEP, PAD, SITE = 10, 11, "decoder.0.cross_attention"
+
+
+def configured(attention: str = "scaled-dot", *, length: int = 5, **settings: object) -> RunConfig:
+    training = {name: settings.pop(name) for name in ("teacher_forcing", "seed", "max_steps") if name in settings}
+    return RunConfig(
+        task=TaskConfig(task="reverse-translate", length=length, min_length=settings.pop("min_length", None)),
+        model=ModelConfig(architecture="gru", attention=attention, **{"n_layers": 1, "d_model": 6, **settings}),
+        training=TrainingConfig(device="cpu", **training),
+    )
+
+
+# --- by hand
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def numbers(weight: Tensor) -> np.ndarray:
+    return weight.detach().double().numpy()
+
+
+def gru_step(gru: torch.nn.GRU, x: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Cho et al. (2014), equations 5 to 8, as PyTorch has them: the reset gate lies on U h + b."""
+    W, U = numbers(gru.weight_ih_l0), numbers(gru.weight_hh_l0)
+    b, c = numbers(gru.bias_ih_l0), numbers(gru.bias_hh_l0)
+    (Wr, Wz, Wn), (Ur, Uz, Un) = np.split(W, 3), np.split(U, 3)
+    (br, bz, bn), (cr, cz, cn) = np.split(b, 3), np.split(c, 3)
+    reset, update = sigmoid(Wr @ x + br + Ur @ h + cr), sigmoid(Wz @ x + bz + Uz @ h + cz)
+    new = np.tanh(Wn @ x + bn + reset * (Un @ h + cn))
+    return (1 - update) * new + update * h
+
+
+def states_by_hand(gates, inputs: list[np.ndarray], first: list[np.ndarray]) -> list[list[np.ndarray]]:
+    """The states of each layer, after each step."""
+    found = []
+    for layer, h in zip(gates.layers, first, strict=True):
+        states = []
+        for x in inputs:
+            h = gru_step(layer, x, h)
+            states.append(h)
+        found.append(states)
+        inputs = states
+    return found
+
+
+def mapped(linear: torch.nn.Module, x: np.ndarray) -> np.ndarray:
+    return numbers(linear.weight) @ x + numbers(linear.bias) if isinstance(linear, torch.nn.Linear) else x
+
+
+def score_by_hand(alignment: Alignment, q: np.ndarray, k: np.ndarray) -> float:
+    d = len(q)
+    if alignment.scoring == "uniform":
+        return 0.0
+    if alignment.scoring == "additive":
+        v = numbers(alignment.energy.weight)[0]
+        return sum(v[i] * math.tanh(q[i] + k[i]) for i in range(d))
+    total = sum(q[i] * k[i] for i in range(d))
+    return total / math.sqrt(d) if alignment.scoring == "scaled-dot" else total
+
+
+def logits_by_hand(model: Recurrent, source: list[int], tokens: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Logits [position, d_vocab] and alpha [position, source]."""
+    core, table = model.core, numbers(model.embedding.weight)
+    zeros = [np.zeros(model.config.d_model)] * model.config.n_layers
+    encoded = states_by_hand(core.encoder, [table[t] for t in source if t != PAD], zeros)
+    decoded = states_by_hand(core.decoder, [table[t] for t in tokens], [states[-1] for states in encoded])
+    logits, alphas = [], []
+    for state in decoded[-1]:
+        features = state
+        if core.attention is not None:
+            q = mapped(core.attention.query, state)
+            scores = [score_by_hand(core.attention, q, mapped(core.attention.key, h)) for h in encoded[-1]]
+            exponentials = np.exp(np.array(scores) - max(scores))
+            alpha = exponentials / exponentials.sum()
+            context = sum(a * mapped(core.attention.value, h) for a, h in zip(alpha, encoded[-1], strict=True))
+            features = np.concatenate([context, state])
+            alphas.append(np.pad(alpha, (0, len(source) - len(alpha))))
+        logits.append(numbers(model.unembedding.weight) @ features + numbers(model.unembedding.bias))
+    return np.array(logits), np.array(alphas)
+
+
+def said_by_hand(model: Recurrent, source: list[int]) -> list[int]:
+    """What it says when it reads its own words."""
+    said: list[int] = []
+    for _ in source:
+        said.append(int(logits_by_hand(model, source, [SEP, *said])[0][-1].argmax()))
+    return said

@@ -1,0 +1,135 @@
+"""A head's circuits: against loops over the weights, and against what the model does when it runs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tests.kit.heads_by_hand import CROSS, SELF, double, random_model
+from transformer import compiled_reverser, observe
+from transformer.analysis.findings import Head
+from transformer.analysis.heads.circuits import circuits
+from transformer.edits import AblateHead
+from transformer.model import Transformer
+
+
+def centred(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
+    """What of a LayerNorm is linear."""
+    return (x - x.mean()) * double(norm.weight) if isinstance(norm, torch.nn.LayerNorm) else x
+
+
+def slices(model: Transformer, head: Head) -> dict[str, np.ndarray]:
+    attention = model.get_submodule(head.site)
+    rows = slice(head.index * attention.d_head, (head.index + 1) * attention.d_head)
+    weights = {name: double(getattr(attention, name).weight)[rows] for name in ("query", "key", "value")}
+    return weights | {"out": double(attention.out.weight)[:, rows]}
+
+
+@pytest.mark.parametrize("norm", ["pre", "post", "none"])
+@pytest.mark.parametrize(
+    ("task", "site"),
+    [
+        ("reverse", SELF),
+        ("reverse", "decoder.1.self_attention"),
+        ("reverse-aligned", "encoder.1.self_attention"),
+        ("reverse-translate", CROSS),
+        ("reverse-translate", "encoder.0.self_attention"),
+    ],
+)
+def test_circuits_are_products_of_weights(task: str, site: str, norm: str) -> None:
+    model, config = random_model(task, norm=norm)
+    head = Head(site, 1)
+    found, weight = circuits(model, head), slices(model, head)
+    block = model.get_submodule(site.rpartition(".")[0])
+    asking = block.around_cross.before if site == CROSS else block.around_self.before
+    asked = model.memory_norm if site == CROSS else asking
+    tokens = math.sqrt(8) * double(model.embedding.weight)[:-1]
+    positions = double(model.positions.table)
+
+    def fit(vectors: np.ndarray) -> list[list[float]]:
+        asks = [weight["query"] @ centred(v, asking) for v in vectors]
+        answers = [weight["key"] @ centred(v, asked) for v in vectors]
+        return [[float(q @ k) / 2 for k in answers] for q in asks]  # √d_head = 2
+
+    np.testing.assert_allclose(found.qk_tokens, fit(tokens), atol=1e-4)
+    np.testing.assert_allclose(found.qk_positions, fit(positions), atol=1e-4)
+    assert found.positions_from == "vectors"
+    assert (found.normed, found.layer) == (norm != "none", int(site.split(".")[1]))
+    if task == "reverse-translate" and site != CROSS:
+        assert found.ov_tokens is None
+        return
+    said = [weight["out"] @ weight["value"] @ centred(token, asked) for token in tokens]
+    logits = [double(model.unembedding.weight)[:-1] @ centred(each, model.final_norm) for each in said]
+    np.testing.assert_allclose(found.ov_tokens, logits, atol=1e-4)
+    assert len(found.qk_tokens) == config.task.symbols + 1
+
+
+def bare(**model: object) -> Transformer:
+    """One layer of attention and nothing else, no biases: its circuits are all that it does."""
+    network, _ = random_model("reverse", n_layers=1, d_ff=0, norm="none", **model)
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            if name.endswith("bias"):
+                weight.zero_()
+    return network
+
+
+def test_without_positions_the_scores_of_a_pass_are_the_circuit() -> None:
+    model = bare(positions="none")
+    tokens = torch.tensor([[3, 1, 4, 10, 4, 1]])
+    seen = observe(model, tokens)
+    for head in (0, 1):
+        circuit = circuits(model, Head(SELF, head))
+        expected = circuit.qk_tokens[np.ix_(tokens[0], tokens[0])]
+        np.testing.assert_allclose(seen[f"{SELF}.scores"][0, head].numpy(), expected, atol=1e-4)
+        assert circuit.qk_positions is None
+        assert circuit.positions_from == "nowhere"
+
+
+def test_alibi_adds_its_bias_and_rotary_holds_at_the_same_place() -> None:
+    model, tokens = bare(positions="alibi"), torch.tensor([[3, 1, 4, 10, 4, 1]])
+    circuit = circuits(model, Head(SELF, 1))
+    expected = circuit.qk_tokens[np.ix_(tokens[0], tokens[0])] + circuit.qk_positions[:6, :6]
+    np.testing.assert_allclose(observe(model, tokens)[f"{SELF}.scores"][0, 1].numpy(), expected, atol=1e-4)
+    assert circuit.positions_from == "bias"
+    assert circuit.qk_positions[0, 5] == pytest.approx(-5 * 2**-8)
+    model = bare(positions="rotary")
+    circuit = circuits(model, Head(SELF, 1))
+    scores = observe(model, tokens)[f"{SELF}.scores"][0, 1].numpy()
+    np.testing.assert_allclose(np.diagonal(scores), np.diagonal(circuit.qk_tokens)[tokens[0]], atol=1e-4)
+    assert (circuit.qk_positions, circuit.positions_from) == (None, "rotation")
+
+
+def test_silencing_a_head_takes_away_what_its_ov_circuit_says() -> None:
+    model, tokens = bare(positions="none"), torch.tensor([[3, 1, 4, 10, 4, 1]])
+    whole = observe(model, tokens)
+    without = observe(model, tokens, (AblateHead(f"{SELF}.z", 1),))
+    pattern = whole[f"{SELF}.pattern"][0, 1].numpy()
+    expected = pattern @ circuits(model, Head(SELF, 1)).ov_tokens[tokens[0]]
+    np.testing.assert_allclose((whole.logits - without.logits)[0, :, :-1].numpy(), expected, atol=1e-4)
+
+
+def test_across_there_is_no_bias_and_no_turning() -> None:
+    for positions in ("alibi", "rotary", "none"):
+        model, _ = random_model("reverse-translate", positions=positions)
+        found = circuits(model, Head(CROSS, 0))
+        assert (found.qk_positions, found.positions_from) == (None, "nowhere")
+
+
+def test_the_compiled_head_looks_at_the_mirror_image_and_copies() -> None:
+    found = circuits(compiled_reverser(4), Head(SELF, 0))
+    expected = np.zeros((8, 8))
+    expected[4:, :4] = 200 * np.eye(4)[::-1]
+    np.testing.assert_allclose(found.qk_positions, expected, rtol=1e-5)
+    assert not found.qk_tokens.any()
+    np.testing.assert_array_equal(found.ov_tokens, np.eye(11))
+
+
+def test_a_head_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(IndexError):
+        circuits(compiled_reverser(4), Head(SELF, 1))
+    with pytest.raises(AttributeError):
+        circuits(compiled_reverser(4), Head("decoder.7.self_attention", 0))

@@ -1,0 +1,264 @@
+"""The film of a run: what it holds is what was measured, and the moments that are read off it are in the data."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from transformer.analysis.accuracy.by_position import accuracy_by_position
+from transformer.analysis.film.film import (
+    LEVELS,
+    Film,
+    Reading,
+    from_then_on,
+    learned_at,
+    quantise,
+    sharpening,
+    thinned,
+)
+from transformer.analysis.film.take import film
+from transformer.analysis.findings import Head
+from transformer.analysis.heads.survey import survey
+from transformer.analysis.sample import sample
+from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.model import Transformer, build
+from transformer.training.recording import develop, record
+from transformer.training.runs import Run
+
+SITE = "decoder.0.self_attention"
+
+
+def told(**shares: list[float]) -> Film:
+    """A film made by hand: the shares of heads "h0", "h1" …, on steps 0, 1, 4, 9 …"""
+    frames = len(next(iter(shares.values())))
+    levels = np.zeros((frames, len(shares), 2, 2), dtype=np.uint8)
+    return Film(
+        steps=np.arange(frames) ** 2,
+        pictured=np.arange(frames),
+        question=("1", "2"),
+        read=("1", "2"),
+        readings={SITE: Reading(SITE, levels, np.eye(2, dtype=bool), ("1", "2"), ("1", "2"))},
+        correct=np.zeros((frames, 2), dtype=np.int64),
+        sequences=10,
+        names=("y1", "y2"),
+        groups=("first half", "second half"),
+        chance=0.1,
+        shares={Head(SITE, int(name[1:])): np.array(share, dtype=np.float32) for name, share in shares.items()},
+        surveyed=10,
+        snapshot="abc",
+    )
+
+
+def small(task: str = "reverse", architecture: str = "auto", **model: object) -> RunConfig:
+    shape = ModelConfig(architecture=architecture, n_layers=2, n_heads=2, d_model=16, d_ff=32, **model)
+    return RunConfig(task=TaskConfig(task=task, length=4), model=shape)
+
+
+def models(config: RunConfig, *seeds: int) -> list[Transformer]:
+    return [build(replace(config, training=replace(config.training, seed=seed))).eval() for seed in seeds]
+
+
+# The moment of sharpening
+
+
+@pytest.mark.parametrize(
+    ("share", "frame"),
+    [
+        ([0.1, 0.1, 0.2, 0.6, 0.9], 3),
+        ([0.1, 0.5, 0.5, 0.5, 0.9], 1),  # exactly the middle counts
+        ([0.1, 0.9, 0.1, 0.9, 0.9], 3),  # a spike does not
+        ([0.1, 0.8, 0.9, 0.4, 0.9], 4),  # nor what is lost again
+        ([0.1, 0.1, 0.1, 0.1, 0.9], 4),
+        ([0.1, 0.15, 0.25, 0.2, 0.3], 2),
+    ],
+)
+def test_a_head_sharpens_where_half_of_its_rise_is_behind_it_for_good(share: list[float], frame: int):
+    moment = sharpening(told(h0=[0.1] * 5, h1=share))
+    assert moment is not None
+    assert (moment.head, moment.frame, moment.step) == (Head(SITE, 1), frame, frame**2)
+    assert moment.previous == (frame - 1) ** 2
+    assert (moment.before, moment.after) == pytest.approx((share[0], share[-1]))
+
+
+def test_of_several_that_rise_it_is_the_one_that_ends_highest():
+    moment = sharpening(told(h0=[0.9, 0.9, 0.95], h1=[0.1, 0.7, 0.8], h2=[0.0, 0.75, 0.75]))
+    assert moment is not None
+    assert moment.head == Head(SITE, 1)  # h0 ends higher still, but was so from the start
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        {"h0": [0.1, 0.2, 0.25]},
+        {"h0": [0.9, 0.5, 0.1], "h1": [0.5, 0.5, 0.5]},
+        {"h0": [math.nan] * 3},
+        {"h0": [0.5]},
+    ],
+)
+def test_where_no_head_rises_there_is_no_moment(shares: dict[str, list[float]]):
+    assert sharpening(told(**shares)) is None
+    assert sharpening(replace(told(**shares), shares={})) is None
+
+
+@pytest.mark.parametrize("share", [[0.1, 0.9], [0.1, math.nan, 0.2, 0.8]])
+def test_a_film_may_be_short_or_have_a_hole(share: list[float]):
+    moment = sharpening(told(h0=share))
+    assert moment is not None
+    assert moment.frame == len(share) - 1
+
+
+def test_a_position_is_learned_once_it_stays_right():
+    correct = np.array([[1, 9, 1, 10], [9, 9, 1, 2], [8, 9, 9, 9], [9, 10, 8, 9]])
+    found = learned_at(replace(told(h0=[0.0] * 4), correct=correct, names=("a",) * 4, groups=("g",) * 4))
+    np.testing.assert_array_equal(found, [9, 0, math.nan, 4])
+
+
+def test_from_then_on():
+    assert from_then_on(np.array([True, True])) == 0
+    assert from_then_on(np.array([True, False, True, True])) == 2
+    assert from_then_on(np.array([True, False])) is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 41, 500])
+@pytest.mark.parametrize("most", [3, 7, 40])
+def test_thinning_keeps_the_ends_and_what_it_is_told_to_and_spreads_the_rest(count: int, most: int):
+    keep = [count // 3]
+    chosen = thinned(count, most, keep)
+    assert chosen == sorted(set(chosen))
+    assert {0, count - 1, *keep} <= set(chosen) <= set(range(count))
+    assert len(chosen) == min(count, most)
+    if most < count and most >= 7:
+        gaps = np.diff(chosen)
+        assert gaps.max() <= 4 * (count / most)
+    assert len(thinned(count, 1, keep)) == min(count, len({0, count - 1, *keep}))
+
+
+# Keeping it
+
+
+def test_what_is_packed_comes_back(tmp_path: Path):
+    config = small("reverse-translate")
+    made = film(enumerate(models(config, 0, 1)), config.build_task(), sequences=8, snapshot="abc")
+    (tmp_path / "film.npz").write_bytes(made.pack())
+    read = Film.load(tmp_path / "film.npz")
+    for name in ("question", "read", "sequences", "names", "groups", "chance", "surveyed", "snapshot"):
+        assert getattr(read, name) == getattr(made, name), name
+    for name in ("steps", "pictured", "correct", "accuracy"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(made, name), name)
+    assert read.shares.keys() == made.shares.keys()
+    for head, share in made.shares.items():
+        np.testing.assert_array_equal(read.shares[head], share)
+    assert list(read.readings) == list(made.readings)
+    for site, reading in made.readings.items():
+        for name in ("levels", "mask"):
+            np.testing.assert_array_equal(getattr(read.readings[site], name), getattr(reading, name))
+        assert (read.readings[site].queries, read.readings[site].keys) == (reading.queries, reading.keys)
+
+
+def test_weights_are_kept_to_within_half_a_level():
+    p = np.random.default_rng(0).random(100_000).astype(np.float32)
+    assert np.abs(quantise(p) / LEVELS - p).max() <= 0.5 / LEVELS + 1e-6
+    np.testing.assert_array_equal(quantise(np.array([0.0, 1.0, math.nan, -1e-9, 1 + 1e-6])), [0, 255, 0, 0, 255])
+
+
+@pytest.mark.parametrize(
+    "spoil", ["empty", "text", "cut", "other", "pickle", "few frames", "no such frame", "no order"]
+)
+def test_a_file_that_is_no_film_is_refused(tmp_path: Path, spoil: str):
+    path, whole = tmp_path / "film.npz", told(h0=[0.1, 0.5, 0.9])
+    if spoil == "other":
+        np.savez(path, text=np.array("{}"))
+    elif spoil == "pickle":
+        np.savez(path, text=np.array([object()]))
+    elif spoil == "few frames":
+        arrays = dict(np.load(io.BytesIO(whole.pack())))
+        np.savez(path, **(arrays | {"correct": arrays["correct"][:2]}))
+    elif spoil == "no such frame":
+        path.write_bytes(replace(whole, pictured=whole.pictured + 1).pack())
+    elif spoil == "no order":
+        path.write_bytes(replace(whole, steps=whole.steps[::-1]).pack())
+    else:
+        packed = whole.pack()
+        path.write_bytes({"empty": b"", "text": b"a film", "cut": packed[: len(packed) // 2]}[spoil])
+    with pytest.raises((ValueError, KeyError, OSError)):
+        Film.load(path)
+    with pytest.raises(FileNotFoundError):
+        Film.load(tmp_path / "none.npz")
+
+
+# Taking it
+
+
+@pytest.mark.parametrize(
+    "config",
+    [small(), small("reverse-aligned"), small("reverse-translate"), small("sort", positions="sinusoidal")],
+    ids=lambda config: config.task.task,
+)
+def test_every_frame_says_what_the_single_measurements_say(config: RunConfig):
+    task, question = config.build_task(), np.array([3, 1, 2, 0])
+    made = film(zip([0, 7], models(config, 0, 1), strict=True), task, question=question, sequences=64, seed=5)
+    np.testing.assert_array_equal(made.steps, [0, 7])
+    np.testing.assert_array_equal(made.pictured, [0, 1])
+    for frame, model in enumerate(models(config, 0, 1)):
+        looked = sample(model, task, question)
+        assert (made.question, made.read) == (looked.question, looked.read)
+        assert list(made.readings) == list(looked.attentions)
+        for site, attention in looked.attentions.items():
+            reading = made.readings[site]
+            np.testing.assert_allclose(reading.pattern(frame), attention.pattern, atol=0.5 / LEVELS + 1e-6)
+            assert not reading.levels[frame][:, ~attention.mask].any()
+            np.testing.assert_array_equal(reading.mask, attention.mask)
+            assert (reading.queries, reading.keys) == (attention.queries, attention.keys)
+        measured = accuracy_by_position(model, task, sequences=64, seed=5)
+        np.testing.assert_array_equal(made.correct[frame], measured.correct)
+        assert (made.names, made.groups, made.chance) == (measured.names, measured.groups, measured.chance)
+        surveyed = survey(model, task, sequences=64, seed=5)
+        assert {head: share[frame] for head, share in made.shares.items()} == pytest.approx(
+            surveyed.expected_share, nan_ok=True
+        )
+
+
+def test_the_accuracy_is_counted_right():
+    """Against a count of one's own: sequences laid out by hand, answers taken from logits."""
+    config = small("reverse-aligned")
+    (model,) = models(config, 3)
+    made = film([(5, model)], config.build_task(), sequences=32, seed=2)
+    questions = np.random.default_rng([2, 1]).integers(0, config.task.symbols, (32, 4))
+    with torch.no_grad():
+        right = model(torch.tensor(questions)).argmax(-1).numpy() == questions[:, ::-1]
+    np.testing.assert_array_equal(made.correct[0], right.sum(axis=0))
+
+
+def test_a_large_film_keeps_the_patterns_of_some_frames_only(monkeypatch: pytest.MonkeyPatch):
+    config = small()
+    cells = 2 * 2 * 8 * 8
+    monkeypatch.setattr("transformer.analysis.film.take.MOST_CELLS", 3 * cells)
+    made = film(enumerate(models(config, *range(6))), config.build_task(), sequences=4)
+    assert len(made.steps) == len(made.correct) == 6
+    assert made.pictured.tolist() == [0, 2, 5]
+    assert all(len(reading.levels) == 3 for reading in made.readings.values())
+    np.testing.assert_array_equal(
+        made.readings[SITE].pattern(1), film([(2, models(config, 2)[0])], config.build_task()).readings[SITE].pattern(0)
+    )
+
+
+def test_a_film_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="at least one step"):
+        film([], small().build_task())
+
+
+def test_a_run_that_has_ended_gets_the_film_of_its_snapshots(tmp_path: Path):
+    config = small("reverse-aligned")
+    run = Run.create(tmp_path / "run", replace(config, training=replace(config.training, max_steps=30, device="cpu")))
+    for _ in record(run):
+        pass
+    assert develop(run)
+    kept = Film.load(run.folder / "film.npz")
+    assert kept.steps.tolist() == list(run.snapshots())
+    assert kept.snapshot == run.digest()

@@ -1,0 +1,318 @@
+"""Checkpoints: what is saved is what is read, and a file that is anything else is refused with one sentence."""
+
+import json
+import pickle
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load as unpack
+from safetensors.torch import save as pack
+
+from tests.kit.models import SMALL, TASK_OF, inputs
+from transformer import checkpoints
+from transformer.checkpoints import CheckpointError, load, save, weights_hash
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.model import build
+from transformer.positions import ENCODINGS
+
+CONFIG = RunConfig(task=TaskConfig(length=4), model=ModelConfig(n_layers=1, n_heads=2, d_model=8, d_ff=8))
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "model.safetensors"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> bytes:
+    """A good file, to be damaged."""
+    path = tmp_path_factory.mktemp("whole") / "model.safetensors"
+    save(path, build(CONFIG), CONFIG)
+    return path.read_bytes()
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(CheckpointError) as refusal:
+        load(path)
+    sentence = str(refusal.value)
+    assert "\n" not in sentence
+    assert path.name in sentence
+    return sentence
+
+
+# --- saving and reading
+
+
+@pytest.mark.parametrize("positions", ENCODINGS.names())
+@pytest.mark.parametrize("architecture", TASK_OF)
+def test_what_is_read_is_what_was_saved(architecture, positions, path):
+    config = RunConfig(
+        task=TaskConfig(task=TASK_OF[architecture]),
+        model=ModelConfig(architecture=architecture, positions=positions, **SMALL),
+        training=TrainingConfig(seed=5),
+    )
+    model, arguments = build(config), inputs(architecture)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.01)  # not what the seed alone would give
+    save(path, model, config)
+    again, read = load(path)
+    assert read == config
+    assert not again.training
+    with torch.no_grad():
+        assert torch.equal(again(*arguments), model.eval()(*arguments))
+    assert weights_hash(again) == weights_hash(model)
+
+
+def test_saving_and_reading_leave_the_global_generator_alone(path):
+    before = torch.random.get_rng_state()
+    save(path, build(CONFIG), CONFIG)
+    load(path)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_file_is_written_whole_and_nothing_else_is_left(path):
+    for seed in (0, 1):
+        config = RunConfig(task=CONFIG.task, model=CONFIG.model, training=TrainingConfig(seed=seed))
+        save(path, build(config), config)
+        assert [file.name for file in path.parent.iterdir()] == [path.name]
+        assert load(path)[1] == config
+
+
+def test_a_write_that_fails_leaves_the_old_file(path, monkeypatch):
+    save(path, build(CONFIG), CONFIG)
+    before = path.read_bytes()
+
+    def no_space(self, content):
+        with self.open("wb") as file:
+            file.write(content[: len(content) // 2])
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", no_space)
+    with pytest.raises(OSError, match="no space left"):
+        save(path, build(CONFIG), CONFIG)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_folders_are_made(tmp_path):
+    save(tmp_path / "new" / "folder" / "model.safetensors", build(CONFIG), CONFIG)
+    load(str(tmp_path / "new" / "folder" / "model.safetensors"))
+
+
+def test_the_hash_tells_models_apart():
+    model = build(CONFIG)
+    before = weights_hash(model)
+    assert len(before) == 12
+    assert before == weights_hash(build(CONFIG))
+    with torch.no_grad():
+        model.unembedding.bias[0] += 1e-6
+    assert weights_hash(model) != before
+
+
+# --- other files
+
+
+@pytest.mark.parametrize("kept", [0, 1, 7, 8, 9, 40, 0.3, 0.5, 0.9, -1])
+def test_a_truncated_file_is_refused(whole, path, kept):
+    length = int(kept * len(whole)) if isinstance(kept, float) else kept
+    path.write_bytes(whole[:length])
+    assert "is not a whole safetensors file" in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01" + bytes(500), "a JPEG picture"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(500), "a PNG picture"),
+        (b"GIF89a" + bytes(500), "a GIF picture"),
+        (b"%PDF-1.7\n" + bytes(500), "a PDF document"),
+        (b"\x1f\x8b\x08\x00" + bytes(500), "a gzip archive"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_another_kind_of_file_is_called_by_its_name(path, content, kind):
+    path.write_bytes(content)
+    assert f"is not a checkpoint but {kind}" in refused(path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello", b"{}", b"\0" * 100, b"\x02\0\0\0\0\0\0\0[]", b"\xff" * 4000, b"\x08" + b"\0" * 7 + b"a" * 8]
+)
+def test_noise_is_refused(path, content):
+    path.write_bytes(content)
+    refused(path)
+
+
+class Payload:
+    """A pickle of it writes a file as soon as somebody opens it."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self):
+        return Path.touch, (self.target,)
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 5])
+def test_a_pickle_is_refused_and_not_executed(path, tmp_path, protocol):
+    path.write_bytes(pickle.dumps(Payload(tmp_path / "executed"), protocol=protocol))
+    sentence = refused(path)
+    assert protocol == 0 or "a pickle, which could run code when opened; nothing in it was executed" in sentence
+    assert not (tmp_path / "executed").exists()
+    pickle.loads(path.read_bytes())
+    assert (tmp_path / "executed").exists()  # the payload does work
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_file_of_torch_save_is_refused_and_not_executed(path, tmp_path, zipped):
+    torch.save(
+        {"model": build(CONFIG).state_dict(), "payload": Payload(tmp_path / "executed")},
+        path,
+        _use_new_zipfile_serialization=zipped,
+    )
+    assert ("a zip archive such as torch.save writes" if zipped else "a pickle") in refused(path)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_checkpoint_whose_header_length_looks_like_another_kind_of_file_is_read(whole, path):
+    """A header may have any length: 0x1f8b stands at the start of gzip files, and 0x8b1f is 35,615."""
+    (size,) = struct.unpack("<Q", whole[:8])
+    header = json.loads(whole[8 : 8 + size])
+    for length in (0x8B1F, 0x80 + 256 * 40):
+        padded = json.dumps(header).encode().ljust(length)
+        path.write_bytes(struct.pack("<Q", length) + padded + whole[8 + size :])
+        assert load(path)[1] == CONFIG
+
+
+def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path):
+    assert "there is no file" in refused(tmp_path / "nothing.safetensors")
+    (tmp_path / "folder.safetensors").mkdir()
+    assert "there is no file" in refused(tmp_path / "folder.safetensors")
+
+
+# --- safetensors files that are not ours, or no longer fit
+
+
+def rewritten(whole: bytes, path: Path, *, change_weights=lambda weights: weights, **metadata) -> Path:
+    """The good file with other metadata (None leaves an entry out) or other weights."""
+    ours = {"format": checkpoints.FORMAT, "config": json.dumps(CONFIG.to_dict())} | metadata
+    kept = {name: value for name, value in ours.items() if value is not None}
+    path.write_bytes(pack(change_weights(unpack(whole)), metadata=kept or None))
+    return path
+
+
+def test_the_rewritten_file_is_good_when_nothing_is_changed(whole, path):
+    assert load(rewritten(whole, path))[1] == CONFIG
+
+
+def test_another_programs_file_is_refused(whole, path):
+    assert "a safetensors file of another program" in refused(rewritten(whole, path, format=None, config=None))
+    assert "a safetensors file of another program" in refused(rewritten(whole, path, format=None))
+
+
+@pytest.mark.parametrize("version", ["attention-lab/2", "pt", "two\nlines"])
+def test_another_version_is_refused(whole, path, version):
+    assert "is of another version" in refused(rewritten(whole, path, format=version))
+
+
+def test_a_missing_config_is_refused(whole, path):
+    assert "the config inside" in refused(rewritten(whole, path, config=None))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "",
+        "not json",
+        "[]",
+        "3",
+        "null",
+        "{}",
+        "[" * 100_000,
+        '{"task": {}, "model": {}}',
+        '{"task": [], "model": {}, "training": {}}',
+        '{"task": {}, "model": {"n_layers": "two"}, "training": {}}',
+        '{"task": {}, "model": {"n_layers": 2.5}, "training": {}}',
+        '{"task": {}, "model": {"n_layers": -1}, "training": {}}',
+        '{"task": {}, "model": {"mask": 3}, "training": {}}',
+        '{"task": {}, "model": {"a\\nb": 3}, "training": {}}',
+        '{"task": {"task": "__init__"}, "model": {}, "training": {}}',
+        '{"task": {"task": "../../etc"}, "model": {}, "training": {}}',
+        '{"task": {}, "model": {"dropout": NaN}, "training": {}}',
+    ],
+    ids=lambda text: text[:60],
+)
+def test_a_config_that_is_nonsense_is_refused(whole, path, config):
+    assert "the config inside" in refused(rewritten(whole, path, config=config))
+
+
+def test_a_small_file_cannot_ask_for_a_giant_model(whole, path, monkeypatch):
+    """38 GB of weights, says a file of 10 kB: refused before anything is built."""
+    monkeypatch.setattr(checkpoints, "build", lambda config: pytest.fail("it was built"))
+    giant = RunConfig(model=ModelConfig(n_layers=48, d_model=4096, d_ff=16384)).to_dict()
+    assert "do not fit the model" in refused(rewritten(whole, path, config=json.dumps(giant)))
+
+
+def without(name):
+    return lambda weights: {other: weight for other, weight in weights.items() if other != name}
+
+
+def with_one_more(weights):
+    return weights | {"decoder.1.self_attention.query.bias": torch.zeros(8)}
+
+
+def misshapen(weights):
+    return weights | {"unembedding.weight": weights["unembedding.weight"].T.contiguous()}
+
+
+def renamed(weights):
+    return {f"model.{name}": weight for name, weight in weights.items()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        without("embedding.weight"),
+        without("decoder.0.self_attention.out.bias"),
+        with_one_more,
+        misshapen,
+        renamed,
+        lambda weights: {"only": torch.zeros(3)},
+    ],
+    ids=["no embedding", "no bias", "one more", "misshapen", "renamed", "other"],
+)
+def test_weights_that_do_not_fit_are_refused(whole, path, change):
+    sentence = refused(rewritten(whole, path, change_weights=change))
+    assert "do not fit the model that its config describes" in sentence
+
+
+def test_what_is_refused_here_is_refused_where_nobody_checks_types(whole, tmp_path):
+    """In a process of its own, without the type checks of these tests, each hostile file is a CheckpointError too."""
+    hostile = {
+        "mask": '{"task": {}, "model": {"mask": 3}, "training": {}}',
+        "layers": '{"task": {}, "model": {"n_layers": "two"}, "training": {}}',
+        "half": '{"task": {}, "model": {"n_layers": 2.5}, "training": {}}',
+        "key": '{"task": {}, "model": {"a\\nb": 3}, "training": {}}',
+        "list": "[]",
+        "device": '{"task": {"length": null}, "model": {}, "training": {}}',
+    }
+    paths = [rewritten(whole, tmp_path / f"{name}.safetensors", config=text) for name, text in hostile.items()]
+    script = """
+import sys
+from transformer.checkpoints import CheckpointError, load
+for path in sys.argv[1:]:
+    try:
+        load(path)
+    except CheckpointError as error:
+        print(error)
+"""
+    read = subprocess.run([sys.executable, "-c", script, *map(str, paths)], capture_output=True, text=True)
+    assert read.returncode == 0, read.stderr
+    sentences = read.stdout.splitlines()
+    assert len(sentences) == len(paths)
+    assert all(path.name in sentence for path, sentence in zip(paths, sentences, strict=True))

@@ -1,0 +1,498 @@
+"""Edits against what they are by hand, their texts, and what they cost, counted anew."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.components.payload import unpack
+from tests.kit.pages import array, counted, figures, laid_out, link, network, open_page, trace
+from transformer import compiled_reverser, observe
+from transformer.analysis.batches import questions
+from transformer.analysis.heads.measure import measure_removal
+from transformer.analysis.interventions.effects import one_token_changed, redundancy
+from transformer.analysis.interventions.patching import patching
+from transformer.compiled import compiled_config
+from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.edits import (
+    AblateHead,
+    EditError,
+    ExpectPattern,
+    ForcePattern,
+    KeepOnlyHead,
+    Occasion,
+    Patch,
+    PatchHead,
+    PatchStep,
+    RemovePositions,
+    ScaleScores,
+    ShiftScores,
+    SwapPositions,
+    edit_text,
+    parse_edit,
+)
+from transformer.model import build
+
+SITE = "decoder.0.self_attention"
+TOKENS = torch.tensor([[3, 1, 4, 1, 10, 1, 4, 1], [9, 2, 6, 5, 10, 5, 6, 2], [0, 0, 7, 8, 10, 8, 7, 0]])
+
+
+def small(**model):
+    config = RunConfig(task=TaskConfig(length=4), model=ModelConfig(d_model=16, **model))
+    return build(config).eval()
+
+
+# --- heads
+
+
+@pytest.mark.parametrize("mode", ["zero", "mean"])
+def test_a_removed_head_says_what_it_should(mode):
+    model = small()
+    plain = observe(model, TOKENS)[f"{SITE}.z"].numpy()
+    seen = observe(model, TOKENS, (AblateHead(f"{SITE}.z", 2, mode),))[f"{SITE}.z"].numpy()
+    expected = plain.copy()
+    for sequence in range(3):
+        for place in range(8):
+            expected[sequence, 2, place] = {
+                "zero": 0 * plain[0, 2, place],
+                "mean": (plain[0, 2, place] + plain[1, 2, place] + plain[2, 2, place]) / 3,
+            }[mode]
+    np.testing.assert_allclose(seen, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 3, 17, 64])
+def test_shuffling_hands_each_output_to_another_sequence_always_the_same(n):
+    value = torch.arange(n, dtype=torch.float32)[:, None, None, None].expand(n, 4, 8, 2)
+    first, again = (AblateHead("z", 1, "shuffled").apply(value)[:, 1, 0, 0].tolist() for _ in range(2))
+    assert first == again
+    assert sorted(first) == list(range(n))
+    assert all(own != given for own, given in enumerate(first))
+    assert n < 17 or first != [(i - 1) % n for i in range(n)]  # no mere shift by one
+
+
+def test_a_shuffled_head_hands_on_what_it_found_in_another_sequence_whole():
+    model = small()
+    plain = observe(model, TOKENS)[f"{SITE}.z"]
+    seen = observe(model, TOKENS, (AblateHead(f"{SITE}.z", 2, "shuffled"),))[f"{SITE}.z"]
+    owners = [[i for i in range(3) if torch.equal(seen[own, 2], plain[i, 2])] for own in range(3)]
+    assert sorted(owners) == [[0], [1], [2]]
+    assert all(own not in given for own, given in enumerate(owners))
+    assert torch.equal(seen[:, [0, 1, 3]], plain[:, [0, 1, 3]])
+
+
+def test_keeping_one_head_is_removing_the_others():
+    model = small()
+    kept = observe(model, TOKENS, (KeepOnlyHead(f"{SITE}.z", 1),)).logits
+    others = [AblateHead(f"{SITE}.z", head) for head in (0, 2, 3)]
+    assert torch.equal(kept, observe(model, TOKENS, others).logits)
+    assert torch.equal(kept, observe(model, TOKENS, others[::-1]).logits)
+    twice = (KeepOnlyHead(f"{SITE}.z", 1),) * 2
+    assert torch.equal(kept, observe(model, TOKENS, twice).logits)
+
+
+@pytest.mark.parametrize("mode", ["mean", "shuffled"])
+def test_one_sequence_has_no_other_to_take_from(mode):
+    with pytest.raises(EditError, match="needs several sequences"):
+        observe(small(), TOKENS[:1], (AblateHead(f"{SITE}.z", 0, mode),))
+
+
+# --- patterns
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary", "alibi", "none"])
+def test_looking_evenly_gives_the_mean_of_the_values(positions):
+    seen = observe(small(positions=positions), TOKENS, (ForcePattern(f"{SITE}.scores", 1, "uniform"),))
+    value, z = seen[f"{SITE}.value"][:, 1].numpy(), seen[f"{SITE}.z"][:, 1].numpy()
+    for query in range(8):
+        np.testing.assert_allclose(z[:, query], value[:, : query + 1].mean(axis=1), atol=1e-6)
+
+
+def test_looking_at_itself_hands_on_its_own_value():
+    seen = observe(small(), TOKENS, (ForcePattern(f"{SITE}.scores", 1, "diagonal"),))
+    assert torch.equal(seen[f"{SITE}.z"][:, 1], seen[f"{SITE}.value"][:, 1])
+
+
+def test_a_painted_pattern_is_shared_among_the_keys_that_may_be_seen():
+    painted = np.zeros((8, 8), dtype=bool)
+    painted[4, [1, 3, 6]] = painted[2, 7] = True  # the causal mask forbids key 6 to query 4, and key 7 to query 2
+    model = small()
+    plain = observe(model, TOKENS)[f"{SITE}.pattern"][:, 1].numpy()
+    edit = parse_edit(edit_text(ForcePattern.of(painted, f"{SITE}.scores", 1)))
+    seen = observe(model, TOKENS, (edit,))[f"{SITE}.pattern"][:, 1].numpy()
+    expected = plain.copy()
+    expected[:, 4] = [0, 0.5, 0, 0.5, 0, 0, 0, 0]
+    expected[:, 2] = 0
+    np.testing.assert_allclose(seen, expected, atol=1e-7)
+
+
+def test_the_hand_written_reverser_already_looks_where_it_is_expected_to():
+    model, task = compiled_reverser(), compiled_config().build_task()
+    tokens = torch.from_numpy(task.encode([task.example]).tokens)
+    edit = ExpectPattern(f"{SITE}.scores", 0).resolved(Occasion(task, 8))
+    assert torch.equal(observe(model, tokens, (edit,)).logits, observe(model, tokens).logits)
+    sort = RunConfig(task=TaskConfig(task="sort", length=4)).build_task()
+    with pytest.raises(EditError, match="another for each question"):
+        ExpectPattern(f"{SITE}.scores", 0).resolved(Occasion(sort, 4))
+
+
+def test_scores_are_scaled_and_moved_before_the_mask():
+    model = small()
+    scores = observe(model, TOKENS)[f"{SITE}.scores"][:, 1].double().numpy()
+    scaled = observe(model, TOKENS, (ScaleScores(f"{SITE}.scores", 1, -2.0),))[f"{SITE}.pattern"][:, 1].numpy()
+    moved = observe(model, TOKENS, (ShiftScores(f"{SITE}.scores", 1, 2),))[f"{SITE}.pattern"][:, 1].numpy()
+    for query in range(8):
+        powers = np.exp(-2 * scores[:, query, : query + 1])
+        np.testing.assert_allclose(scaled[:, query, : query + 1], powers / powers.sum(1, keepdims=True), atol=1e-5)
+        powers = np.exp(scores[:, query, : max(0, query - 1)])
+        share = powers / powers.sum(1, keepdims=True) if query > 1 else powers
+        np.testing.assert_allclose(moved[:, query, 2 : query + 1], share, atol=1e-5)
+        assert (moved[:, query, :2] == 0).all()
+
+
+# --- positions
+
+
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "alibi", "rotary"])
+def test_without_positions_order_is_told_by_the_mask_alone(positions):
+    """Under no mask, a model that is told no positions gives permuted answers to permuted tokens."""
+    config = RunConfig(
+        task=TaskConfig(task="reverse-aligned", length=8), model=ModelConfig(d_model=16, positions=positions)
+    )
+    model, order = build(config).eval(), torch.tensor([3, 1, 0, 2, 7, 6, 5, 4])
+    plain = observe(model, TOKENS, (RemovePositions(),)).logits
+    turned = observe(model, TOKENS[:, order], (RemovePositions(),)).logits
+    torch.testing.assert_close(turned, plain[:, order], atol=1e-5, rtol=1e-5)
+    swapped = torch.arange(8)
+    swapped[[2, 5]] = swapped[[5, 2]]
+    told = observe(model, TOKENS[:, swapped], (SwapPositions(first=2, second=5),)).logits
+    torch.testing.assert_close(told, observe(model, TOKENS).logits[:, swapped], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("edit", [RemovePositions(), SwapPositions()])
+def test_where_no_positions_are_told_that_is_said(edit):
+    with pytest.raises(EditError, match="met no site"):
+        observe(small(positions="none"), TOKENS, (edit,))
+
+
+# --- nothing
+
+
+def test_an_edit_that_changes_nothing_is_an_error():
+    for make in (
+        lambda: ScaleScores(f"{SITE}.scores", 0, 1.0),
+        lambda: ShiftScores(f"{SITE}.scores", 0, 0),
+        lambda: SwapPositions(first=1, second=1),
+    ):
+        with pytest.raises(EditError, match="choose"):
+            make()
+    even = ForcePattern(f"{SITE}.scores", 0, "uniform")
+    with pytest.raises(EditError, match="changed no number"):
+        observe(small(), TOKENS, (even, ScaleScores(f"{SITE}.scores", 0, 2.0)))
+
+
+# --- patches
+
+
+def test_patching_every_place_of_the_stream_is_the_other_run():
+    model = small()
+    clean = observe(model, TOKENS[:1])
+    patch = Patch.of("decoder.1.resid_pre", clean["decoder.1.resid_pre"])
+    torch.testing.assert_close(observe(model, TOKENS[1:2], (patch,)).logits, clean.logits)
+    one = Patch.of(f"{SITE}.z", clean[f"{SITE}.z"], head=2, position=5)
+    seen, plain = observe(model, TOKENS[1:2], (one,))[f"{SITE}.z"], observe(model, TOKENS[1:2])[f"{SITE}.z"].clone()
+    plain[:, 2, 5] = clean[f"{SITE}.z"][:, 2, 5]
+    assert torch.equal(seen, plain)
+    assert one == Patch.of(f"{SITE}.z", clean[f"{SITE}.z"].clone(), head=2, position=5)
+
+
+def read(config, questions):
+    tokens, source, targets = laid_out(config, np.array(questions))
+    return {"tokens": tokens, "source": source}, targets
+
+
+@pytest.mark.parametrize(
+    ("run", "site", "step"),
+    [
+        ("reverse", "decoder.0.self_attention", 20),
+        ("reverse-aligned", "encoder.0.self_attention", 0),
+        ("reverse-translate", "decoder.0.cross_attention", 199),
+    ],
+)
+def test_a_head_is_patched_from_another_step_sequence_by_sequence(run, site, step):
+    """What the other weights find in the same tokens, put in by hand through a patch for each sequence alone."""
+    (model, config), (before, _) = network(run), network(run, step)
+    x = np.random.default_rng(0).integers(0, 10, (5, 8))
+    together, _ = read(config, x)
+    edit = PatchStep(f"{site}.z", 2, step).resolved(Occasion(config.build_task(), 8, at_step=lambda _: before))
+    seen = observe(model, together["tokens"], (edit,), source=together["source"])
+    for i in range(5):
+        alone, _ = read(config, x[i : i + 1])
+        donor = observe(before, alone["tokens"], source=alone["source"])[f"{site}.z"]
+        by_hand = Patch.of(f"{site}.z", donor, head=2)
+        expected = observe(model, alone["tokens"], (by_hand,), source=alone["source"]).logits
+        torch.testing.assert_close(seen.logits[i : i + 1], expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_patch_from_the_same_weights_or_another_shape_is_an_error():
+    model = small()
+    with pytest.raises(EditError, match="changed no number"):
+        observe(model, TOKENS, (PatchHead(f"{SITE}.z", 0, small()),))
+    with pytest.raises(EditError, match="no such head"):
+        observe(model, TOKENS, (PatchHead(f"{SITE}.z", 0, small(n_heads=2)),))
+    with pytest.raises(EditError, match="must be resolved first"):
+        observe(model, TOKENS, (PatchStep(f"{SITE}.z", 0, 7),))
+    with pytest.raises(EditError, match="nothing is painted"):
+        observe(model, TOKENS, (ForcePattern.of(np.zeros((8, 8), dtype=bool), f"{SITE}.scores", 0),))
+
+
+@pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate"])
+def test_a_patching_map_is_one_run_a_cell(run):
+    model, config = network(run)
+    task = config.build_task()
+    clean = task.example
+    seen = patching(model, task, clean, one_token_changed(model, task, clean))
+    other = clean.copy()
+    other[0] = (other[0] + 1) % 10
+    (a, a_source, right), (b, b_source, wrong) = laid_out(config, clean[None]), laid_out(config, other[None])
+    base = observe(model, a, source=a_source)
+
+    def measure(logits):
+        place = right.shape[1] - 1  # the first symbol is said last
+        return float(logits[0, place, right[0, place]] - logits[0, place, wrong[0, place]])
+
+    assert seen.compared == 1
+    high, low = measure(base.logits), measure(observe(model, b, source=b_source).logits)
+    assert (seen.clean, seen.corrupted) == (pytest.approx(high, abs=1e-4), pytest.approx(low, abs=1e-4))
+    for row, place in ((0, 0), (1, 7), (3, 2), (len(seen.sites) - 1, right.shape[1] - 1)):
+        edit = Patch.of(seen.sites[row], base[seen.sites[row]], position=place)
+        expected = (measure(observe(model, b, (edit,), source=b_source).logits) - low) / (high - low)
+        assert seen.recovered[row, place] == pytest.approx(expected, abs=1e-4)
+    assert seen.recovered[0, 0] == pytest.approx(1, abs=0.02) or run == "reverse-translate"
+    with pytest.raises(EditError, match="nothing to bring back"):
+        patching(model, task, clean, clean)
+
+
+def test_redundancy_is_what_two_cost_beyond_each():
+    model, config = network("reverse")
+    task = config.build_task()
+    found = redundancy(model, task, sequences=32)
+    batch, _ = questions(task, 32, 8, 0)
+
+    def drop(*heads):
+        edits = tuple(AblateHead(f"decoder.{h // 4}.self_attention.z", h % 4) for h in heads)
+        said = observe(model, torch.from_numpy(batch.tokens), edits).logits.argmax(-1).numpy()
+        return 1 - (said == batch.targets)[:, 8:].mean()
+
+    whole = drop()
+    for one, other in ((0, 2), (3, 2), (5, 6)):
+        expected = drop(one, other) - drop(one) - drop(other) + whole
+        assert found[one, other] == found[other, one] == pytest.approx(expected, abs=1e-9)
+    assert found[2, 2] == pytest.approx(drop(2) - whole, abs=1e-9)
+    assert found[0, 2] > 0.3  # each of the two makes up for the other
+
+
+# --- texts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"{kind}:{SITE}.3" for kind in ("zero", "mean", "shuffled", "only", "uniform", "diagonal", "expected")),
+        f"scale:{SITE}.0:0.5",
+        f"scale:{SITE}.0:-2",
+        "shift:decoder.1.cross_attention.2:-3",
+        f"painted:{SITE}.1:4x4x8421",
+        f"patch-input:{SITE}.2:3_1_4_1_5_9_2_6",
+        f"patch-step:{SITE}.2:20",
+        "swap:3,5",
+        "unplaced",
+        "places-shift:-3",
+        "places-turn:2",
+        "places-shuffle:7",
+    ],
+)
+def test_a_text_is_its_edit(text):
+    edit = parse_edit(text)
+    assert edit_text(edit) == text
+    assert edit == parse_edit(text)
+    assert hash(edit) == hash(parse_edit(text))
+    assert edit.words.isprintable()
+
+
+def test_a_pattern_painted_on_many_tokens_is_a_short_text():
+    chosen = np.eye(300, dtype=bool)
+    chosen[90:96, 12:30] = True
+    edit = ForcePattern.of(chosen, f"{SITE}.scores", 1)
+    text = edit_text(edit)
+    assert re.fullmatch(rf"painted:{re.escape(SITE)}\.1:300x300z[\w-]{{10,400}}", text)
+    assert parse_edit(text) == edit
+    np.testing.assert_array_equal(parse_edit(text).chosen, chosen)
+    wide = ForcePattern.of(chosen[:, :40], f"{SITE}.scores", 1)
+    assert parse_edit(edit_text(wide)) == wide
+    with pytest.raises(EditError, match="this is no painted pattern of 300 × 299: the cells cannot be read"):
+        parse_edit(text.replace("300x300", "300x299"))
+
+
+@given(
+    st.text()
+    | st.from_regex(r"(zero|scale|shift|swap|painted|places-[a-z]+|patch-(input|step)):[a-z0-9.:x,_-]*", fullmatch=True)
+)
+def test_a_hostile_text_is_refused_in_a_sentence(text):
+    try:
+        edit = parse_edit(text)
+    except EditError as error:
+        sentence = str(error)
+    else:
+        sentence = edit_text(edit)
+        assert parse_edit(sentence) == edit
+    assert "\n" not in sentence
+    assert "<" not in sentence
+
+
+# --- the page
+
+
+def test_the_page_says_what_a_removal_costs():
+    model, config = network("reverse")
+    app = open_page("edits", run="reverse", edits=f"zero:{SITE}.2~zero:{SITE}.0~-swap:3,5")
+    rng = np.random.default_rng([config.training.seed + 1, 1])
+    tokens, _, targets = laid_out(config, rng.integers(0, 10, (1024, 8)))
+    edits = (AblateHead(f"{SITE}.z", 2), AblateHead(f"{SITE}.z", 0))
+    after = (observe(model, tokens, edits).logits.argmax(-1).numpy() == targets).mean(axis=0)
+    before = counted(model, config, 1024).mean(axis=0)
+    np.testing.assert_allclose(array(trace(app, "edits-accuracy", "after")["y"]), after, atol=1e-6)
+    np.testing.assert_allclose(array(trace(app, "edits-accuracy", "before")["y"]), before, atol=1e-6)
+    assert app.title[0].value == (
+        f"With 2 edits the second half falls from {before[8:].mean():.2f} to {after[8:].mean():.2f}."
+    )
+    assert [toggle.value for toggle in app.toggle if toggle.key.startswith("chip-")] == [True, True, False]
+    app.toggle(key=f"chip-zero:{SITE}.0").set_value(False).run()
+    assert link(app)["edits"] == f"zero:{SITE}.2~-zero:{SITE}.0~-swap:3,5"
+    assert "head 0.2 removed" in app.title[0].value
+    app.button(key=f"cross-zero:{SITE}.2").click().run()
+    assert link(app)["edits"] == f"-zero:{SITE}.0~-swap:3,5"
+    assert len(figures(app)) == 4
+
+
+def test_what_cannot_be_edited_is_said_at_its_chip_and_nonsense_once():
+    app = open_page("edits", run="reverse", edits="zero:decoder.7.self_attention.0~nonsense")
+    assert ["met no site" in error.value for error in app.error] == [True]
+    assert ["cannot be read" in warning.value for warning in app.warning] == [True]
+    assert app.title[0].value.startswith("Nothing is edited")
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence"),
+    [
+        (f"patch-step:{SITE}.0:40", "is the model of step 40 already"),
+        (f"patch-step:{SITE}.0:5", "No weights of step 5 were kept"),
+        (f"patch-input:{SITE}.0:3_1_4_1_5_9_2_6", "which is asked already"),
+        (f"patch-input:{SITE}.0:3_1", "has 2 symbols, and here are 8"),
+        (f"patch-input:{SITE}.0:3_x", "“x” is not a symbol of this task"),
+        (f"patch-input:{SITE}.9:3_1_4_1_5_9_2_7", "There is no head 9"),
+        (f"patch-step:{SITE}.9:20", "There is no head 9"),
+        (f"painted:{SITE}.0:4x4x8421", "made for 4 × 4 tokens, and here are 16 × 16"),
+    ],
+)
+def test_what_touches_nothing_is_said_at_its_chip(edit, sentence):
+    app = open_page("edits", run="reverse", edits=edit)
+    (error,) = app.error
+    assert sentence in error.value
+    assert app.title[0].value.startswith("Nothing is edited")
+
+
+@torch.no_grad()
+def test_the_page_patches_each_sequence_from_another_step_and_all_from_one_input():
+    (model, config), (before, _) = network("reverse"), network("reverse", 20)
+    rng = np.random.default_rng([config.training.seed + 1, 1])
+    tokens, _, targets = laid_out(config, rng.integers(0, 10, (1024, 8)))
+    one, _, _ = laid_out(config, np.array([[9, 1, 4, 1, 5, 9, 2, 6]]))
+    z = {
+        f"patch-step:{SITE}.2:20": observe(before, tokens)[f"{SITE}.z"],
+        f"patch-input:{SITE}.2:9_1_4_1_5_9_2_6": observe(model, one)[f"{SITE}.z"].expand(1024, -1, -1, -1),
+    }
+    for text, handed in z.items():
+        app = open_page("edits", run="reverse", edits=text)
+        mixed = observe(model, tokens)[f"{SITE}.z"].clone()
+        mixed[:, 2] = handed[:, 2]
+        # PyTorch's own hook puts in what was mixed here: another way in than the library's.
+        merged = mixed.transpose(1, 2).flatten(2)
+        hook = model.decoder[0].self_attention.out.register_forward_pre_hook(lambda *_, merged=merged: (merged,))
+        right = (model(tokens).argmax(-1).numpy() == targets).mean(axis=0)
+        hook.remove()
+        np.testing.assert_allclose(array(trace(app, "edits-accuracy", "after")["y"]), right, atol=2e-3)
+
+
+def test_the_map_of_removals_is_a_loop_over_heads_under_the_edits():
+    model, config = network("reverse")
+    task = config.build_task()
+    batch, _ = questions(task, 256, 8, 0)
+    tokens, _, targets = laid_out(config, batch.tokens[:, :8])
+
+    def right(*heads):
+        edits = tuple(AblateHead(f"decoder.{layer}.self_attention.z", head) for layer, head in heads)
+        said = observe(model, tokens, edits).logits.argmax(-1).numpy()
+        return (said == targets)[:, 8:].mean()
+
+    gone = (0, 2)
+    expected = [[right(gone) - right(gone, (layer, head)) for head in range(4)] for layer in range(2)]
+    measured = measure_removal(model, task, (AblateHead(f"{SITE}.z", 2),)).mean
+    np.testing.assert_allclose(measured.reshape(2, 4), expected, atol=1e-9)
+    app = open_page("edits", run="reverse", edits=f"zero:{SITE}.2")
+    drawn = array(figures(app)["edits-removal"]["data"][0]["z"])
+    np.testing.assert_allclose(drawn, expected, atol=1e-6)
+
+
+def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link():
+    added = {
+        "shuffled": f"shuffled:{SITE}.0",
+        "shift": f"shift:{SITE}.0:1",
+        "patch-input": f"patch-input:{SITE}.0:4_1_4_1_5_9_2_6",
+        "patch-step": f"patch-step:{SITE}.0:30",
+        "swap": "swap:1,2",
+        "places-turn": "places-turn:1",
+        "unplaced": "unplaced",
+    }
+    app = open_page("edits", run="reverse")
+    for kind in added:
+        app.selectbox(key="edit-kind").set_value(kind).run()
+        next(button for button in app.button if button.label == "Add").click().run()
+        assert not app.error, kind
+    assert link(app)["edits"] == "~".join(added.values())
+    app.selectbox(key="edit-kind").set_value("patch-input").run()
+    app.text_input(key="edit-input").set_value("<b>~:").run()
+    next(button for button in app.button if button.label == "Add").click().run()
+    assert ["needs an input such as 3_1_4" in error.value for error in app.error] == [True]
+    assert link(app)["edits"] == "~".join(added.values())
+
+
+def test_a_painted_pattern_begins_where_the_head_looks():
+    model, config = network("reverse")
+    app = open_page("edits", run="reverse")
+    app.selectbox(key="edit-kind").set_value("painted").run()
+    next(button for button in app.button if button.label == "Add").click().run()
+    tokens, _, _ = laid_out(config, np.array([[3, 1, 4, 1, 5, 9, 2, 6]]))
+    pattern = observe(model, tokens)[f"{SITE}.pattern"][0, 0].numpy()
+    cells = np.zeros((16, 16), dtype=np.uint8)
+    for query in range(16):
+        cells[query, pattern[query].argmax()] = 1
+    bits = "".join(str(cell) for cell in cells.ravel())
+    assert link(app)["edits"] == f"painted:{SITE}.0:16x16x{int(bits, 2):064x}"
+    messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
+    (header, body) = next(message for message in messages if "words" in message[0])
+    assert header["words"]["on"] == "looks at"
+    assert "".join(f"{byte:08b}" for byte in body) == bits
+
+
+def test_what_fits_this_length_only_is_not_said_to_keep_the_accuracy():
+    app = open_page("edits", run="reverse", input="3 1 4", edits=f"patch-input:{SITE}.0:2_7_1")
+    assert app.title[0].value == (
+        "With head 0.0 as in input 2 7 1 only inputs of 3 symbols can be asked, and it was trained on others."
+    )
+    assert "after" not in {trace.get("name") for trace in figures(app)["edits-accuracy"]["data"]}
+    assert any("that input has 3 symbols, and here are 8" in info.value for info in app.info)

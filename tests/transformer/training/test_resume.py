@@ -1,0 +1,173 @@
+"""Pausing, slowing, stepping, resuming: what is asked of a training between its steps changes none of its numbers."""
+
+import itertools
+import threading
+import time
+
+import pytest
+import torch
+
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.model import build
+from transformer.training import resume
+from transformer.training.loop import Training, train
+from transformer.training.recording import record, snapshot_steps
+from transformer.training.requests import Wishes
+from transformer.training.runs import Control, Run
+from transformer.training.team import ALONE
+
+CONFIG = RunConfig(
+    task=TaskConfig(length=3, min_length=2),
+    model=ModelConfig(n_layers=1, n_heads=2, d_model=16, d_ff=16, dropout=0.2),
+    training=TrainingConfig(max_steps=30, warmup_steps=5, decay_after=10, weight_decay=0.1, solved_at=2, device="cpu"),
+)
+"""Everything that has a state of its own: dropout, moments, a rate that moves, sequences of several lengths."""
+PATIENCE = 20.0
+
+
+def numbers(step) -> tuple:
+    accuracy = None if step.accuracy is None else step.accuracy.tolist()
+    return step.step, step.loss, step.learning_rate, step.gradient_norm, accuracy, step.probed
+
+
+@pytest.fixture(scope="module")
+def unbroken() -> list[tuple]:
+    return [numbers(step) for step in train(build(CONFIG), CONFIG)]
+
+
+@pytest.fixture
+def run(tmp_path) -> Run:
+    return Run.create(tmp_path / "run", CONFIG)
+
+
+@pytest.mark.parametrize("at", [1, 4, 5, 17, 29])
+def test_what_was_written_down_goes_on_as_if_nothing_had_been(unbroken, tmp_path, at):
+    first = Training(build(CONFIG), CONFIG)
+    taken = [numbers(first.take_step()) for _ in range(at)]
+    resume.save(tmp_path / "resume.safetensors", first)
+    torch.manual_seed(at)  # another process's generator stands elsewhere
+    second = Training(build(CONFIG), CONFIG)
+    resume.restore(tmp_path / "resume.safetensors", second)
+    assert second.seconds == first.seconds
+    while not second.done:
+        taken.append(numbers(second.take_step()))
+    assert taken == unbroken
+
+
+def test_others_who_draw_between_two_steps_change_nothing(unbroken):
+    taken = []
+    for step in train(build(CONFIG), CONFIG):
+        torch.rand(step.step)
+        taken.append(numbers(step))
+    assert taken == unbroken
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes()[:-8]),
+        lambda path: path.write_bytes(b"\x80\x04."),
+        lambda path: resume.save(path, Training(build(OTHER), OTHER)),
+    ],
+    ids=["empty", "cut", "a pickle", "of another model"],
+)
+def test_a_file_that_does_not_fit_is_refused_with_a_sentence(tmp_path, spoil):
+    path = tmp_path / "resume.safetensors"
+    resume.save(path, Training(build(CONFIG), CONFIG))
+    spoil(path)
+    with pytest.raises(resume.ResumeError, match=r"^the training cannot be taken up from resume.safetensors: ") as end:
+        resume.restore(path, Training(build(CONFIG), CONFIG))
+    assert "\n" not in str(end.value)
+
+
+OTHER = RunConfig(model=ModelConfig(n_layers=2, n_heads=2, d_model=16))
+
+
+def test_a_paused_training_waits_and_goes_on_to_the_same_numbers(run, unbroken):
+    run.ask(pause_at=7)
+    states = []
+
+    def lecture() -> None:
+        while run.state.status != "paused":
+            time.sleep(0.005)
+        states.append(run.state)
+        time.sleep(0.1)
+        states.append(run.state)
+        run.ask(pause_at=8)  # one step more
+        while run.state.step != 8 or run.state.status != "paused":
+            time.sleep(0.005)
+        run.ask(pause_at=None)
+
+    watcher = threading.Thread(target=lecture)
+    watcher.start()
+    taken = [numbers(step) for step in record(run)]
+    watcher.join(PATIENCE)
+    assert taken == unbroken
+    assert [(state.status, state.step) for state in states] == [("paused", 7), ("paused", 7)]
+    assert run.state.status == "finished"
+    assert [line["loss"] for line in run.metrics()] == [loss for _, loss, *_ in unbroken]
+
+
+def test_the_clock_of_a_paused_training_stands_still(run):
+    run.ask(pause_at=3)
+    threading.Timer(0.4, lambda: run.ask(pause_at=None)).start()
+    began = time.monotonic()
+    *_, last = record(run)
+    assert time.monotonic() - began > 0.4
+    assert last.seconds < time.monotonic() - began - 0.35
+
+
+def test_a_stopped_training_can_be_resumed_and_ends_as_if_it_had_not_been_stopped(run, unbroken):
+    taken = []
+    for step in record(run):
+        taken.append(numbers(step))
+        if step.step == 11:
+            run.request_stop()
+    assert (run.state.status, run.state.reason) == ("stopped", "stopped by hand at step 11")
+    assert run.resumable
+    run.ask(stop=False)
+    taken += [numbers(step) for step in record(run)]
+    assert taken == unbroken
+    assert run.state.status == "finished"
+    assert not run.resumable
+    assert list(run.snapshots()) == snapshot_steps(30)
+
+
+def test_a_pace_is_kept_and_a_wish_is_heard_while_it_waits(run):
+    wishes = Wishes(run, ALONE)
+    run.ask(pace=5.0)
+    began = time.monotonic()
+    for step in range(3):
+        assert wishes.heed(step, lambda: None, lambda: None)
+    assert 0.35 <= time.monotonic() - began < 1.5
+    run.ask(pace=0.01)
+    wishes.heed(3, lambda: None, lambda: None)
+    threading.Timer(0.1, run.request_stop).start()
+    began = time.monotonic()
+    assert not wishes.heed(4, lambda: None, lambda: None)
+    assert time.monotonic() - began < 5
+
+
+def test_nobody_waits_for_ever(run):
+    wishes = Wishes(run, ALONE, patience=0.05)
+    run.ask(pause_at=0)
+    assert not wishes.heed(4, lambda: None, lambda: None)
+    assert wishes.tired
+
+
+def test_a_control_file_that_cannot_be_read_asks_for_nothing(run):
+    for text in ("", "[]", "{", '{"dance": true}'):
+        (run.folder / "control.json").write_text(text)
+        assert run.control == Control()
+
+
+@pytest.mark.parametrize("most", [1, 2, 23, 24, 25, 40, 41, 100, 2000, 100_000, 10_000_000])
+def test_snapshots_are_about_forty_from_the_first_step_to_the_last(most):
+    steps = snapshot_steps(most)
+    assert steps[0] == 0
+    assert steps[-1] == most
+    assert steps == sorted(set(steps))
+    assert min(most + 1, 30) <= len(steps) <= 40
+    ratios = [later / earlier for earlier, later in itertools.pairwise(steps) if earlier >= 16]
+    assert max(ratios, default=1) / min(ratios, default=1) < 1.25  # as far apart everywhere, on the scale of logarithms

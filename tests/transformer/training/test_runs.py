@@ -1,0 +1,380 @@
+"""A run is a folder that tells the truth at every instant: while it trains, after any kind of end, and when damaged."""
+
+import json
+import math
+import re
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from transformer import checkpoints
+from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.training import lock, recording
+from transformer.training.loop import TrainingError
+from transformer.training.recording import evaluate, record
+from transformer.training.runs import SILENT_AFTER, Run, RunError, list_runs, new_folder, unreadable
+
+TINY = ModelConfig(n_layers=1, n_heads=1, d_model=16, d_ff=0)
+
+
+def tiny(**training) -> RunConfig:
+    return RunConfig(task=TaskConfig(length=3), model=TINY, training=TrainingConfig(**{"max_steps": 7, **training}))
+
+
+@pytest.fixture
+def run(tmp_path) -> Run:
+    return Run.create(tmp_path / "a-run", tiny(), device="a device")
+
+
+def contents(run: Run) -> set[str]:
+    """Its files; TensorBoard's own have tests of their own."""
+    found = {str(path.relative_to(run.folder)) for path in run.folder.rglob("*") if path.is_file()}
+    return {name for name in found if not name.startswith("tensorboard")}
+
+
+# --- while it trains, and when it has ended
+
+
+def test_a_new_run_is_queued_and_says_what_it_is(run):
+    assert run.name == "a-run"
+    assert run.config == tiny()
+    assert run.card["device"] == "a device"
+    assert abs(run.created - time.time()) < 60
+    assert run.state.status == "queued"
+    assert run.state.live
+    assert run.metrics() == []
+    assert run.snapshots() == {}
+    assert run.evaluation is None
+    with pytest.raises(RunError, match="the run a-run has no weights yet"):
+        run.snapshot()
+
+
+def test_a_recorded_run_leaves_everything_and_nothing_else(run):
+    steps = list(record(run))
+    assert contents(run) == {
+        "run.json",
+        "state.json",
+        "metrics.jsonl",
+        "evaluation.json",
+        "example.npz",
+        "lock",
+        *(f"snapshots/step-{step:06d}.safetensors" for step in range(8)),
+    }
+    assert run.state.status == "finished"
+    assert run.state.step == 7
+    assert run.state.reason == "all 7 steps taken; not solved to 99.9%"
+    assert not run.state.live
+
+    lines = run.metrics()
+    assert [line["step"] for line in lines] == [1, 2, 3, 4, 5, 6, 7]
+    assert [line["loss"] for line in lines] == [step.loss for step in steps]
+    assert [line["step"] for line in lines if "accuracy" in line] == [1, 5, 7]
+    assert all(len(line["accuracy"]) == 6 for line in lines if "accuracy" in line)
+    assert all({"learning_rate", "gradient_norm", "seconds"} <= set(line) for line in lines)
+
+
+def test_the_evaluation_is_that_of_the_last_weights(run):
+    list(record(run))
+    model, config = checkpoints.load(run.snapshot())
+    assert config == run.config
+    assert run.evaluation == json.loads(json.dumps(evaluate(model, config))) | {"snapshot": run.digest()}
+    assert run.evaluation["positions"] == ["x2", "x3", "SEP", "y1", "y2", "y3"]
+    assert run.evaluation["weights"] == checkpoints.weights_hash(model)
+    first, _ = checkpoints.load(run.snapshot(0))
+    assert checkpoints.weights_hash(first) != run.evaluation["weights"]
+    with pytest.raises(RunError, match="has no step 8; it has 0, 1, 2, 3, 4, 5, 6, 7"):
+        run.snapshot(8)
+
+
+def test_a_solved_run_says_so(tmp_path):
+    config = RunConfig(task=TaskConfig(length=3), training=TrainingConfig(max_steps=300))
+    run = Run.create(tmp_path / "solved", config)
+    steps = list(record(run))
+    assert steps[-1].solved
+    assert run.state.status == "finished"
+    assert re.fullmatch(rf"solved at step {len(steps)}, after \d+\.\d s", run.state.reason)
+
+
+def test_the_folder_can_be_read_at_every_step(run):
+    for step in record(run):
+        assert run.state.status == "running"
+        assert [line["step"] for line in run.metrics()] == list(range(1, step.step + 1))
+        assert min(run.snapshots()) == 0
+        checkpoints.load(run.snapshot(0))
+
+
+def test_a_stop_is_honoured_after_the_step_it_is_in(run):
+    taken = []
+    for step in record(run):
+        taken.append(step.step)
+        if step.step == 3:
+            run.request_stop()
+    assert taken == [1, 2, 3]
+    assert run.state.status == "stopped"
+    assert run.state.reason == "stopped by hand at step 3"
+    assert list(run.snapshots()) == [0, 1, 2, 3]
+    assert run.evaluation is not None
+
+
+def test_whoever_stops_listening_leaves_a_reason(run):
+    steps = record(run)
+    next(steps)
+    next(steps)
+    steps.close()
+    assert run.state.status == "stopped"
+    assert run.state.reason == "interrupted at step 2"
+
+
+def test_a_failure_leaves_its_sentence(run, monkeypatch):
+    """Weights that are no numbers from the start: the loss is none either, at step 1."""
+
+    def poisoned(config):
+        model = build(config)
+        with torch.no_grad():
+            model.unembedding.bias.fill_(math.nan)
+        return model
+
+    from transformer.model import build
+
+    monkeypatch.setattr(recording, "build", poisoned)
+    with pytest.raises(TrainingError):
+        list(record(run))
+    assert run.state.status == "failed"
+    assert run.state.reason == "the loss is no longer a number at step 1, learning rate 0.005: try a smaller rate"
+
+
+def test_a_device_that_is_not_there_is_a_failure_with_its_sentence(tmp_path):
+    run = Run.create(tmp_path / "nowhere", tiny(device="cuda:63"))
+    with pytest.raises(ConfigError):
+        list(record(run))
+    assert run.state.status == "failed"
+    assert run.state.reason.startswith("there is no cuda:63 here: auto would use ")
+
+
+# --- silent, damaged, missing
+
+
+@pytest.mark.parametrize("status", ["running", "measuring"])
+@pytest.mark.parametrize("host", ["another machine", ""])
+def test_a_run_elsewhere_that_shows_no_life_is_lost(run, status, host):
+    for age, expected in ((SILENT_AFTER - 5, status), (SILENT_AFTER + 5, "lost")):
+        state = {"status": status, "step": 40, "reason": "", "heartbeat": time.time() - age, "host": host}
+        (run.folder / "state.json").write_text(json.dumps(state))
+        assert run.state.status == expected
+    assert run.state.reason == "stopped at step 40: the process is gone"
+    assert run.state.step == 40
+    assert not run.state.live
+
+
+def test_a_queued_run_whose_queue_is_gone_is_lost(run):
+    for age, expected in ((SILENT_AFTER - 5, "queued"), (SILENT_AFTER + 5, "lost")):
+        state = {"status": "queued", "heartbeat": time.time() - age, "host": socket.gethostname()}
+        (run.folder / "state.json").write_text(json.dumps(state))
+        assert run.state.status == expected
+    assert run.state.reason == "it was still queued: the process is gone"
+    assert run.resumable
+
+
+def test_a_run_of_this_machine_is_lost_in_the_instant_in_which_nobody_holds_it(run):
+    with lock.hold(run.folder):
+        run.set_state("running", 40)
+        assert run.state.status == "running"
+        assert run.waiting
+    assert run.state.status == "lost"
+    assert not run.waiting
+
+
+def test_a_paused_run_is_never_lost(run):
+    run.set_state("paused", 40)
+    assert run.state.status == "paused"
+    assert not run.waiting
+    assert run.resumable
+
+
+def test_only_one_can_hold_a_folder(run, monkeypatch):
+    monkeypatch.setattr(lock, "PATIENCE", 0.05)
+    with lock.hold(run.folder), pytest.raises(RunError, match="another process is training a-run"):
+        next(record(run))
+    next(record(run))
+
+
+@pytest.mark.parametrize("status", ["finished", "stopped", "failed"])
+def test_a_run_that_has_ended_is_never_lost(run, status):
+    state = {"status": status, "step": 40, "reason": "why", "heartbeat": 0.0}
+    (run.folder / "state.json").write_text(json.dumps(state))
+    assert run.state.status == status
+    assert run.state.reason == "why"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"nonsense": 1}', '{"status": "running", "heartbeat": "x"}'])
+def test_a_state_that_cannot_be_read_is_lost(run, text):
+    (run.folder / "state.json").write_text(text)
+    assert run.state.status == "lost"
+    assert run.state.reason
+
+
+def test_half_a_line_of_metrics_is_left_out(run):
+    (run.folder / "metrics.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0}\n{"step": 3, "lo')
+    assert [line["step"] for line in run.metrics()] == [1, 2]
+    with (run.folder / "metrics.jsonl").open("a") as file:
+        file.write('ss": 0.5}\n')
+    assert [line["step"] for line in run.metrics()] == [1, 2, 3]
+
+
+def test_lines_of_metrics_that_are_no_records_are_left_out(run):
+    lines = ["[1]", "7", "null", "[" * 100_000, "9" * 5000, '{"step": 1, "loss": 2.0}']
+    (run.folder / "metrics.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    assert run.metrics() == [{"step": 1, "loss": 2.0}]
+    run.cut_metrics(0)
+    assert run.metrics() == []
+
+
+def test_other_files_among_the_snapshots_are_not_steps(run):
+    for name in ("step-000010.safetensors", "step-000002.safetensors", ".step-000011.safetensors.1.tmp", "notes.txt"):
+        (run.folder / "snapshots" / name).touch()
+    (run.folder / "snapshots" / "step-x.safetensors").touch()
+    assert list(run.snapshots()) == [2, 10]
+    assert run.snapshot().name == "step-000010.safetensors"
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        "",
+        "{",
+        "[]",
+        "\x00\xff",
+        "{}",
+        '{"format": "another/9"}',
+        '{"format": "attention-lab-run/1"}',
+        '{"format": "attention-lab-run/1", "config": []}',
+        '{"format": "attention-lab-run/1", "config": {"task": 1, "model": 2, "training": 3}}',
+        '{"format": "attention-lab-run/1", "config": {"task": {"task": "knit"}, "model": {}, "training": {}}}',
+        '{"format": "attention-lab-run/1", "config": {"task": {}, "model": {"mask": 3}, "training": {}}}',
+    ],
+)
+def test_a_damaged_card_leaves_its_run_out_with_a_reason_and_no_other(tmp_path, card):
+    for name in ("good", "also-good", "bad"):
+        Run.create(tmp_path / name, tiny())
+    (tmp_path / "bad" / "run.json").write_bytes(card.encode("latin-1"))
+    (tmp_path / "no-run").mkdir()
+    (tmp_path / "file.txt").touch()
+    assert [run.name for run in list_runs(tmp_path)] == ["good", "also-good"]
+    with pytest.raises(RunError) as refusal:
+        _ = Run(tmp_path / "bad").config
+    assert unreadable(tmp_path) == [str(refusal.value)]
+    assert "bad" in str(refusal.value)
+
+
+def test_runs_are_listed_oldest_first_whatever_their_cards_say_of_their_age(tmp_path):
+    ages = (("young", 200.0), ("old", 100.0), ("ageless", "yesterday"), ("endless", 10**400), ("unborn", None))
+    for name, created in ages:
+        run = Run.create(tmp_path / name, tiny())
+        (run.folder / "run.json").write_text(json.dumps({**run.card, "created": created}))
+    assert [run.name for run in list_runs(tmp_path)] == ["ageless", "endless", "unborn", "old", "young"]
+
+
+def test_there_are_no_runs_in_a_folder_that_is_not_there(tmp_path):
+    assert list_runs(tmp_path / "nowhere") == unreadable(tmp_path / "nowhere") == []
+
+
+def test_a_run_is_not_made_twice(run):
+    list(record(run))
+    before = {name: (run.folder / name).read_bytes() for name in contents(run)}
+    with pytest.raises(RunError, match=r"there is a run in .* already"):
+        Run.create(run.folder, tiny(seed=1))
+    assert {name: (run.folder / name).read_bytes() for name in contents(run)} == before
+
+
+def test_a_run_is_not_made_where_it_cannot_be(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="cannot be made"):
+        Run.create(tmp_path / "file" / "run", tiny())
+
+
+def test_new_folders_have_names_of_their_own_that_say_what_is_in_them(tmp_path):
+    config = RunConfig()
+    names = []
+    for _ in range(3):
+        folder = new_folder(tmp_path, config)
+        assert not folder.exists()
+        Run.create(folder, config)
+        names.append(folder.name)
+    assert names == ["reverse-8-2x4-learned-1", "reverse-8-2x4-learned-2", "reverse-8-2x4-learned-3"]
+    assert new_folder(tmp_path / "nowhere", config).name == "reverse-8-2x4-learned-1"
+
+
+# --- settings that cannot be
+
+NONSENSE = [
+    ("model", "mask", 3, "mask must be text, not 3"),
+    ("model", "mask", "triangular", "no mask named 'triangular': choose one of"),
+    ("model", "n_layers", 2.5, "n_layers must be a whole number, not 2.5"),
+    ("model", "n_heads", 5, r"d_model (64) must be divisible by n_heads (5)"),
+    ("model", "d_model", True, "d_model must be a whole number, not True"),
+    ("model", "scale_embeddings", 1, "scale_embeddings must be true or false, not 1"),
+    ("model", "residual", 1, "residual must be true or false, not 1"),
+    ("model", "dropout", math.nan, "dropout must be at least 0 and less than 1, not nan"),
+    ("model", "positions", None, "positions must be text, not None"),
+    ("model", "positions", "braille", "positions must be one of alibi, learned"),
+    ("model", "architecture", "encoder-decoder", "the task reverse is for the architecture decoder or encoder, not"),
+    ("model", "n_layers", 49, "n_layers must be between 1 and 48, not 49"),
+    ("task", "length", "8", "length must be a whole number, not '8'"),
+    ("task", "length", 0, "length must be between 1 and 2048, not 0"),
+    ("task", "min_length", 9, "min_length must be between 1 and length (8), not 9"),
+    ("task", "task", "knit", "no task named 'knit': choose one of copy, reverse"),
+    ("task", "symbols", 37, "symbols must be between 2 and 36, not 37"),
+    ("training", "learning_rate", "fast", "learning_rate must be a number, not 'fast'"),
+    ("training", "learning_rate", 0, "learning_rate must be above 0 and at most 10, not 0"),
+    ("training", "seed", -1, "seed must be between 0 and"),
+    ("training", "colour", "red", "the settings are incomplete or of another version"),
+]
+
+READ_THEM = """
+import json, sys
+from transformer.config import ConfigError, RunConfig
+for settings in json.load(sys.stdin):
+    try:
+        RunConfig.from_dict({"task": {}, "model": {}, "training": {}} | settings)
+        print("accepted")
+    except ConfigError as error:
+        print(json.dumps(str(error)))
+assert "torch" not in sys.modules
+"""
+
+
+def test_settings_that_cannot_be_are_refused_with_a_sentence():
+    """In a process of its own, where nobody checks types but the settings themselves; and without PyTorch."""
+    settings = [{part: {name: value}} for part, name, value, _ in NONSENSE]
+    read = subprocess.run([sys.executable, "-c", READ_THEM], input=json.dumps(settings), capture_output=True, text=True)
+    assert read.returncode == 0, read.stderr
+    said = [json.loads(line) if line != "accepted" else line for line in read.stdout.splitlines()]
+    assert len(said) == len(NONSENSE)
+    for sentence, (part, name, value, expected) in zip(said, NONSENSE, strict=True):
+        assert sentence.startswith(expected), (part, name, value)
+        assert "\n" not in sentence
+
+
+def test_settings_are_read_as_they_are_written():
+    config = RunConfig(
+        task=TaskConfig(task="sort", length=5, min_length=2, symbols=7),
+        model=ModelConfig(mask="prefix:3", positions="rotary", norm="post", dropout=0.25),
+        training=TrainingConfig(seed=9, learning_rate=3e-4),
+    )
+    assert RunConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_a_config_says_what_auto_was():
+    resolved = {
+        name: RunConfig(task=TaskConfig(task=name)).model
+        for name in ("reverse", "reverse-aligned", "reverse-translate")
+    }
+    assert [(model.architecture, model.mask) for model in resolved.values()] == [
+        ("decoder", "causal"),
+        ("encoder", "full"),
+        ("encoder-decoder", "causal"),
+    ]

@@ -1,0 +1,1 @@
+"""How often a model is right, position by position, and how often it could be."""

@@ -1,0 +1,1 @@
+"""The film of a training: patterns and accuracy at every snapshot."""

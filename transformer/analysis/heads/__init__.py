@@ -1,0 +1,1 @@
+"""What attention heads do: surveys, metrics, one head in full, circuits, induction, rollout."""

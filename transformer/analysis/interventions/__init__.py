@@ -1,0 +1,1 @@
+"""What changes when heads are removed, activations patched or tokens replaced."""

@@ -1,0 +1,1 @@
+"""The residual stream: the logit lens, direct contributions, depth, feed-forward layers."""

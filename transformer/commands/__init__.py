@@ -1,0 +1,1 @@
+"""Commands of `python -m transformer` that are more than a call."""

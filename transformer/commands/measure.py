@@ -1,0 +1,88 @@
+"""Commands that train many small models and measure them, for the pages that show what was found."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+from transformer.config import ConfigError
+from transformer.corners import CornerConfig
+from transformer.training.runs import DEFAULT_ROOT
+
+TRAINING = Group("The training")
+WALKER = CornerConfig()
+
+
+def lengths(*, out: Path = DEFAULT_ROOT / "lengths-own.json", length: int = 8, steps: int | None = None) -> int:
+    """Train with each positional encoding on short sequences, and measure on sequences three times as long.
+
+    Five encodings, three seeds: some two minutes on two cores. The dashboard shows it on “What positions buy”.
+
+    Parameters
+    ----------
+    out
+        The file; it grows after every training.
+    length
+        Symbols in the longest sequence that is trained on.
+    steps
+        Steps of each training; left out, as many as the shipped file has.
+    """
+    if not 1 <= length <= 64:
+        raise ConfigError(f"length must be between 1 and 64, not {length}")
+
+    import torch
+
+    from transformer.experiments.lengths_measure import STEPS, carry_out, plan
+    from transformer.training.loop import TrainingError
+
+    torch.set_num_threads(1)
+    try:
+        for found in carry_out(plan(length, STEPS if steps is None else steps), out, min(2, os.cpu_count() or 1)):
+            last = found.trials[-1]
+            kept = found.exact(last.positions)[-1][length - 1]
+            print(
+                f"{len(found.trials):>2} of {found.planned}  {last.positions}, seed {last.seed}: "
+                f"{kept:.2f} of length {length}, {last.seconds:.1f} s",
+                flush=True,
+            )
+    except TrainingError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def corners(
+    *,
+    out: Path | None = None,
+    config: Annotated[CornerConfig, Parameter(name="*", group=TRAINING)] = WALKER,
+) -> int:
+    """Train a GRU on square corners with five probabilities of teacher forcing, and measure what comes of it.
+
+    Five seeds each, half a minute on two cores. The dashboard shows it on “Square corners”.
+
+    Parameters
+    ----------
+    out
+        The file; it grows after every training. Left out, the one in which the dashboard looks for these settings.
+    """
+    import torch
+
+    from transformer.experiments.teacher_forcing import file_name, shared
+    from transformer.experiments.teacher_forcing_measure import carry_out, plan
+
+    if config != shared(config):
+        raise ConfigError("teacher_forcing and seed are what this varies: leave them out")
+    torch.set_num_threads(1)
+    out = DEFAULT_ROOT / file_name(config) if out is None else out
+    for found in carry_out(plan(config), out, min(2, os.cpu_count() or 1)):
+        last = found.trials[-1]
+        print(
+            f"{len(found.trials):>2} of {found.planned}  teacher forcing {last.chance:g}, seed {last.seed}: "
+            f"{last.error:.3f} off, {last.seconds:.1f} s",
+            flush=True,
+        )
+    return 0
