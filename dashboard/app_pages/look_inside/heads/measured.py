@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 
+from dashboard.models.background import executor
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from transformer.analysis.heads.metrics import Estimate, HeadMetrics
