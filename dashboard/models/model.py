@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from dashboard.components.origin import Maker
+from dashboard.models import menu
 from dashboard.models.budget import ACCURACY_CELLS, SURVEY_CELLS, affordable
 from dashboard.models.cache import kept
-from dashboard.models.menu import COMPILED, ROOT, Choice
+from dashboard.models.menu import COMPILED, Choice
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Example, Sample, Survey
@@ -46,7 +47,7 @@ class Model:
 
     @classmethod
     def of(cls, choice: Choice, step: int) -> Model:
-        stamp = 0.0 if choice.name == COMPILED else Run(ROOT / choice.name).snapshot(step).stat().st_mtime
+        stamp = 0.0 if choice.name == COMPILED else Run(menu.ROOT / choice.name).snapshot(step).stat().st_mtime
         return cls(choice.name, step, choice.config, stamp)
 
     @property
@@ -55,7 +56,7 @@ class Model:
 
     @property
     def run(self) -> Run | None:
-        return None if self.name == COMPILED else Run(ROOT / self.name)
+        return None if self.name == COMPILED else Run(menu.ROOT / self.name)
 
     def maker(self) -> Maker:
         """Whose numbers these are, for whatever is saved of them."""
@@ -127,7 +128,7 @@ def _example(model: Model, question: Question | None = None) -> Example | None:
 
 @kept(16)
 def _kept_example(model: Model) -> Example | None:
-    run = Run(ROOT / model.name)
+    run = Run(menu.ROOT / model.name)
     try:
         kept = Example.load(run.folder / "example.npz")
     except (OSError, ValueError, KeyError, TypeError):
@@ -142,14 +143,14 @@ def _evaluation(model: Model) -> Accuracy | None:
 
 @kept(16)
 def _kept_evaluation(model: Model) -> Accuracy | None:
-    run = Run(ROOT / model.name)
+    run = Run(menu.ROOT / model.name)
     kept = run.evaluation or {}
     return Accuracy.from_evaluation(kept, model.task) if kept.get("snapshot") == run.digest(model.step) else None
 
 
 @kept(4, "Taking the film …")
 def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | None) -> Film:
-    run = Run(ROOT / name)
+    run = Run(menu.ROOT / name)
     try:
         kept = Film.load(run.folder / "film.npz")
         if kept.snapshot == run.digest():
@@ -187,7 +188,7 @@ def _network(model: Model) -> Network:
         return compiled_reverser()
     from transformer.checkpoints import load
 
-    network, _ = load(Run(ROOT / model.name).snapshot(model.step))
+    network, _ = load(Run(menu.ROOT / model.name).snapshot(model.step))
     return network
 
 

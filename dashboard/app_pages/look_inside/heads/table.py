@@ -19,14 +19,14 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dashboard import theme
-from dashboard.app_pages.look_inside.heads.measured import head_metrics, removal
+from dashboard.app_pages.look_inside.heads import measured
 from dashboard.app_pages.look_inside.heads.words import likeness_sentence, named_sentence, scatter_sentence
 from dashboard.components.plot import plot
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.numbers import interval
 from dashboard.models import background
+from dashboard.models import heads as models_heads
 from dashboard.models.cache import kept
-from dashboard.models.heads import removal_takes_long
 from dashboard.models.model import Model
 from dashboard.parts.heads import working_sentence
 from dashboard.parts.prose import labels_of
@@ -52,18 +52,18 @@ def find_the_one(model: Model, focus: Head) -> None:
         st.caption(":material/hourglass_top: Every head is about to be measured …")
         return
     time.sleep(BREATH)
-    metrics = background.at_hand(head_metrics(model))
+    metrics = background.at_hand(measured.head_metrics(model))
     if metrics is not None and not model.task.lawful:
         metrics = metrics.without("expected")
     if metrics is None:
-        _wait_for(head_metrics(model), "Measuring every head over many sequences …", count())
+        _wait_for(measured.head_metrics(model), "Measuring every head over many sequences …", count())
         return
     if _removed(model):
-        drop = background.at_hand(removal(model))
+        drop = background.at_hand(measured.removal(model))
         if drop is not None:
             metrics = metrics.with_drop(drop)
         else:
-            _wait_for(removal(model), "Removing each head in turn …", count())
+            _wait_for(measured.removal(model), "Removing each head in turn …", count())
             if _drop_is_asked_for():
                 return
     labels = labels_of(metrics.heads)
@@ -83,16 +83,16 @@ def find_the_one(model: Model, focus: Head) -> None:
 
 
 @st.fragment(run_every=AGAIN)
-def _wait_for(measured: Future[Any], words: str, looks: Iterator[int]) -> None:
+def _wait_for(future: Future[Any], words: str, looks: Iterator[int]) -> None:
     """Say what is going on, and draw the page anew when it is over; not before what stands there is painted."""
-    if next(looks) and measured.done():
+    if next(looks) and future.done():
         clicks.again()
     st.caption(f":material/hourglass_top: {words}")
 
 
 def _removed(model: Model) -> bool:
     """Is each head to be removed in turn? Always where that is quick; elsewhere the reader says so."""
-    if not removal_takes_long(model):
+    if not models_heads.removal_takes_long(model):
         return True
     return _drop_is_asked_for() or bool(
         bound(
