@@ -203,10 +203,10 @@ def test_tokens_of_any_kind_and_numbers_to_the_last_bit(page: Page, address: str
     values = np.array([0.1, np.nan, np.inf, -np.inf, 1e-45, -0.0], dtype=np.float32)
     text, packed = page.evaluate(
         """async ([tokens, bits]) => {
-          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/takeaway.js')).name;
-          const get = (file) => import(near.replace('takeaway.js', file));
+          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/menu.js')).name;
+          const get = (file) => import(near.replace('menu.js', file));
           const [{ csv }, { npz, decoded }, { table, arrays, places }] = await Promise.all(
-            ['csv.js', 'npz.js', 'takeaway_series.js'].map(get));
+            ['csv.js', 'npz.js', 'series.js'].map(get));
           const data = decoded(bits, '<f4');
           const dims = [{ name: 'token', at: places(6, 1), tokens }];
           const series = [{ name: 'x', dims, values: { name: 'value', dtype: '<f4', data }, extra: [] }];
@@ -227,8 +227,8 @@ def test_what_is_painted_on_a_canvas_is_the_same_as_vectors(page: Page, address:
     wait_until_painted(page, 2)
     differing, inked = page.evaluate(
         """async () => {
-          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/takeaway.js')).name;
-          const { SvgContext } = await import(near.replace('takeaway.js', 'svg_context.js'));
+          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/menu.js')).name;
+          const { SvgContext } = await import(near.replace('menu.js', 'svg_context.js'));
           const draw = (context) => {
             context.fillStyle = 'rgb(200, 30, 30)';
             context.fillRect(10, 10, 30, 20);

@@ -1,0 +1,30 @@
+// What a passage gives away: its picture, painted anew for a sheet of one width, and its numbers.
+
+import { RATIO, measuring } from '../takeaway/canvas.js';
+import { layOut } from './layout.js';
+import { mark, paint } from './paint.js';
+import { places } from '../takeaway/series.js';
+
+export { body, png, svg } from '../takeaway/canvas.js';
+
+const WIDTH = 760; // CSS pixels there are for it, whatever the window
+
+export const picture = (data, theme, chosen) => (over) => {
+  const layout = layOut(data, WIDTH, RATIO, measuring(theme.font));
+  const sheets = [over(layout.width, layout.height), over(layout.width, layout.height)];
+  paint(sheets[0], data, layout, theme, RATIO);
+  mark(sheets[1], data, layout, theme, RATIO, null, chosen);
+  return { sheets, ...layout };
+};
+
+export const note = () => '';
+
+/** The words; beside each its value and the weight of its arc, where there are any. */
+export function series({ name, tokens, ground, arcs }) {
+  const dims = [{ name: 'position', at: places(tokens.length, 1), tokens }];
+  const column = (called, data) => ({ name: called, dtype: '<f4', data });
+  const made = [];
+  if (ground) made.push({ name: ground.title, dims, values: column('value', ground.values), extra: [] });
+  if (arcs) made.push({ name: 'arcs', dims, values: column('value', arcs), extra: [] });
+  return made.length ? made : [{ name, dims, values: { name: 'text', dtype: '<U', data: tokens }, extra: [] }];
+}
