@@ -2,7 +2,7 @@
 
 import { allowed, indexOf, number } from './data.js';
 import { levels } from '../matrix/data.js';
-import { crosshairs, hatching, named, palette, shortened, thumbnail } from '../matrix/paint.js';
+import { axes, crosshairs, hatching, named, palette, shortened, shown, thumbnail } from '../matrix/paint.js';
 
 const FAINT = 0.02; // weaker lines are not drawn: thousands of them would be a grey veil
 const TOLD = 3; // so many weights are written beside their tokens
@@ -69,34 +69,6 @@ function fitting(context, title, room) {
 function wholeTitle({ queries, keys, whole: { factor } }) {
   return `All ${queries.length} × ${keys.length}${factor > 1 ? `, strongest of ${factor} × ${factor}` : ''}: click to move the frame`;
 }
-
-/** Token labels left of a matrix and below it; only some of them where there are many. */
-export function axes(context, data, box, theme, ratio) {
-  const [down, across] = data.first;
-  const size = Math.min(13, Math.max(11, (box.every * box.step) / ratio - 2)) * ratio;
-  context.font = `${size}px ${theme.font}`;
-  context.fillStyle = theme.text;
-  context.globalAlpha = 0.85;
-  context.textAlign = 'right';
-  for (const i of named(data.queries, down, box.rows, box.every)) {
-    context.fillText(shortened(context, shown(data.queries[down + i]), 46 * ratio), box.x - 5 * ratio, box.y + (i + 0.5) * box.step);
-  }
-  const narrow = box.every * box.step;
-  for (const i of named(data.keys, across, box.columns, box.every)) {
-    const label = shortened(context, shown(data.keys[across + i]), 46 * ratio);
-    const upright = context.measureText(label).width + 3 * ratio <= narrow;
-    context.save();
-    context.translate(box.x + (i + 0.5) * box.step, box.y + box.height + (upright ? 3 * ratio + size / 2 : 4 * ratio));
-    if (!upright) context.rotate(-Math.PI / 2);
-    context.textAlign = upright ? 'center' : 'right';
-    context.fillText(label, 0, 0);
-    context.restore();
-  }
-  context.textAlign = 'left';
-  context.globalAlpha = 1;
-}
-
-const shown = (label) => label.replaceAll('\n', '↵');
 
 /** A thin frame around each marked cell. */
 function outline(context, { marks, mark, columns }, box, ratio) {

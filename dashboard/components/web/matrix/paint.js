@@ -2,6 +2,7 @@
 
 import { FORBIDDEN, MISSING, levels, placeOf } from './data.js';
 
+const LABEL = 44; // CSS pixels that a token label has at most
 const packed = (r, g, b) => (255 << 24) | (b << 16) | (g << 8) | r; // little-endian RGBA, as in an ImageData
 export const mix = (one, other, part) => one.map((channel, i) => Math.round(channel * (1 - part) + other[i] * part));
 
@@ -40,7 +41,9 @@ export function paint(context, data, layout, theme, ratio) {
     context.strokeRect(box.x - half, box.y - half, box.width + 2 * half, box.height + 2 * half);
     context.font = `${layout.titleSize * ratio}px ${theme.font}`;
     context.fillText(panel.name, box.x, (box.top + box.y) / 2);
-    if (layout.labelled) writeLabels(context, panel, box, theme, ratio);
+    // On the left once for a row of thumbnails: its heads all read the same tokens.
+    const labels = { ...box, rows: panel.rows, columns: panel.columns, every: 1 };
+    if (layout.labelled) axes(context, panel, labels, theme, ratio, Math.min(12 * ratio, box.step - ratio), panel.column === 0);
   }
 }
 
@@ -81,28 +84,37 @@ function strongest(cells, panel, rows, columns) {
   return best;
 }
 
-function writeLabels(context, panel, box, theme, ratio) {
-  const size = Math.min(12 * ratio, box.step - ratio);
+/**
+ * Token labels below a matrix and, with `left`, left of it: one in `every` so many cells of the `box`. Of a long input it
+ * shows a window, which begins at the token numbers `first`.
+ */
+export function axes(context, { queries, keys, first: [down, across] = [0, 0] }, box, theme, ratio, size = labelSize(box, ratio), left = true) {
   context.font = `${size}px ${theme.font}`;
-  context.globalAlpha = 0.8;
+  context.fillStyle = theme.text;
+  context.globalAlpha = 0.85;
   context.textAlign = 'right';
-  if (panel.column === 0) { // once for a row of thumbnails: its heads all read the same tokens
-    panel.queries.forEach((label, row) => {
-      context.fillText(shortened(context, label, 44 * ratio), box.x - 4 * ratio, box.y + (row + 0.5) * box.step);
-    });
+  for (const i of left ? named(queries, down, box.rows, box.every) : []) {
+    context.fillText(shortened(context, shown(queries[down + i]), LABEL * ratio), box.x - 5 * ratio, box.y + (i + 0.5) * box.step);
   }
-  panel.keys.forEach((label, column) => {
-    const upright = context.measureText(label).width <= box.step;
+  const narrow = box.every * box.step;
+  for (const i of named(keys, across, box.columns, box.every)) {
+    const label = shortened(context, shown(keys[across + i]), LABEL * ratio);
+    const upright = context.measureText(label).width + 3 * ratio <= narrow;
     context.save();
-    context.translate(box.x + (column + 0.5) * box.step, box.y + box.height + (upright ? 3 * ratio + size / 2 : 4 * ratio));
+    context.translate(box.x + (i + 0.5) * box.step, box.y + box.height + (upright ? 3 * ratio + size / 2 : 4 * ratio));
     if (!upright) context.rotate(-Math.PI / 2);
     context.textAlign = upright ? 'center' : 'right';
-    context.fillText(shortened(context, label, 44 * ratio), 0, 0);
+    context.fillText(label, 0, 0);
     context.restore();
-  });
+  }
   context.textAlign = 'left';
   context.globalAlpha = 1;
 }
+
+const labelSize = (box, ratio) => Math.min(13, Math.max(11, (box.every * box.step) / ratio - 2)) * ratio;
+
+/** A token as a label says it: a line end is a sign. */
+export const shown = (label) => label.replaceAll('\n', '↵');
 
 /** Which of `count` labels, from `first` on, are written where each needs the room of `every`: as many as have it, and
  * words before blanks and commas, of which every other token of a text is one: one at the end may go without. */

@@ -1,8 +1,7 @@
 // Draws the mask that is painted: `layOut` its place, `paint` cells and labels, `mark` what follows the pointer.
 
-import { axes } from '../focus/paint.js';
 import { FORBIDDEN } from '../matrix/data.js';
-import { crosshairs, hatching, mix, palette, thumbnail } from '../matrix/paint.js';
+import { axes, crosshairs, hatching, mix, palette, thumbnail } from '../matrix/paint.js';
 import { blindRows, counts, size } from './mask.js';
 
 const LABEL = 11; // least room that a label needs along its axis
@@ -40,7 +39,7 @@ export function paint(context, data, cells, layout, theme, ratio) {
   context.clearRect(0, 0, layout.width, layout.height);
   context.textBaseline = 'middle';
   const { box } = layout;
-  axes(context, { ...data.squares, first: [0, 0] }, box, theme, ratio);
+  axes(context, data.squares, box, theme, ratio);
   context.fillStyle = data.muted;
   context.font = `${14 * ratio}px ${theme.font}`;
   context.textAlign = 'center';
