@@ -210,7 +210,8 @@ def test_tokens_of_any_kind_and_numbers_to_the_last_bit(page: Page, address: str
           const data = decoded(bits, '<f4');
           const dims = [{ name: 'token', at: places(6, 1), tokens }];
           const series = [{ name: 'x', dims, values: { name: 'value', dtype: '<f4', data }, extra: [] }];
-          return [csv(table(series), { link: 'a\\nb' }), Array.from(npz(arrays(series)))];
+          const packed = await npz(arrays(series)).arrayBuffer();
+          return [csv(table(series), { link: 'a\\nb' }), Array.from(new Uint8Array(packed))];
         }""",
         [tokens, base64.b64encode(values.tobytes()).decode()],
     )

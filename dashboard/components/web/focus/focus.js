@@ -1,6 +1,6 @@
 // One head, large: its matrices and its arcs on one canvas, and a second one above it for what follows the pointer.
 
-import { Canvases } from '../../attention-lab.shared/kit/canvases.js';
+import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
 import { asked, asker, decode, looking, sentence, strongest } from '../../attention-lab.shared/focus/data.js';
 import { layOut, pick } from '../../attention-lab.shared/focus/layout.js';
 import { mark, paint } from '../../attention-lab.shared/focus/paint.js';

@@ -1,6 +1,6 @@
 // What every head looked at in a text: the text in small, once for each, on one canvas; a click chooses a head.
 
-import { Canvases } from '../../attention-lab.shared/kit/canvases.js';
+import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
 import { layOut, mark, paint, pick, rowOf } from '../../attention-lab.shared/glances/paint.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { number } from '../../attention-lab.shared/passage/paint.js';

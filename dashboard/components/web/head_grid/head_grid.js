@@ -1,6 +1,6 @@
 // All heads on one canvas, and a second one above it for what follows the pointer.
 
-import { Canvases } from '../../attention-lab.shared/kit/canvases.js';
+import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
 import { cellAt, decode, neighbour, placeOf, sentence } from '../../attention-lab.shared/matrix/data.js';
 import { layOut, pick } from '../../attention-lab.shared/matrix/layout.js';
 import { mark, paint } from '../../attention-lab.shared/matrix/paint.js';

@@ -1,6 +1,8 @@
 // A mask that is being painted: which squares a brush touches, what they hold, and its text. Cells are bytes, row by row,
 // 1 = may see. A square is one cell, or of many factor × factor of them; those at the far ends may be smaller.
 
+import { fromBase64, toBase64 } from '../kit/base64.js';
+
 export const BRUSHES = ['cell', 'row', 'column', 'diagonal', 'antidiagonal', 'box'];
 
 /**
@@ -76,21 +78,14 @@ export function size(data, index) {
 export function pack(cells) {
   const bytes = new Uint8Array(Math.ceil(cells.length / 8));
   for (let i = 0; i < cells.length; i++) bytes[i >> 3] |= cells[i] << (7 - (i & 7));
-  return textOf(bytes);
-}
-
-/** Bytes in base64; in parts, for a call takes so many arguments only. */
-export function textOf(bytes) {
-  let text = '';
-  for (let i = 0; i < bytes.length; i += 4096) text += String.fromCharCode(...bytes.subarray(i, i + 4096));
-  return btoa(text);
+  return toBase64(bytes);
 }
 
 /** The inverse of `pack`, `count` cells. */
 export function unpackCells(text, count) {
-  const bytes = atob(text);
+  const bytes = fromBase64(text);
   const cells = new Uint8Array(count);
-  for (let i = 0; i < count; i++) cells[i] = (bytes.charCodeAt(i >> 3) >> (7 - (i & 7))) & 1;
+  for (let i = 0; i < count; i++) cells[i] = (bytes[i >> 3] >> (7 - (i & 7))) & 1;
   return cells;
 }
 

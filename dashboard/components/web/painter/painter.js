@@ -1,10 +1,11 @@
 // A mask to paint on: drag to forbid or to allow, undo and redo; Python is told once a stroke, when it has ended.
 
-import { Canvases } from '../../attention-lab.shared/kit/canvases.js';
+import { toBase64 } from '../../attention-lab.shared/kit/base64.js';
+import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
 import { announce, listen } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { historyOf } from '../../attention-lab.shared/painter/history.js';
-import { BRUSHES, blindRows, blindness, counts, fill, pack, sentence, size, textOf, touched, unpackCells } from '../../attention-lab.shared/painter/mask.js';
+import { BRUSHES, blindRows, blindness, counts, fill, pack, sentence, size, touched, unpackCells } from '../../attention-lab.shared/painter/mask.js';
 import { layOut, mark, paint, pick, repaint } from '../../attention-lab.shared/painter/paint.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 
@@ -42,7 +43,7 @@ class Painter extends Canvases {
     this.data = { ...header, side: header.squares.queries.length };
     this.host.setAttribute('aria-label', header.alt);
     this.line.dataset.hint = header.words.hint;
-    const text = textOf(body.subarray(0, Math.ceil(header.n ** 2 / 8)));
+    const text = toBase64(body.subarray(0, Math.ceil(header.n ** 2 / 8)));
     if (!before || before.n !== header.n) this.start();
     else if (before.refused !== header.refused) this.back(text);
     this.take(text);

@@ -1,6 +1,6 @@
 // A text, word by word, on one canvas, and a second one above it for the chosen word and what follows the pointer.
 
-import { Canvases } from '../../attention-lab.shared/kit/canvases.js';
+import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { beside, boxOf, layOut, pick } from '../../attention-lab.shared/passage/layout.js';
 import { hold, mark, paint } from '../../attention-lab.shared/passage/paint.js';

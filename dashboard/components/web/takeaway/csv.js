@@ -1,4 +1,6 @@
 // Comma-separated values (RFC 4180) after lines of comment: pandas.read_csv(file, comment='#', keep_default_na=…) reads it.
+//
+// By hand: a library would write the quotes, but not the shortest text of a float32 nor the lines of comment.
 
 /** `table` is {header, rows} of series.js; each entry of `head` becomes a line "# name: value". */
 export function csv({ header, rows }, head) {

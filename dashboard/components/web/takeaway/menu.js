@@ -1,4 +1,6 @@
 // "Take it with you": the button on a figure, and its menu of files. What makes the files is loaded when one is asked for.
+//
+// The popover is the browser's own; the keys of a menu, and its place beside the button, browsers do not give yet.
 
 const FORMATS = [
   ['svg', 'SVG', 'the picture, as vectors'],

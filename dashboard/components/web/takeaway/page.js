@@ -1,4 +1,8 @@
 // A figure as one HTML file that needs no server and no network, with its numbers and its origin.
+//
+// By hand: Plotly writes such a page in Python only, and not of what is painted on a canvas.
+
+import { toBase64 } from '../kit/base64.js';
 
 const STYLE = `
 body { margin: 0; font: 400 17px/1.5 "Source Sans", "Helvetica Neue", Arial, sans-serif; }
@@ -15,7 +19,7 @@ const POLICY =
 
 /**
  * `markup` and `scripts` show the figure, on `look` {ground, ink, link}, colours of the theme it was drawn for; `credits`
- * are its weights in words; `files` holds its numbers, csv as text and npz as bytes; `stem` names them.
+ * are its weights in words; `files` holds its numbers, {csv, npz}, as bytes; `stem` names them.
  */
 export function page({ markup, scripts, look, origin, credits, files, stem }) {
   const title = escaped(origin.title);
@@ -28,7 +32,7 @@ export function page({ markup, scripts, look, origin, credits, files, stem }) {
     `<title>${title}</title>\n<style>${STYLE}${theme}</style>\n</head>\n<body>\n<main>\n<h1>${title}</h1>\n`,
     `<div class="picture">${markup}</div>\n<footer>\n`,
     `<p>The numbers: ${download(files.npz, 'application/zip', `${stem}.npz`, 'NPZ')}, `,
-    `${download(new TextEncoder().encode(files.csv), 'text/csv', `${stem}.csv`, 'CSV')}</p>\n`,
+    `${download(files.csv, 'text/csv', `${stem}.csv`, 'CSV')}</p>\n`,
     `<p>The view it was made in: <a class="origin" href="${link}">${link}</a></p>\n`,
     ...credits.map((credit) => `<p class="weights">Weights ${escaped(credit)}</p>\n`),
     origin.note ? `<p>${escaped(origin.note)}</p>\n` : '',
@@ -40,13 +44,12 @@ export function page({ markup, scripts, look, origin, credits, files, stem }) {
 }
 
 function download(bytes, type, name, words) {
-  let binary = '';
-  for (let at = 0; at < bytes.length; at += 32768) binary += String.fromCharCode(...bytes.subarray(at, at + 32768));
-  return `<a class="numbers" download="${escaped(name)}" href="data:${type};base64,${btoa(binary)}">${words}</a>`;
+  return `<a class="numbers" download="${escaped(name)}" href="data:${type};base64,${toBase64(bytes)}">${words}</a>`;
 }
 
+/** A text as markup may hold it, between tags or in quotes. */
 export function escaped(text) {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return String(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
 /** JSON that may stand within a script: "</script>" in a token would end it. */

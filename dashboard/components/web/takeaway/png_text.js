@@ -1,4 +1,6 @@
 // Texts in a PNG file: iTXt chunks (ISO/IEC 15948, 11.3.4.5), UTF-8 and uncompressed.
+//
+// By hand: no canvas writes texts into the PNG that it makes, nor does Plotly.
 
 import { crc32 } from './crc32.js';
 

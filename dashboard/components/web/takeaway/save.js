@@ -24,14 +24,11 @@ export async function save(figure, format) {
 const FILES = {
   svg: async (figure, origin) => describe(await figure.svg(), origin),
   png: async (figure, origin) => annotate(await figure.png(), chunks(origin)),
-  html: async (figure, origin) =>
-    page({
-      ...(await figure.body()),
-      origin,
-      credits: credits(origin),
-      files: numbers(await figure.series(), origin),
-      stem: stem(figure, origin),
-    }),
+  html: async (figure, origin) => {
+    const { csv: text, npz: packed } = numbers(await figure.series(), origin);
+    const files = { csv: new TextEncoder().encode(text), npz: new Uint8Array(await packed.arrayBuffer()) };
+    return page({ ...(await figure.body()), origin, credits: credits(origin), files, stem: stem(figure, origin) });
+  },
   csv: async (figure, origin) => numbers(await figure.series(), origin).csv,
   npz: async (figure, origin) => numbers(await figure.series(), origin).npz,
 };

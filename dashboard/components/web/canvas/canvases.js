@@ -1,10 +1,10 @@
 // What the pictures on canvas share: one canvas for the data, one above it for what follows the pointer, one frame at a
 // time, and a line below that says what the pointer is on.
 
-import { onRatio } from './mount.js';
-import { same } from './payload.js';
+import { onRatio } from '../kit/mount.js';
+import { same } from '../kit/payload.js';
 import { menu } from '../takeaway/menu.js';
-import { readTheme } from './theme.js';
+import { readTheme } from '../kit/theme.js';
 
 /** A picture fits into the width of `around` and adds `layOut(width, ratio, measure)`, `paint`, `mark` and `tell`. */
 export class Canvases {
