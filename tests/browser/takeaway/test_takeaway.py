@@ -244,7 +244,7 @@ def test_what_is_painted_on_a_canvas_is_the_same_as_vectors(page: Page, address:
             context.beginPath();
             context.moveTo(10, 100);
             context.bezierCurveTo(40, 40, 80, 160, 120, 100);
-            context.quadraticCurveTo(150, 60, 190, 100);
+            context.lineTo(190, 60);
             context.setLineDash([8, 4]);
             context.lineWidth = 3;
             context.stroke();
@@ -254,10 +254,12 @@ def test_what_is_painted_on_a_canvas_is_the_same_as_vectors(page: Page, address:
             context.fill();
             context.beginPath();
             context.arc(60, 150, 30, 0.5, 2);
-            context.closePath();
+            context.stroke();
+            context.beginPath();
+            context.roundRect(130, 20, 60, 50, 12);
             context.stroke();
             const dots = new ImageData(new Uint8ClampedArray(8 * 8 * 4).fill(120), 8, 8);
-            context.putImageData(dots, 150, 20);
+            context.putImageData(dots, 150, 40);
           };
           const pixels = (source) => {
             const canvas = new OffscreenCanvas(200, 200).getContext('2d');

@@ -110,18 +110,8 @@ function along(context, { x, y, width: wide, height: high }, { side, width, colo
 }
 
 function outline(context, { x, y, width, height }, radius) {
-  const [right, bottom] = [x + width, y + height];
   context.beginPath();
-  context.moveTo(x + radius, y);
-  context.lineTo(right - radius, y);
-  context.quadraticCurveTo(right, y, right, y + radius);
-  context.lineTo(right, bottom - radius);
-  context.quadraticCurveTo(right, bottom, right - radius, bottom);
-  context.lineTo(x + radius, bottom);
-  context.quadraticCurveTo(x, bottom, x, bottom - radius);
-  context.lineTo(x, y + radius);
-  context.quadraticCurveTo(x, y, x + radius, y);
-  context.closePath();
+  context.roundRect(x, y, width, height, radius);
 }
 
 /** A line of text, anchored where CSS aligns it: in another font it keeps its place. */

@@ -1,4 +1,9 @@
 // A drawing context that writes SVG: what is painted on a canvas can be painted on it, and letters stay letters.
+//
+// By hand: browsers give no such context, and libraries for one (canvas2svg, svgcanvas) are many times as long, for what
+// our pictures never call.
+
+import { escaped } from './page.js';
 
 const STATE = ['fillStyle', 'strokeStyle', 'lineWidth', 'lineCap', 'lineJoin', 'globalAlpha', 'font', 'textAlign', 'textBaseline'];
 const ANCHOR = { left: 'start', start: 'start', center: 'middle', right: 'end', end: 'end' };
@@ -17,7 +22,7 @@ export class SvgContext {
   static document(layers, ground, ratio) {
     const [{ width, height }] = layers;
     const size = `width="${width / ratio}" height="${height / ratio}" viewBox="0 0 ${width} ${height}"`;
-    const sheet = `<rect width="${width}" height="${height}" fill="${attribute(ground)}"/>`;
+    const sheet = `<rect width="${width}" height="${height}" fill="${escaped(ground)}"/>`;
     return `<svg xmlns="http://www.w3.org/2000/svg" ${size}>\n${sheet}\n${layers.flatMap(({ parts }) => parts).join('\n')}\n</svg>`;
   }
 
@@ -37,10 +42,6 @@ export class SvgContext {
 
   rotate(angle) {
     this.matrix = this.matrix.rotate((angle * 180) / Math.PI);
-  }
-
-  scale(x, y = x) {
-    this.matrix = this.matrix.scale(x, y);
   }
 
   setLineDash(lengths) {
@@ -69,19 +70,14 @@ export class SvgContext {
   fillText(text, x, y) {
     const font = this.fontParts();
     const feet = y + FEET[this.textBaseline] * font.size;
-    const letters = `font-family="${attribute(font.family)}" font-size="${font.size}" font-weight="${font.weight}"`;
+    const letters = `font-family="${escaped(font.family)}" font-size="${font.size}" font-weight="${font.weight}"`;
     const anchor = `text-anchor="${ANCHOR[this.textAlign]}" xml:space="preserve"`;
-    this.add(`text x="${short(x)}" y="${short(feet)}" ${letters} ${anchor} ${this.filled()}`, `${attribute(text)}</text>`);
+    this.add(`text x="${short(x)}" y="${short(feet)}" ${letters} ${anchor} ${this.filled()}`, `${escaped(text)}</text>`);
   }
 
   /** The pixels as they are, like a canvas': nothing of the drawing state applies to them. */
   putImageData(image, x, y) {
-    this.parts.push(picture(image, x, y, image.width, image.height));
-  }
-
-  drawImage(canvas, x, y, width = canvas.width, height = canvas.height) {
-    const image = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-    this.parts.push(`<g ${this.placed()} opacity="${this.globalAlpha}">${picture(image, x, y, width, height)}</g>`);
+    this.parts.push(picture(image, x, y));
   }
 
   beginPath() {
@@ -96,16 +92,16 @@ export class SvgContext {
     this.path.push(`${this.path.length ? 'L' : 'M'}${short(x)} ${short(y)}`);
   }
 
-  quadraticCurveTo(...points) {
-    this.path.push(`Q${points.map(short).join(' ')}`);
-  }
-
   bezierCurveTo(...points) {
     this.path.push(`C${points.map(short).join(' ')}`);
   }
 
-  rect(x, y, width, height) {
-    this.path.push(`M${short(x)} ${short(y)}h${short(width)}v${short(height)}h${short(-width)}Z`);
+  roundRect(x, y, width, height, radius) {
+    const r = Math.min(radius, width / 2, height / 2);
+    const corner = (right, down) => `a${short(r)} ${short(r)} 0 0 1 ${short(right * r)} ${short(down * r)}`;
+    const [across, down] = [width - 2 * r, height - 2 * r];
+    const top = `M${short(x + r)} ${short(y)}h${short(across)}${corner(1, 1)}v${short(down)}`;
+    this.path.push(`${top}${corner(-1, 1)}h${short(-across)}${corner(-1, -1)}v${short(-down)}${corner(1, -1)}Z`);
   }
 
   /** Clockwise; a full circle is two halves, for SVG has no arc that ends where it begins. */
@@ -115,10 +111,6 @@ export class SvgContext {
     const half = from + turn / 2;
     const bow = `A${short(radius)} ${short(radius)} 0 0 1`;
     this.path.push(`${this.path.length ? 'L' : 'M'}${at(from)}${bow} ${at(half)}${bow} ${at(from + turn)}`);
-  }
-
-  closePath() {
-    this.path.push('Z');
   }
 
   fill(path) {
@@ -144,13 +136,13 @@ export class SvgContext {
   }
 
   filled() {
-    return `fill="${attribute(this.fillStyle)}" opacity="${this.globalAlpha}"`;
+    return `fill="${escaped(this.fillStyle)}" opacity="${this.globalAlpha}"`;
   }
 
   stroked() {
     const dash = this.dash.length ? `stroke-dasharray="${this.dash.join(' ')}"` : '';
     const line = `stroke-width="${this.lineWidth}" stroke-linecap="${this.lineCap}" stroke-linejoin="${this.lineJoin}"`;
-    return `fill="none" stroke="${attribute(this.strokeStyle)}" ${line} ${dash} opacity="${this.globalAlpha}"`;
+    return `fill="none" stroke="${escaped(this.strokeStyle)}" ${line} ${dash} opacity="${this.globalAlpha}"`;
   }
 
   /** The browser has read the font, and says it in an order of its own: "600 13px family". */
@@ -162,13 +154,12 @@ export class SvgContext {
 }
 
 /** Pixels as an embedded PNG; enlarged, they stay cells. */
-function picture(image, x, y, width, height) {
-  const canvas = document.createElement('canvas');
-  Object.assign(canvas, { width: image.width, height: image.height });
+function picture(image, x, y) {
+  const { width, height } = image;
+  const canvas = Object.assign(document.createElement('canvas'), { width, height });
   canvas.getContext('2d').putImageData(image, 0, 0);
   const place = `x="${x}" y="${y}" width="${width}" height="${height}" preserveAspectRatio="none"`;
   return `<image ${place} style="image-rendering: pixelated" href="${canvas.toDataURL('image/png')}"/>`;
 }
 
 const short = (number) => String(Math.round(number * 1000) / 1000);
-const attribute = (text) => String(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
