@@ -97,6 +97,9 @@ def _hash(text: str) -> str:
 
 
 # --- several of our JavaScript modules as one script that needs no server: for a file that is opened from a disk
+#
+# A bundler (esbuild, Rollup) would need Node at the reader's; this one knows the little that our modules use, `import
+# { names }` from a path that begins with "./" or "../" and `export` before a declaration, and refuses anything else.
 
 WEB = Path(__file__).parent / "web"
 _IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[./\w]*)\.js';\n", re.MULTILINE)
