@@ -3,8 +3,8 @@
 
 import { onRatio } from '../kit/mount.js';
 import { same } from '../kit/payload.js';
-import { menu } from '../takeaway/menu.js';
 import { readTheme } from '../kit/theme.js';
+import { menu } from '../takeaway/menu.js';
 
 /** A picture fits into the width of `around` and adds `layOut(width, ratio, measure)`, `paint`, `mark` and `tell`. */
 export class Canvases {

@@ -1,10 +1,10 @@
 // The film: a playhead over the steps of a training, a stage that shows what was at it, and the controls under both.
 
+import { same } from '../kit/payload.js';
+import { readTheme } from '../kit/theme.js';
 import { decode, place, stepAt, upTo } from './reel.js';
 import { arrange, describe, draw, drawOver, under, view } from './stage.js';
 import { Transport } from './transport.js';
-import { same } from '../kit/payload.js';
-import { readTheme } from '../kit/theme.js';
 
 const LENGTH = 8000; // ms of the whole film at normal speed, however many stops it has
 const REST = 1200; // ms at its end before it begins again

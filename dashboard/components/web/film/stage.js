@@ -1,10 +1,10 @@
 // The stage: where heads, loss and accuracy stand on one canvas, and how they are painted at a step.
 
-import { accuracyChart, lossChart, marksOf, pen, roundUp, ticks } from './charts.js';
-import { measurement, pattern, place, upTo } from './reel.js';
 import { sentence } from '../matrix/data.js';
 import { layOut, pick } from '../matrix/layout.js';
 import { mark, paint } from '../matrix/paint.js';
+import { accuracyChart, lossChart, marksOf, pen, roundUp, ticks } from './charts.js';
+import { measurement, pattern, place, upTo } from './reel.js';
 
 const HEADER = 24; // above each of the three parts, for its name
 const GAP = 26; // between the heads and the charts

@@ -1,8 +1,8 @@
 // Draws a head: `paint` everything that only new data changes, `mark` what follows the pointer and the lock.
 
-import { allowed, indexOf, number } from './data.js';
 import { levels } from '../matrix/data.js';
 import { axes, crosshairs, hatching, named, palette, shortened, shown, thumbnail } from '../matrix/paint.js';
+import { allowed, indexOf, number } from './data.js';
 
 const FAINT = 0.02; // weaker lines are not drawn: thousands of them would be a grey veil
 const TOLD = 3; // so many weights are written beside their tokens
@@ -135,7 +135,7 @@ function line(context, data, box, index, weight, ratio) {
 /** The lines of one token, those of the others gone: `token` is {row} or {column}, `locked` whether it stays so. */
 function alone(context, data, box, theme, ratio, token, locked) {
   const [{ values }] = data.views;
-  context.fillStyle = theme.onPrimary;
+  context.fillStyle = theme.background;
   context.globalAlpha = 0.9;
   context.fillRect(box.x, box.y, box.width, box.height);
   context.globalAlpha = 1;
@@ -159,7 +159,7 @@ function alone(context, data, box, theme, ratio, token, locked) {
     const text = weight.toFixed(2);
     const wide = context.measureText(text).width + 4 * ratio;
     const x = asks ? box.x + box.width - wide : box.x;
-    context.fillStyle = theme.onPrimary;
+    context.fillStyle = theme.background;
     context.fillRect(x, y - 7 * ratio, wide, 14 * ratio);
     context.fillStyle = theme.text;
     context.fillText(text, x + 2 * ratio, y);
@@ -176,12 +176,12 @@ function name(context, data, box, theme, ratio, { row, column }, locked) {
   const wide = Math.max(context.measureText(shown(label)).width + 8 * ratio, 18 * ratio);
   const x = asks ? box.x - 4 * ratio - wide : box.x + box.width + 4 * ratio;
   const half = 9 * ratio;
-  context.fillStyle = locked ? theme.primary : theme.onPrimary;
+  context.fillStyle = locked ? theme.primary : theme.background;
   context.strokeStyle = theme.primary;
   context.lineWidth = 2 * ratio;
   context.fillRect(x, y - half, wide, 2 * half);
   context.strokeRect(x, y - half, wide, 2 * half);
-  context.fillStyle = locked ? theme.onPrimary : theme.text;
+  context.fillStyle = locked ? theme.background : theme.text;
   context.textAlign = 'center';
   context.fillText(shown(label), x + wide / 2, y);
   context.textAlign = 'left';

@@ -3,8 +3,8 @@
 import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
 import { layOut, mark, paint, pick, rowOf } from '../../attention-lab.shared/glances/paint.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
-import { number } from '../../attention-lab.shared/passage/paint.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
+import { number } from '../../attention-lab.shared/passage/paint.js';
 
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const SETTLE = 120; // ms between the last arrow key and the message to Python

@@ -1,8 +1,8 @@
 // What the glances give away: their picture, painted anew for a sheet of one width, and their weights.
 
 import { RATIO, measuring } from '../takeaway/canvas.js';
-import { layOut, mark, paint } from './paint.js';
 import { places } from '../takeaway/series.js';
+import { layOut, mark, paint } from './paint.js';
 
 export { body, png, svg } from '../takeaway/canvas.js';
 

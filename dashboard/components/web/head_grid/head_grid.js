@@ -1,11 +1,11 @@
 // All heads on one canvas, and a second one above it for what follows the pointer.
 
 import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
+import { announce, chosen, heed, listen } from '../../attention-lab.shared/kit/link.js';
+import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { cellAt, decode, neighbour, placeOf, sentence } from '../../attention-lab.shared/matrix/data.js';
 import { layOut, pick } from '../../attention-lab.shared/matrix/layout.js';
 import { mark, paint } from '../../attention-lab.shared/matrix/paint.js';
-import { announce, chosen, heed, listen } from '../../attention-lab.shared/kit/link.js';
-import { mounting } from '../../attention-lab.shared/kit/mount.js';
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const SETTLE = 120; // ms between the last arrow key and the message to Python

@@ -1,8 +1,8 @@
 // What the grid of heads gives away: its picture, painted anew for a wide sheet, and its patterns as Python sent them.
 
-import { RATIO, measuring } from '../takeaway/canvas.js';
 import { layOut } from '../matrix/layout.js';
 import { mark, paint } from '../matrix/paint.js';
+import { RATIO, measuring } from '../takeaway/canvas.js';
 import { places } from '../takeaway/series.js';
 
 export { body, png, svg } from '../takeaway/canvas.js';

@@ -156,7 +156,7 @@ export function mark(context, data, layout, theme, ratio, focus, cell) {
   const wide = context.measureText(text).width + 8 * ratio;
   context.fillStyle = theme.primary;
   context.fillRect(box.x - edge, box.top, wide, box.y - box.top - edge + 1);
-  context.fillStyle = theme.onPrimary;
+  context.fillStyle = theme.background;
   context.fillText(text, box.x + ratio, (box.top + box.y - edge) / 2 + ratio);
 }
 

@@ -64,7 +64,7 @@ function cellsAndMarks(context, data, cells, { box }, theme, ratio) {
   const table = palette({ colours: ramp(data), forbidden: data.forbidden });
   const image = thumbnail({ rows: box.rows, columns: box.columns }, levels(data, cells), box, table, hatching(data), ratio);
   context.putImageData(image, box.x, box.y);
-  context.fillStyle = theme.onPrimary;
+  context.fillStyle = theme.background;
   const line = Math.max(1, Math.round(ratio));
   for (let i = 1; i < box.rows && box.step >= LINES * ratio; i++) {
     const at = Math.round(i * box.step);
@@ -111,7 +111,7 @@ export function mark(context, data, layout, theme, ratio, cell, brushed) {
     if (column === data.side - 1 || !brushed.has(index + 1)) line(edge, x + step, y, x + step, y + step);
   }
   context.lineCap = 'square';
-  for (const [wide, colour] of [[4, theme.onPrimary], [2, theme.primary]]) {
+  for (const [wide, colour] of [[4, theme.background], [2, theme.primary]]) {
     context.lineWidth = wide * ratio;
     context.strokeStyle = colour;
     context.stroke(edge);

@@ -1,13 +1,13 @@
 // A mask to paint on: drag to forbid or to allow, undo and redo; Python is told once a stroke, when it has ended.
 
-import { toBase64 } from '../../attention-lab.shared/kit/base64.js';
 import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
+import { toBase64 } from '../../attention-lab.shared/kit/base64.js';
 import { announce, listen } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
+import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { historyOf } from '../../attention-lab.shared/painter/history.js';
 import { BRUSHES, blindRows, blindness, counts, fill, pack, sentence, size, touched, unpackCells } from '../../attention-lab.shared/painter/mask.js';
 import { layOut, mark, paint, pick, repaint } from '../../attention-lab.shared/painter/paint.js';
-import { unpack } from '../../attention-lab.shared/kit/payload.js';
 
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const TRUST = 3000; // ms for which a mask that was sent stands against older ones still coming from Python

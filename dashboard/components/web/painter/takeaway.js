@@ -1,8 +1,8 @@
 // What a painted mask gives away: its picture, painted anew for a sheet of one width, and its cells.
 
 import { RATIO, measuring } from '../takeaway/canvas.js';
-import { layOut, paint } from './paint.js';
 import { places } from '../takeaway/series.js';
+import { layOut, paint } from './paint.js';
 
 export { body, png, svg } from '../takeaway/canvas.js';
 

@@ -1,5 +1,6 @@
 // Draws a passage: `paint` the words on their colours, `mark` the arcs of the chosen one and what the pointer is on.
 
+import { luminance, rgb } from '../kit/theme.js';
 import { blank, boxOf, runs } from './layout.js';
 
 const MOST = 12; // arcs
@@ -15,14 +16,14 @@ export function paint(context, data, layout, theme, ratio) {
   if (data.ground) scale(context, data, layout, theme, ratio);
   for (const box of layout.boxes) {
     const share = data.ground ? shareOf(data.ground, box.index) : NaN;
-    const rgb = Number.isNaN(share) ? null : colourOf(data.ground, share);
-    if (rgb) {
-      context.fillStyle = `rgb(${rgb.join(', ')})`;
+    const ground = Number.isNaN(share) ? null : colourOf(data.ground, share);
+    if (ground) {
+      context.fillStyle = `rgb(${ground.join(', ')})`;
       context.fillRect(box.x, box.y + 2 * ratio, box.width, box.height - 4 * ratio);
     }
     const faded = data.ground?.faded && box.index !== data.chosen && !(share > FULL);
     context.globalAlpha = faded ? FADED + ((1 - FADED) * (share || 0)) / FULL : 1;
-    write(context, box, rgb ? readable(rgb, theme) : theme.text, data, layout.size, theme);
+    write(context, box, ground ? readable(ground, theme) : theme.text, data, layout.size, theme);
     context.globalAlpha = 1;
     if (box.index < data.given && box.text.trim()) {
       context.fillStyle = data.muted;
@@ -78,7 +79,7 @@ function scale(context, { ground, muted }, layout, theme, ratio) {
 export function hold(context, data, layout, theme, ratio, top) {
   context.save();
   context.translate(0, top);
-  context.fillStyle = theme.onPrimary; // the page's own
+  context.fillStyle = theme.background; // the page's own
   context.fillRect(0, 0, layout.width, layout.head);
   scale(context, data, layout, theme, ratio);
   context.restore();
@@ -135,7 +136,7 @@ function tag(context, box, text, taken, layout, theme, ratio) {
   const y = box.y - 9 * ratio;
   if (taken.some((other) => Math.abs(other.y - y) < high && Math.abs(other.x - x) < wide)) return;
   taken.push({ x, y });
-  context.fillStyle = theme.onPrimary;
+  context.fillStyle = theme.background;
   context.fillRect(x, y, wide, high);
   context.fillStyle = theme.text;
   context.fillText(text, x + 3 * ratio, y + 12 * ratio);
@@ -153,38 +154,20 @@ export function strongest(weights, except) {
 }
 
 /** Where a word's value lies between the ends of its scale, 0 to 1; NaN where there is none. */
-export function shareOf({ values, low, high }, index) {
+function shareOf({ values, low, high }, index) {
   return Math.max(0, Math.min(1, (values[index] - low) / (high - low)));
 }
 
 const colourOf = ({ colours }, share) => colours.subarray(3 * Math.round(255 * share), 3 * Math.round(255 * share) + 3);
 
 /** Of the page's ink and its ground, the one that stands out more from a colour (WCAG 2.2, "contrast ratio"). */
-function readable(rgb, { text, onPrimary }) {
-  const light = luminance(rgb);
+function readable(ground, { text, background }) {
+  const light = luminance(ground);
   const ratio = (colour) => {
-    const [bright, dim] = [light, luminance(parsed(colour))].sort((one, other) => other - one);
+    const [bright, dim] = [light, luminance(rgb(colour))].sort((one, other) => other - one);
     return (bright + 0.05) / (dim + 0.05);
   };
-  return ratio(text) >= ratio(onPrimary) ? text : onPrimary;
-}
-
-function luminance([r, g, b]) {
-  const linear = (value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-}
-
-const known = new Map();
-
-/** A colour, whatever CSS calls it, as three numbers from 0 to 255. */
-function parsed(colour) {
-  if (!known.has(colour)) {
-    const context = document.createElement('canvas').getContext('2d');
-    context.fillStyle = colour; // read back as #rrggbb
-    const value = parseInt(context.fillStyle.slice(1, 7), 16);
-    known.set(colour, [value >> 16, (value >> 8) & 255, value & 255]);
-  }
-  return known.get(colour);
+  return ratio(text) >= ratio(background) ? text : background;
 }
 
 export const number = (value, digits) => value.toFixed(digits).replace('-', '−');

@@ -2,9 +2,9 @@
 
 import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
+import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { beside, boxOf, layOut, pick } from '../../attention-lab.shared/passage/layout.js';
 import { hold, mark, paint } from '../../attention-lab.shared/passage/paint.js';
-import { unpack } from '../../attention-lab.shared/kit/payload.js';
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const LINES = { ArrowUp: -1, ArrowDown: 1 };

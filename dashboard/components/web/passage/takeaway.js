@@ -1,9 +1,9 @@
 // What a passage gives away: its picture, painted anew for a sheet of one width, and its numbers.
 
 import { RATIO, measuring } from '../takeaway/canvas.js';
+import { places } from '../takeaway/series.js';
 import { layOut } from './layout.js';
 import { mark, paint } from './paint.js';
-import { places } from '../takeaway/series.js';
 
 export { body, png, svg } from '../takeaway/canvas.js';
 

@@ -1,13 +1,13 @@
 // Hosts Plotly.react: a figure is updated in place, so its node and zoom survive new data.
 
-import { Crosshair } from '../../attention-lab.shared/plot/crosshair.js';
 import { announce, listen } from '../../attention-lab.shared/kit/link.js';
-import { askedRanges, config, resetZoom } from '../../attention-lab.shared/plot/modebar.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { same, unpack } from '../../attention-lab.shared/kit/payload.js';
+import { Crosshair } from '../../attention-lab.shared/plot/crosshair.js';
+import { askedRanges, config, resetZoom } from '../../attention-lab.shared/plot/modebar.js';
 import { loadPlotly } from '../../attention-lab.shared/plot/plotly_loader.js';
-import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 import { crowded, occasion, thinned, update } from '../../attention-lab.shared/plot/ticks.js';
+import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 
 export default mounting((root) => new Plot(root.querySelector('.al-plot')));
 

@@ -1,14 +1,15 @@
 // What a plot gives away: Plotly's own pictures, and the numbers as Python sent them.
 
+import { readTheme } from '../kit/theme.js';
 import { decoded } from '../takeaway/npz.js';
-import { plotlySource } from './plotly_loader.js';
 import { json } from '../takeaway/page.js';
 import { places } from '../takeaway/series.js';
+import { plotlySource } from './plotly_loader.js';
 
 /** As seen, on the page's own ground: a transparent one would be unreadable where themes differ. */
 async function picture(gd, format) {
   const { width, height } = gd._fullLayout;
-  const scene = { data: gd.data, layout: { ...gd.layout, paper_bgcolor: look(gd).ground }, config: { displayModeBar: false } };
+  const scene = { data: gd.data, layout: { ...gd.layout, paper_bgcolor: readTheme(gd).background }, config: { displayModeBar: false } };
   const address = await window.Plotly.toImage(scene, { format, width, height, scale: format === 'png' ? 2 : 1 });
   return fetch(address);
 }
@@ -16,23 +17,17 @@ async function picture(gd, format) {
 export const svg = async (gd) => (await picture(gd, 'svg')).text();
 export const png = async (gd) => (await picture(gd, 'png')).arrayBuffer();
 
-function look(gd) {
-  const style = getComputedStyle(gd);
-  const read = (name, otherwise) => style.getPropertyValue(`--st-${name}`).trim() || otherwise;
-  return { ground: read('background-color', '#ffffff'), ink: read('text-color', '#1a2130'), link: read('link-color', 'inherit') };
-}
-
 /** A page with the figure alive in it: plotly.js and all. */
 export async function body(gd, figure, version) {
-  const colours = look(gd);
+  const theme = readTheme(gd);
   const { width: _, ...layout } = figure.layout;
-  const alive = { data: figure.data, layout: { ...layout, paper_bgcolor: colours.ground, autosize: true } };
+  const alive = { data: figure.data, layout: { ...layout, paper_bgcolor: theme.background, autosize: true } };
   const draw = `Plotly.newPlot('figure', ${json(alive.data)}, ${json(alive.layout)}, {responsive: true, displaylogo: false, showSendToCloud: false});`;
   const height = gd._fullLayout.height;
   return {
     markup: `<div id="figure" style="height: ${height}px"></div>`,
     scripts: [await plotlySource(version), draw],
-    look: colours,
+    theme,
   };
 }
 

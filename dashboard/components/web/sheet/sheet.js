@@ -2,8 +2,8 @@
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
-import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 import { readTheme } from '../../attention-lab.shared/kit/theme.js';
+import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 
 export default mounting((root) => new Sheet(root));
 

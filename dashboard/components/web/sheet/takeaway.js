@@ -1,8 +1,8 @@
 // What HTML gives away: its picture, painted from where the browser has laid it out, itself, and the numbers behind it.
 
 import { RATIO } from '../takeaway/canvas.js';
-import { fill, frame, hem, letters } from './paint.js';
 import { typed } from '../takeaway/npz.js';
+import { fill, frame, hem, letters } from './paint.js';
 
 export { png, svg } from '../takeaway/canvas.js';
 
@@ -36,7 +36,7 @@ export const picture = (root) => (over) => {
 
 /** A page with the HTML in it, which has its styles with it. */
 export function body(root, theme) {
-  return { markup: root.innerHTML, scripts: [], look: { ground: theme.onPrimary, ink: theme.text, link: 'inherit' } };
+  return { markup: root.innerHTML, scripts: [], theme };
 }
 
 /** Its numbers, to the bit what Python sent. */

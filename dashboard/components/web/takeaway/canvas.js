@@ -19,14 +19,14 @@ export function measuring(font) {
  */
 export function svg(paint, theme) {
   const { sheets } = paint((wide, high) => new SvgContext(wide, high));
-  return SvgContext.document(sheets, theme.onPrimary, RATIO);
+  return SvgContext.document(sheets, theme.background, RATIO);
 }
 
 export async function png(paint, theme) {
   const over = (wide, high) => new OffscreenCanvas(wide, high).getContext('2d');
   const { sheets, width, height } = paint(over);
   const whole = over(width, height);
-  whole.fillStyle = theme.onPrimary;
+  whole.fillStyle = theme.background;
   whole.fillRect(0, 0, width, height);
   for (const { canvas } of sheets) whole.drawImage(canvas, 0, 0);
   return (await whole.canvas.convertToBlob({ type: 'image/png' })).arrayBuffer();
@@ -34,5 +34,5 @@ export async function png(paint, theme) {
 
 /** A page with the picture in it. */
 export function body(paint, theme) {
-  return { markup: svg(paint, theme), scripts: [], look: { ground: theme.onPrimary, ink: theme.text, link: 'inherit' } };
+  return { markup: svg(paint, theme), scripts: [], theme };
 }

@@ -43,7 +43,7 @@ let sheet = null;
  *   note()   what must be known of the numbers, or ''
  *   svg()    an SVG document, as text
  *   png()    a PNG file, as an ArrayBuffer
- *   body()   {markup, scripts}: what a page shows of it, the scripts being texts
+ *   body()   {markup, scripts, theme}: what a page shows of it, the scripts being texts, and the theme it was drawn for
  *   series() its numbers, see series.js
  *
  * Any of the last four may be a promise.

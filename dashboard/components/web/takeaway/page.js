@@ -5,6 +5,7 @@
 import { toBase64 } from '../kit/base64.js';
 
 const STYLE = `
+a { color: inherit; }
 body { margin: 0; font: 400 17px/1.5 "Source Sans", "Helvetica Neue", Arial, sans-serif; }
 main { max-width: 1100px; margin: 0 auto; padding: 1.5rem; }
 h1 { margin: 0 0 1rem; font-size: 1.35rem; line-height: 1.3; }
@@ -18,18 +19,18 @@ const POLICY =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'";
 
 /**
- * `markup` and `scripts` show the figure, on `look` {ground, ink, link}, colours of the theme it was drawn for; `credits`
- * are its weights in words; `files` holds its numbers, {csv, npz}, as bytes; `stem` names them.
+ * `markup` and `scripts` show the figure, on the colours of the `theme` it was drawn for; `credits` are its weights in
+ * words; `files` holds its numbers, {csv, npz}, as bytes; `stem` names them.
  */
-export function page({ markup, scripts, look, origin, credits, files, stem }) {
+export function page({ markup, scripts, theme, origin, credits, files, stem }) {
   const title = escaped(origin.title);
-  const theme = `body { color: ${look.ink}; background: ${look.ground}; } a { color: ${look.link}; }`;
+  const colours = `body { color: ${theme.text}; background: ${theme.background}; }`;
   const link = escaped(origin.link);
   return [
     '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
     `<meta http-equiv="Content-Security-Policy" content="${POLICY}">\n`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n',
-    `<title>${title}</title>\n<style>${STYLE}${theme}</style>\n</head>\n<body>\n<main>\n<h1>${title}</h1>\n`,
+    `<title>${title}</title>\n<style>${STYLE}${colours}</style>\n</head>\n<body>\n<main>\n<h1>${title}</h1>\n`,
     `<div class="picture">${markup}</div>\n<footer>\n`,
     `<p>The numbers: ${download(files.npz, 'application/zip', `${stem}.npz`, 'NPZ')}, `,
     `${download(files.csv, 'text/csv', `${stem}.csv`, 'CSV')}</p>\n`,

@@ -2,9 +2,9 @@
 
 import { csv } from './csv.js';
 import { npz } from './npz.js';
+import { page } from './page.js';
 import { annotate } from './png_text.js';
 import { arrays, table } from './series.js';
-import { page } from './page.js';
 
 const TYPES = { svg: 'image/svg+xml', png: 'image/png', html: 'text/html', csv: 'text/csv', npz: 'application/zip' };
 const PATIENCE = 5000; // ms
