@@ -1,7 +1,7 @@
 // Undo and redo: they outlive reruns and pages, for as long as the browser's page does.
 
 const KEPT = 200; // strokes
-const histories = (window[Symbol.for('attention-lab:painter')] ??= new Map()); // each component loads a file of its own
+const histories = new Map();
 
 /** The history of the masks painted at one place and of one size; masks are texts (see pack in mask.js). */
 export function historyOf(name) {
