@@ -3,18 +3,32 @@
 
 import { onRatio } from '../kit/mount.js';
 import { same } from '../kit/payload.js';
+import { measuring, resize } from '../kit/sizes.js';
 import { readTheme } from '../kit/theme.js';
 import { menu } from '../takeaway/menu.js';
 
-/** A picture fits into the width of `around` and adds `layOut(width, ratio, measure)`, `paint`, `mark` and `tell`. */
+export const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }; // [down, across]
+
+/**
+ * A picture of `data` within the element `host`, as wide as `around`. `drawing` is what it is drawn with, on the page and
+ * in files:
+ *
+ *   layOut(data, width, ratio, measure)                      where everything stands; {width, height} in device pixels …
+ *   paint(context, data, layout, theme, ratio)               all that only new data change
+ *   mark(context, data, layout, theme, ratio, cell, chosen)  what follows the pointer, and what is chosen
+ *
+ * A component adds `pick(x, y)`, what is at a point in device pixels, and `tell()`, which says what the pointer is on.
+ */
 export class Canvases {
-  constructor(root, host, around = host) {
+  constructor(root, drawing, host, around = host) {
+    this.drawing = drawing;
     this.host = root.querySelector(host);
     this.around = root.querySelector(around);
     this.base = root.querySelector('.base');
     this.overlay = root.querySelector('.overlay');
     this.line = root.querySelector('.sentence');
-    this.cell = null; // under the pointer: {row, column} and what else the picture wants to know
+    this.cell = null; // under the pointer, as the picture knows it
+    this.chosen = null;
     this.frame = this.frames = this.draws = 0;
     this.sizes = new ResizeObserver(() => this.around.clientWidth !== this.width && this.arrange());
     this.sizes.observe(this.around);
@@ -34,14 +48,20 @@ export class Canvases {
     return true;
   }
 
-  /** Offer it to be saved (see takeaway/menu.js): `load` fetches the program for that, `state` is what it needs. */
-  offer(load, state, makers = () => null) {
-    const drawn = (how) => load().then((files) => files[how](files.picture(this.data, this.theme, state()), this.theme));
+  /**
+   * Offer it to be saved (see takeaway/menu.js). `load` fetches what knows its files: `picture`, `series` and, where its
+   * numbers need one, `note`; `state` is what they ask for beside the data.
+   */
+  offer(load, state = () => this.chosen) {
+    const drawn = async (how) => {
+      const [own, files] = await Promise.all([load(), import('../takeaway/canvas.js')]);
+      return files[how](own.picture(this.data, this.theme, state()), this.theme);
+    };
     this.saving ??= menu(this.line.parentElement, {
       name: this.data.key,
       alt: () => this.data.alt,
-      makers,
-      note: async () => (await load()).note(this.data),
+      makers: () => this.data.makers ?? null,
+      note: async () => (await load()).note?.(this.data) ?? '',
       svg: () => drawn('svg'),
       png: () => drawn('png'),
       body: () => drawn('body'),
@@ -52,23 +72,22 @@ export class Canvases {
   /** Lay out and paint everything: after new data, a new size, or a new pixel ratio. */
   arrange() {
     const width = (this.width = this.around.clientWidth);
+    this.layout = null;
     if (!this.data || width === 0) return; // in a closed tab: the next size calls again
-    const ratio = (this.ratio = window.devicePixelRatio || 1);
-    const context = this.base.getContext('2d');
-    const measure = (text, size) => {
-      context.font = `${size}px ${this.theme.font}`;
-      return context.measureText(text).width;
-    };
-    this.layout = this.layOut(width, ratio, measure);
-    for (const canvas of [this.base, this.overlay]) {
-      if (canvas.width !== this.layout.width) canvas.width = this.layout.width;
-      if (canvas.height !== this.layout.height) canvas.height = this.layout.height;
-      canvas.style.width = `${this.layout.width / ratio}px`;
-      canvas.style.height = `${this.layout.height / ratio}px`;
-    }
-    this.paint(context);
+    this.ratio = window.devicePixelRatio || 1;
+    this.layout = this.drawing.layOut(this.data, width, this.ratio, measuring(this.theme.font));
+    resize([this.base, this.overlay], this.layout.width, this.layout.height, this.ratio);
+    this.paint(this.base.getContext('2d'));
     this.refresh();
     this.host.dataset.draws = ++this.draws;
+  }
+
+  paint(context) {
+    this.drawing.paint(context, this.data, this.layout, this.theme, this.ratio);
+  }
+
+  mark(context) {
+    this.drawing.mark(context, this.data, this.layout, this.theme, this.ratio, this.cell, this.chosen);
   }
 
   /** Draw what follows the pointer, once a frame. */
@@ -86,10 +105,11 @@ export class Canvases {
     this.tell();
   }
 
-  /** Where a pointer is, in pixels of the canvas; null before there is a picture. */
-  spot(event) {
+  /** What is under a pointer; null before there is a picture. */
+  under(event, ...how) {
+    if (!this.layout) return null;
     const { left, top } = this.host.getBoundingClientRect();
-    return this.layout ? [(event.clientX - left) * this.ratio, (event.clientY - top) * this.ratio] : null;
+    return this.pick((event.clientX - left) * this.ratio, (event.clientY - top) * this.ratio, ...how);
   }
 
   say(words) {

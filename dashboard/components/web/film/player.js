@@ -1,6 +1,7 @@
 // The film: a playhead over the steps of a training, a stage that shows what was at it, and the controls under both.
 
 import { same } from '../kit/payload.js';
+import { measuring, resize } from '../kit/sizes.js';
 import { readTheme } from '../kit/theme.js';
 import { decode, place, stepAt, upTo } from './reel.js';
 import { arrange, describe, draw, drawOver, under, view } from './stage.js';
@@ -132,19 +133,9 @@ export class Player {
     const width = this.host.clientWidth;
     if (!this.reel || !width) return; // in a closed tab: the next size calls again
     this.ratio = window.devicePixelRatio || 1;
-    const context = this.base.getContext('2d');
-    const measure = (text, size) => {
-      context.font = `${size}px ${this.theme.font}`;
-      return context.measureText(text).width;
-    };
-    this.layout = arrange(this.reel, width, this.ratio, measure);
-    for (const canvas of [this.base, this.overlay]) {
-      const [wide, high] = [Math.round(width * this.ratio), Math.round(this.layout.height * this.ratio)];
-      if (canvas.width !== wide) canvas.width = wide;
-      if (canvas.height !== high) canvas.height = high;
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${this.layout.height}px`;
-    }
+    this.layout = arrange(this.reel, width, this.ratio, measuring(this.theme.font));
+    const [wide, high] = [width, this.layout.height].map((length) => Math.round(length * this.ratio));
+    resize([this.base, this.overlay], wide, high, this.ratio);
     this.stage.style.height = `${this.layout.height}px`;
     this.transport.lay(this.reel);
     this.paint();

@@ -65,13 +65,13 @@ function fit(panels, width, height, ratio, measure, across) {
 /** The grid, its groups below each other or, with `across`, beside each other. */
 function lay(panels, width, side, ratio, measure, across) {
   const groups = [...new Set(panels.map((panel) => panel.group))];
-  if (!across || groups.length === 1) return layOut(panels, width, side, ratio, measure);
+  if (!across || groups.length === 1) return layOut({ panels, size: side }, width, ratio, measure);
   const whole = { boxes: [], headings: [], height: 0, labelled: true };
   let x = 0;
   for (const group of groups) {
     const members = panels.filter((panel) => panel.group === group);
     const own = members.map((panel, index) => ({ ...panel, index }));
-    const part = layOut(own, (width - (groups.length - 1) * GAP) / groups.length, side, ratio, measure);
+    const part = layOut({ panels: own, size: side }, (width - (groups.length - 1) * GAP) / groups.length, ratio, measure);
     members.forEach((panel, index) => (whole.boxes[panel.index] = { ...part.boxes[index], x: part.boxes[index].x + x }));
     whole.headings.push(...part.headings.map((heading) => ({ ...heading, x: heading.x + x })));
     whole.height = Math.max(whole.height, part.height);
@@ -164,7 +164,7 @@ function accuracyWords(reel, seen) {
 export function drawOver(context, reel, layout, theme, ratio, focus, cell) {
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
   if (!layout.grid) return;
-  mark(context, { ...reel, dark: theme.dark }, layout.grid, theme, ratio, focus, cell);
+  mark(context, { ...reel, dark: theme.dark }, layout.grid, theme, ratio, cell, focus);
 }
 
 /** What is under a point: {head, row, column}, {loss: step} or {bar: target}; null elsewhere. */

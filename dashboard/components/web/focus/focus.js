@@ -1,20 +1,19 @@
 // One head, large: its matrices and its arcs on one canvas, and a second one above it for what follows the pointer.
 
-import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
+import { ARROWS, Canvases } from '../../attention-lab.shared/canvas/canvases.js';
 import { asked, asker, decode, looking, sentence, strongest } from '../../attention-lab.shared/focus/data.js';
 import { layOut, pick } from '../../attention-lab.shared/focus/layout.js';
 import { mark, paint } from '../../attention-lab.shared/focus/paint.js';
 import { announce, choose, listen } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 
-const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const TRUST = 1500; // ms for which a lock made here stands against an older one still coming from Python
 
 export default mounting((root) => new Focus(root));
 
 class Focus extends Canvases {
   constructor(root) {
-    super(root, '.focus');
+    super(root, { layOut, paint, mark }, '.focus');
     this.button = root.querySelector('.lock');
     this.locked = null; // {row} or {column}; of `cell` one is undefined over a token of the arcs
     this.lockedAt = -Infinity;
@@ -38,7 +37,7 @@ class Focus extends Canvases {
     if (other || performance.now() - this.lockedAt > TRUST) this.settle(other);
     this.arrange();
     this.host.dataset.head = this.data.head;
-    this.offer(() => import('../../attention-lab.shared/focus/takeaway.js'), () => this.locked, () => this.data.makers);
+    this.offer(() => import('../../attention-lab.shared/focus/takeaway.js'), () => this.locked);
   }
 
   /** Take the lock that Python says; one on a key is known here only. */
@@ -47,21 +46,12 @@ class Focus extends Canvases {
     else if (other || this.locked?.row !== undefined) this.locked = null;
   }
 
-  layOut(width, ratio, measure) {
-    return layOut(this.data, width, ratio, measure);
-  }
-
-  paint(context) {
-    paint(context, this.data, this.layout, this.theme, this.ratio);
-  }
-
   mark(context) {
     mark(context, this.data, this.layout, this.theme, this.ratio, this.cell, this.locked);
   }
 
-  under(event) {
-    const spot = this.spot(event);
-    return spot && pick(this.data, this.layout, ...spot);
+  pick(x, y) {
+    return pick(this.data, this.layout, x, y);
   }
 
   hover(place) {

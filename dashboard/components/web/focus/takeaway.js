@@ -1,23 +1,17 @@
 // What the head in focus gives away: its pictures, painted anew for a sheet of one width, and its numbers.
 
-import { RATIO, measuring } from '../takeaway/canvas.js';
+import { onPaper } from '../takeaway/canvas.js';
 import { places } from '../takeaway/series.js';
 import { layOut } from './layout.js';
 import { mark, paint } from './paint.js';
 
-export { body, png, svg } from '../takeaway/canvas.js';
+/** No wider than its pictures. */
+function cropped(data, width, ratio, measure) {
+  const layout = layOut(data, width, ratio, measure);
+  return { ...layout, width: Math.max(...layout.boxes.map(({ x, width, wide = 0 }) => x + width + wide)) + 8 * ratio };
+}
 
-const WIDTH = 760; // CSS pixels there are for it, whatever the window
-
-export const picture = (data, theme, locked) => (over) => {
-  const layout = layOut(data, WIDTH, RATIO, measuring(theme.font));
-  const edge = ({ x, width, wide = 0 }) => x + width + wide;
-  layout.width = Math.max(...layout.boxes.map(edge)) + 8 * RATIO;
-  const sheets = [over(layout.width, layout.height), over(layout.width, layout.height)];
-  paint(sheets[0], data, layout, theme, RATIO);
-  mark(sheets[1], data, layout, theme, RATIO, null, locked);
-  return { sheets, ...layout };
-};
+export const picture = onPaper(760, { layOut: cropped, paint, mark });
 
 /** What must be known of its numbers. */
 export function note({ first, rows, columns, queries, keys, whole }) {

@@ -1,26 +1,17 @@
 // What every head looked at in a text: the text in small, once for each, on one canvas; a click chooses a head.
 
-import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
+import { ARROWS } from '../../attention-lab.shared/canvas/canvases.js';
+import { Chooser, SETTLE } from '../../attention-lab.shared/canvas/chooser.js';
 import { layOut, mark, paint, pick, rowOf } from '../../attention-lab.shared/glances/paint.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { number } from '../../attention-lab.shared/passage/paint.js';
 
-const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-const SETTLE = 120; // ms between the last arrow key and the message to Python
-const TRUST = 1500; // ms for which a choice made here stands against an older one still coming from Python
-
 export default mounting((root) => new Glances(root));
 
-class Glances extends Canvases {
+class Glances extends Chooser {
   constructor(root) {
-    super(root, '.glances');
-    this.chosen = null;
-    this.chosenAt = -Infinity;
-    this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
-    this.host.addEventListener('pointerleave', () => this.hover(null));
-    this.host.addEventListener('click', (event) => this.choose(this.under(event)?.panel, 0));
-    this.host.addEventListener('keydown', (event) => this.key(event));
+    super(root, { layOut, paint, mark }, '.glances');
     this.host.__glances = this; // for tests: data, layout, chosen, cell
   }
 
@@ -35,61 +26,32 @@ class Glances extends Canvases {
     this.settle();
     this.arrange();
     this.host.dataset.heads = header.heads.length;
-    this.offer(() => import('../../attention-lab.shared/glances/takeaway.js'), () => this.chosen);
+    this.offer(() => import('../../attention-lab.shared/glances/takeaway.js'));
   }
 
-  /** Take the choice that Python says, unless one made here may still be on its way to it. */
-  settle() {
-    clearTimeout(this.settling);
-    const wait = this.chosenAt + TRUST - performance.now();
-    if (this.data.chosen !== this.chosen && wait > 0) this.settling = setTimeout(() => this.settle(), wait);
-    else this.show(this.data.chosen);
+  said() {
+    return this.data.chosen;
   }
 
-  show(chosen) {
-    this.chosen = chosen;
-    this.host.dataset.chosen = chosen ?? '';
-    this.redraw();
+  click(place) {
+    if (place) this.choose(place.panel);
   }
 
-  choose(head, delay) {
-    if (head === undefined) return;
-    this.chosenAt = performance.now();
-    this.show(head);
-    clearTimeout(this.telling);
-    this.telling = setTimeout(() => this.fire('choose', head), delay);
-  }
-
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || !this.data) return;
-    const arrow = ARROWS[event.key];
-    if (!arrow) return;
+  press(key) {
+    if (!(key in ARROWS)) return false;
+    const [down, across] = ARROWS[key];
     const { heads } = this.data;
     const [layer, head] = this.chosen === null ? [-1, -1] : heads[this.chosen];
-    const to = this.chosen === null ? 0 : heads.findIndex(([l, h]) => l === layer + arrow[0] && h === head + arrow[1]);
+    const to = this.chosen === null ? 0 : heads.findIndex(([l, h]) => l === layer + down && h === head + across);
     if (to >= 0) {
       this.choose(to, SETTLE);
       this.say(this.sentence(to, null));
     }
-    event.preventDefault();
-    event.stopPropagation();
+    return true;
   }
 
-  layOut(width, ratio, measure) {
-    return layOut(this.data, width, ratio, measure);
-  }
-
-  paint(context) {
-    paint(context, this.data, this.layout, this.theme, this.ratio);
-  }
-
-  mark(context) {
-    mark(context, this.data, this.layout, this.theme, this.ratio, this.cell, this.chosen);
-  }
-
-  under(event) {
-    const spot = this.spot(event);
-    return spot && pick(this.layout, ...spot, this.ratio);
+  pick(x, y) {
+    return pick(this.layout, x, y, this.ratio);
   }
 
   hover(place) {
@@ -112,11 +74,5 @@ class Glances extends Canvases {
     if (index === null) return `${name} looked most at ${token(row.indexOf(most))}: ${number(most, 2)}`;
     if (Number.isNaN(row[index])) return `${token(index)} could not be seen from ${token(query)}`;
     return `${name}, query ${token(query)}, reads ${token(index)}: ${number(row[index], 2)}`;
-  }
-
-  dispose() {
-    super.dispose();
-    clearTimeout(this.settling);
-    clearTimeout(this.telling);
   }
 }

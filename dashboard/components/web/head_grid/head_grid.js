@@ -1,33 +1,22 @@
 // All heads on one canvas, and a second one above it for what follows the pointer.
 
-import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
+import { ARROWS } from '../../attention-lab.shared/canvas/canvases.js';
+import { Chooser, SETTLE } from '../../attention-lab.shared/canvas/chooser.js';
 import { announce, chosen, heed, listen } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { cellAt, decode, neighbour, placeOf, sentence } from '../../attention-lab.shared/matrix/data.js';
 import { layOut, pick } from '../../attention-lab.shared/matrix/layout.js';
 import { mark, paint } from '../../attention-lab.shared/matrix/paint.js';
 
-const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-const SETTLE = 120; // ms between the last arrow key and the message to Python
-const TRUST = 1500; // ms for which a choice made here stands against an older one still coming from Python
-
 export default mounting((root) => new Grid(root));
 
-class Grid extends Canvases {
+class Grid extends Chooser {
   constructor(root) {
-    super(root, '.grid', '.scroller');
-    this.focus = 0;
-    this.chosenAt = -Infinity;
+    super(root, { layOut, paint, mark }, '.grid', '.scroller', 'focus');
+    this.chosen = 0;
     this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
     this.ignore = heed(this, (_, group) => group === this.data?.link && this.data.focus === null && this.settle());
-    this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
-    this.host.addEventListener('pointerleave', () => this.hover(null));
-    this.host.addEventListener('click', (event) => {
-      const place = this.under(event);
-      if (place) this.choose(place.panel, 0);
-    });
-    this.host.addEventListener('keydown', (event) => this.key(event));
-    this.host.__grid = this; // for tests: pick(x, y), panels, boxes, focus, frames
+    this.host.__grid = this; // for tests: panels, boxes, ratio, frames
   }
 
   get panels() {
@@ -43,77 +32,39 @@ class Grid extends Canvases {
     this.data = decode(this.message);
     this.host.setAttribute('aria-label', this.data.alt);
     this.host.dataset.panels = this.panels.length;
+    if (this.chosen >= this.panels.length) this.chosenAt = -Infinity; // that choice was of another model
     this.settle();
     this.arrange();
-    this.offer(() => import('../../attention-lab.shared/head_grid/takeaway.js'), () => this.focus);
+    this.offer(() => import('../../attention-lab.shared/head_grid/takeaway.js'));
   }
 
-  /** Take the focus Python asks for, unless a choice made here may still be on its way to it. */
-  settle() {
-    clearTimeout(this.settling);
-    const wait = this.chosenAt + TRUST - performance.now();
+  said() {
     const named = this.data.focus ?? chosen(this.data.link) ?? 0;
-    const asked = named < this.panels.length ? named : 0; // the choice may be of another model
-    if (asked !== this.focus && this.focus < this.panels.length && wait > 0) {
-      this.settling = setTimeout(() => this.settle(), wait);
-    } else {
-      this.show(asked);
-    }
+    return named < this.panels.length ? named : 0; // the choice may be of another model
   }
 
-  show(focus) {
-    this.focus = focus;
-    this.host.dataset.focus = focus;
-    this.redraw();
+  show(chosen) {
+    super.show(chosen);
+    this.host.dataset.focus = chosen;
   }
 
-  choose(panel, delay) {
-    this.chosenAt = performance.now();
-    this.show(panel);
-    clearTimeout(this.telling);
-    this.telling = setTimeout(() => this.fire('focus', panel), delay);
+  click(place) {
+    if (place) this.choose(place.panel);
   }
 
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const arrow = ARROWS[event.key];
-    if (arrow) {
-      const next = neighbour(this.panels, this.panels[this.focus], ...arrow);
-      if (next.index !== this.focus) this.choose(next.index, SETTLE);
+  press(key) {
+    if (key === 'Enter' || key === ' ') this.choose(this.chosen);
+    else if (key in ARROWS) {
+      const [down, across] = ARROWS[key];
+      const next = neighbour(this.panels, this.panels[this.chosen], across, down);
+      if (next.index !== this.chosen) this.choose(next.index, SETTLE);
       this.say(`Head ${next.name}, ${next.group}`);
-    } else if (event.key === 'Enter' || event.key === ' ') {
-      this.choose(this.focus, 0);
-    } else {
-      return;
-    }
-    event.preventDefault();
-    event.stopPropagation();
+    } else return false;
+    return true;
   }
 
-  layOut(width, ratio, measure) {
-    return layOut(this.panels, width, this.data.size, ratio, measure);
-  }
-
-  paint(context) {
-    this.host.style.width = this.base.style.width;
-    this.host.style.height = this.base.style.height;
-    this.host.dataset.labelled = this.layout.labelled;
-    paint(context, this.data, this.layout, this.theme, this.ratio);
-  }
-
-  mark(context) {
-    if (this.layout.boxes.length !== this.panels.length) return; // not laid out yet for a model that has just come
-    mark(context, this.data, this.layout, this.theme, this.ratio, this.focus, this.cell);
-  }
-
-  /** What is at (x, y), in CSS pixels from the grid's corner. */
   pick(x, y) {
-    return this.layout ? pick(this.panels, this.layout, x * this.ratio, y * this.ratio) : null;
-  }
-
-  under(event) {
-    const spot = this.spot(event);
-    return spot && pick(this.panels, this.layout, ...spot);
+    return pick(this.panels, this.layout, x, y);
   }
 
   hover(place) {
@@ -131,7 +82,7 @@ class Grid extends Canvases {
   /** Another component of this link has its pointer on `cell`. */
   follow(cell) {
     this.cell = cell;
-    this.pointed = cell ? this.panels[this.focus] : null;
+    this.pointed = cell ? this.panels[this.chosen] : null;
     this.redraw();
   }
 
@@ -151,7 +102,5 @@ class Grid extends Canvases {
     super.dispose();
     this.silence();
     this.ignore();
-    clearTimeout(this.settling);
-    clearTimeout(this.telling);
   }
 }

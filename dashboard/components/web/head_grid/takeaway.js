@@ -2,22 +2,10 @@
 
 import { layOut } from '../matrix/layout.js';
 import { mark, paint } from '../matrix/paint.js';
-import { RATIO, measuring } from '../takeaway/canvas.js';
+import { onPaper } from '../takeaway/canvas.js';
 import { places } from '../takeaway/series.js';
 
-export { body, png, svg } from '../takeaway/canvas.js';
-
-const WIDTH = 1100; // CSS pixels there are for it, whatever the window: the same grid gives the same picture
-const EDGE = 8;
-
-export const picture = (data, theme, focus) => (over) => {
-  const layout = layOut(data.panels, WIDTH, data.size, RATIO, measuring(theme.font));
-  layout.width = Math.max(...layout.boxes.map(({ x, width }) => x + width)) + EDGE * RATIO;
-  const sheets = [over(layout.width, layout.height), over(layout.width, layout.height)];
-  paint(sheets[0], data, layout, theme, RATIO);
-  mark(sheets[1], data, layout, theme, RATIO, focus, null);
-  return { sheets, ...layout };
-};
+export const picture = onPaper(1100, { layOut, paint, mark });
 
 /** What must be known of its numbers. */
 export function note({ exact, panels }) {

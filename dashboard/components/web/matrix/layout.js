@@ -7,15 +7,16 @@ const HEADING = 28;
 const MARGIN = 4; // around everything: the focused panel's outline stands outside its thumbnail
 
 /**
- * `largest` is a thumbnail's longest side and `measure(text, size)` a text's width, in CSS pixels. The result: the size of the canvas, one box per panel
- * {x, y, width, height, step, title}, `step` being a cell's size, and the headings of the groups.
+ * `size` is a thumbnail's longest side and `measure(text, size)` a text's width, in CSS pixels. The result: the size of the
+ * canvas, one box per panel {x, y, width, height, step, top}, `step` being a cell's size and `top` where its title begins,
+ * and the headings of the groups.
  */
-export function layOut(panels, width, largest, ratio, measure) {
+export function layOut({ panels, size }, width, ratio, measure) {
   const across = Math.max(...panels.map((panel) => panel.column)) + 1;
   const dense = across > 8;
   const gap = dense ? 6 : 16;
   const room = labelRoom(panels, measure);
-  const slot = (gutter) => Math.max(SMALLEST, Math.min(largest, (width - 2 * MARGIN - gutter - (across - 1) * gap) / across));
+  const slot = (gutter) => Math.max(SMALLEST, Math.min(size, (width - 2 * MARGIN - gutter - (across - 1) * gap) / across));
   const cell = (panel, side) => side / Math.max(panel.rows, panel.columns);
   const labelled = panels.every((panel) => cell(panel, slot(room.queries)) >= LABELLED_CELL);
   const gutter = labelled ? room : { queries: 0, keys: 0 };
@@ -51,8 +52,8 @@ export function layOut(panels, width, largest, ratio, measure) {
       y += px(titleHeight) + tallest + px(gutter.keys) + px(dense ? 6 : 12);
     }
   }
-  const right = Math.max(...boxes.map((box) => box.x + box.width));
-  return { width: Math.max(Math.floor(width * ratio), right + px(MARGIN)), height: y, boxes, headings, labelled, titleSize, titleHeight };
+  const ends = [...boxes.map((box) => box.x + box.width), ...headings.map(({ text, x }) => x + px(measure(text, 14)))];
+  return { width: Math.max(...ends) + px(MARGIN), height: y, boxes, headings, labelled, titleSize, titleHeight };
 }
 
 /** Whole device pixels for a cell, where that costs less than a quarter of its size. */

@@ -136,8 +136,8 @@ export function shortened(context, label, room) {
   return `${label.slice(0, end)}…`;
 }
 
-/** The overlay: the focused panel, if any, and `cell` {row, column, rows, columns} in every panel of its shape. */
-export function mark(context, data, layout, theme, ratio, focus, cell) {
+/** The overlay: `cell` {row, column, rows, columns} in every panel of its shape, and the panel in focus, if any. */
+export function mark(context, data, layout, theme, ratio, cell, focus) {
   context.clearRect(0, 0, layout.width, layout.height);
   if (cell) {
     const places = data.panels.map((panel) => ({ ...placeOf(panel, cell), box: layout.boxes[panel.index] }));

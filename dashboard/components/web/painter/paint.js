@@ -35,7 +35,7 @@ export function pick({ box }, x, y, near = false) {
 }
 
 /** Everything but what follows the pointer. */
-export function paint(context, data, cells, layout, theme, ratio) {
+export function paint(context, data, layout, theme, ratio, cells) {
   context.clearRect(0, 0, layout.width, layout.height);
   context.textBaseline = 'middle';
   const { box } = layout;
@@ -50,17 +50,17 @@ export function paint(context, data, cells, layout, theme, ratio) {
   context.fillText('query: who looks', 0, 0);
   context.restore();
   context.textAlign = 'left';
-  cellsAndMarks(context, data, cells, layout, theme, ratio);
+  cellsAndMarks(context, data, layout, theme, ratio, cells);
 }
 
 /** All that a stroke changes: the cells, and the marks of the rows that see nothing. */
-export function repaint(context, data, cells, layout, theme, ratio) {
+export function repaint(context, data, layout, theme, ratio, cells) {
   const { box } = layout;
   context.clearRect(box.x + box.width + 2 * ratio, 0, MARK * ratio, box.y + box.height + ratio);
-  cellsAndMarks(context, data, cells, layout, theme, ratio);
+  cellsAndMarks(context, data, layout, theme, ratio, cells);
 }
 
-function cellsAndMarks(context, data, cells, { box }, theme, ratio) {
+function cellsAndMarks(context, data, { box }, theme, ratio, cells) {
   const table = palette({ colours: ramp(data), forbidden: data.forbidden });
   const image = thumbnail({ rows: box.rows, columns: box.columns }, levels(data, cells), box, table, hatching(data), ratio);
   context.putImageData(image, box.x, box.y);

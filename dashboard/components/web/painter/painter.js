@@ -1,6 +1,6 @@
 // A mask to paint on: drag to forbid or to allow, undo and redo; Python is told once a stroke, when it has ended.
 
-import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
+import { ARROWS, Canvases } from '../../attention-lab.shared/canvas/canvases.js';
 import { toBase64 } from '../../attention-lab.shared/kit/base64.js';
 import { announce, listen } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
@@ -9,14 +9,13 @@ import { historyOf } from '../../attention-lab.shared/painter/history.js';
 import { BRUSHES, blindRows, blindness, counts, fill, pack, sentence, size, touched, unpackCells } from '../../attention-lab.shared/painter/mask.js';
 import { layOut, mark, paint, pick, repaint } from '../../attention-lab.shared/painter/paint.js';
 
-const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const TRUST = 3000; // ms for which a mask that was sent stands against older ones still coming from Python
 
 export default mounting((root) => new Painter(root));
 
 class Painter extends Canvases {
   constructor(root) {
-    super(root, '.painter');
+    super(root, { layOut, paint, mark }, '.painter');
     this.warned = root.querySelector('.blind');
     this.tools = root.querySelector('.tools');
     this.cells = null;
@@ -78,17 +77,13 @@ class Painter extends Canvases {
     this.cells = unpackCells(text, this.data.n ** 2);
   }
 
-  layOut(width, ratio, measure) {
-    return layOut(this.data, width, ratio, measure);
-  }
-
   paint(context) {
-    paint(context, this.data, this.cells, this.layout, this.theme, this.ratio);
+    paint(context, this.data, this.layout, this.theme, this.ratio, this.cells);
   }
 
   /** What a stroke and the pointer change. */
   mark(context) {
-    repaint(this.base.getContext('2d'), this.data, this.cells, this.layout, this.theme, this.ratio);
+    repaint(this.base.getContext('2d'), this.data, this.layout, this.theme, this.ratio, this.cells);
     const brushed = this.cell && !this.foreign && !this.stroke ? this.touched(this.cell, this.cell) : new Set();
     mark(context, this.data, this.layout, this.theme, this.ratio, this.cell, brushed);
   }
@@ -114,9 +109,8 @@ class Painter extends Canvases {
 
   // --- the pointer
 
-  under(event, near = false) {
-    const spot = this.spot(event);
-    return spot && pick(this.layout, ...spot, near);
+  pick(x, y, near = false) {
+    return pick(this.layout, x, y, near);
   }
 
   begin(event) {

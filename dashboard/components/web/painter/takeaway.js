@@ -1,21 +1,12 @@
 // What a painted mask gives away: its picture, painted anew for a sheet of one width, and its cells.
 
-import { RATIO, measuring } from '../takeaway/canvas.js';
+import { onPaper } from '../takeaway/canvas.js';
 import { places } from '../takeaway/series.js';
 import { layOut, paint } from './paint.js';
 
-export { body, png, svg } from '../takeaway/canvas.js';
+const SIDE = 480; // CSS pixels
 
-const SIDE = 480; // CSS pixels there are for it, whatever the window
-
-export const picture = (data, theme, cells) => (over) => {
-  const layout = layOut({ ...data, height: SIDE }, SIDE, RATIO, measuring(theme.font));
-  const sheets = [over(layout.width, layout.height), over(layout.width, layout.height)];
-  paint(sheets[0], data, cells, layout, theme, RATIO);
-  return { sheets, ...layout };
-};
-
-export const note = () => '';
+export const picture = onPaper(SIDE, { layOut: (data, ...paper) => layOut({ ...data, height: SIDE }, ...paper), paint });
 
 /** One matrix [query, key]: of a mask, whether the query may see the key. */
 export function series({ n, queries, keys, words }, cells) {

@@ -1,28 +1,18 @@
 // A text, word by word, on one canvas, and a second one above it for the chosen word and what follows the pointer.
 
-import { Canvases } from '../../attention-lab.shared/canvas/canvases.js';
+import { ARROWS } from '../../attention-lab.shared/canvas/canvases.js';
+import { Chooser, SETTLE } from '../../attention-lab.shared/canvas/chooser.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { beside, boxOf, layOut, pick } from '../../attention-lab.shared/passage/layout.js';
 import { hold, mark, paint } from '../../attention-lab.shared/passage/paint.js';
 
-const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
-const LINES = { ArrowUp: -1, ArrowDown: 1 };
-const SETTLE = 120; // ms between the last arrow key and the message to Python
-const TRUST = 1500; // ms for which a choice made here stands against an older one still coming from Python
-
 export default mounting((root) => new Passage(root));
 
-class Passage extends Canvases {
+class Passage extends Chooser {
   constructor(root) {
-    super(root, '.passage', '.scroller');
-    this.chosen = null;
-    this.chosenAt = -Infinity;
-    this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
-    this.host.addEventListener('pointerleave', () => this.hover(null));
-    this.host.addEventListener('click', (event) => this.choose(this.under(event), 0));
+    super(root, { layOut, paint, mark }, '.passage', '.scroller');
     this.around.addEventListener('scroll', () => this.redraw());
-    this.host.addEventListener('keydown', (event) => this.key(event));
     this.host.__passage = this; // for tests: data, layout, chosen, cell
   }
 
@@ -38,47 +28,33 @@ class Passage extends Canvases {
     if (follow) this.around.scrollTop = this.around.scrollHeight;
     else if (this.chosen !== null) this.reveal(this.chosen);
     this.host.dataset.words = tokens.length;
-    this.offer(() => import('../../attention-lab.shared/passage/takeaway.js'), () => this.chosen, () => this.data.makers);
+    this.offer(() => import('../../attention-lab.shared/passage/takeaway.js'));
   }
 
-  /** Take the choice that Python says, unless one made here may still be on its way to it. */
-  settle() {
-    clearTimeout(this.settling);
-    const wait = this.chosenAt + TRUST - performance.now();
-    if (this.data.chosen !== this.chosen && wait > 0) this.settling = setTimeout(() => this.settle(), wait);
-    else this.show(this.data.chosen);
+  said() {
+    return this.data.chosen;
   }
 
-  show(chosen) {
-    this.chosen = chosen;
-    this.host.dataset.chosen = chosen ?? '';
-    this.redraw();
+  click(index) {
+    if (index !== null && index >= this.data.first) this.choose(index);
   }
 
-  choose(index, delay) {
-    if (index === null || index < this.data.first) return;
-    this.chosenAt = performance.now();
-    this.show(index);
-    clearTimeout(this.telling);
-    this.telling = setTimeout(() => this.fire('choose', index), delay);
-  }
-
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || !this.data?.tokens.length) return;
+  press(key) {
     const { first, tokens } = this.data;
+    if (!tokens.length) return false;
     const from = this.chosen ?? first;
+    const [down, across] = ARROWS[key] ?? [];
     let to;
-    if (event.key in STEPS) to = from + STEPS[event.key];
-    else if (event.key in LINES) to = beside(this.layout, from, LINES[event.key]);
-    else if (event.key === 'Home') to = first;
-    else if (event.key === 'End') to = tokens.length - 1;
-    else return;
+    if (across) to = from + across;
+    else if (down) to = beside(this.layout, from, down);
+    else if (key === 'Home') to = first;
+    else if (key === 'End') to = tokens.length - 1;
+    else return false;
     to = Math.max(first, Math.min(tokens.length - 1, to));
     this.choose(to, SETTLE);
     this.reveal(to);
     this.say(sentence(this.data, to));
-    event.preventDefault();
-    event.stopPropagation();
+    return true;
   }
 
   /** Scroll as little as it takes to see a word. */
@@ -90,23 +66,14 @@ class Passage extends Canvases {
     else if (bottom > this.around.scrollTop + this.around.clientHeight) this.around.scrollTop = bottom - this.around.clientHeight;
   }
 
-  layOut(width, ratio, measure) {
-    return layOut(this.data, width, ratio, measure);
-  }
-
-  paint(context) {
-    paint(context, this.data, this.layout, this.theme, this.ratio);
-  }
-
   mark(context) {
-    mark(context, this.data, this.layout, this.theme, this.ratio, this.cell, this.chosen);
+    super.mark(context);
     const top = this.around.scrollTop * this.ratio;
     if (top > 0 && this.data.ground) hold(context, this.data, this.layout, this.theme, this.ratio, top);
   }
 
-  under(event) {
-    const spot = this.spot(event);
-    return spot && (pick(this.layout, ...spot)?.index ?? null);
+  pick(x, y) {
+    return pick(this.layout, x, y)?.index ?? null;
   }
 
   hover(index) {
@@ -118,12 +85,6 @@ class Passage extends Canvases {
   tell() {
     if (this.cell !== null) this.say(sentence(this.data, this.cell));
     else if (this.host !== this.host.getRootNode().activeElement) this.say('');
-  }
-
-  dispose() {
-    super.dispose();
-    clearTimeout(this.settling);
-    clearTimeout(this.telling);
   }
 }
 

@@ -1,17 +1,21 @@
 // A picture that is painted on canvases, as files: the same paint code on a sheet of vectors, or on one of pixels.
 
+import { measuring } from '../kit/sizes.js';
 import { SvgContext } from './svg_context.js';
 
 export const RATIO = 2; // device pixels a CSS pixel, whatever the window
 
-/** The width of a text, as layouts ask for it. */
-export function measuring(font) {
-  const probe = document.createElement('canvas').getContext('2d');
-  return (text, size) => {
-    probe.font = `${size}px ${font}`;
-    return probe.measureText(text).width;
-  };
-}
+/**
+ * A picture drawn anew (see canvas/canvases.js for `layOut`, `paint` and `mark`) on paper `width` CSS pixels wide: whatever
+ * the window, the same data give the same file. `state` is what is chosen, or painted.
+ */
+export const onPaper = (width, { layOut, paint, mark }) => (data, theme, state) => (over) => {
+  const layout = layOut(data, width, RATIO, measuring(theme.font));
+  const sheets = [over(layout.width, layout.height), over(layout.width, layout.height)];
+  paint(sheets[0], data, layout, theme, RATIO, state);
+  mark?.(sheets[1], data, layout, theme, RATIO, null, state);
+  return { sheets, width: layout.width, height: layout.height };
+};
 
 /**
  * `paint(over)` paints a picture on two sheets of `over(width, height)`, contexts in device pixels, and returns them, the
@@ -33,6 +37,4 @@ export async function png(paint, theme) {
 }
 
 /** A page with the picture in it. */
-export function body(paint, theme) {
-  return { markup: svg(paint, theme), scripts: [], theme };
-}
+export const body = (paint, theme) => ({ markup: svg(paint, theme), scripts: [], theme });
