@@ -52,7 +52,7 @@ def film_file(reel: Reel, *, title: str, description: str, sentence: str, digest
     `title` is the sentence that the film proves, `description` the run's, `digest` that of its weights. The page's own
     policy forbids it every request.
     """
-    style = f"{_variables()}{STYLE}{(WEB / 'film' / 'film.css').read_text(encoding='utf-8')}"
+    style = f"{_variables()}{STYLE}{_style('film/film.css')}"
     script = bundle("film/file")
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
@@ -103,6 +103,7 @@ def _hash(text: str) -> str:
 
 WEB = Path(__file__).parent / "web"
 _IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[./\w]*)\.js';\n", re.MULTILINE)
+_STYLE_IMPORT = re.compile(r'^@import "\.\./\.\./attention-lab\.shared/([\w/]+\.css)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (function|const|class) (\w+)", re.MULTILINE)
 
 
@@ -132,6 +133,12 @@ def _add(name: str, parts: dict[str, str], importers: tuple[str, ...]) -> None:
     if left := re.search(r"^(import|export)\b.*", body, re.MULTILINE):
         raise ValueError(f"{name}.js has a line that cannot be bundled: {left[0]}")
     parts[name] = f"const {_module(name)} = (() => {{\n{body}return {{ {', '.join(names)} }};\n}})();\n"
+
+
+def _style(name: str) -> str:
+    """A style sheet with those that it imports."""
+    source = (WEB / name).read_text(encoding="utf-8")
+    return _STYLE_IMPORT.sub(lambda found: _style(found[1]), source)
 
 
 def _module(name: str) -> str:
