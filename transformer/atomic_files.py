@@ -1,4 +1,7 @@
-"""Files that other processes read while they are written."""
+"""Files that other processes read while they are written.
+
+By hand: the standard library has `os.replace` and no more, and the package for the rest (atomicwrites) is given up.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ HTML = """
       <button class="use" type="button" hidden></button>
     </div>
   </div>
-  <p class="sentence" role="status"></p>
+  <p class="sentence" role="status" data-hint="Point at a cell, at the loss or at a bar to read it."></p>
   <p class="note"></p>
   <p class="help" id="film-help">Space plays and pauses; the arrow keys step; Home and End go to either end.
   Point at a cell, at the loss or at a bar to read it.</p>

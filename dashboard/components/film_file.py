@@ -6,6 +6,7 @@ import re
 from functools import cache
 from html import escape
 from pathlib import Path
+from posixpath import dirname, join, normpath
 
 from dashboard import theme
 from dashboard.components.film import HTML, Reel, pack_reel
@@ -51,8 +52,8 @@ def film_file(reel: Reel, *, title: str, description: str, sentence: str, digest
     `title` is the sentence that the film proves, `description` the run's, `digest` that of its weights. The page's own
     policy forbids it every request.
     """
-    style = f"{_variables()}{STYLE}{(WEB / 'film.css').read_text(encoding='utf-8')}"
-    script = bundle("film_file")
+    style = f"{_variables()}{STYLE}{_style('film/film.css')}"
+    script = bundle("film/file")
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -96,9 +97,13 @@ def _hash(text: str) -> str:
 
 
 # --- several of our JavaScript modules as one script that needs no server: for a file that is opened from a disk
+#
+# A bundler (esbuild, Rollup) would need Node at the reader's; this one knows the little that our modules use, `import
+# { names }` from a path that begins with "./" or "../" and `export` before a declaration, and refuses anything else.
 
 WEB = Path(__file__).parent / "web"
-_IMPORT = re.compile(r"^import \{([^}]*)\} from '\./(\w+)\.js';\n", re.MULTILINE)
+_IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[./\w]*)\.js';\n", re.MULTILINE)
+_STYLE_IMPORT = re.compile(r'^@import "\.\./\.\./attention-lab\.shared/([\w/]+\.css)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (function|const|class) (\w+)", re.MULTILINE)
 
 
@@ -116,9 +121,13 @@ def _add(name: str, parts: dict[str, str], importers: tuple[str, ...]) -> None:
     if name in parts:
         return
     source = (WEB / f"{name}.js").read_text(encoding="utf-8")
-    for imported in _IMPORT.finditer(source):
-        _add(imported[2], parts, (*importers, name))
-    body = _IMPORT.sub(lambda found: f"const {{{found[1].replace(' as ', ': ')}}} = {_module(found[2])};\n", source)
+
+    def assignment(found: re.Match[str]) -> str:
+        imported = normpath(join(dirname(name), found[2]))
+        _add(imported, parts, (*importers, name))
+        return f"const {{{found[1].replace(' as ', ': ')}}} = {_module(imported)};\n"
+
+    body = _IMPORT.sub(assignment, source)
     names = [found[2] for found in _EXPORT.finditer(body)]
     body = _EXPORT.sub(r"\1 \2", body)
     if left := re.search(r"^(import|export)\b.*", body, re.MULTILINE):
@@ -126,5 +135,11 @@ def _add(name: str, parts: dict[str, str], importers: tuple[str, ...]) -> None:
     parts[name] = f"const {_module(name)} = (() => {{\n{body}return {{ {', '.join(names)} }};\n}})();\n"
 
 
+def _style(name: str) -> str:
+    """A style sheet with those that it imports."""
+    source = (WEB / name).read_text(encoding="utf-8")
+    return _STYLE_IMPORT.sub(lambda found: _style(found[1]), source)
+
+
 def _module(name: str) -> str:
-    return f"module_{name}"
+    return f"module_{name.replace('/', '_')}"

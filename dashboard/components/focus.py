@@ -16,7 +16,8 @@ HTML = """
   <canvas class="overlay"></canvas>
 </div>
 <button type="button" class="lock" hidden></button>
-<div class="foot"><p class="sentence" role="status" aria-live="polite"></p></div>
+<div class="foot"><p class="sentence" role="status" aria-live="polite"
+  data-hint="Point at a cell or a token to read it; click to lock its query."></p></div>
 <p class="help" id="help">Arrow keys move from cell to cell; Enter locks the query, Escape unlocks it.</p>
 """
 

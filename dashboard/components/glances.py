@@ -13,7 +13,8 @@ HTML = """
   <canvas class="base"></canvas>
   <canvas class="overlay"></canvas>
 </div>
-<div class="foot"><p class="sentence" role="status" aria-live="polite"></p></div>
+<div class="foot"><p class="sentence" role="status" aria-live="polite"
+  data-hint="Point at a head to read what it looked at most; click to see it in the text."></p></div>
 <p class="help" id="help">Arrow keys choose a head. Point at a word to read how much a head looked at it.</p>
 """
 

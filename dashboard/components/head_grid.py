@@ -21,7 +21,8 @@ HTML = """
     <canvas class="overlay"></canvas>
   </div>
 </div>
-<div class="foot"><p class="sentence" role="status" aria-live="polite"></p></div>
+<div class="foot"><p class="sentence" role="status" aria-live="polite"
+  data-hint="Point at a cell; click a head to choose it."></p></div>
 <p class="help" id="help">Arrow keys choose a head; Enter chooses it again. Point at a cell to read its value.</p>
 """
 

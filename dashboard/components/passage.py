@@ -17,7 +17,8 @@ HTML = """
     <canvas class="overlay"></canvas>
   </div>
 </div>
-<div class="foot"><p class="sentence" role="status" aria-live="polite"></p></div>
+<div class="foot"><p class="sentence" role="status" aria-live="polite"
+  data-hint="Point at a word to read it; click to choose it."></p></div>
 <p class="help" id="help">Arrow keys move from word to word and choose it.</p>
 """
 

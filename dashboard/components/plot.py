@@ -43,7 +43,7 @@ def plot(
     new data; to forget it, give the figure another `layout.uirevision`.
 
     `makers` says whose numbers these are, where they are not those of the page's model. Of what is saved, decoration is
-    left out: traces with `hoverinfo="skip"`, and what `meta={"numbers": False}` says is none (web/plot_takeaway.js).
+    left out: traces with `hoverinfo="skip"`, and what `meta={"numbers": False}` says is none (web/plot/takeaway.js).
     """
     mount = renderer("plot", html=HTML, isolate_styles=False)  # Plotly keeps its style sheet in the document's head
     result = mount(

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent
 
 
 def renderer(name: str, *, html: str, isolate_styles: bool) -> ComponentRenderer:
-    """The callable that mounts component `name`, whose script and style are `web/<name>.js` and `.css`."""
+    """The callable that mounts component `name`, whose script and style are `web/<name>/<name>.js` and `.css`."""
     ours = manifest()
     # Streamlit's own scan looks for a package named like the distribution, so it finds an installed wheel but not an
     # editable install; and each runtime (every AppTest has one) starts empty.
@@ -26,7 +26,7 @@ def renderer(name: str, *, html: str, isolate_styles: bool) -> ComponentRenderer
 @cache
 def _component(qualified: str, name: str, html: str, isolate_styles: bool) -> ComponentRenderer:
     return st.components.v2.component(
-        qualified, html=html, css=f"{name}.css", js=f"{name}.js", isolate_styles=isolate_styles
+        qualified, html=html, css=f"{name}/{name}.css", js=f"{name}/{name}.js", isolate_styles=isolate_styles
     )
 
 

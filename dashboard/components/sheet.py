@@ -79,7 +79,7 @@ def pack_sheet(
 
 
 def _packed(series: Series, body: Body) -> dict[str, Any]:
-    """A series as takeaway_series.js has it."""
+    """A series as web/takeaway/series.js has it."""
     shape = tuple(len(axis.places) for axis in series.axes)
     for name, values in {series.name: series.values, **series.beside}.items():
         if values.shape != shape:

@@ -2,6 +2,9 @@
 
 Controls read and write it, pages receive it, and no widget's state is the only copy of anything. What equals its
 default is left out of the URL; what a URL says that cannot be used falls back, with a notice.
+
+Links are read by hand: Streamlit binds a parameter to a widget, and most of a view has none; a library that checks
+records (pydantic) would refuse a whole link for one bad value.
 """
 
 from __future__ import annotations

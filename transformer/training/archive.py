@@ -1,7 +1,8 @@
 """A run as one file, to be carried to another machine: a plain zip of what is in its folder.
 
 Whatever such a file holds, reading it executes nothing, writes nowhere but into a hidden folder of its own, and takes
-no more room than it says; among the runs there appears a whole run, or nothing.
+no more room than it says; among the runs there appears a whole run, or nothing. zipfile packs and extracts; what is in
+such a file is checked here, for zipfile asks neither how much it is nor whether a run has it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ NAMES = (
     "resume.safetensors",
 )
 SNAPSHOT = re.compile(r"snapshots/step-\d{6,8}\.safetensors", re.ASCII)
-CHUNK = 2**20
 ABANDONED = 86_400.0
 """Seconds after which a file that somebody was reading has been given up."""
 _END, _END64 = b"PK\x05\x06", b"PK\x06\x07"
@@ -81,9 +81,11 @@ def unpack(file: Path | io.BytesIO, root: Path, name: str | None = None) -> Run:
     """
     _sweep(root)
     try:
-        with _opened(file) as packed, _hidden(root) as folder:
+        with _opened(file) as packed, _hidden(root) as hidden:
+            folder = Path(hidden) / "run"
+            folder.mkdir()
             for entry in _checked(packed):
-                _extract(packed, entry, folder / entry.filename)
+                packed.extract(entry, folder)
             run = Run(folder)
             state = inspection.inspect(run)
             if state.live:
@@ -148,25 +150,11 @@ def _checked(packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     return entries
 
 
-def _extract(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> None:
-    """Write one file; zipfile itself ends at the size that was declared, and checks the sum."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with packed.open(entry) as source, path.open("xb") as target:
-        shutil.copyfileobj(source, target, CHUNK)
-    _require(path.stat().st_size == entry.file_size, f"the file is damaged: {entry.filename} is cut short")
-
-
-@contextlib.contextmanager
-def _hidden(root: Path) -> Iterator[Path]:
-    """A folder beside the runs that no list shows, and that is gone afterwards unless it was moved."""
+def _hidden(root: Path) -> tempfile.TemporaryDirectory[str]:
+    """A folder beside the runs that no list shows, and that is gone afterwards."""
     place = root / TRASH
     place.mkdir(parents=True, exist_ok=True)
-    outer = Path(tempfile.mkdtemp(prefix="incoming-", dir=place))
-    try:
-        (outer / "run").mkdir()
-        yield outer / "run"
-    finally:
-        shutil.rmtree(outer, ignore_errors=True)
+    return tempfile.TemporaryDirectory(prefix="incoming-", dir=place, ignore_cleanup_errors=True)
 
 
 def _sweep(root: Path) -> None:

@@ -110,7 +110,7 @@ def test_labels_have_room_and_words_come_first(page: Page, address: str):
     near = next(
         each
         for each in page.evaluate("performance.getEntriesByType('resource').map((e) => e.name)")
-        if "grid_paint.js" in each
+        if "matrix/paint.js" in each
     )
     found = page.evaluate(
         """async ([near, labels]) => {

@@ -203,14 +203,15 @@ def test_tokens_of_any_kind_and_numbers_to_the_last_bit(page: Page, address: str
     values = np.array([0.1, np.nan, np.inf, -np.inf, 1e-45, -0.0], dtype=np.float32)
     text, packed = page.evaluate(
         """async ([tokens, bits]) => {
-          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/takeaway.js')).name;
-          const get = (file) => import(near.replace('takeaway.js', file));
+          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/menu.js')).name;
+          const get = (file) => import(near.replace('menu.js', file));
           const [{ csv }, { npz, decoded }, { table, arrays, places }] = await Promise.all(
-            ['csv.js', 'npz.js', 'takeaway_series.js'].map(get));
+            ['csv.js', 'npz.js', 'series.js'].map(get));
           const data = decoded(bits, '<f4');
           const dims = [{ name: 'token', at: places(6, 1), tokens }];
           const series = [{ name: 'x', dims, values: { name: 'value', dtype: '<f4', data }, extra: [] }];
-          return [csv(table(series), { link: 'a\\nb' }), Array.from(npz(arrays(series)))];
+          const packed = await npz(arrays(series)).arrayBuffer();
+          return [csv(table(series), { link: 'a\\nb' }), Array.from(new Uint8Array(packed))];
         }""",
         [tokens, base64.b64encode(values.tobytes()).decode()],
     )
@@ -227,8 +228,8 @@ def test_what_is_painted_on_a_canvas_is_the_same_as_vectors(page: Page, address:
     wait_until_painted(page, 2)
     differing, inked = page.evaluate(
         """async () => {
-          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/takeaway.js')).name;
-          const { SvgContext } = await import(near.replace('takeaway.js', 'svg_context.js'));
+          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/menu.js')).name;
+          const { SvgContext } = await import(near.replace('menu.js', 'svg_context.js'));
           const draw = (context) => {
             context.fillStyle = 'rgb(200, 30, 30)';
             context.fillRect(10, 10, 30, 20);
@@ -243,7 +244,7 @@ def test_what_is_painted_on_a_canvas_is_the_same_as_vectors(page: Page, address:
             context.beginPath();
             context.moveTo(10, 100);
             context.bezierCurveTo(40, 40, 80, 160, 120, 100);
-            context.quadraticCurveTo(150, 60, 190, 100);
+            context.lineTo(190, 60);
             context.setLineDash([8, 4]);
             context.lineWidth = 3;
             context.stroke();
@@ -253,10 +254,12 @@ def test_what_is_painted_on_a_canvas_is_the_same_as_vectors(page: Page, address:
             context.fill();
             context.beginPath();
             context.arc(60, 150, 30, 0.5, 2);
-            context.closePath();
+            context.stroke();
+            context.beginPath();
+            context.roundRect(130, 20, 60, 50, 12);
             context.stroke();
             const dots = new ImageData(new Uint8ClampedArray(8 * 8 * 4).fill(120), 8, 8);
-            context.putImageData(dots, 150, 20);
+            context.putImageData(dots, 150, 40);
           };
           const pixels = (source) => {
             const canvas = new OffscreenCanvas(200, 200).getContext('2d');

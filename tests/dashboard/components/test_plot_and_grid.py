@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -194,22 +195,59 @@ def test_the_manifest_names_this_distribution_and_files_that_are_there() -> None
     assert {component["asset_dir"] for component in declared} == {"web"}
     for component in mounted:
         for kind in ("js", "css"):
-            assert (registration.FOLDER / "web" / f"{component['name']}.{kind}").is_file()
+            assert (registration.FOLDER / "web" / component["name"] / f"{component['name']}.{kind}").is_file()
+
+
+WEB = registration.FOLDER / "web"
+SHARED = "../../attention-lab.shared/"
+ENTRIES = {path.with_suffix(".js") for path in WEB.glob("*/*.css") if path.parent.name == path.stem}
+
+
+def imports(path: Path) -> list[tuple[set[str], str]]:
+    """What a module imports: the names it takes, and the address; of a file that is loaded later only the address."""
+    source = path.read_text(encoding="utf-8")
+    names = re.compile(r"^(?:import|export) \{([^}]*)\} from '([^']*)';$", re.MULTILINE)
+    now = [({each.split()[0] for each in found[1].split(",")}, found[2]) for found in names.finditer(source)]
+    assert len(now) == len(re.findall(r"^import\b|^export .* from ", source, re.MULTILINE)), path.name
+    return now + [(set(), address) for address in re.findall(r"\bimport\('([^']*)'\)", source)]
+
+
+def exports(path: Path) -> set[str]:
+    source = path.read_text(encoding="utf-8")
+    declared = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, re.MULTILINE)
+    handed_on = re.findall(r"^export \{([^}]*)\}", source, re.MULTILINE)
+    return {*declared, *(name.strip() for names in handed_on for name in names.split(","))}
+
+
+def imported(path: Path, address: str) -> Path:
+    """The file at an address. Streamlit serves a component's own script, and its style, from an address of its own."""
+    if path.with_suffix(".js") in ENTRIES:
+        assert address.startswith(SHARED), f"{path.name} would have the browser read {address} once more"
+        return WEB / address.removeprefix(SHARED)
+    return (path.parent / address).resolve()
 
 
 def test_what_is_imported_is_there_and_read_from_one_address() -> None:
-    """A component that imported a file from its own address would have the browser read it once more."""
-    web = registration.FOLDER / "web"
-    entries = {path.stem for path in web.glob("*.css")} - {"canvases"}
-    assert len(entries) == 8
-    for path in web.glob("*.css"):
+    assert len(ENTRIES) == 8
+    for path in WEB.glob("*/*.js"):
+        for names, address in imports(path):
+            target = imported(path, address)
+            assert target.is_file(), f"{path.name} imports {address}"
+            assert target not in ENTRIES, f"{path.name} imports the component {target.stem}"
+            assert names <= exports(target), f"{path.name} imports {names - exports(target)} of {address}"
+    for path in WEB.glob("*/*.css"):
         for address in re.findall(r'@import "([^"]*)"', path.read_text(encoding="utf-8")):
-            assert address == "../attention-lab.shared/canvases.css", path.name
-    for path in web.glob("*.js"):
-        for place, name in re.findall(r"(?:from|import\() ?'([^']*/)(\w+)\.js'", path.read_text(encoding="utf-8")):
-            assert place == ("../attention-lab.shared/" if path.stem in entries else "./"), path.name
-            assert (web / f"{name}.js").is_file()
-            assert name not in entries
+            assert imported(path, address).is_file(), f"{path.name} imports {address}"
+
+
+def test_no_folder_is_crowded_and_none_imports_another_in_a_circle() -> None:
+    modules: dict[str, set[str]] = {}
+    for path in WEB.glob("*/*.js"):
+        found = {imported(path, address).parent.name for _, address in imports(path)}
+        modules.setdefault(path.parent.name, set()).update(found - {path.parent.name})
+    assert list(TopologicalSorter(modules).static_order())
+    assert max(len(list(folder.glob("*.js"))) for folder in WEB.iterdir()) <= 14
+    assert not [path.name for path in WEB.iterdir() if path.is_file()]
 
 
 # Server

@@ -236,23 +236,26 @@ def test_the_file_forbids_itself_every_request_and_allows_only_its_own_script():
 
 
 def test_the_modules_become_one_script():
-    script = film_file.bundle("film_file")
+    script = film_file.bundle("film/file")
     assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
     assert "</script" not in script.lower()
-    assert script.index("module_payload = ") < script.index("module_film_reel = ") < script.index("module_film_file = ")
-    assert script.count("module_payload = (") == 1
+    places = [script.index(f"module_{name} = ") for name in ("kit_payload", "film_reel", "film_file")]
+    assert places == sorted(places)
+    assert script.count("module_kit_payload = (") == 1
 
 
 def test_what_the_bundler_does_not_know_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(film_file, "WEB", tmp_path)
-    (tmp_path / "default.js").write_text("export default function () {}\n")
-    (tmp_path / "outside.js").write_text("import { a } from 'elsewhere';\n")
-    (tmp_path / "one.js").write_text("import { a } from './two.js';\nexport const b = 1;\n")
-    (tmp_path / "two.js").write_text("import { b } from './one.js';\nexport const a = 1;\n")
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "here" / "default.js").write_text("export default function () {}\n")
+    (tmp_path / "here" / "outside.js").write_text("import { a } from 'elsewhere';\n")
+    (tmp_path / "here" / "one.js").write_text("import { a } from '../there/two.js';\nexport const b = 1;\n")
+    (tmp_path / "there" / "two.js").write_text("import { b } from '../here/one.js';\nexport const a = 1;\n")
     for name, sentence in (
-        ("default", "cannot be bundled"),
-        ("outside", "cannot be bundled"),
-        ("one", "imports itself"),
+        ("here/default", "cannot be bundled"),
+        ("here/outside", "cannot be bundled"),
+        ("here/one", "imports itself"),
     ):
         with pytest.raises(ValueError, match=sentence):
             film_file.bundle(name)

@@ -1,0 +1,106 @@
+// All heads on one canvas, and a second one above it for what follows the pointer.
+
+import { ARROWS } from '../../attention-lab.shared/canvas/canvases.js';
+import { Chooser, SETTLE } from '../../attention-lab.shared/canvas/chooser.js';
+import { announce, chosen, heed, listen } from '../../attention-lab.shared/kit/link.js';
+import { mounting } from '../../attention-lab.shared/kit/mount.js';
+import { cellAt, decode, neighbour, placeOf, sentence } from '../../attention-lab.shared/matrix/data.js';
+import { layOut, pick } from '../../attention-lab.shared/matrix/layout.js';
+import { mark, paint } from '../../attention-lab.shared/matrix/paint.js';
+
+export default mounting((root) => new Grid(root));
+
+class Grid extends Chooser {
+  constructor(root) {
+    super(root, { layOut, paint, mark }, '.grid', '.scroller', 'focus');
+    this.chosen = 0;
+    this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
+    this.ignore = heed(this, (_, group) => group === this.data?.link && this.data.focus === null && this.settle());
+    this.host.__grid = this; // for tests: panels, boxes, ratio, frames
+  }
+
+  get panels() {
+    return this.data.panels;
+  }
+
+  get boxes() {
+    return this.layout.boxes;
+  }
+
+  update(message, fire) {
+    if (!this.news(message, fire)) return this.settle();
+    this.data = decode(this.message);
+    this.host.setAttribute('aria-label', this.data.alt);
+    this.host.dataset.panels = this.panels.length;
+    if (this.chosen >= this.panels.length) this.chosenAt = -Infinity; // that choice was of another model
+    this.settle();
+    this.arrange();
+    this.offer(() => import('../../attention-lab.shared/head_grid/takeaway.js'));
+  }
+
+  said() {
+    const named = this.data.focus ?? chosen(this.data.link) ?? 0;
+    return named < this.panels.length ? named : 0; // the choice may be of another model
+  }
+
+  show(chosen) {
+    super.show(chosen);
+    this.host.dataset.focus = chosen;
+  }
+
+  click(place) {
+    if (place) this.choose(place.panel);
+  }
+
+  press(key) {
+    if (key === 'Enter' || key === ' ') this.choose(this.chosen);
+    else if (key in ARROWS) {
+      const [down, across] = ARROWS[key];
+      const next = neighbour(this.panels, this.panels[this.chosen], across, down);
+      if (next.index !== this.chosen) this.choose(next.index, SETTLE);
+      this.say(`Head ${next.name}, ${next.group}`);
+    } else return false;
+    return true;
+  }
+
+  pick(x, y) {
+    return pick(this.panels, this.layout, x, y);
+  }
+
+  hover(place) {
+    const panel = place && this.panels[place.panel];
+    const on = place && place.row !== null;
+    this.pointed = panel ?? null;
+    this.host.style.cursor = panel ? 'pointer' : '';
+    const cell = on ? cellAt(panel, place.row, place.column) : null;
+    const moved = cell?.row !== this.cell?.row || cell?.column !== this.cell?.column || cell?.rows !== this.cell?.rows;
+    this.cell = cell;
+    this.redraw();
+    if (moved && this.data.link) announce(this.data.link, cell, this);
+  }
+
+  /** Another component of this link has its pointer on `cell`. */
+  follow(cell) {
+    this.cell = cell;
+    this.pointed = cell ? this.panels[this.chosen] : null;
+    this.redraw();
+  }
+
+  /** Say what the crosshair is on. */
+  tell() {
+    const { cell, pointed } = this;
+    const panel = pointed && this.panels[pointed.index];
+    if (!panel) this.say('');
+    else if (!cell) this.say(`Head ${panel.name}, ${panel.group}`);
+    else {
+      const place = placeOf(panel, cell);
+      this.say(place ? sentence(panel, place.row, place.column) : '');
+    }
+  }
+
+  dispose() {
+    super.dispose();
+    this.silence();
+    this.ignore();
+  }
+}
