@@ -13,11 +13,11 @@ from pathlib import Path
 
 import torch
 
-from transformer.atomic_files import write_whole
 from transformer.checkpoints import load, save
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.experiments.bottleneck_measure import compare
 from transformer.experiments.bottleneck_runs import FOLDERS, plan
+from transformer.foundation.atomic_files import write_whole
 from transformer.text import shelf
 from transformer.text.corpus import TextError
 from transformer.training.device import resolve_device

@@ -14,8 +14,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as pack
 
-from transformer.atomic_files import write_whole
 from transformer.config import RunConfig
+from transformer.foundation.atomic_files import write_whole
 from transformer.model import build
 from transformer.network import Network
 from transformer.text import shelf

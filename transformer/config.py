@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from transformer import masks
-from transformer.checks import ConfigError, check_types, require, within
-from transformer.registry import folder_names
+from transformer.foundation.checks import ConfigError, check_types, require, within
+from transformer.foundation.registry import folder_names
 
 if TYPE_CHECKING:
     from transformer.tasks import Task

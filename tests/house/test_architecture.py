@@ -1,21 +1,24 @@
 """The house stands as it is drawn: imports point one way, plug-ins are found, PyTorch waits until it is needed."""
 
+import ast
 import importlib
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from dashboard.view.pages import PAGES
 from transformer import masks, positions, tasks
-from transformer.registry import Registry, folder_names
+from transformer.foundation.registry import Registry, folder_names
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-MOST_LINES = 320
+MOST_MODULES = 14
 REGISTRIES = {"positions": positions.ENCODINGS, "masks": masks.MASKS, "tasks": tasks.TASKS}
 
 
@@ -54,7 +57,7 @@ def test_the_contracts_say_what_the_house_needs():
     [
         "transformer",
         "transformer.tasks, transformer.masks, transformer.training.runs, transformer.analysis.accuracy.ceilings",
-        "transformer.config, transformer.registry, transformer.analysis.intervals",
+        "transformer.config, transformer.foundation.registry, transformer.analysis.intervals",
         "transformer.__main__",
     ],
 )
@@ -172,14 +175,49 @@ def test_a_plug_in_that_is_not_one_is_refused_with_a_sentence(tmp_path, monkeypa
 # --- the text
 
 
-def test_every_file_can_be_read_in_a_sitting():
-    long = {
-        path.relative_to(ROOT).as_posix(): lines
-        for folder in ("transformer", "dashboard")
-        for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".py", ".js", ".css") and (lines := len(path.read_text("utf-8").splitlines())) > MOST_LINES
+def test_no_folder_has_more_modules_than_one_looks_through():
+    """Of Python or JavaScript; `__init__.py` is a folder's caption and does not count."""
+    folders = Counter(
+        path.parent.relative_to(ROOT).as_posix()
+        for top in ("transformer", "dashboard", "tests", "benchmarks")
+        for path in (ROOT / top).rglob("*")
+        if path.suffix in (".py", ".js") and path.name != "__init__.py"
+    )
+    assert {folder: modules for folder, modules in folders.items() if modules > MOST_MODULES} == {}
+    assert len([path for path in (ROOT / "dashboard").iterdir() if path.name != "__pycache__"]) <= 13
+
+
+def test_every_room_has_a_caption():
+    """One sentence or two in `__init__.py` say what a folder holds."""
+    for top in ("transformer", "dashboard"):
+        for folder in {path.parent for path in (ROOT / top).rglob("*.py")}:
+            caption = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8")))
+            assert caption, folder
+
+
+def test_every_module_says_what_it_is():
+    for top in ("transformer", "dashboard"):
+        for path in (ROOT / top).rglob("*.py"):
+            assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
+
+
+def test_no_page_is_named_but_in_the_table_of_pages():
+    """Streamlit finds a page's script by its path, and `AppTest` by its file's name: both come from the address."""
+    scripts = {page.script for page in PAGES.values()}
+    assert {path for path in scripts if not (ROOT / "dashboard" / path).is_file()} == set()
+    folders = {
+        path.parent for path in (ROOT / "dashboard" / "app_pages").rglob("*.py") if path.stem == path.parent.name
     }
-    assert long == {}
+    assert {folder.relative_to(ROOT / "dashboard").as_posix() for folder in folders} == {
+        path.rsplit("/", 1)[0] for path in scripts
+    }
+
+
+def test_the_contracts_of_imports_are_few():
+    """They name folders; what is put into a folder needs no line."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    contracts = text[text.index("[[tool.importlinter.contracts]]") :].splitlines()
+    assert len([line for line in contracts if line.strip()]) <= 45
 
 
 HERE = "|".join(f"/{folder}/" for folder in ("work", "root", "home", "Users"))

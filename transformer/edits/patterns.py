@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from transformer import packed_cells
 from transformer.edits.base import EditError, HeadEdit
+from transformer.foundation import packed_cells
 
 
 @dataclass(frozen=True)

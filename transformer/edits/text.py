@@ -12,12 +12,12 @@ from urllib.parse import quote, unquote
 import numpy as np
 from jaxtyping import Bool
 
-from transformer import packed_cells
 from transformer.edits.base import Edit, EditError, HeadEdit
 from transformer.edits.heads import AblateHead, KeepOnlyHead
 from transformer.edits.patterns import ForcePattern, ScaleScores, ShiftScores
 from transformer.edits.places import RemovePositions, ShiftPositions, ShufflePositions, SwapPositions, TurnPositions
 from transformer.edits.wishes import ExpectPattern, PatchInput, PatchStep
+from transformer.foundation import packed_cells
 
 SYMBOLS = re.compile(r"[0-9a-z](_[0-9a-z]){0,499}", re.ASCII)
 QUOTED = re.compile(r"=[\w.%-]{1,9000}", re.ASCII)
@@ -104,7 +104,7 @@ def _shifted(site: str, head: int, number: str) -> Edit:
 
 def pattern_text(chosen: Bool[np.ndarray, "query key"]) -> str:
     """A painted pattern as a text: its size, "x" and its cells as hexadecimal digits; of many queries "z" and the cells
-    as `transformer.packed_cells` writes them."""
+    as `transformer.foundation.packed_cells` writes them."""
     n_query, n_key = chosen.shape
     written = (
         f"x{packed_cells.packed(chosen).hex()}" if n_query <= packed_cells.PLAIN else f"z{packed_cells.written(chosen)}"

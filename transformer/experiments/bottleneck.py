@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from transformer.atomic_files import write_whole
 from transformer.config import ConfigError, RunConfig, TaskConfig
 from transformer.experiments.stored import damaged, read_stored
+from transformer.foundation.atomic_files import write_whole
 
 FORMAT = "attention-lab bottleneck/1"
 KINDS = ("gru", "gru-attention", "transformer")

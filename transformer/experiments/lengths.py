@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from transformer.atomic_files import write_whole
 from transformer.config import POSITIONS, ConfigError, RunConfig
 from transformer.experiments.stored import damaged, read_stored
+from transformer.foundation.atomic_files import write_whole
 
 FORMAT = "attention-lab lengths/1"
 

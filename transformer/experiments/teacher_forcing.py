@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from transformer.atomic_files import write_whole
 from transformer.config import ConfigError
 from transformer.corners import CornerConfig
 from transformer.experiments.stored import damaged, read_stored
+from transformer.foundation.atomic_files import write_whole
 
 FORMAT = "attention-lab forcing/1"
 T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Integer
 
-from transformer.registry import Registry
+from transformer.foundation.registry import Registry
 
 Index = Integer[np.ndarray, "#query #key"]
 Visible = Bool[np.ndarray, "*batch query key"]

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool
 
-from transformer import packed_cells
+from transformer.foundation import packed_cells
 from transformer.masks import Mask
 
 LARGEST = 512
@@ -21,7 +21,7 @@ LARGEST = 512
 class Painted(Mask):
     """For each query of the first `n`, which keys it sees. A shorter input takes the upper left part.
 
-    Written "painted:16:" and the cells as `transformer.packed_cells` writes them.
+    Written "painted:16:" and the cells as `transformer.foundation.packed_cells` writes them.
     """
 
     description: ClassVar[str] = "a query sees the keys that were painted for it"

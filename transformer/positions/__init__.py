@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer.registry import Registry
+from transformer.foundation.registry import Registry
 
 BASE = 10_000.0
 """The slowest pair of dimensions turns about this many times slower than the first one."""

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from transformer.foundation.registry import Registry
 from transformer.masks import Mask
-from transformer.registry import Registry
 
 if TYPE_CHECKING:
     from transformer.config import TaskConfig

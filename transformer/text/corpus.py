@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy.lib.stride_tricks import sliding_window_view
 
-from transformer.atomic_files import write_whole
+from transformer.foundation.atomic_files import write_whole
 from transformer.text.tokens import Vocabulary, split
 from transformer.text.works import hold_out, works
 

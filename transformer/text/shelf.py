@@ -15,7 +15,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from transformer.atomic_files import write_whole
+from transformer.foundation.atomic_files import write_whole
 from transformer.text.corpus import Corpus, Excerpt, TextError
 
 LARGEST = 20 * 2**20

@@ -14,8 +14,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from transformer.atomic_files import write_whole
 from transformer.checkpoints import packed
+from transformer.foundation.atomic_files import write_whole
 from transformer.training.loop import Training
 
 FORMAT = "attention-lab-training/1"

@@ -26,8 +26,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from transformer.atomic_files import write_whole
 from transformer.config import ConfigError, RunConfig
+from transformer.foundation.atomic_files import write_whole
 from transformer.text import shelf
 from transformer.text.corpus import TextError
 from transformer.text.shelf import TEXT_FILE

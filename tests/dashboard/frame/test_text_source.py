@@ -29,7 +29,7 @@ from tests.kit.text_server import BOOK, nowhere, server
 from transformer.presets import READERS
 from transformer.text import shelf
 from transformer.text.perplexity import perplexity, said
-from transformer.training import archive
+from transformer.training.exchange import archive
 from transformer.training.library import LibraryError
 from transformer.training.recording import record
 from transformer.training.runs import Run

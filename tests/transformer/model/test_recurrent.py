@@ -44,7 +44,7 @@ from transformer.model import Transformer, build
 from transformer.observation import observe
 from transformer.recurrent import Alignment, Recurrent
 from transformer.recurrent.scoring import cosine, dot, scaled_dot, uniform
-from transformer.training.inspection import inspect
+from transformer.training.exchange.inspection import inspect
 from transformer.training.loop import Training
 from transformer.training.recording import develop, record
 from transformer.training.runs import Run, new_folder

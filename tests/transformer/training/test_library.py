@@ -22,8 +22,9 @@ import torch
 from safetensors.torch import save_file
 
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.training import archive, library, lock
-from transformer.training.archive import name_of, pack, unpack
+from transformer.training import library, lock
+from transformer.training.exchange import archive
+from transformer.training.exchange.archive import name_of, pack, unpack
 from transformer.training.library import LibraryError, changes, delete, empty_trash, rename, restore, trash
 from transformer.training.recording import develop, record
 from transformer.training.runs import Run, list_runs

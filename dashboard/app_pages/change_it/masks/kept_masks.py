@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 from transformer import masks
-from transformer.atomic_files import write_whole
+from transformer.foundation.atomic_files import write_whole
 
 FILE = "masks.json"
 MOST, MOST_LETTERS, MOST_BYTES = 100, 40, 2**21

@@ -16,7 +16,8 @@ from dashboard.models import menu
 from dashboard.parts.prose import plain
 from dashboard.parts.tables import ticked_table
 from dashboard.view import clicks, session, training
-from transformer.training import archive, library
+from transformer.training import library
+from transformer.training.exchange import archive
 from transformer.training.library import MOST_LETTERS, LibraryError, changes
 from transformer.training.runs import Run, RunError
 

@@ -22,7 +22,7 @@ from dashboard.app_pages.train_it.runs.comparison import comparable
 from dashboard.parts.prose import plain
 from tests.kit.pages import array, figures, link, open_page, trace
 from transformer.config import ModelConfig, RunConfig, TaskConfig
-from transformer.training import archive
+from transformer.training.exchange import archive
 from transformer.training.runs import Control, Run, list_runs
 
 ROOT = Path(__file__).resolve().parents[4] / "checkpoints"

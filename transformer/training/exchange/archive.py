@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from transformer.text.shelf import TEXT_FILE
-from transformer.training import inspection
+from transformer.training.exchange import inspection
 from transformer.training.library import TRASH, LibraryError, check_name, settle
 from transformer.training.runs import Run, RunError, new_folder
 
