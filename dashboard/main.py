@@ -1,4 +1,4 @@
-"""The router: one page a file, the sidebar and the training panel around all of them."""
+"""The router: the page of the address, the sidebar and the training panel around it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

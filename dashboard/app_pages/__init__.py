@@ -1,1 +1,1 @@
-"""One page a file: settings, observation, analysis, figure, and the prose beside it."""
+"""A folder a menu, in it a folder a page, with everything that page alone needs."""

@@ -1,1 +1,1 @@
-"""Figures: arrays in, `go.Figure` out, one file a family. They know numpy and Plotly, and nothing else."""
+"""Pictures that several pages draw: arrays in, `go.Figure` out. They know numpy and Plotly, and nothing else."""

@@ -1,4 +1,4 @@
-"""What a text costs a model, place by place: bars, before a line that says what is to be had without reading."""
+"""The cost of a text by place, as bars before the line of what needs no context."""
 
 from __future__ import annotations
 

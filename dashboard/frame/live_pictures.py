@@ -1,4 +1,4 @@
-"""What a training costs, and what watching it costs: a small honest panel."""
+"""Pictures of a training under way: its patterns and curves, and what it costs the machine."""
 
 from __future__ import annotations
 

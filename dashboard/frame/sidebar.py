@@ -1,4 +1,4 @@
-"""What stands in the sidebar beside a passage: how long it is, and what the model has no word for."""
+"""The sidebar: the model, the step and what the model reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of the training panel that is about a text: which one, how it is cut, and where it comes from."""
+"""The part of the training panel that chooses a text: which one, how it is cut, where it is fetched from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found out when somebody looks closer at a model, each once: heads taken apart, measured, seen by the lens.
+"""What several pages ask about a model's heads: one head in full, rollout, whether removal takes long; cached.
 
 PyTorch is imported when the first of it is asked for.
 """

@@ -1,4 +1,4 @@
-"""An entry of the model menu: a run, and what one reads of it before it is opened."""
+"""The model menu: the runs of the folder, and what is read of each before it is opened."""
 
 from __future__ import annotations
 

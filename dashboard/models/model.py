@@ -1,4 +1,4 @@
-"""The models that can be looked at; what is found out about them is kept, bounded (keeping.py).
+"""A model: a run at a step, and what pages ask of it, cached and bounded.
 
 "Model" everywhere means a run and a step of it. PyTorch is imported when a model is first looked into, not before.
 """

@@ -1,4 +1,4 @@
-"""A small model without positions, trained on the spot and asked one thing in two orders; and the race of encodings."""
+"""A small model without positional encoding, trained while the page waits and asked one thing in two orders."""
 
 from __future__ import annotations
 

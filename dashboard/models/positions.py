@@ -1,4 +1,4 @@
-"""What is found out about a model's positions, each once. PyTorch is imported when the first of it is asked for."""
+"""What several pages ask about a model's positional encoding; cached."""
 
 from __future__ import annotations
 

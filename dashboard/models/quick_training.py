@@ -1,4 +1,4 @@
-"""Small models that are trained on the spot: the answer to "and what if it were trained that way?"."""
+"""Quick trainings: small models trained while the page waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a run has kept to what the film shows: the finished film of a run, or what there is of one in training."""
+"""From a run's snapshots to the film: the finished film, or the part there is of a training under way."""
 
 from __future__ import annotations
 

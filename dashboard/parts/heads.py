@@ -1,4 +1,4 @@
-"""What the pages that show heads share: the grid of all heads, and which of them is enlarged."""
+"""Attention heads on a page: the grid of all heads, which one is in focus, and sentences about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures with their numbers: what more than one page shows, each with its one true sentence."""
+"""How a run learned, as pages show it: loss, accuracy by position, which position when."""
 
 from __future__ import annotations
 

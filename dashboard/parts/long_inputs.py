@@ -1,4 +1,4 @@
-"""An attention over many tokens from afar: in squares of cells, few enough to be sent, seen and painted."""
+"""Patterns of long inputs, downsampled to blocks that can be sent, seen and painted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page says of a model that has not got what it is about, and the way to one that has."""
+"""What a page shows of a model it does not suit: the reason, and models that do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that several pages say, and the code behind a picture."""
+"""Words that several pages use, and the code behind a picture."""
 
 from __future__ import annotations
 

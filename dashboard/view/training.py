@@ -1,4 +1,4 @@
-"""What would be trained next: from the view to a run's config, and from a config back to the view."""
+"""What would be trained, as a run config, and starting, stopping and watching trainings."""
 
 from __future__ import annotations
 

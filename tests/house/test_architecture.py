@@ -1,7 +1,7 @@
 """The house stands as it is drawn: imports point one way, plug-ins are found, PyTorch waits until it is needed."""
 
 import ast
-import importlib
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -239,3 +239,11 @@ def test_nothing_names_the_machine_it_was_written_on_nor_where_packages_come_fro
             if re.search(rf"(?<![\w.~-])(?:{HERE})|{REGISTRY}", line):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
     assert found == []
+
+
+def test_the_picture_of_the_storeys_is_that_of_the_code():
+    """Made by `python docs/storeys.py`."""
+    spec = importlib.util.spec_from_file_location("storeys", ROOT / "docs" / "storeys.py")
+    storeys = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(storeys)
+    assert storeys.OUT.read_text("utf-8") == storeys.drawing()

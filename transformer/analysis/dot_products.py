@@ -1,4 +1,4 @@
-"""Why scores are divided by √d: how far dot products spread as vectors grow wider, and what the softmax makes of it."""
+"""Why scores are divided by √d: how far dot products spread with the width, and what softmax makes of it."""
 
 from __future__ import annotations
 

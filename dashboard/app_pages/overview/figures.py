@@ -1,4 +1,4 @@
-"""A passage and what was guessed under each token, as HTML: told apart by a mark as well as a colour."""
+"""A passage with the guess under each token, as HTML; right and wrong differ by a mark as well as a colour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader guesses, as the first screen shows it: token by token, and the guesses for one of them."""
+"""The guesses of a model of a text, token by token, and the likeliest alternatives for one of them."""
 
 from __future__ import annotations
 

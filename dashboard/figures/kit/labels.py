@@ -1,4 +1,4 @@
-"""Labels beside points: each on the side where it covers neither a point nor another label."""
+"""Labels beside points and letters in cells, placed so that none covers another."""
 
 from __future__ import annotations
 

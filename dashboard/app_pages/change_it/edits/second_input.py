@@ -1,4 +1,4 @@
-"""A second input beside the one that is asked: the same but for one token, or what is typed."""
+"""The second input, from which activations are patched: the same but for one token, or as typed."""
 
 from __future__ import annotations
 

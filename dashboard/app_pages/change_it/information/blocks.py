@@ -1,4 +1,4 @@
-"""How finely influence is shown: cell by cell, or a long input in blocks of which one token is poked."""
+"""How finely influence is measured: every token, or one token of each block of a long input."""
 
 from __future__ import annotations
 

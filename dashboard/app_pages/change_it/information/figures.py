@@ -1,4 +1,4 @@
-"""What moves what: row = output, column = the token that is poked. What no path leads to is hatched, never zero."""
+"""The effect of each token on each output as a heatmap: row = output, column = replaced token; no path is hatched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What moves when a token is poked: the numbers that a page shows, and the sentences about them."""
+"""Which outputs move when a token is replaced: the numbers shown, and sentences about them."""
 
 from __future__ import annotations
 

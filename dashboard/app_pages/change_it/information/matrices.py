@@ -1,4 +1,4 @@
-"""What moves, what leans and what reads on which token: three matrices of one kind, cell by cell or in blocks."""
+"""Three matrices beside each other: effect of replacing a token, gradient, attention; by cell or by block."""
 
 from __future__ import annotations
 

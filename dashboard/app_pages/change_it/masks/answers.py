@@ -1,4 +1,4 @@
-"""What a model says before and after a change: each output, how sure it is of the right one, and which flip."""
+"""Outputs before and after a mask: the probability of each right token, and which answers change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mask that is tried: chosen from the rules or from those kept by name, and painted on."""
+"""The mask under test: chosen from the rules or from the kept ones, and painted on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks that are kept by name, in one small file beside the runs. No Streamlit here.
+"""Masks kept by name, in one small file beside the runs. No Streamlit here.
 
 The file is read anew for each answer: another session, or a person, may have written it. One that cannot be read is
 left as it is, and nothing is written over it.

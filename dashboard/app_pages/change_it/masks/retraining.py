@@ -1,4 +1,4 @@
-"""What does happen: the model as it was trained, under another mask, and a small one trained anew under that mask."""
+"""Accuracy as trained, under another mask, and of a small model trained under that mask."""
 
 from __future__ import annotations
 

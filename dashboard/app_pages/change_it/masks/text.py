@@ -1,4 +1,4 @@
-"""A text read under another mask: what a token costs with it and without, and which tokens can tell of an output.
+"""A text read under another mask: the cost of each token with and without it, and which tokens reach an output.
 
 What a mask lets be known of a text, nobody can say: no ceiling is drawn, all is measured.
 """

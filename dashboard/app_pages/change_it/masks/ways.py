@@ -1,4 +1,4 @@
-"""What must happen: how far through the mask each output can see, drawn for one output and said in a sentence."""
+"""Which tokens can reach an output through the mask: drawn for one output, and a sentence about all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small GRU whose look back is worked out by hand, trained on the spot, and what random dot products do."""
+"""The small GRU whose context vector is computed by hand, and how random dot products spread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way to a context vector in words: each step's name, formula, the same with its numbers, and the line of code."""
+"""The steps to a context vector in words: each one's name, formula, numbers and line of code."""
 
 from __future__ import annotations
 

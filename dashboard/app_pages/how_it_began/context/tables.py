@@ -1,4 +1,4 @@
-"""The way to a context vector as tables: the numbers of each step, its shapes, every step in small; and all scores."""
+"""The steps to a context vector as tables: the numbers of each, its shapes, and all scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Square corners: trainings that are watched while they go on, and what of them is in view.
+"""Trainings on square corners that are watched while they run, and what of them is in view.
 
 A training runs in a thread of its own, some seconds long; whoever looks sees how far it is. PyTorch is imported there.
 """

@@ -1,4 +1,4 @@
-"""What teacher forcing does to a GRU on square corners: the measurement, its picture, and the making of another."""
+"""Teacher forcing on square corners: the measurement, its picture, and measuring anew."""
 
 from __future__ import annotations
 

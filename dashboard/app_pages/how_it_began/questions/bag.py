@@ -1,4 +1,4 @@
-"""Why must positions be encoded? Attention sees a bag: the check on this model, and what a bag can tell at most."""
+"""Question 5, why positions must be encoded: attention sees a bag, and what a bag can tell at most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are the dense layers of different blocks the same? One shape, weights of their own; one layer for all positions."""
+"""Question 3, are the dense layers of different blocks the same: one shape, weights of their own."""
 
 from __future__ import annotations
 

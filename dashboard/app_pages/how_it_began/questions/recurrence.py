@@ -1,4 +1,4 @@
-"""How do recurrence and time differ? What waits for what, counted on the graph; and measured."""
+"""Question 1, how recurrence and time differ: what waits for what, counted on the graph and measured."""
 
 from __future__ import annotations
 

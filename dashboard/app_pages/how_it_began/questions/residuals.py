@@ -1,4 +1,4 @@
-"""Why are the residual connections there? A deep model with them and without: before the first step, and trained."""
+"""Question 4, why residual connections: a deep model with and without them, before training and trained."""
 
 from __future__ import annotations
 

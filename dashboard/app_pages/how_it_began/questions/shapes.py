@@ -1,4 +1,4 @@
-"""Which dimensions have Q, K and V, and which other choices would do? A live attention with shapes of one's choice."""
+"""Question 2, which dimensions Q, K and V have: a live attention with shapes of one’s choice."""
 
 from __future__ import annotations
 

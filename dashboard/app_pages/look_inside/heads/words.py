@@ -1,4 +1,4 @@
-"""What the section "Find the one" says: heads' labels, what they do, and the one true sentence of each picture."""
+"""Sentences about heads: labels, what each does, and one under each picture of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wrote it: what each part of each layer adds to a logit."""
+"""What each part of each layer adds to a logit; and long patterns downsampled to blocks."""
 
 from __future__ import annotations
 

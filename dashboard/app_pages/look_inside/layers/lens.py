@@ -1,4 +1,4 @@
-"""The residual stream on its way, as a page shows it: its stages, one cell of them, and who wrote the answer."""
+"""The logit lens: what each stage of the residual stream would predict, one cell of it, and who wrote the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention rolled out through the layers, as a page shows it, beside a single layer's own."""
+"""Attention rolled out through the layers, beside one layer's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model told that its tokens stand elsewhere: what is told, and what that does to its answers."""
+"""Accuracy of a model whose tokens are given other positions: shifted, swapped, reversed or removed."""
 
 from __future__ import annotations
 

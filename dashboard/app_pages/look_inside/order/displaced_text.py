@@ -1,4 +1,4 @@
-"""A reader of a text told that its tokens stand elsewhere: what that costs it, in nats a token."""
+"""The cost of a text whose tokens are given other positions, in nats a token."""
 
 from __future__ import annotations
 

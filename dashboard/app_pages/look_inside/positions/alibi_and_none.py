@@ -1,4 +1,4 @@
-"""Order told otherwise, or not at all: ALiBi's price of distance, a bag of tokens, and what drowns what."""
+"""Models without encoded positions: ALiBi's penalty of distance, and a model that sees a bag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-""" "And what if it were trained that way?": a small model, trained on the spot, as the answer to a click."""
+"""The same model with another positional encoding: a quick training at a click."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found out about how a model reads, each once: surprise, growth with context, repetition, distances.
+"""How a model reads: surprise, gain from context, repetition and distances; cached.
 
 PyTorch is imported when the first of it is asked for.
 """

@@ -1,4 +1,4 @@
-"""What the page "It reads" says, from the numbers."""
+"""Sentences of the page "It reads", made from its numbers."""
 
 from __future__ import annotations
 

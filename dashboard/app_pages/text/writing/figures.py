@@ -1,4 +1,4 @@
-"""What else might have been said: the likeliest tokens at one place, and what was made of their probabilities."""
+"""The likeliest tokens at one place, and the probabilities after temperature, top-k and top-p."""
 
 from __future__ import annotations
 

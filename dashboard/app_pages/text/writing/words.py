@@ -1,4 +1,4 @@
-"""A text that a model writes, in words: how surprising it was, how each token came, and what was looked at."""
+"""Sentences about a text that a model writes: its surprise, each token, what was looked at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accuracy taken apart, each counted once: what was said to fresh sequences, without each head, at each length.
+"""The counts behind every breakdown of accuracy: fresh sequences answered once; without each head; by length.
 
 PyTorch is imported when the first of it is asked for.
 """

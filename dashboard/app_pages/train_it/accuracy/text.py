@@ -1,4 +1,4 @@
-"""How right a reader of a text is: by place in the window, by token, what it says for what, and where it fails most."""
+"""Accuracy on a text: by place in the window, by token, which token is taken for which, and the worst cases."""
 
 from __future__ import annotations
 

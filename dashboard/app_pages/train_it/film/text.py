@@ -1,4 +1,4 @@
-"""How a reader of a text came to be: its perplexity on what was held out, and its heads' habits, step by step."""
+"""How a model of a text learned: held-out perplexity and the habits of its heads, step by step."""
 
 from __future__ import annotations
 
