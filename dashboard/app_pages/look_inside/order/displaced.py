@@ -1,4 +1,4 @@
-"""Accuracy of a model whose tokens are given other positions: shifted, swapped, reversed or removed."""
+"""Accuracy of a model whose tokens are given other positions: shifted, turned, swapped, shuffled or removed."""
 
 from __future__ import annotations
 
