@@ -4,7 +4,8 @@ The page "Attention heads", BertViz's head view and model view, and CircuitsVis'
 patterns, each in a new tab with an empty cache, in turns, in one headless Chromium, from servers on this machine.
 Time runs from the navigation, or from the click, until everything has been handed to the browser, and on to the second
 frame after that: the first one is on the screen by then. The rivals' pages are made beforehand (see viewers.py).
-Needs what benchmarks/requirements.txt says. Quiet the machine first: the load is printed with the numbers.
+The rivals need what benchmarks/requirements.txt says; without them ours alone is measured, and nothing is saved. Quiet
+the machine first: the load is printed with the numbers.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from pages import load, machine, options, page, spread, table
+from pages import give_up, load, machine, options, page, spread, table
 from playwright.sync_api import Browser, Error, Page
 from tabs import PATIENCE, Tab, open_tab
-from viewers import VIEWERS, Patterns, fetch_programs
+from viewers import Patterns, Viewer, viewers
 
 from transformer import checkpoints
 from transformer.analysis.sample import sample, say
@@ -33,7 +34,7 @@ from transformer.training.runs import Run
 
 PAGE = "EXPLORE.md"
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "browser"))
+sys.path.insert(0, str(HERE.parent))
 
 from tests.kit.driving import browser, choose, click_head, dashboard, free_port, grid  # noqa: E402
 
@@ -66,7 +67,7 @@ class Size:
 
 SHAPES = ((2, 4), (6, 8), (12, 12))
 SIZES = [Size(length, *shape) for length in (8, 32, 64, 128) for shape in SHAPES]
-QUICK = [Size(8, 2, 4), Size(32, 6, 8)]
+QUICK = [Size(8, 2, 4)]
 CLICKED = [*(Size(length, 2, 4) for length in (8, 32, 64, 128, 256)), Size(32, 12, 12)]
 NOTHING = Size(2, 1, 1)
 """What is looked at before another model is chosen in the open app."""
@@ -188,7 +189,7 @@ def idle(page: Page) -> None:
 
 
 def beside(
-    chromium: Browser, app: str, empty: str, root: Path, size: Size, rounds: int
+    chromium: Browser, app: str, empty: str, root: Path, size: Size, rivals: Sequence[Viewer], rounds: int
 ) -> tuple[int, dict[str, Found]]:
     """All viewers in turn on the same patterns; returns how many tokens there are, and what was found by name."""
     patterns = make_run(root, size)
@@ -200,7 +201,7 @@ def beside(
     with tempfile.TemporaryDirectory() as folder, files(Path(folder)) as address:
         for program in PROGRAMS.iterdir():
             (Path(folder) / program.name).symlink_to(program)
-        for number, viewer in enumerate(VIEWERS):
+        for number, viewer in enumerate(rivals):
             began = time.perf_counter()
             (Path(folder) / f"{number}.html").write_text(viewer.page(patterns), encoding="utf-8")
             found[viewer.name] = Found(made=time.perf_counter() - began)
@@ -208,7 +209,7 @@ def beside(
             measure(found["ours, new tab"], chromium, *ours)
             switched(found["ours, open app"], chromium, app, size)
             measure(found["an empty Streamlit app"], chromium, empty, "() => document.querySelector('#empty')")
-            for number, viewer in enumerate(VIEWERS):
+            for number, viewer in enumerate(rivals):
                 measure(found[viewer.name], chromium, f"{address}/{number}.html", viewer.ready(patterns))
     return len(patterns.tokens), found
 
@@ -281,12 +282,11 @@ def report_clicks(chromium: Browser, app: str, root: Path, sizes: Sequence[Size]
         )
 
 
-def report(quick: bool, busy: str) -> None:
+def report(chromium: Browser, rivals: Sequence[Viewer], quick: bool, busy: str) -> None:
     """Measure everything and print it as it comes."""
-    rounds, count = (2, 6) if quick else (3, 20)
+    rounds, count = (1, 3) if quick else (3, 20)
     with (
         tempfile.TemporaryDirectory() as folder,
-        browser() as chromium,
         dashboard(Path(folder)) as app,
         empty_app(Path(folder)) as empty,
     ):
@@ -317,19 +317,25 @@ def report(quick: bool, busy: str) -> None:
         )
         for size in QUICK if quick else SIZES:
             print(f"{size.name} …", file=sys.stderr, flush=True)
-            tokens, found = beside(chromium, app, empty, root, size, rounds)
+            tokens, found = beside(chromium, app, empty, root, size, rivals, rounds)
             report_beside(tokens, size, found)
-        report_clicks(chromium, app, root, CLICKED[:2] if quick else CLICKED, count)
+        report_clicks(chromium, app, root, QUICK if quick else CLICKED, count)
 
 
 def main() -> None:
-    parser = options(__doc__, PAGE)
-    parser.add_argument("--quick", action="store_true", help="two sizes, few turns: to see that it runs")
-    arguments = parser.parse_args()
-    busy = load()
-    fetch_programs(PROGRAMS)
-    with page(PAGE, "Times of looking", save=arguments.save):
-        report(arguments.quick, busy)
+    arguments, busy = options(__doc__, PAGE).parse_args(), load()
+    rivals, absent = viewers(PROGRAMS)
+    if absent and arguments.save:
+        give_up(absent)
+    with ExitStack() as stack:
+        try:
+            chromium = stack.enter_context(browser())
+        except Error as error:
+            give_up(f"no Chromium can be started: {error.message.splitlines()[0]}")
+        with page(PAGE, "Times of looking", save=arguments.save):
+            if absent:
+                print(f"Without these rivals: {absent}.\n")
+            report(chromium, rivals, arguments.quick, busy)
 
 
 if __name__ == "__main__":

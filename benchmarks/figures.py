@@ -57,13 +57,14 @@ def milliseconds(make: Callable[[], go.Figure]) -> float:
 
 
 def main() -> None:
-    with page(PAGE, "Figures", save=options(__doc__, PAGE).parse_args().save):
-        report()
+    arguments = options(__doc__, PAGE).parse_args()
+    with page(PAGE, "Figures", save=arguments.save):
+        report(1 if arguments.quick else TURNS)
 
 
-def report() -> None:
+def report(turns: int) -> None:
     """Every figure, made in three ways."""
-    print(f"Processor time, {TURNS} turns; plotly {version('plotly')}, numpy {version('numpy')}.")
+    print(f"Processor time, {turns} turns; plotly {version('plotly')}, numpy {version('numpy')}.")
     table("milliseconds, median and least to most", "ours", "", "finished", "", "step by step", "", "÷ ours", "")
     for name, draw in DRAWN.items():
         figure = draw()
@@ -71,7 +72,7 @@ def report() -> None:
         parts = [trace.to_plotly_json() for trace in figure.data], layout
         assert json.loads(step_by_step(*parts).to_json()) == json.loads(figure.to_json()), name
         ways = draw, lambda parts=parts: go.Figure(*parts), lambda parts=parts: step_by_step(*parts)
-        times = np.array([[milliseconds(way) for way in ways] for _ in range(TURNS)])
+        times = np.array([[milliseconds(way) for way in ways] for _ in range(turns)])
         cells = [*(spread(column.tolist(), 1) for column in times.T), spread((times[:, 2] / times[:, 0]).tolist(), 1)]
         print(f"| {name} | {' | '.join(cells)} |")
 

@@ -9,7 +9,7 @@ with a vocabulary of words is most of the work: the fairer rival.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import torch
@@ -63,14 +63,14 @@ def ways(model: Transformer) -> dict[str, Callable[[int], list[int]]]:
     }
 
 
-def measure(model: Transformer) -> None:
+def measure(model: Transformer, lengths: Sequence[int], turns: int) -> None:
     writers = ways(model)
     for write in writers.values():
         write(16)  # warms up
     table("tokens", "", "tokens a second, median", "least to most", "cache ÷ it, median", "least to most")
-    for length in LENGTHS:
+    for length in lengths:
         rates: dict[str, list[float]] = {name: [] for name in writers}
-        for _ in range(TURNS):
+        for _ in range(turns):
             texts = []
             for name, write in writers.items():
                 began = time.perf_counter()
@@ -86,6 +86,7 @@ def main() -> None:
     parser = options(__doc__, PAGE)
     device_option(parser)
     arguments = parser.parse_args()
+    lengths, turns = ((16,), 1) if arguments.quick else (LENGTHS, TURNS)
     torch.set_num_threads(1)
     torch.manual_seed(0)
     model = Transformer(SHAPE, d_vocab=D_VOCAB, n_ctx=N_CTX).to(arguments.device).eval()
@@ -93,9 +94,9 @@ def main() -> None:
         print(
             f"{machine(arguments.device, load())}, one thread used. An untrained decoder of {SHAPE.n_layers} "
             f"layers, {SHAPE.n_heads} heads, d_model {SHAPE.d_model}, {D_VOCAB:,} tokens in the "
-            f"vocabulary, {N_CTX} in the context; {TURNS} turns, batch 1."
+            f"vocabulary, {N_CTX} in the context; {turns} turns, batch 1."
         )
-        measure(model)
+        measure(model, lengths, turns)
 
 
 if __name__ == "__main__":

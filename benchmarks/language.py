@@ -3,7 +3,8 @@
 Perplexity per token of a trained run and of a unigram, a trigram and a 5-gram model with Kneser-Ney smoothing (KenLM),
 on the same tokens, the same split into works and the same vocabulary; the unknown token counts as a token. The run
 reads windows that do not overlap, and begins each without context; the n-gram models read on through each work,
-and count where the run does. --save writes LANGUAGE.md, --card writes them into the run's evaluation.json.
+and count where the run does. --save writes LANGUAGE.md, --card writes them into the run's evaluation.json. --quick
+reads a few windows only.
 Needs what benchmarks/requirements.txt says.
 """
 
@@ -15,6 +16,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from ngrams import estimate, nats
-from pages import options, page, table
+from pages import give_up, options, page, table
 
 from transformer import checkpoints
 from transformer.analysis.accuracy.reading import reading
@@ -33,6 +35,8 @@ from transformer.training.runs import DEFAULT_ROOT, Run, RunError
 
 PAGE = "LANGUAGE.md"
 ORDERS = {"trigram": 3, "5-gram": 5}
+FEW = 4
+"""Windows that are read where it is only tried out."""
 
 
 def whole_windows(work: np.ndarray, length: int) -> np.ndarray:
@@ -62,10 +66,12 @@ def by_counting(corpus: Corpus, length: int, program: str) -> dict[str, float]:
     return found
 
 
-def by_reading(run: Run, config: RunConfig, corpus: Corpus) -> float:
-    """The run's perplexity over the very tokens that the n-gram models are asked for."""
-    batch = config.build_task().held_out()
+def by_reading(run: Run, config: RunConfig, corpus: Corpus, few: bool) -> float:
+    """The run's perplexity over the very tokens that the n-gram models are asked for; of the first windows, if few."""
     asked = np.concatenate([whole_windows(work, config.task.length) for work in corpus.held_out])
+    batch = config.build_task().held_out()
+    if few:
+        batch = batch.part(slice(FEW))
     assert np.array_equal(batch.targets.ravel(), asked), "the run and the n-gram models would read different tokens"
     model, _ = checkpoints.load(run.snapshot())
     return reading(model, batch).perplexity
@@ -93,7 +99,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--card", action="store_true", help="write them into the run's evaluation.json")
     arguments = parser.parse_args()
     if not arguments.lmplz or shutil.which(arguments.lmplz) is None:
-        parser.error("KenLM's lmplz is not there: benchmarks/requirements.txt says how to make it")
+        give_up("KenLM's lmplz is not there: benchmarks/requirements.txt says how to make it")
     return arguments
 
 
@@ -106,16 +112,21 @@ def main() -> None:
         if key != config.task.text:
             raise TextError(f"{run.name} has read {config.task.text}, and this text is {key}")
         corpus = shelf.corpus(key, config.task.split, config.task.min_count)
-    except (RunError, TextError) as error:
+        if arguments.quick:
+            few = (corpus.held_out[0][: FEW * config.task.length],)
+            corpus = replace(corpus, held_out=few, titles=corpus.titles[:1])
+    except RunError as error:
         sys.exit(f"error: {error}")
+    except TextError as error:
+        give_up(f"error: {error}")
     torch.set_num_threads(1)
     length = config.task.length
-    found = by_counting(corpus, length, arguments.lmplz) | {"run": by_reading(run, config, corpus)}
+    found = by_counting(corpus, length, arguments.lmplz) | {"run": by_reading(run, config, corpus, arguments.quick)}
     read = sum(len(whole_windows(work, length)) for work in corpus.held_out)
     left = sum(map(len, corpus.held_out)) - read
     with page(PAGE, "Reading, beside counting", save=arguments.save):
         report(run, config, corpus, found, (read, left))
-    if arguments.card:
+    if arguments.card and not arguments.quick:
         library = f"KenLM {version('kenlm')}, modified Kneser-Ney smoothing"
         card = {name: value for name, value in found.items() if name != "run"}
         card |= {"tokens": read, "snapshot": run.digest(), "library": library}

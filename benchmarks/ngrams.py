@@ -12,8 +12,13 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-import kenlm
 import numpy as np
+from pages import give_up, missing
+
+if reason := missing("kenlm"):
+    give_up(reason)
+
+import kenlm
 
 
 def written(work: np.ndarray) -> str:

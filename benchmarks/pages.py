@@ -10,7 +10,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import torch
 
@@ -22,10 +24,24 @@ HERE = Path(__file__).resolve().parent
 
 def options(doc: str | None, page: str) -> argparse.ArgumentParser:
     """The arguments of a benchmark, of which the first line of its docstring says what it measures: to begin with,
-    whether its page is saved."""
+    whether its page is saved, or whether it is only tried out."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0] if doc else None)
-    parser.add_argument("--save", action="store_true", help=f"write benchmarks/{page} in place of the screen")
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--save", action="store_true", help=f"write benchmarks/{page} in place of the screen")
+    one.add_argument("--quick", action="store_true", help="the smallest sizes, one turn: to see that it runs")
     return parser
+
+
+def give_up(reason: str) -> NoReturn:
+    """End with exit code 2 and one line: this machine lacks what is measured with."""
+    print(reason, file=sys.stderr)
+    raise SystemExit(2)
+
+
+def missing(*packages: str) -> str:
+    """Which of these packages are not installed, in one line; empty when all are."""
+    absent = [package for package in packages if find_spec(package) is None]
+    return f"not installed: {', '.join(absent)} (benchmarks/requirements.txt says how)" if absent else ""
 
 
 def device_option(parser: argparse.ArgumentParser) -> None:

@@ -13,6 +13,7 @@ from x_transformers import Decoder, TransformerWrapper
 
 from transformer.config import RunConfig, TrainingConfig
 from transformer.model import build
+from transformer.network import Network
 from transformer.training.loop import EVALUATION_STREAM, TRAINING_STREAM, learning_rate, probe
 from transformer.training.stepping import EagerStep, Inputs
 
@@ -20,12 +21,12 @@ CONVENTIONAL = TrainingConfig(device="cpu", batch_size=64, learning_rate=3e-3, w
 """A recipe as tutorials have it; the loss is on the answer, as ours is."""
 
 
-class TorchEncoder(nn.Module):
+class TorchEncoder(Network):
     """nn.TransformerEncoder, pre-norm, causal, between embeddings drawn from N(0, 1) and a linear layer."""
 
     def __init__(self, config: RunConfig) -> None:
-        super().__init__()
         task, model = config.build_task(), config.model
+        super().__init__(model, d_vocab=task.d_vocab, n_ctx=task.n_ctx)
         self.embedding = nn.Embedding(task.d_vocab, model.d_model)
         self.positions = nn.Parameter(torch.randn(task.n_ctx, model.d_model))
         layer = nn.TransformerEncoderLayer(
@@ -42,12 +43,12 @@ class TorchEncoder(nn.Module):
         return self.unembedding(self.stack(embedded, mask=self.mask, is_causal=True))
 
 
-class XTransformer(nn.Module):
+class XTransformer(Network):
     """x-transformers' Decoder with learned positions, as it comes."""
 
     def __init__(self, config: RunConfig) -> None:
-        super().__init__()
         task, model = config.build_task(), config.model
+        super().__init__(model, d_vocab=task.d_vocab, n_ctx=task.n_ctx)
         layers = Decoder(
             dim=model.d_model,
             depth=model.n_layers,
@@ -61,14 +62,14 @@ class XTransformer(nn.Module):
         return self.whole(tokens)
 
 
-MAKERS: dict[str, Callable[[RunConfig], nn.Module]] = {
+MAKERS: dict[str, Callable[[RunConfig], Network]] = {
     "ours": build,
     "torch.nn.TransformerEncoder": TorchEncoder,
     "x-transformers": XTransformer,
 }
 
 
-def make(name: str, config: RunConfig) -> nn.Module:
+def make(name: str, config: RunConfig) -> Network:
     """A model by its name, its weights drawn with the run's seed."""
     torch.manual_seed(config.training.seed)
     return MAKERS[name](config)
@@ -98,7 +99,7 @@ class Solved:
     seconds: float
 
 
-def until_solved(name: str, config: RunConfig, most: int = 400) -> Solved:
+def until_solved(name: str, config: RunConfig, most: int) -> Solved:
     """Train until 99.9 % of the answer is right on 512 fresh sequences, twice in a row, looking every five steps."""
     config = replace(config, training=replace(config.training, max_steps=most))
     model, task = make(name, config), config.build_task()

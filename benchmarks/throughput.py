@@ -4,7 +4,8 @@ Tokens a second of the same training, batches and optimiser: ours, whose attenti
 or with matrix products in bfloat16, or through `torch.compile`, beside `torch.nn.TransformerEncoder` of the same shape
 (its positions are learned, its embeddings tied as ours are). All take turns within the same minute, so that a busy
 neighbour slows all alike, and the ratio is taken turn by turn. No dropout anywhere. On a CPU `torch.compile` needs a
-C++ compiler; compiling is not in the rates, and said apart. --save writes THROUGHPUT.md.
+C++ compiler; compiling is not in the rates, and said apart. --save writes THROUGHPUT.md. --quick takes one step a turn
+of a small shape, and compiles nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,20 +71,22 @@ def wrapped(model: nn.Module) -> nn.Module:
     return model
 
 
-def ways_on(device: torch.device) -> tuple[Way, ...]:
+def ways_on(device: torch.device) -> Sequence[Way]:
     """Those that this machine can go: without a C++ compiler nothing can be compiled for its CPU."""
     can_compile = device.type == "cuda" or shutil.which("g++") or shutil.which("clang++")
     return (*WAYS, COMPILED) if can_compile else WAYS
 
 
-def measured(config: RunConfig, device: torch.device, turns: int, steps: int) -> tuple[dict[str, list[float]], float]:
+def measured(
+    config: RunConfig, device: torch.device, turns: int, steps: int, ways: Sequence[Way]
+) -> tuple[dict[str, list[float]], float]:
     """Tokens a second of each way, turn by turn, and the seconds that compiling took: the first turn warms up."""
     config = replace(
         config,
         model=replace(config.model, dropout=0.0),
         training=replace(config.training, max_steps=10**6, learning_rate=1e-4),
     )
-    running = {way: way.training(config, device) for way in ways_on(device)}
+    running = {way: way.training(config, device) for way in ways}
     tokens = steps * config.training.batch_size * config.task.length
     rates: dict[str, list[float]] = {way.name: [] for way in running}
     compiling = 0.0
@@ -113,12 +116,16 @@ def rested(device: torch.device) -> None:
 def parsed() -> argparse.Namespace:
     parser = options(__doc__, PAGE)
     device_option(parser)
-    parser.add_argument("--run", type=Path, default=DEFAULT_ROOT / "shakespeare", help="the run whose shape it is")
+    parser.add_argument("--run", type=Path, help="the run whose shape it is; left out, the one that reads Shakespeare")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--steps", type=int, default=2, help="steps in a turn")
     arguments = parser.parse_args()
     if arguments.turns < 1 or arguments.steps < 1:
         parser.error("at least one turn of one step")
+    if arguments.quick:
+        arguments.turns = arguments.steps = 1
+    if arguments.run is None:
+        arguments.run = DEFAULT_ROOT / ("reverse" if arguments.quick else "shakespeare")
     return arguments
 
 
@@ -129,8 +136,8 @@ def main() -> None:
     except ValueError as error:
         sys.exit(f"error: {error}")
     torch.set_num_threads(1)
-    busy = load()
-    rates, compiling = measured(config, arguments.device, arguments.turns, arguments.steps)
+    busy, ways = load(), WAYS if arguments.quick else ways_on(arguments.device)
+    rates, compiling = measured(config, arguments.device, arguments.turns, arguments.steps, ways)
     first = WAYS[0].name
     with page(PAGE, "Tokens a second while it learns", save=arguments.save):
         print(

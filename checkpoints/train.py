@@ -3,21 +3,27 @@
 They train a little longer than a run in the dashboard does: until not one answer in 512 sequences is wrong, twice in a
 row. Each keeps its whole film, but the weights of a few of its steps only, for the repository's sake. The three of the
 bottleneck take as many steps as each other instead, and what is measured of them together is a file of its own.
+
+`python checkpoints/train.py --thin` trains nothing: it makes the runs that are there as small as the shipped ones.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import torch
 
-from transformer.checkpoints import load, save
+from transformer.checkpoints import load, save, save_initial, weights_hash
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.experiments.bottleneck_measure import compare
 from transformer.experiments.bottleneck_runs import FOLDERS, plan
 from transformer.foundation.atomic_files import write_whole
+from transformer.model import build
 from transformer.text import shelf
 from transformer.text.corpus import TextError
 from transformer.training.device import resolve_device
@@ -39,19 +45,49 @@ SHIPPED = {
 
 
 READER = "shakespeare"
-KEPT = {"reverse": 7, "bottleneck-transformer": 2}
-"""How many snapshots a run keeps, where it is not three."""
+SINGLE = ("loss", "gradient_norm", "held_out_loss")
+"""What float32 is measured in."""
+BETWEEN = {"reverse": (13, 20), "reverse-aligned-causal": (20,)}
+"""The steps between the first and the last whose weights are kept: models that have learned a part."""
+TIMED = 20
+"""The last steps of which it is kept how long each took: the dashboard says their median."""
 
 
-def thin(run: Run, most: int) -> None:
-    """Keep the first snapshot, the last, and those between that lie nearest to even parts of the way; no more files."""
-    steps = list(run.snapshots())
-    wanted = {min(steps, key=lambda step: abs(step - steps[-1] * i / (most - 1))) for i in range(most)}
-    for step, path in run.snapshots().items():
-        if step not in wanted:
+def thin(run: Run) -> None:
+    """Leave out of a run what no page reads.
+
+    The first weights are those that the seed draws, so their file holds no numbers. Those of the last step stay, and
+    those `BETWEEN`. Losses and norms are float32, and are written with the digits that such a number has.
+    """
+    snapshots, config = run.snapshots(), run.config
+    for step, path in snapshots.items():
+        if step not in (0, max(snapshots), *BETWEEN.get(run.name, ())):
             path.unlink()
+    first = snapshots.get(0)
+    if first is not None and weights_hash(load(first)[0]) == weights_hash(build(config)):
+        save_initial(first, config)
+    lines = run.metrics()
+    write_metrics(run, [*map(untimed, lines[:-TIMED]), *lines[-TIMED:]])
     shutil.rmtree(run.folder / "tensorboard", ignore_errors=True)
-    (run.folder / "lock").unlink(missing_ok=True)
+    for name in ("lock", "resume.safetensors", "control.json"):
+        (run.folder / name).unlink(missing_ok=True)
+
+
+def untimed(line: dict) -> dict:
+    """A line of the metrics without the time of its own step; `seconds` has the sum of all."""
+    return {name: value for name, value in line.items() if name != "milliseconds"}
+
+
+def write_metrics(run: Run, lines: Iterable[dict]) -> None:
+    """Write these lines in place of all, in as few characters as tell the same numbers."""
+    text = "".join(json.dumps(short(line), separators=(",", ":")) + "\n" for line in lines)
+    write_whole(run.folder / "metrics.jsonl", text.encode())
+
+
+def short(line: dict) -> dict:
+    """A line of the metrics with its float32 numbers in the digits of one: 2.503782, not 2.503782033920288."""
+    numbers = {name: float(str(np.float32(line[name]))) for name in SINGLE if name in line}
+    return line | numbers | {"learning_rate": float(f"{line['learning_rate']:.12g}")}
 
 
 def begin(name: str, config: RunConfig) -> Run:
@@ -67,7 +103,7 @@ def ship(name: str, config: RunConfig) -> None:
     for _ in record(run):
         pass
     develop(run)
-    thin(run, KEPT.get(name, 3))
+    thin(run)
     print(f"{name}: {run.evaluation['verdict']} ({run.state.reason})")
 
 
@@ -114,16 +150,19 @@ def bind(run: Run) -> None:
     for other in run.snapshots().values():
         if other != path:
             other.unlink()
-    lines = [line for line in run.metrics() if "accuracy" in line or line["step"] % 20 == 0]
-    write_whole(run.folder / "metrics.jsonl", "".join(json.dumps(line) + "\n" for line in lines).encode())
-    shutil.rmtree(run.folder / "tensorboard", ignore_errors=True)
-    for name in ("lock", "resume.safetensors", "control.json"):
-        (run.folder / name).unlink(missing_ok=True)
+    write_metrics(run, [line for line in run.metrics() if "accuracy" in line or line["step"] % 20 == 0])
+    thin(run)
     print(f"{run.name}: {run.evaluation['verdict']} ({run.state.reason})")
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Train the shipped runs anew.")
+    parser.add_argument("--thin", action="store_true", help="train nothing: leave out of the runs what no page reads")
     torch.set_num_threads(1)
+    if parser.parse_args().thin:
+        for name in (*SHIPPED, *FOLDERS.values(), READER):
+            thin(Run(HERE / name))
+        return
     for name, config in SHIPPED.items():
         ship(name, config)
     for kind, config in plan().items():

@@ -1,7 +1,8 @@
 """Checkpoints: safetensors with their config inside. Reading one executes nothing, whatever the file is.
 
 The safetensors format is a length, a JSON header and raw numbers (https://github.com/huggingface/safetensors); our
-config and a format version stand in the header's metadata.
+config and a format version stand in the header's metadata. A model's initial weights need no numbers: the seed in its
+config draws them anew.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from transformer.network import Network
 from transformer.text import shelf
 
 FORMAT = "attention-lab/1"
+INITIAL = {"weights": "initial"}
+"""The metadata of a file that holds no weights, for they are those that its config's seed draws."""
+MOST_INITIAL = 2**24
+"""Numbers in the largest model that is drawn anew for a file without weights."""
 _SIGNATURES = {
     b"\x80": "a pickle, which could run code when opened",
     b"PK\x03\x04": "a zip archive such as torch.save writes, which may hold a pickle that runs code when opened",
@@ -48,6 +53,14 @@ def save(path: Path | str, model: Network, config: RunConfig, *, half: bool = Fa
         if name not in _derived(config)
     }
     write_whole(path, packed(weights, {"format": FORMAT, "config": json.dumps(config.to_dict())}))
+
+
+def save_initial(path: Path | str, config: RunConfig) -> None:
+    """Write a model before its first step: its config alone, a kilobyte, from whose seed `load` draws the weights.
+
+    The same PyTorch on the same kind of processor draws the same weights to the bit, another to a rounding.
+    """
+    write_whole(Path(path), packed({}, {"format": FORMAT, "config": json.dumps(config.to_dict()), **INITIAL}))
 
 
 def _derived(config: RunConfig) -> tuple[str, ...]:
@@ -104,6 +117,12 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network,
     misfit = CheckpointError(f"the weights in {path.name} do not fit the model that its config describes")
     shape = config.model
     # Before building: a small file's config may describe a model that no memory holds.
+    if INITIAL.items() <= metadata.items():
+        if weights:
+            raise misfit
+        if _size(config) > MOST_INITIAL:
+            raise CheckpointError(f"{path.name} holds no weights, and its model is too large to be drawn anew")
+        return build(config).to(device).eval(), config
     layer = 12 * shape.d_model if shape.recurrent else 4 * shape.d_model + 2 * shape.d_ff
     if sum(w.numel() for w in weights.values()) < shape.n_layers * shape.d_model * layer:
         raise misfit
@@ -113,6 +132,14 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network,
         raise misfit
     model.load_state_dict(weights, strict=not _derived(config))
     return model.to(device).eval(), config
+
+
+def _size(config: RunConfig) -> int:
+    """Numbers in a model, or some more: what its weights, its tables and its mask are at most."""
+    model, task = config.model, config.build_task()
+    block = 8 * model.d_model**2 + 2 * model.d_model * model.d_ff + 20 * model.d_model + model.d_ff  # one looks across
+    tables = (2 * (task.d_vocab + task.n_ctx) + 5) * model.d_model + task.d_vocab
+    return 2 * model.n_layers * block + tables + (model.n_heads + 1) * task.n_ctx**2
 
 
 def weights_hash(model: Network) -> str:

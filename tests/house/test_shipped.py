@@ -27,7 +27,7 @@ NAMES = (*SOLVED, *TRIO)
 READER = "shakespeare"
 """It has no law to be measured by: tests/test_shipped_text.py."""
 SEQUENCES = 4096
-MOST_BYTES = 23_000_000
+MOST_BYTES = 15_000_000
 
 
 @pytest.fixture(params=NAMES)
@@ -115,7 +115,10 @@ def test_its_weights_are_those_that_were_measured(run):
 
 
 def test_its_film_begins_before_the_first_step(run):
-    """Every snapshot loads, has the run's config, and the first is the untrained model of the run's seed."""
+    """Every snapshot loads, has the run's config, and the first is the untrained model of the run's seed.
+
+    No file holds the first weights; that they are those that the training began with is what its film says below.
+    """
     assert min(run.snapshots()) == 0
     for file in run.snapshots().values():
         _, config = checkpoints.load(file)
@@ -125,6 +128,7 @@ def test_its_film_begins_before_the_first_step(run):
     for name, weight in first.state_dict().items():
         assert torch.allclose(weight, drawn[name], atol=1e-5), name
     assert checkpoints.weights_hash(first) != run.evaluation["weights"]
+    assert run.snapshot(0).stat().st_size < 2_000
 
 
 def test_its_card_is_complete(run):
@@ -186,4 +190,4 @@ def test_its_film_is_of_its_own_weights_and_shows_more_steps_than_are_kept(run):
 
 def test_the_repository_is_small():
     """Everybody who clones it waits for every byte."""
-    assert sum(path.stat().st_size for path in tracked() if path.exists()) < MOST_BYTES
+    assert sum(path.stat().st_size for path in tracked() if path.exists()) <= MOST_BYTES

@@ -2,7 +2,8 @@
 
 run.json              config, versions, device, when it was made
 metrics.jsonl         a line a step, appended
-snapshots/            step-000100.safetensors, each written whole or not at all
+snapshots/            step-000100.safetensors, each written whole or not at all; of a shipped run, step 0 is its config
+                      alone, whose seed draws the weights anew
 resume.safetensors    the newest state from which training can go on, to the bit
 state.json            queued, running, paused, measuring, finished, stopped or failed; the step, the reason, a heartbeat
 control.json          what is asked of whoever trains it: stop, pause, a pace

@@ -14,7 +14,7 @@ from safetensors.torch import save as pack
 
 from tests.kit.models import SMALL, TASK_OF, inputs
 from transformer import checkpoints
-from transformer.checkpoints import CheckpointError, load, save, weights_hash
+from transformer.checkpoints import CheckpointError, load, save, save_initial, weights_hash
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import build
 from transformer.positions import ENCODINGS
@@ -66,6 +66,21 @@ def test_what_is_read_is_what_was_saved(architecture, positions, path):
     with torch.no_grad():
         assert torch.equal(again(*arguments), model.eval()(*arguments))
     assert weights_hash(again) == weights_hash(model)
+
+
+@pytest.mark.parametrize("architecture", [*TASK_OF, "gru"])
+def test_initial_weights_are_drawn_anew(architecture, path):
+    task = TaskConfig(task=TASK_OF.get(architecture, "reverse-translate"), length=4)
+    shape = ModelConfig(architecture=architecture, **SMALL)
+    config = RunConfig(task=task, model=shape, training=TrainingConfig(seed=5))
+    before = torch.random.get_rng_state()
+    save_initial(path, config)
+    model, read = load(path)
+    assert read == config
+    assert weights_hash(model) == weights_hash(build(config))
+    assert not model.training
+    assert path.stat().st_size < 2_000
+    assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_saving_and_reading_leave_the_global_generator_alone(path):
@@ -256,6 +271,31 @@ def test_a_small_file_cannot_ask_for_a_giant_model(whole, path, monkeypatch):
     monkeypatch.setattr(checkpoints, "build", lambda config: pytest.fail("it was built"))
     giant = RunConfig(model=ModelConfig(n_layers=48, d_model=4096, d_ff=16384)).to_dict()
     assert "do not fit the model" in refused(rewritten(whole, path, config=json.dumps(giant)))
+
+
+def test_a_file_without_weights_cannot_ask_for_a_giant_model(path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "build", lambda config: pytest.fail("it was built"))
+    for shape in ({"n_layers": 48, "d_model": 1024}, {"d_ff": 4 * 4096, "d_model": 4096, "n_layers": 1}):
+        save_initial(path, RunConfig(model=ModelConfig(**shape)))
+        assert "too large to be drawn anew" in refused(path)
+
+
+def test_a_file_that_holds_weights_and_says_that_it_holds_none_is_refused(whole, path):
+    assert "do not fit" in refused(rewritten(whole, path, weights="initial"))
+    no_weights = rewritten(whole, path, change_weights=lambda weights: {})
+    assert "do not fit" in refused(no_weights)
+
+
+@pytest.mark.parametrize("architecture", ["decoder", "encoder", "encoder-decoder", "gru"])
+def test_no_model_has_more_numbers_than_are_reckoned_before_it_is_drawn(architecture):
+    task = {"encoder": "reverse-aligned"}.get(architecture, "reverse-translate")
+    task = "reverse" if architecture == "decoder" else task
+    for shape in ({"n_layers": 1, "d_model": 8, "d_ff": 0}, {"n_layers": 3, "d_model": 64}, {"d_model": 16}):
+        for positions in ENCODINGS.names():
+            model = ModelConfig(architecture=architecture, positions=positions, n_heads=2, **shape)
+            config = RunConfig(task=TaskConfig(task=task, length=20), model=model)
+            state = [*build(config).parameters(), *build(config).buffers()]
+            assert sum(values.numel() for values in state) <= checkpoints._size(config)
 
 
 def without(name):

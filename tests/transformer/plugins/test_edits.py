@@ -220,7 +220,7 @@ def read(config, questions):
     [
         ("reverse", "decoder.0.self_attention", 20),
         ("reverse-aligned", "encoder.0.self_attention", 0),
-        ("reverse-translate", "decoder.0.cross_attention", 199),
+        ("reverse-translate", "decoder.0.cross_attention", 0),
     ],
 )
 def test_a_head_is_patched_from_another_step_sequence_by_sequence(run, site, step):
@@ -453,7 +453,7 @@ def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link():
         "shuffled": f"shuffled:{SITE}.0",
         "shift": f"shift:{SITE}.0:1",
         "patch-input": f"patch-input:{SITE}.0:4_1_4_1_5_9_2_6",
-        "patch-step": f"patch-step:{SITE}.0:30",
+        "patch-step": f"patch-step:{SITE}.0:20",
         "swap": "swap:1,2",
         "places-turn": "places-turn:1",
         "unplaced": "unplaced",

@@ -21,6 +21,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from transformer import checkpoints
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.training import library, lock
 from transformer.training.exchange import archive
@@ -603,7 +604,19 @@ def tensors(name: str, shape: tuple[int, ...], **metadata: str) -> Change:
     return change
 
 
-LAST = "snapshots/step-000004.safetensors"
+def initial(name: str, seed: int = 0) -> Change:
+    """A snapshot without weights, to be drawn anew."""
+
+    def change(files: dict[str, bytes]) -> None:
+        path, config = Path(f"/tmp/made-{os.getpid()}.safetensors"), tiny()
+        checkpoints.save_initial(path, replace(config, training=replace(config.training, seed=seed)))
+        files[name] = path.read_bytes()
+        path.unlink()
+
+    return change
+
+
+FIRST, LAST = "snapshots/step-000000.safetensors", "snapshots/step-000004.safetensors"
 CONFIG = json.dumps(tiny().to_dict())
 DEEP = b"[" * 100_000
 DIGITS = b'{"step": ' + b"9" * 5000 + b"}"
@@ -642,6 +655,12 @@ DIGITS = b'{"step": ' + b"9" * 5000 + b"}"
         (tensors(LAST, (3,)), "its format is None and not attention-lab/1"),
         (tensors(LAST, (3,), format="attention-lab/1", config="{}"), "the settings are incomplete"),
         (tensors(LAST, (3,), format="attention-lab/1", config=CONFIG), "its snapshots are of different models"),
+        (initial(LAST), "its snapshots are of different models"),
+        (initial(FIRST, seed=1), "its weights were trained with other settings"),
+        (
+            tensors(FIRST, (3,), format="attention-lab/1", config=CONFIG, weights="initial"),
+            "step-000000.safetensors cannot be used: it holds weights, and says that it holds none",
+        ),
         (swapped("resume.safetensors", b"x"), "its resume.safetensors cannot be used"),
         (tensors("resume.safetensors", (3,), format="other"), "its format is 'other'"),
         # state.json

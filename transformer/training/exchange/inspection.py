@@ -216,23 +216,29 @@ def _film(path: Path, config: RunConfig) -> None:
 
 
 def _snapshots(run: Run, config: RunConfig) -> None:
-    """All weights have one shape, which is that of the config, and say so themselves; the last are truly loaded."""
+    """All weights have one shape, which is that of the config, and say so themselves; the last are truly loaded, and
+    the first, which may be drawn anew."""
     snapshots = run.snapshots()
     _require(bool(snapshots), "the run has no weights: there is no snapshot")
-    shapes = [_read(run, f"snapshots/{path.name}", lambda path: _weights(path, config)) for path in snapshots.values()]
-    _require(all(shape == shapes[0] for shape in shapes), "its snapshots are of different models")
+    names = [f"snapshots/{path.name}" for path in snapshots.values()]
+    found = [_read(run, name, lambda path: _weights(path, config)) for name in names]
+    stored = found[1:] if found[0] is None and 0 in snapshots else found
+    _require(all(shapes == stored[0] for shapes in stored), "its snapshots are of different models")
 
     from transformer.checkpoints import load  # PyTorch, which has been imported by now wherever somebody waits
 
-    for _, path in list(snapshots.items())[-1:]:
-        _read(run, f"snapshots/{path.name}", load)
+    for name in [*(names[:1] if found[0] is None else []), names[-1]]:
+        _read(run, name, load)
 
 
-def _weights(path: Path, config: RunConfig) -> dict[str, tuple[int, ...]]:
+def _weights(path: Path, config: RunConfig) -> dict[str, tuple[int, ...]] | None:
+    """The shapes of a snapshot's weights; none where they are the initial ones, which are not stored."""
     metadata, shapes = _header(path, "attention-lab/1")
     stored = RunConfig.from_dict(_json(metadata["config"]))
     _expect(stored == config, "its weights were trained with other settings")
-    return shapes
+    initial = metadata.get("weights") == "initial"
+    _expect(not (initial and shapes), "it holds weights, and says that it holds none")
+    return None if initial else shapes
 
 
 def _header(path: Path, version: str) -> tuple[dict[str, str], dict[str, tuple[int, ...]]]:
