@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from dashboard.components.appearance import palette
 from dashboard.components.payload import Body, pack
 from dashboard.components.registration import renderer
+from dashboard.theme import pattern_colours
 
 HTML = """
 <div class="glances" role="application" tabindex="0" aria-describedby="help">
@@ -26,21 +28,28 @@ def glances(
     *,
     key: str,
     alt: str,
-    colours: np.ndarray,
-    accent: str,
     query: int,
     chosen: int | None = None,
     on_choose: Callable[[], None] | None = None,
 ) -> None:
     """Draw `weights`, float [head, token], once for each of `heads`, (layer, head) from 0; nan is what none may see.
 
-    Each is coloured from 0 to its own greatest weight, which stands beside its name; `colours` is the scale, uint8
-    [256, 3]. `query` is the token, from 0, that looks. `chosen` is outlined. In `on_choose` the index of the head
-    chosen by click or arrow key is `st.session_state[key]["choose"]`.
+    Each is coloured from 0 to its own greatest weight, which stands beside its name. `query` is the token, from 0,
+    that looks. `chosen` is outlined. In `on_choose` the index of the head chosen by click or arrow key is
+    `st.session_state[key]["choose"]`.
     """
+    colours = palette()
     mount = renderer("glances", html=HTML, isolate_styles=True)
     data = pack_glances(
-        tokens, heads, weights, key=key, alt=alt, colours=colours, accent=accent, query=query, chosen=chosen
+        tokens,
+        heads,
+        weights,
+        key=key,
+        alt=alt,
+        colours=pattern_colours(colours.dark),
+        accent=colours.accent,
+        query=query,
+        chosen=chosen,
     )
     mount(key=key, data=data, on_choose_change=on_choose or (lambda: None))
 
@@ -57,7 +66,7 @@ def pack_glances(
     query: int,
     chosen: int | None = None,
 ) -> bytes:
-    """The message for the browser: the weights as float32 in the body."""
+    """The message for the browser: the weights as float32 in the body; `colours` is the scale, uint8 [256, 3]."""
     if not alt.strip():
         raise ValueError("Glances need alt: one sentence that says in words what they show.")
     if weights.shape != (len(heads), len(tokens)):

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from dashboard.components.appearance import palette
 from dashboard.components.payload import Body, Distinct, pack
 from dashboard.components.registration import renderer
+from dashboard.theme import pattern_colours, rgb
 
 EXACT_CELLS = 131_072
 """Up to this many cells (½ MiB) patterns are sent as float32; beyond, as uint8, and the hover says so with a ≈."""
@@ -53,9 +55,6 @@ def head_grid(
     key: str,
     focus: int | None,
     alt: str,
-    dark: bool,
-    colours: np.ndarray,
-    forbidden: tuple[int, int, int],
     link: str | None = None,
     size: int = 200,
     by_row: bool = False,
@@ -65,21 +64,21 @@ def head_grid(
 
     With no `focus` the outlined panel is the one that another component of `link` says.
 
-    `colours` is the scale from 0 to 1, uint8 [256, 3]; `forbidden` the ground under the hatching of masked cells;
-    `size` the longest side of a thumbnail in pixels, where the width allows it (never under 36). With `by_row` each row
-    has a scale of its own, from 0 to its greatest value.
+    `size` is the longest side of a thumbnail in pixels, where the width allows it (never under 36). With `by_row` each
+    row has a scale of its own, from 0 to its greatest value.
     In `on_focus` the chosen number is `st.session_state[key]["focus"]`. Grids and plots of one `link` share their
     hovered cell.
     """
+    colours = palette()
     mount = renderer("head_grid", html=HTML, isolate_styles=True)
     data = pack_panels(
         panels,
         key=key,
         focus=focus,
         alt=alt,
-        dark=dark,
-        colours=colours,
-        forbidden=forbidden,
+        dark=colours.dark,
+        colours=pattern_colours(colours.dark),
+        forbidden=rgb(colours.forbidden),
         link=link,
         size=size,
         by_row=by_row,
@@ -105,7 +104,8 @@ def pack_panels(
     """The message for the browser; its body holds the patterns, then the distinct masks, then the colours.
 
     The header says where each begins, in bytes from the start of the body. Masks and token labels that several
-    panels share are sent once.
+    panels share are sent once. `colours` is the scale from 0 to 1, uint8 [256, 3]; `forbidden` the ground under the
+    hatching of masked cells.
     """
     _check(panels, focus, alt, colours, forbidden, size)
     panels = _fitting(panels)

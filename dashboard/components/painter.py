@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from dashboard.components.appearance import palette
 from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
 from dashboard.theme import Palette, rgb
@@ -128,7 +129,6 @@ def painter(
     *,
     key: str,
     alt: str,
-    palette: Palette,
     link: str | None = None,
     height: int = 310,
     words: Words = MASK,
@@ -157,7 +157,7 @@ def painter(
             keys,
             key=key,
             alt=alt,
-            palette=palette,
+            palette=palette(),
             link=link,
             height=height,
             words=words,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dashboard.components.appearance import palette
 from dashboard.components.origin import Maker
 from dashboard.components.payload import Body, pack
 from dashboard.components.registration import renderer
@@ -70,7 +71,6 @@ def passage(
     *,
     key: str,
     alt: str,
-    ink: Ink,
     ground: Ground | None = None,
     chosen: int | None = None,
     arcs: np.ndarray | None = None,
@@ -86,12 +86,13 @@ def passage(
     key is `st.session_state[key]["choose"]`. `alt` says in a sentence what is to be seen. `makers` are named in what is
     saved of it, where they are others than the page's.
     """
+    colours = palette()
     mount = renderer("passage", html=HTML, isolate_styles=True)
     data = pack_passage(
         words,
         key=key,
         alt=alt,
-        ink=ink,
+        ink=Ink(colours.dark, colours.accent, colours.muted),
         ground=ground,
         chosen=chosen,
         arcs=arcs,

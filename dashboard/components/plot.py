@@ -1,12 +1,16 @@
-"""Shows a Plotly figure that updates in place: zoom and node are kept, and a click on any trace reaches Python."""
+"""Shows a Plotly figure that updates in place: zoom and node are kept, and a click on any trace reaches Python.
+
+A figure, or a piece of HTML, is drawn in the palette of the rerun by `coloured`.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import plotly
 import plotly.graph_objects as go
 
+from dashboard.components.appearance import palette
 from dashboard.components.origin import Maker
 from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
@@ -20,6 +24,15 @@ HTML = """
   <p class="al-plot-failure" hidden></p>
 </div>
 """
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def coloured(draw: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What `draw` makes of these arguments in the palette of the rerun, which it takes as `palette`."""
+    kwargs["palette"] = palette()
+    return draw(*args, **kwargs)
 
 
 def plot(

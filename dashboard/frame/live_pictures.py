@@ -11,13 +11,12 @@ import numpy as np
 import streamlit as st
 
 from dashboard.components.film import film_player
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures import loss
 from dashboard.models.model import Model, maker_of
 from dashboard.parts.film import moment_sentence, of_film, of_training
 from dashboard.parts.learning import loss_sentence
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Attention
 from transformer.config import PROBE_SEQUENCES
@@ -43,7 +42,7 @@ def panel(run: Run, state: State, metrics: list[dict[str, Any]], began: float) -
         (right, "gradient_norm", "gradient norm"),
     ):
         values = np.array([m[name] for m in metrics], dtype=np.float64)
-        figure = loss.step_curve(steps, values, name=words, palette=palette())
+        figure = coloured(loss.step_curve, steps, values, name=words)
         with place:
             now = f"{words} {values[-1]:.3g} at step {steps[-1]}" if len(values) else f"{words}: no step yet"
             plot(figure, key=f"machine-{name}", alt=now, height=190, makers=[maker])

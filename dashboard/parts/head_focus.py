@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import theme
+from dashboard.components.appearance import is_dark, palette
 from dashboard.components.focus import Ink, Subject, View, Whole, focus
 from dashboard.components.head_grid import downsampled
 from dashboard.components.origin import Maker
@@ -15,7 +16,6 @@ from dashboard.models.model import Model
 from dashboard.parts.heads import LINK, heads_of
 from dashboard.parts.long_inputs import from_afar
 from dashboard.view import session
-from dashboard.view.appearance import is_dark, palette
 from transformer.analysis.findings import Attention, Detail, Head
 
 WINDOW = 64

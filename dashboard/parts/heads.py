@@ -8,11 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from dashboard import theme
 from dashboard.components.head_grid import Panel, head_grid
 from dashboard.models.model import Model
 from dashboard.view import session
-from dashboard.view.appearance import is_dark, palette
 from transformer.analysis.findings import Attention, Head, Survey
 from transformer.analysis.heads.alignment import shares_beside
 
@@ -75,15 +73,11 @@ def grid(
                 whole=attention.whole,
             )
         )
-    colours = palette()
     head_grid(
         panels,
         key=key,
         focus=None if focus is None else heads.index(focus),
         alt=f"Attention patterns of {len(heads)} heads; one of them is enlarged.",
-        dark=is_dark(),
-        colours=theme.pattern_colours(is_dark()),
-        forbidden=theme.rgb(colours.forbidden),
         link=LINK,
         size=size,
         by_row=by_row,

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures import learning
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.loss import loss_curve
@@ -17,7 +17,6 @@ from dashboard.models.model import Model, maker_of
 from dashboard.parts.film import COUNTS
 from dashboard.parts.text import course, newest
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy import ceilings, windows
 from transformer.analysis.accuracy.result import Accuracy, verdict
 from transformer.analysis.film.film import Film, learned_at, sharpening
@@ -35,7 +34,8 @@ def accuracy_bars(
 ) -> go.Figure:
     """What was measured at a length, with its intervals, before the model's ceiling and above chance."""
     low, high = measured.interval()
-    return accuracy_by_position_bars(
+    return coloured(
+        accuracy_by_position_bars,
         measured.mean,
         low,
         high,
@@ -46,7 +46,6 @@ def accuracy_bars(
         before=before,
         leaks=leaks,
         sequences=measured.sequences,
-        palette=palette(),
     )
 
 
@@ -54,23 +53,23 @@ def order_heatmap(film: Film, config: RunConfig) -> go.Figure:
     """Which position was learned when, and the moment at which the heads sharpen; of a text, stretch by stretch."""
     if not config.build_task().lawful:
         names = windows.named(len(film.names))
-        return learning.accuracy_by_step_heatmap(
+        return coloured(
+            learning.accuracy_by_step_heatmap,
             film.steps,
             windows.drawn_together(film.accuracy),
             names,
             ("",) * len(names),
             called=[f"place {name}" for name in names],
-            palette=palette(),
         )
     moment = sharpening(film)
-    return learning.accuracy_by_step_heatmap(
+    return coloured(
+        learning.accuracy_by_step_heatmap,
         film.steps,
         film.accuracy,
         film.names,
         film.groups,
         learned=learned_at(film),
         moment=None if moment is None else moment.step,
-        palette=palette(),
     )
 
 
@@ -97,7 +96,8 @@ def loss(model: Model, *, key: str, height: int) -> None:
     metrics = run.metrics()
     steps, losses = np.array([m["step"] for m in metrics]), np.array([m["loss"] for m in metrics], dtype=np.float64)
     sentence, lawful = loss_sentence(model.config, metrics), model.task.lawful
-    figure = loss_curve(
+    figure = coloured(
+        loss_curve,
         steps,
         losses,
         floor=ceilings.loss_floor(model.config) if lawful else None,
@@ -105,7 +105,6 @@ def loss(model: Model, *, key: str, height: int) -> None:
         guess="guessing" if lawful else COUNTS,
         held_out=None if lawful else course(metrics),
         solved_at=solved_at(run),
-        palette=palette(),
     )
     last = maker_of(run, int(steps[-1]) if len(steps) else None)
     plot(figure, key=key, alt=sentence, height=height, makers=[last])

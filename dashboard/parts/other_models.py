@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.encodings import encoding_heatmap
 from dashboard.models.cache import kept
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from dashboard.view.session import choose
 from transformer.config import RunConfig
 
@@ -101,7 +100,7 @@ def states(model: Model, question: object, *, key: str, height: int) -> None:
         f"A row is the state after a token, {table.shape[1]} numbers from {low} to {high} here; framed: the last of "
         f"{len(table)}, and all that the decoder is told."
     )
-    figure = encoding_heatmap(table, cursor=len(table), palette=palette())
+    figure = coloured(encoding_heatmap, table, cursor=len(table))
     plot(figure, key=key, alt=said, height=height)
     layers = model.config.model.n_layers
     st.caption(said if layers == 1 else f"{said} That of the uppermost of {layers} layers; each hands over its own.")

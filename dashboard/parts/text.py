@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import streamlit as st
 
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import Axis, Series, sheet
 from dashboard.figures import effects
 from dashboard.figures.html.tinted_text import tinted_text
@@ -19,7 +19,6 @@ from dashboard.models import background, edits
 from dashboard.models.model import Model
 from dashboard.parts.prose import labels_of, plain
 from dashboard.view import clicks
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy.windows import ByPlace
 from transformer.analysis.findings import Head
 from transformer.text.perplexity import perplexity, said
@@ -59,7 +58,8 @@ def by_place(model: Model, after: Reading, before: Reading | None, *, key: str, 
     """Nats a token by place in the window; with what it was before, where there is a before."""
     found = ByPlace.of(after.nats, after.right)
     old = None if before is None else ByPlace.of(before.nats, before.right)
-    figure = place_bars(
+    figure = coloured(
+        place_bars,
         found.nats,
         found.names,
         sentences(found),
@@ -67,7 +67,6 @@ def by_place(model: Model, after: Reading, before: Reading | None, *, key: str, 
         against=(model.task.chance_loss, "counts\nalone"),
         half=None if old is not None else (found.half, found.half),
         before=None if old is None else old.nats,
-        palette=palette(),
     )
     plot(figure, key=key, alt=f"Cross-entropy by place in the window. {words}", height=height)
     intervals = "" if old is not None or found.windows < 2 else " 95 % intervals over windows."
@@ -95,7 +94,7 @@ def passage(first: Said, last: Said | None, *, key: str) -> None:
     most = MOST_NATS if last is None else MOST_CHANGE
     words = [_priced(first, last, place) for place in range(len(first.targets))]
     ends = ("0 nats", f"{most:g} nats or more") if last is None else (f"{most:g} nats less", f"{most:g} nats more")
-    html = tinted_text(first.targets, cost, words, most=most, ends=ends, signed=last is not None, palette=palette())
+    html = coloured(tinted_text, first.targets, cost, words, most=most, ends=ends, signed=last is not None)
     worst = int(np.abs(cost).argmax())
     named = f"‘{plain(first.targets[worst])}’ at {worst + 1}"
     if last is None:
@@ -157,7 +156,7 @@ def heads(
         if chosen is not None:
             choose(chosen)
 
-    figure = effects.cost_heatmap(costs, [f"layer {site.split('.')[1]}" for site in sites], crossed, palette=palette())
+    figure = coloured(effects.cost_heatmap, costs, [f"layer {site.split('.')[1]}" for site in sites], crossed)
     plot(figure, key=key, alt=said, height=max(240, 60 + 42 * len(sites)), on_click=clicked)
     tokens = max(1, edits.FEW_TOKENS // length) * length
     st.caption(f"{said} At most {tokens:,} held-out tokens, in windows of {length}. {does}")

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dashboard.components.plot import coloured
 from dashboard.components.sheet import Axis, Series, sheet
 from dashboard.figures.html.tokens import Token, token_strip
-from dashboard.theme import Palette
 
 
-def tokens(rows: Mapping[str, Sequence[Token]], palette: Palette, *, key: str, alt: str, note: str = "") -> None:
+def tokens(rows: Mapping[str, Sequence[Token]], *, key: str, alt: str, note: str = "") -> None:
     """A line of tokens for each name; `alt` says in a sentence what they show, `note` what is left out."""
     series = [token_series(name, line) for name, line in rows.items()]
-    sheet(token_strip(rows, palette), series, key=key, alt=alt, note=note)
+    sheet(coloured(token_strip, rows), series, key=key, alt=alt, note=note)
 
 
 def token_series(name: str, line: Sequence[Token]) -> Series:

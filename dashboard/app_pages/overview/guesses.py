@@ -8,14 +8,13 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.overview.figures import guesses_strip
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import Axis, Series, sheet
 from dashboard.figures.lens import tokens_bars
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.findings import Sample
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def strip(sample: Sample, *, key: str) -> None:
     many = len(sample.targets)
     note = f"The first {MOST_TOKENS} of {many} tokens. " if many > MOST_TOKENS else ""
     words = f"{note}Above, the passage; below, what was guessed after the tokens before it. ✓: guessed."
-    html = guesses_strip(tokens, guesses, shares, palette=palette())
+    html = coloured(guesses_strip, tokens, guesses, shares)
     sheet(html, series, key=key, alt=headline(sample), note=note)
     st.caption(words)
 
@@ -67,7 +66,7 @@ def alternatives(model: Model, question: np.ndarray, sample: Sample, *, key: str
         f"'{sample.targets[place]}' comes, which it gave {weights[listed.index(target)]:.2f}."
     )
     st.markdown(f"**{plain(words)}**")
-    figure = tokens_bars(weights, names, listed.index(target), palette=palette())
+    figure = coloured(tokens_bars, weights, names, listed.index(target))
     plot(figure, key=key, alt=words, height=height)
     st.caption("The likeliest tokens there; ✓ is the one that comes. Click a row of the pattern for another place.")
 

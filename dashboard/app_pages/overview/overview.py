@@ -10,7 +10,6 @@ from dashboard.parts.heads import focused, grid, heads_of, working_sentence
 from dashboard.parts.prose import orientation
 from dashboard.parts.tokens import tokens
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy import ceilings
 
 MOST_TOKENS = 36
@@ -46,7 +45,6 @@ def answered() -> None:
             "in": [Token(names[symbol]) for symbol in question[begin]],
             "out": [token(*each) for each in zip(said[begin], law[begin], knowable[begin], strict=True)],
         },
-        palette(),
         key="overview-tokens",
         alt=headline,
         note=note,

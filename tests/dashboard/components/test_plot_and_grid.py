@@ -20,11 +20,12 @@ from starlette.applications import Starlette
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
-from dashboard.components import registration
+from dashboard.components import appearance, registration
 from dashboard.components.head_grid import EXACT_CELLS, Panel, pack_panels
 from dashboard.components.payload import pack, unpack
-from dashboard.components.plot import pack_figure
+from dashboard.components.plot import coloured, pack_figure
 from dashboard.server import http
+from dashboard.theme import DARK, LIGHT, Palette
 
 COLOURS = np.arange(768, dtype=np.uint8).reshape(256, 3)
 LOOKS = {
@@ -159,6 +160,15 @@ def test_a_plot_without_words_or_height_is_refused(options: dict, sentence: str)
 # Mounting
 
 
+@pytest.mark.parametrize("palette", [LIGHT, DARK])
+def test_what_is_drawn_takes_the_palette_of_the_rerun(monkeypatch: pytest.MonkeyPatch, palette: Palette) -> None:
+    def drawn(place: int, *, name: str, palette: Palette = LIGHT) -> tuple[int, str, Palette]:
+        return place, name, palette
+
+    monkeypatch.setattr(appearance, "is_dark", lambda: palette.dark)
+    assert coloured(drawn, 3, name="heads") == (3, "heads", palette)
+
+
 def app() -> None:
     import numpy as np
     import plotly.graph_objects as go
@@ -169,8 +179,7 @@ def app() -> None:
 
     click = plot(go.Figure(go.Scatter(y=[1, 2])), key="line", alt="A line.", height=200)
     panels = [Panel(f"0.{i}", "heads", 0, i, np.eye(2), None, ("a", "b"), ("a", "b")) for i in range(2)]
-    colours = np.zeros((256, 3), dtype=np.uint8)
-    chosen = head_grid(panels, key="grid", focus=1, alt="Heads.", dark=True, colours=colours, forbidden=(0, 0, 0))
+    chosen = head_grid(panels, key="grid", focus=1, alt="Heads.")
     st.write(f"{click} {chosen}")
 
 

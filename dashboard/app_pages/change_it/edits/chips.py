@@ -16,7 +16,6 @@ from dashboard.parts.heads import LINK
 from dashboard.parts.long_inputs import from_afar, squares, squares_sentence
 from dashboard.parts.prose import sentence
 from dashboard.view import clicks, session
-from dashboard.view.appearance import palette
 from dashboard.view.settings import JOINT, LONGER, OFF
 from transformer.analysis.findings import Attention, Head
 from transformer.masks.painted import LARGEST
@@ -301,7 +300,6 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
         attention.keys,
         key=f"paint-{chip.name}",
         alt=said,
-        palette=palette(),
         link=LINK,
         height=height,
         words=PATTERN,

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.change_it.edits import chips, second_input
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures import effects
 from dashboard.figures.html.tokens import Token
 from dashboard.models import edits
@@ -17,7 +17,6 @@ from dashboard.parts.learning import accuracy_bars
 from dashboard.parts.prose import sentence, show_code
 from dashboard.parts.text import windows
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.measure import heads_of
 from transformer.analysis.interventions.effects import Said
@@ -59,7 +58,7 @@ def said() -> None:
         if made
         else f"{int(first.right[first.is_answer].sum())} of {of} tokens of the answer are right"
     )
-    parts_tokens.tokens(lines, palette(), key="edits-said", alt=f"{changes}.")
+    parts_tokens.tokens(lines, key="edits-said", alt=f"{changes}.")
     st.caption(f"{changes}; the right tokens are read.")
 
 
@@ -148,7 +147,7 @@ def removals() -> None:
         if click and click.get("row") is not None:
             chips.toggle(found, f"zero:{sites[click['row']]}.{click['column']}")
 
-    figure = effects.removal_heatmap(drops, names, gone, palette=palette())
+    figure = coloured(effects.removal_heatmap, drops, names, gone)
     plot(figure, key="edits-removal", alt=words, height=max(240, 60 + 42 * len(sites)), on_click=clicked)
     st.caption(f"{words} Click a cell to remove that head, or to bring it back (✗ = removed).")
 
@@ -172,7 +171,7 @@ def twos() -> None:
         words = f"Removed together, {pair} cost {-value:.2f} less than each by itself: they are links of one chain."
     short = {"encoder self-attention": "e", "decoder self-attention": "d", "cross-attention": "x"}
     names = [f"{short[head.kind]}{head.short}" if many else head.short for head in heads]
-    figure = effects.redundancy_heatmap(extra, names, palette=palette())
+    figure = coloured(effects.redundancy_heatmap, extra, names)
     with chart:
         plot(figure, key="edits-pairs", alt=words, height=430)
     key = " e encoder, d decoder, x cross." if many else ""
@@ -204,7 +203,7 @@ def patches() -> None:
         f"brings back most: {seen.recovered[site + 1, column]:.2f} of the logit difference."
     )
     shown = [name.replace("self_attention", "self").replace("cross_attention", "cross") for name in seen.sites]
-    figure = effects.patching_heatmap(seen.recovered, shown, tokens, places, palette=palette())
+    figure = coloured(effects.patching_heatmap, seen.recovered, shown, tokens, places)
     plot(figure, key="edits-patching", alt=words, height=max(340, 70 + 30 * len(seen.sites)))
     difference = "logit(right) − logit(right for the second input)"
     if not task.lawful:

@@ -10,14 +10,13 @@ from dashboard.app_pages.change_it.information import matrices
 from dashboard.app_pages.change_it.information.figures import moved_strip
 from dashboard.app_pages.change_it.information.influence import Flow
 from dashboard.app_pages.change_it.information.matrices import Matrix
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models import heads as models_heads
 from dashboard.parts import other_models
 from dashboard.parts.heads import LINK, focused, heads_of
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound_choice, told
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.rollout import depth
 
@@ -79,7 +78,7 @@ def matrix(flow: Flow, found: Matrix, key: str) -> None:
     alt = f"Greatest: {found.greatest()}. Forbidden: {hidden} of {cells} cells."
     rows, columns = found.values.shape
     height = 90 + min(290, 320 * rows // columns)  # wide for a source and the tokens after it
-    plot(found.figure(LINK, palette()), key=key, alt=alt, height=height, on_click=clicked)
+    plot(coloured(found.figure, LINK), key=key, alt=alt, height=height, on_click=clicked)
     st.caption(f"Greatest: {found.greatest()}.")
 
 
@@ -174,7 +173,7 @@ def follow() -> None:
     flow = Flow.of(model, question, *controls())
     title.title(plain(flow.headline()), anchor=False)
     st.markdown(f"**{plain(flow.verdict())}** {plain(flow.flips())}")
-    st.html(moved_strip(flow.outputs, palette()))
+    st.html(coloured(moved_strip, flow.outputs))
     one, two, three = st.container(key="information-row").columns(3, gap="medium")
     with one:
         by = "replaced in turn" if flow.replacement is None else f"replaced by '{flow.symbol}'"

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from dashboard.app_pages.change_it.information.figures import Axes, Words, influence_heatmap
 from dashboard.app_pages.change_it.information.influence import Flow
-from dashboard.theme import Palette
+from dashboard.theme import LIGHT, Palette
 
 NO_PATH, NO_PATH_TO_ANY = "no path to output {output} from {slot}", "no path to any output at {output} from {slot}"
 
@@ -38,7 +38,7 @@ class Matrix:
             output=self.axes.rows[row], slot=self.axes.columns[column], value=f"{self.values.max():.3g}"
         )
 
-    def figure(self, link: str, palette: Palette) -> go.Figure:
+    def figure(self, link: str, *, palette: Palette = LIGHT) -> go.Figure:
         return influence_heatmap(
             self.values,
             self.reach,

@@ -6,10 +6,9 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.change_it.masks.figures.probabilities import probability_dumbbells
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.tokens import Token
 from dashboard.parts.tokens import tokens
-from dashboard.view.appearance import palette
 from transformer.analysis.findings import Sample
 
 
@@ -23,8 +22,8 @@ def said(before: Sample, after: Sample, chance: float) -> None:
     targets = [target for target, counts in zip(before.targets, answer, strict=True) if counts]
     words = change_sentence(was, now, targets, flipped[answer])
     rows = {"before": strip(before), "after": strip(after, flipped)}
-    tokens(rows, palette(), key="mask-tokens", alt=words)
-    figure = probability_dumbbells(was, now, targets, flipped[answer], chance, palette=palette())
+    tokens(rows, key="mask-tokens", alt=words)
+    figure = coloured(probability_dumbbells, was, now, targets, flipped[answer], chance)
     plot(figure, key="probabilities", alt=words, height=240)
     st.caption(f"{words} A frame and a ≠ mark what flips. The true tokens are read (teacher forcing).")
 

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.app_pages.change_it.masks import kept_masks
 from dashboard.app_pages.change_it.masks.kept_masks import BookError
 from dashboard.components.painter import Stroke, painter
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures import patterns
 from dashboard.models import menu
 from dashboard.models.model import Model
@@ -20,7 +20,6 @@ from dashboard.parts.heads import LINK
 from dashboard.parts.long_inputs import spans, squares, squares_sentence
 from dashboard.parts.prose import plain, sentence
 from dashboard.view import clicks, session
-from dashboard.view.appearance import palette
 from dashboard.view.settings import LONGER
 from dashboard.view.training import is_mask
 from transformer import masks
@@ -192,7 +191,7 @@ def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) ->
     n = len(cells)
     said = _in_words(mask, attention)
     if attention.factor > 1 or n > LARGEST:
-        figure = patterns.mask_heatmap(seen.mask, *labels, spans=spans(seen), link=LINK, palette=palette())
+        figure = coloured(patterns.mask_heatmap, seen.mask, *labels, spans=spans(seen), link=LINK)
         plot(figure, key="mask", alt=said, height=height)
         tokens = (attention.whole or cells.shape)[0]
         st.caption(f"{said} Painting is for up to {LARGEST} positions; this input has {tokens}.")
@@ -218,7 +217,6 @@ def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) ->
         attention.keys,
         key="painter",
         alt=said,
-        palette=palette(),
         link=LINK,
         height=height,
         squares=squares(seen),

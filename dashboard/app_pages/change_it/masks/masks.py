@@ -6,13 +6,12 @@ from dashboard.app_pages.change_it.masks import retraining, text
 from dashboard.app_pages.change_it.masks.answers import said
 from dashboard.app_pages.change_it.masks.canvas import WIDTHS, canvas, pick_mask
 from dashboard.app_pages.change_it.masks.ways import chosen_target, ways
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures import patterns
 from dashboard.parts.heads import LINK, focused, heads_of
 from dashboard.parts.long_inputs import from_afar, spans
 from dashboard.parts.prose import orientation, show_code
 from dashboard.view import session
-from dashboard.view.appearance import palette
 
 HEIGHT, FINE, MORE = (
     270,
@@ -48,14 +47,14 @@ height = HEIGHT + (MORE if len(seen.mask) > FINE else 0)
 left, middle, right = st.columns(WIDTHS, gap="medium")
 with left:
     st.markdown("**scores before**")
-    figure = patterns.scores_heatmap(
+    figure = coloured(
+        patterns.scores_heatmap,
         scored.scores[head.index],
         scored.mask,
         scored.queries,
         scored.keys,
         spans=spans(scored),
         link=LINK,
-        palette=palette(),
     )
     plot(figure, key="before-scores", alt=f"Scores of head {head.short} under the model's own mask.", height=height)
     st.caption(f"{orientation()} Grey and hatched: forbidden, which is not the same as zero.")
@@ -64,8 +63,14 @@ with middle:
     canvas(mask, attention, seen, height=height + 50)
 with right:
     st.markdown("**pattern after**")
-    figure = patterns.pattern_heatmap(
-        seen.pattern[head.index], seen.mask, seen.queries, seen.keys, spans=spans(seen), link=LINK, palette=palette()
+    figure = coloured(
+        patterns.pattern_heatmap,
+        seen.pattern[head.index],
+        seen.mask,
+        seen.queries,
+        seen.keys,
+        spans=spans(seen),
+        link=LINK,
     )
     plot(figure, key="after-pattern", alt=f"Pattern of head {head.short} under this mask.", height=height)
     st.caption(

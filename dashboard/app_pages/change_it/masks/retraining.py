@@ -10,14 +10,13 @@ import streamlit as st
 from dashboard.app_pages.change_it.masks.figures.accuracy_by_state import State, accuracy_by_state_bars
 from dashboard.app_pages.change_it.masks.ways import choose_clicked, chosen_target
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models import quick_training
 from dashboard.models.menu import COMPILED
 from dashboard.models.model import Model
 from dashboard.models.quick_training import Answer
 from dashboard.parts.widgets import bound
 from dashboard.view import session, training
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import CAUTION, Accuracy
 from transformer.analysis.intervals import wilson
@@ -131,7 +130,7 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
     ]
     said = joined(mask, possible, before, after, retrained) + why
     target = chosen_target(task, length)
-    figure = accuracy_by_state_bars(states, task.chance, before.names, target=target, palette=palette())
+    figure = coloured(accuracy_by_state_bars, states, task.chance, before.names, target=target)
     makers = [model.maker(), *([Maker(f"small model, mask {mask}", retrained.steps)] if retrained else [])]
     plot(figure, key="three", alt=said, height=330, on_click=lambda: choose_clicked("three"), makers=makers)
     st.markdown(f"**{said}**")

@@ -12,13 +12,12 @@ import streamlit as st
 
 from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_merged, path_flow
 from dashboard.app_pages.change_it.masks.ways import MOST_HEIGHT, ROW, choose_clicked
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.token_axis import elided
 from dashboard.models import edits
 from dashboard.models.model import Model, mask_edits
 from dashboard.parts import text
 from dashboard.view import session, training
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy.reachability import flow
 from transformer.analysis.findings import Sample
 from transformer.masks import Mask
@@ -104,7 +103,7 @@ def ways(model: Model, mask: Mask, sample: Sample, target: int) -> None:
     outputs = [elided(token, LETTERS) for token in sample.targets]
     with picture:
         height = min(MOST_HEIGHT, 60 + ROW * max(n, 6))
-        figure = path_flow(columns, steps, target, outputs=outputs, height=height, palette=palette())
+        figure = coloured(path_flow, columns, steps, target, outputs=outputs, height=height)
         plot(figure, key="flow", alt=words, height=height, on_click=_choose_output)
     if is_merged(columns):
         beside.caption(f"{n} tokens are too many for a line each: a band spans from the first way to the last.")

@@ -6,10 +6,9 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_merged, path_flow
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models.model import Model
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.reachability import Flow, flow, flow_of_mask, least_layers, needed_by
 from transformer.masks import Mask
@@ -66,7 +65,7 @@ def ways(model: Model, mask: Mask, length: int, target: int) -> None:
     rows = max(len(column.labels) for column in columns)
     with picture:
         height = min(MOST_HEIGHT, 60 + ROW * max(rows, 6))
-        figure = path_flow(columns, steps, target, outputs=names, height=height, palette=palette())
+        figure = coloured(path_flow, columns, steps, target, outputs=names, height=height)
         plot(figure, key="flow", alt=said, height=height, on_click=lambda: _choose_output(columns))
     if is_merged(columns):
         words.caption(f"{rows} tokens are too many for a line each: a band spans from the first way to the last.")

@@ -28,14 +28,13 @@ from dashboard.app_pages.how_it_began.bottleneck.measurement import (
     trio,
 )
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.patterns import pattern_heatmap
 from dashboard.models.model import Model
 from dashboard.parts.heads import alignment_sentence
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound_choice, bound_number
 from dashboard.view import clicks, session, training
-from dashboard.view.appearance import palette
 from transformer.config import ConfigError
 from transformer.experiments.bottleneck import Bottleneck, BottleneckError
 from transformer.experiments.bottleneck_runs import plan
@@ -71,8 +70,8 @@ def makers(found: Bottleneck) -> list[Maker]:
 
 def by_length(found: Bottleneck) -> None:
     """Whole answers right against the length."""
-    figure = exact_by_length_curves(
-        exact_lines(found), chance=found.contestants[0].config.build_task().chance, palette=palette()
+    figure = coloured(
+        exact_by_length_curves, exact_lines(found), chance=found.contestants[0].config.build_task().chance
     )
     said = reach(found)
     st.markdown("**Whole answers right, by length**: three models of one size, the same training")
@@ -85,10 +84,8 @@ def by_place(found: Bottleneck) -> int:
     """One length, place by place. Returns the length."""
     st.markdown("**Place by place, at one length**: which end is forgotten")
     length = bound_number("Length of the sequence", "spoken", found.lengths[-1], found.lengths[0], found.lengths[-1])
-    figure = right_by_place_curves(
-        place_lines(found, length),
-        chance=found.contestants[0].config.build_task().chance,
-        palette=palette(),
+    figure = coloured(
+        right_by_place_curves, place_lines(found, length), chance=found.contestants[0].config.build_task().chance
     )
     said = f"{forgotten(found, length)} {at_length(found, length)}"
     plot(figure, key="by-place", alt=said, height=300, makers=makers(found))
@@ -128,14 +125,14 @@ def one(model: Model, length: int) -> None:
     sample = model.sample(question)
     attention = sample.attentions[LOOK]
     expected = task.expected_keys(question)
-    figure = pattern_heatmap(
+    figure = coloured(
+        pattern_heatmap,
         attention.pattern[0],
         attention.mask,
         sample.predicted,
         attention.keys,
         marks=expected,
         predicts=sample.predicted,
-        palette=palette(),
     )
     right, total = sample.answers_right()
     said = f"{right} of {total} right. {alignment_sentence(attention.pattern[0], expected)}"
@@ -151,14 +148,7 @@ def average(model: Model, length: int) -> None:
     pattern = survey.patterns[LOOK][0]
     places = [str(place) for place in range(1, length + 1)]
     expected = np.eye(length, dtype=bool)[::-1]
-    figure = pattern_heatmap(
-        pattern,
-        None,
-        places,
-        places,
-        marks=expected,
-        palette=palette(),
-    )
+    figure = coloured(pattern_heatmap, pattern, None, places, places, marks=expected)
     looks = alignment_sentence(pattern, expected)
     said = f"On average over {survey.sequences} fresh sequences of length {length} {looks[0].lower()}{looks[1:]}"
     plot(figure, key="mean-alignment", alt=said, height=440, makers=[model.maker()])

@@ -29,14 +29,13 @@ from dashboard.app_pages.how_it_began.context.tables import (
     scores_table,
 )
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import sheet
 from dashboard.figures.html.number_table import number_table
 from dashboard.figures.html.step_strip import code_excerpt, shape_line, step_strip
 from dashboard.parts.prose import code_around, show_code
 from dashboard.parts.widgets import bound, bound_choice, bound_number, stepped
 from dashboard.view import session
-from dashboard.view.appearance import palette
 
 if TYPE_CHECKING:
     from transformer.recurrent.look_back import LookBack, Weighing
@@ -101,16 +100,16 @@ def steps(work: Weighing) -> None:
     stage = stepped("hand", {name: each.title for name, each in STAGES.items()})
     whose, said = maker(work.look), STAGES[stage].says
     place = list(STAGES).index(stage)
-    strip = step_strip(hand_thumbs(work), place, palette=palette())
+    strip = coloured(step_strip, hand_thumbs(work), place)
     sheet(strip, hand_series(work), key="hand-steps", alt=headline(work), makers=whose)
     left, right = st.container(key="order-row-hand").columns([1.5, 1], gap="medium")
     table = hand_table(work, stage)
     with left:
-        markup = number_table(table.labels, table.blocks, axis=table.axis, spoken=said, palette=palette())
+        markup = coloured(number_table, table.labels, table.blocks, axis=table.axis, spoken=said)
         sheet(markup, table.series(), key="hand-numbers", alt=said, makers=whose)
-        st.html(shape_line(hand_shapes(work, stage), palette=palette()))
+        st.html(coloured(shape_line, hand_shapes(work, stage)))
         name, mark = code(work, stage)
-        st.html(code_excerpt(name.partition(":")[2], *code_around(name, mark), palette=palette()))
+        st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
     with right:
         st.markdown(f"{said}\n\n$\\displaystyle {formula(work, stage)}$\n\n$\\displaystyle {worked(work, stage)}$")
 
@@ -128,11 +127,11 @@ def fit(work: Weighing) -> None:
     whose, said = maker(look), angle_sentence(work)
     left, right = st.container(key="order-row-fit").columns(2, gap="large")
     with left:
-        plot(planes.angle_plane(work.query, look.key, angles, palette=palette()), key="angles", alt=said, height=330,
-             makers=whose)  # fmt: skip
+        plane = coloured(planes.angle_plane, work.query, look.key, angles)
+        plot(plane, key="angles", alt=said, height=330, makers=whose)
         st.caption(said)
     with right:
-        bars = scores.fit_bars(angles, work.cosines, work.scores, work.pattern, palette=palette())
+        bars = coloured(scores.fit_bars, angles, work.cosines, work.scores, work.pattern)
         plot(bars, key="fit", alt=share_sentence(work), height=330, makers=whose)
         st.caption(share_sentence(work))
 
@@ -144,14 +143,14 @@ def among(work: Weighing) -> None:
     with left:
         said = f"The context {point(work.context)} lies in the hull of the {len(work.pattern)} values."
         st.markdown("**The context among the values**")
-        plot(planes.values_plane(look.value, work.pattern, work.context, palette=palette()), key="values", alt=said,
-             height=330, makers=whose)  # fmt: skip
+        plane = coloured(planes.values_plane, look.value, work.pattern, work.context)
+        plot(plane, key="values", alt=said, height=330, makers=whose)
         st.caption(f"{said} It always does: shares are at least 0 and add up to 1. Large points have large shares.")
     with right:
         said = f"Said: {point(work.said)}; right: {point(look.true)}, {work.missed:.2f} away."
         st.markdown("**What is said of it**")
-        plot(planes.said_plane(look.given, look.true, work.said, palette=palette()), key="outcome", alt=said,
-             height=330, makers=whose)  # fmt: skip
+        plane = coloured(planes.said_plane, look.given, look.true, work.said)
+        plot(plane, key="outcome", alt=said, height=330, makers=whose)
         st.caption(f"{said} Noise alone makes about 0.14.")
 
 
@@ -162,7 +161,7 @@ def others(work: Weighing) -> None:
     st.markdown("**The same weights, other scores**")
     table = scores_table(works)
     said = "; ".join(f"{CALLED[each.scoring]}: {point(each.said)}, off by {each.missed:.2f}" for each in works) + "."
-    markup = number_table(table.labels, table.blocks, axis=table.axis, spoken=said, palette=palette())
+    markup = coloured(number_table, table.labels, table.blocks, axis=table.axis, spoken=said)
     sheet(markup, table.series(), key="hand-scores", alt=said, makers=maker(look))
     moved = "" if is_still() else " The query is moved in every row: none is the run itself."
     st.caption(
@@ -181,13 +180,8 @@ def why() -> None:
         f"{found.largest_scaled[most]:.2f}."
     )
     st.markdown("**Why √d**: wider vectors have larger dot products, and then the softmax sees only the largest")
-    figure = scores.growth_panels(
-        found.widths,
-        found.spread,
-        found.law,
-        (found.largest, found.largest_scaled),
-        found.keys,
-        palette=palette(),
+    figure = coloured(
+        scores.growth_panels, found.widths, found.spread, found.law, (found.largest, found.largest_scaled), found.keys
     )
     plot(figure, key="growth", alt=said, height=330, makers=[Maker("random vectors, seed 0", 0)])
     st.caption(

@@ -14,12 +14,11 @@ from dashboard.app_pages.how_it_began.corners import figures, teacher_forcing, w
 from dashboard.app_pages.how_it_began.corners import lesson as corners_lesson
 from dashboard.app_pages.how_it_began.corners.lesson import Lesson, Replay, View
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice, bound_number
 from dashboard.server import background
 from dashboard.view import clicks, session
-from dashboard.view.appearance import palette
 from dashboard.view.settings import LIMITS, Settings
 from transformer.config import ATTENTIONS
 from transformer.corners import CornerConfig, every_walk, floor
@@ -131,14 +130,14 @@ def reach(config: CornerConfig) -> float:
 
 def plane(view: View, live: bool, makers: list[Maker]) -> None:
     """The walk in view, large."""
-    figure = figures.walk_plane(
+    figure = coloured(
+        figures.walk_plane,
         view.walks.source[view.walk, : view.given],
         view.walks.target[view.walk],
         None if view.said is None else view.said[view.walk],
         view.walks.visited(view.walk),
         reach=reach(view.config),
         flying=live,
-        palette=palette(),
     )
     said = words.in_plane(view)
     plot(figure, key="corners-plane", alt=said, height=430, makers=makers)
@@ -156,7 +155,8 @@ def panels(view: View, live: bool, makers: list[Maker]) -> None:
             session.update(corner_walk="" if place == 0 else kinds[place])
 
     st.markdown("**Every walk**: clockwise, and anticlockwise")
-    figure = figures.walk_panels(
+    figure = coloured(
+        figures.walk_panels,
         view.walks.source[alike, : view.given],
         view.walks.target[alike],
         None if view.said is None else view.said[alike],
@@ -165,7 +165,6 @@ def panels(view: View, live: bool, makers: list[Maker]) -> None:
         chosen=int(np.flatnonzero(alike == view.walk)[0]),
         reach=reach(view.config),
         flying=live,
-        palette=palette(),
     )
     plot(figure, key="corners-walks", alt=words.everywhere(view), height=190, on_click=clicked, makers=makers)
 
@@ -174,13 +173,13 @@ def curves(view: View, recorded: Sequence[CornerStep], makers: list[Maker]) -> N
     """Both errors up to the step in view."""
     st.markdown("**How far off**, on 512 fresh walks")
     steps = [each for each in recorded if view.step and each.step <= view.step.step]
-    figure = figures.error_curves(
+    figure = coloured(
+        figures.error_curves,
         np.array([each.step for each in steps]),
         np.array([each.error for each in steps], dtype=np.float64),
         np.array([each.helped_error for each in steps], dtype=np.float64),
         floor=floor(view.config.noise),
         last=view.config.steps,
-        palette=palette(),
     )
     plot(figure, key="corners-errors", alt=words.errors(view), height=190, makers=makers)
 
@@ -195,7 +194,7 @@ def alignments(view: View, makers: list[Maker]) -> None:
     for column, title, key, pattern in zip(st.columns(2, gap="medium"), titles, keys, view.patterns, strict=True):
         with column:
             st.markdown(title)
-            plot(figures.alignment_heatmap(pattern, palette=palette()), key=key, alt=said, height=150, makers=makers)
+            plot(coloured(figures.alignment_heatmap, pattern), key=key, alt=said, height=150, makers=makers)
 
 
 # --- the controls

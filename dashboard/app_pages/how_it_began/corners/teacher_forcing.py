@@ -13,12 +13,11 @@ import streamlit as st
 from dashboard.app_pages.how_it_began.corners import lesson
 from dashboard.app_pages.how_it_began.corners.figures import forcing_curves
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.models.cache import kept
 from dashboard.view import clicks, session
-from dashboard.view.appearance import palette
 from transformer.corners import CornerConfig, floor
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, mean_interval, shared
 from transformer.training.runs import DEFAULT_ROOT
@@ -37,13 +36,13 @@ def section(config: CornerConfig) -> None:
     if found is None:
         st.caption("Nobody has measured it with this attention, width, number of corners and noise yet.")
     else:
-        figure = forcing_curves(
+        figure = coloured(
+            forcing_curves,
             np.array(found.chances),
             found.errors(),
             found.errors(helped=True),
             floor=floor(config.noise),
             chosen=config.teacher_forcing,
-            palette=palette(),
         )
         said = sentence(found)
         makers = [Maker(f"{found.planned} GRUs on square corners", config.steps)]

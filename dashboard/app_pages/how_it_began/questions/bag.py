@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models import background, no_positions
@@ -18,7 +18,6 @@ from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from dashboard.models.positions import reversal
 from dashboard.view import clicks, session
-from dashboard.view.appearance import palette
 from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.result import Accuracy
@@ -77,7 +76,8 @@ def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
         half = np.array(measured.groups) == "second half"
         mean, (low, high) = measured.mean[half], (edge[half] for edge in measured.interval())
         said = f"It has {mean.mean():.2f} right. {said}"
-    figure = accuracy_by_position_bars(
+    figure = coloured(
+        accuracy_by_position_bars,
         mean,
         low,
         high,
@@ -85,7 +85,6 @@ def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
         chance,
         names,
         sequences=None if measured is None else measured.sequences,
-        palette=palette(),
     )
     maker = Maker("one layer without positions, trained on the spot", no_positions.STEPS)
     plot(figure, key="bag", alt=said, height=400, makers=[maker])

@@ -8,12 +8,11 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.how_it_began.questions.figures.dense_layers import MOST_SHOWN, cosine_heatmap, weight_heatmaps
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from dashboard.view import session
-from dashboard.view.appearance import palette
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.dense_layers import Feeds
@@ -70,7 +69,7 @@ def _weights(found: Feeds, names: list[str]) -> None:
     titles = [f"block {name}" for name in shown]
     spread = [float(each.std()) for each in found.up]
     said = "Spread of W₁: " + ", ".join(f"block {name} {value:.3f}" for name, value in zip(names, spread, strict=True))
-    plot(weight_heatmaps(found.up[:MOST_PANELS], titles, palette=palette()), key="feeds", alt=f"{said}.", height=400)
+    plot(coloured(weight_heatmaps, found.up[:MOST_PANELS], titles), key="feeds", alt=f"{said}.", height=400)
     part = f"The first {MOST_SHOWN} hidden units and dimensions" if max(d_ff, d_model) > MOST_SHOWN else "All of it"
     more = f" of the first {MOST_PANELS} of {len(names)} blocks" if len(names) > MOST_PANELS else ""
     both = " e: encoder, d: decoder." if any(name[0] in "ed" for name in names) else ""
@@ -85,7 +84,7 @@ def _likeness(model: Model, found: Feeds, names: list[str]) -> None:
     st.markdown("**Cosine of all weights**, block with block")
     chance = found.weights**-0.5
     said = f"Between two blocks at most {_most(found.cosine):.3f} from 0"
-    plot(cosine_heatmap(found.cosine, names, palette=palette()), key="feeds-cosine", alt=f"{said}.", height=250)
+    plot(coloured(cosine_heatmap, found.cosine, names), key="feeds-cosine", alt=f"{said}.", height=250)
     lines = [f"{said}; two lists of {found.weights:,} random numbers stay within about {2 * chance:.3f}."]
     before = _untrained(model)
     if before is not None:

@@ -9,12 +9,11 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.how_it_began.questions.figures.schedule import Schedule, Timing, pass_lines, schedule_heatmaps
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from dashboard.parts.widgets import bound
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.sequential.dependencies import moments, waits_for, way
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def _schedules(taken: dict[str, np.ndarray], last: dict[str, int]) -> None:
         f"All states of the transformer are there after {last['attention']} moments, those of the GRU after "
         f"{last['recurrent']}; when it writes, either takes {last['writing']}."
     )
-    plot(schedule_heatmaps(schedules, palette=palette()), key="schedule", alt=said, height=496, makers=[])
+    plot(coloured(schedule_heatmaps, schedules), key="schedule", alt=said, height=496, makers=[])
     st.caption(
         f"{said} Within a layer of the transformer no position waits for another, so it can be trained on all at once; "
         "but each token that it says itself is read only after it is said."
@@ -105,7 +104,7 @@ def _times(layers: int) -> None:
         f"of the transformer {fast[-1] / fast[0]:.1f} times: {slow[-1]:.1f} and {fast[-1]:.1f} ms."
     )
     st.markdown(f"**{said}**")
-    plot(pass_lines(passes.lengths, lines, palette=palette()), key="passes", alt=said, height=250, makers=[])
+    plot(coloured(pass_lines, passes.lengths, lines), key="passes", alt=said, height=250, makers=[])
     recurrent, attention = passes.weights
     st.caption(
         f"One sequence, all its tokens known, as in training; {attention:,} weights and {recurrent:,}; the fastest of "

@@ -15,14 +15,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.how_it_began.questions.figures.residuals import Line, layer_lines, loss_lines
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models.background import behind
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import clicks, session
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy import ceilings
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 
@@ -110,7 +109,7 @@ def _fresh(layers: int, places: Sequence[DeltaGenerator], tall: int) -> None:
             f"Cosine of two places’ streams at the end: {found[0].alike[-1]:.2f} with residual connections, "
             f"{found[1].alike[-1]:.2f} without."
         )
-        figure = layer_lines(alike, across="layers passed", up="cosine", palette=palette())
+        figure = coloured(layer_lines, alike, across="layers passed", up="cosine")
         plot(figure, key="alike", alt=said, height=tall, makers=makers)
         st.caption(
             f"{said} Attention mixes places; without residual connections nothing keeps them apart (Dong et al., "
@@ -124,7 +123,7 @@ def _fresh(layers: int, places: Sequence[DeltaGenerator], tall: int) -> None:
             f"Layer 0’s gradient is {ratios[0]:.2g} times that of layer {layers - 1} with residual connections, "
             f"{ratios[1]:.2g} times without."
         )
-        figure = layer_lines(norms, across="layer", up="norm", powers=True, palette=palette())
+        figure = coloured(layer_lines, norms, across="layer", up="norm", powers=True)
         plot(figure, key="gradients", alt=said, height=tall, makers=makers)
         lost = " Here it is not the gradient that vanishes." if ratios[1] > VANISHED else ""
         st.caption(f"{said}{lost}")
@@ -178,9 +177,7 @@ def curves(race: Race) -> None:
         f"{name[0].upper()}{name[1:]}: {_outcome(each)}." for name, each in zip(NAMES, race.learners, strict=True)
     )
     st.markdown("**The loss of both**, against guessing and the least that is possible")
-    figure = loss_lines(
-        lines, floor=ceilings.loss_floor(config), guess=config.build_task().chance_loss, palette=palette()
-    )
+    figure = coloured(loss_lines, lines, floor=ceilings.loss_floor(config), guess=config.build_task().chance_loss)
     makers = [Maker(f"{config.model.n_layers} layers, with and without residual connections", last)]
     plot(figure, key="parted", alt=f"Loss by step. {said}", height=HEIGHT, makers=makers)
     st.caption(f"{said} Chance is {config.build_task().chance:.2f}. {_state(race)}".strip())

@@ -9,11 +9,10 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.how_it_began.questions.figures.shapes import falk, shapes_to_scale
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models.model import Model
 from dashboard.parts.widgets import bound
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from dashboard.view.settings import Settings
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def answer(model: Model) -> str:
         shapes = ", ".join(
             f"{each.name} {each.size[0]} × {each.size[1]}" for each in matrices if each.values is not None
         )
-        figure = shapes_to_scale(matrices, wrong, palette=palette())
+        figure = coloured(shapes_to_scale, matrices, wrong)
         said = f"To scale: {shapes}. {sentence}".strip()
         wide, high = max(each.right for each in matrices) + 1.2, max(each.top for each in matrices) + 2.2
         height = int(min(560, max(300, 620 * high / wide)))

@@ -6,11 +6,11 @@ import numpy as np
 
 from dashboard import theme
 from dashboard.app_pages.look_inside.heads.comparison import reference
+from dashboard.components.appearance import is_dark
 from dashboard.components.focus import View
 from dashboard.models import heads
 from dashboard.models.model import Model
 from dashboard.parts.head_focus import draw
-from dashboard.view.appearance import is_dark
 from transformer.analysis.findings import Detail, Head
 
 

@@ -21,7 +21,8 @@ from pandas.io.formats.style import Styler
 from dashboard import theme
 from dashboard.app_pages.look_inside.heads import measured
 from dashboard.app_pages.look_inside.heads.words import likeness_sentence, named_sentence, scatter_sentence
-from dashboard.components.plot import plot
+from dashboard.components.appearance import is_dark, palette
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.numbers import interval
 from dashboard.models import background
@@ -33,7 +34,6 @@ from dashboard.parts.prose import labels_of
 from dashboard.parts.tables import ticked_table
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import clicks, session
-from dashboard.view.appearance import is_dark, palette
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
 
@@ -219,14 +219,14 @@ def _scatter(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], 
         click = st.session_state[key]["click"] or {}
         _choose(metrics.heads, click.get("customdata"))
 
-    figure = metrics_scatter(
+    figure = coloured(
+        metrics_scatter,
         _axis(metrics, across),
         _axis(metrics, up),
         labels,
         names,
         [*NAMES, MIXED],
         focus=metrics.heads.index(focus),
-        palette=palette(),
     )
     said = scatter_sentence(metrics, labels, across, up)
     plot(figure, key=key, alt=said, height=HEIGHT - 70, on_click=clicked)
@@ -275,11 +275,8 @@ def _likeness(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> None:
         click = st.session_state[key]["click"] or {}
         _choose(heads, click.get("row"))
 
-    figure = likeness_heatmap(
-        metrics.alike[np.ix_(order, order)],
-        [labels[i] for i in order],
-        focus=heads.index(focus),
-        palette=palette(),
+    figure = coloured(
+        likeness_heatmap, metrics.alike[np.ix_(order, order)], [labels[i] for i in order], focus=heads.index(focus)
     )
     plot(figure, key=key, alt=said, height=HEIGHT - 20, on_click=clicked)
     grey = " Grey: of two kinds, so that their rows speak of different tokens." if np.isnan(metrics.alike).any() else ""

@@ -9,12 +9,11 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.inside import measured
 from dashboard.app_pages.look_inside.inside.figures import circuit_heatmap
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models import passages
 from dashboard.models.model import Model
 from dashboard.parts.widgets import told
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.findings import Head, Sample
 from transformer.tasks import Task
 
@@ -179,6 +178,6 @@ def _draw(
     words: str,
     sentence: Callable[[int, int], str],
 ) -> None:
-    figure = circuit_heatmap(values, *axes, titles=titles, sentence=sentence, palette=palette())
+    figure = coloured(circuit_heatmap, values, *axes, titles=titles, sentence=sentence)
     plot(figure, key=key, alt=words, height=HEIGHT)
     st.caption(words)

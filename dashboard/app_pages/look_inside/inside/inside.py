@@ -7,6 +7,7 @@ from dashboard.app_pages.look_inside.inside import circuits, measured
 from dashboard.app_pages.look_inside.inside.anatomy import Anatomy
 from dashboard.app_pages.look_inside.inside.steps import STAGES, code, formula, headline, sentence
 from dashboard.app_pages.look_inside.inside.tables import step_table
+from dashboard.components.plot import coloured
 from dashboard.components.sheet import sheet
 from dashboard.figures.html.number_table import number_table
 from dashboard.figures.html.step_strip import code_excerpt, shape_line, step_strip
@@ -14,7 +15,6 @@ from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import code_around, plain, show_code
 from dashboard.parts.widgets import stepped
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.findings import Head, Sample
 
 MOST_BUTTONS = 20  # more queries than this, and they are a menu
@@ -90,7 +90,7 @@ title.title(plain(headline(inside)), anchor=False)
 with controls:
     stage = stepped("operation", {name: STAGES[name].title for name in anatomy.stages})
 sheet(
-    step_strip(anatomy.thumbs(), anatomy.stages.index(stage), palette=palette()),
+    coloured(step_strip, anatomy.thumbs(), anatomy.stages.index(stage)),
     anatomy.series(),
     key="inside-steps",
     alt=headline(inside),
@@ -100,7 +100,7 @@ left, right = st.container(key="inside-row").columns([2, 1], gap="medium")
 table, words = step_table(anatomy, stage), sentence(inside, stage)
 with left:
     sheet(
-        number_table(table.labels, table.blocks, axis=table.axis, spoken=words, palette=palette()),
+        coloured(number_table, table.labels, table.blocks, axis=table.axis, spoken=words),
         table.series(),
         key="inside-numbers",
         alt=words,
@@ -111,9 +111,9 @@ with left:
 with right:
     st.markdown(f"$\\displaystyle {formula(inside, stage)}$")
     st.markdown(plain(words))
-    st.html(shape_line(anatomy.shapes(stage), palette=palette()))
+    st.html(coloured(shape_line, anatomy.shapes(stage)))
     name, mark = code(inside, stage)
-    st.html(code_excerpt(name.partition(":")[2], *code_around(name, mark), palette=palette()))
+    st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
 
 circuits.circuits(model, sample, head)
 show_code("transformer.analysis.heads.inside.look_inside", "transformer.analysis.heads.circuits.circuits")

@@ -11,13 +11,12 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.layers import measured
 from dashboard.app_pages.look_inside.layers.figures import writes_heatmap
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.lens import lens_heatmap, stage_line, tokens_bars
 from dashboard.models.model import Model
 from dashboard.models.passages import sayable
 from dashboard.parts.prose import plain
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy import ceilings
 
 if TYPE_CHECKING:
@@ -126,7 +125,8 @@ def stages(reading: Reading, *, key: str) -> None:
         if row is not None and column is not None and row < len(lens.stages) and column < len(lens.read):
             session.update(stage=lens.stages[row], query=column + 1)
 
-    figure = lens_heatmap(
+    figure = coloured(
+        lens_heatmap,
         lens.shares[..., 0] if likeliest else lens.of_target,
         [[names[token] for token in row] for row in lens.likeliest],
         lens.right,
@@ -135,7 +135,6 @@ def stages(reading: Reading, *, key: str) -> None:
         [names[token] for token in lens.targets],
         known=reading.known,
         chosen=(stage, place),
-        palette=palette(),
     )
     counts = ", ".join(f"{count} {after(site)}" for count, site in zip(reading.counts, lens.stages, strict=True))
     alt = f"Logit lens. Of {int(reading.known.sum())} answers that can be known, right are: {counts}."
@@ -162,14 +161,12 @@ def cell(model: Model, reading: Reading) -> None:
     left, right = st.columns([1, 1.6], gap="medium")
     with left:
         shown = [names[token] for token in listed]
-        figure = tokens_bars(shares, shown, listed.index(target), palette=palette())
+        figure = coloured(tokens_bars, shares, shown, listed.index(target))
         alt = f"Likeliest tokens at position {place + 1} {after(lens.stages[stage])}: '{names[best]}' {most:.2f}."
         plot(figure, key="lens-tokens", alt=alt, height=230)
     with right:
         way = lens.of_target[:, place]
-        figure = stage_line(
-            way, [stage_name(site) for site in lens.stages], stage, unread(model, target), palette=palette()
-        )
+        figure = coloured(stage_line, way, [stage_name(site) for site in lens.stages], stage, unread(model, target))
         alt = (
             f"The right token '{names[target]}' at position {place + 1} goes from {way[0]:.2f} in the embedding to "
             f"{way[-1]:.2f} at the end; it settles {after(lens.stages[lens.settled(place)])}."
@@ -200,7 +197,7 @@ def writers(model: Model, question: np.ndarray, reading: Reading) -> None:
         f"{signed(writes['embedding'])} and biases {signed(writes['biases'])}."
     )
     st.markdown(f"**{sentence}**")
-    figure = writes_heatmap(table, layers, parts, palette=palette())
+    figure = coloured(writes_heatmap, table, layers, parts)
     plot(figure, key="writes", alt=sentence, height=min(460, 80 + 46 * len(layers)))
 
 

@@ -9,13 +9,12 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.layers.figures import block_of, coarse_heatmap
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.patterns import pattern_heatmap
 from dashboard.models import heads
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.findings import Attention
 from transformer.analysis.heads.rollout import stack_of
 
@@ -128,10 +127,10 @@ def _matrix(found: Rolled, values: np.ndarray, mask: np.ndarray, *, key: str) ->
     queries, keys = found.attention.queries, found.attention.keys
     block = block_of(*values.shape)
     if block > 1:
-        figure = coarse_heatmap(values, mask, block, queries, keys, link=LINK, palette=palette())
+        figure = coloured(coarse_heatmap, values, mask, block, queries, keys, link=LINK)
         note = f" {max(values.shape)} tokens: each cell drawn is the largest of {block} × {block}."
     else:
-        figure = pattern_heatmap(values, mask, queries, keys, marks=found.expected, link=LINK, palette=palette())
+        figure = coloured(pattern_heatmap, values, mask, queries, keys, marks=found.expected, link=LINK)
         note = ""
     what = "Attention rollout" if key == "rollout" else "Mean of heads"
     share = found.share(values)

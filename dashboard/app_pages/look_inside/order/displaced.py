@@ -9,13 +9,12 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.order.figures.interventions import intervention_bars
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models import edits
 from dashboard.models.model import Model
 from dashboard.parts.learning import accuracy_bars
 from dashboard.parts.prose import sentence
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy
 
@@ -213,7 +212,8 @@ def _summary(model: Model, text: str, length: int, before: Accuracy, known: np.n
     words = f"Positions {how} by −3 to +3, shuffled, removed: it falls lowest with {parse_edit(keys[worst]).words}"
     words = f"{words}, to {values[worst]:.2f}."
     st.markdown("**All kinds beside each other**")
-    figure = intervention_bars(
+    figure = coloured(
+        intervention_bars,
         np.array(values),
         list(menu.values()),
         sentences,
@@ -221,7 +221,6 @@ def _summary(model: Model, text: str, length: int, before: Accuracy, known: np.n
         before=was,
         chance=before.chance,
         chosen=keys.index(text) if text in keys else None,
-        palette=palette(),
     )
     plot(figure, key="order-summary", alt=words, height=320, on_click=clicked)
     ends = " A learned table has no place beyond its ends, so they come in at the other." if moved == TURN else ""

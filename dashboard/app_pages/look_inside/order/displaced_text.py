@@ -8,14 +8,13 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.order import displaced
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.text_costs import place_bars
 from dashboard.models.edits import FEW_TOKENS, reading
 from dashboard.models.model import Model
 from dashboard.parts.prose import sentence
 from dashboard.parts.text import SAME, by_place, change
 from dashboard.view import session
-from dashboard.view.appearance import palette
 
 if TYPE_CHECKING:
     from transformer.analysis.accuracy.reading import Reading
@@ -121,14 +120,14 @@ def _summary(model: Model, moved: str, text: str, before: Reading) -> None:
     if np.isfinite(values).any():
         worst = int(np.nanargmax(values))
         words = f"A token costs most with {parse_edit(keys[worst]).words}: {values[worst]:.2f} nats, {was:.2f} before."
-    figure = place_bars(
+    figure = coloured(
+        place_bars,
         np.array(values),
         list(menu.values()),
         sentences,
         title="nats a token",
         across=f"positions {how} by",
         against=(was, "before"),
-        palette=palette(),
     )
     plot(figure, key="order-summary", alt=words, height=320, on_click=clicked)
     ends = (

@@ -8,12 +8,11 @@ import streamlit as st
 from dashboard.app_pages.look_inside.order import displaced, displaced_text
 from dashboard.app_pages.look_inside.order import measured as order_measured
 from dashboard.app_pages.look_inside.order.figures.terms import pattern_pair, share_bars, term_heatmaps
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models import edits
 from dashboard.parts.heads import focused
 from dashboard.parts.prose import show_code
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.measure import heads_of
 from transformer.analysis.heads.score_terms import TERMS, Shares, splittable
@@ -88,7 +87,7 @@ def maps(head: Head) -> None:
     words = "Mean distance from the row’s mean: " + ", ".join(
         f"{name} {value:.2f}" for name, value in zip(TERMS, strength, strict=True)
     )
-    figure = term_heatmaps(apart, TERMS, split.mask, split.queries, split.keys, palette=palette())
+    figure = coloured(term_heatmaps, apart, TERMS, split.mask, split.queries, split.keys)
     plot(figure, key="order-terms", alt=f"{words}.", height=600)
     norm = " LayerNorm divides by the spread of this very pass." if model.config.model.norm == "pre" else ""
     st.caption(
@@ -104,7 +103,7 @@ def pair(head: Head, distance: float, sequences: int) -> None:
     if len(split.queries) <= MOST_TOKENS:
         both = np.stack([split.pattern[head.index], split.alone[head.index]])
         names = ("everything", "positions alone")
-        figure = pattern_pair(both, names, split.mask, split.queries, split.keys, palette=palette())
+        figure = coloured(pattern_pair, both, names, split.mask, split.queries, split.keys)
         words = f"The two patterns of {called(head)}: {distance:.2f} of the attention lies elsewhere."
         plot(figure, key="order-patterns", alt=words, height=310)
     st.caption(
@@ -125,7 +124,7 @@ def bars(shares: Shares, index: int) -> None:
 
     letters = {"encoder self-attention": "e", "decoder self-attention": "d"}
     names = [f"{letters[head.kind]}{head.short}" if several else head.short for head in heads]
-    figure = share_bars(shares.share, TERMS, names, focus=index, palette=palette())
+    figure = coloured(share_bars, shares.share, TERMS, names, focus=index)
     said = [f"{name} {value:.2f}" for name, value in zip(names, shares.share[:, -1], strict=True) if value == value]
     words = f"Share of position–position: head {', '.join(said) or 'none'}."
     plot(figure, key="order-shares", alt=words, height=280, on_click=clicked)

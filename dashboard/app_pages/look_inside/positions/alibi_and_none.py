@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.positions.figures import alibi, norms
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.tokens import Token, token_strip
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models import passages
@@ -16,7 +16,6 @@ from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
 from dashboard.parts.widgets import bound_number
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from dashboard.view.settings import MOST_LONG
 
 MOST_HEADS = 16
@@ -50,13 +49,13 @@ def penalised(model: Model) -> str:
         st.markdown(f"**What head {head} adds to its scores** · $-m\\,|q-k|$")
         far = found[head] * (length - 1)
         said = f"Head {head} subtracts {found[head]:.3g} for each position of distance: up to {far:.3g} here."
-        figure = alibi.penalty_heatmap(penalty(float(found[head]), length), palette=palette())
+        figure = coloured(alibi.penalty_heatmap, penalty(float(found[head]), length))
         plot(figure, key="penalty", alt=said, height=380)
         st.caption(f"{said} Row = query (who looks), column = key (looked at).")
     st.markdown("**What distance leaves of a weight** · $e^{-m\\,|q-k|}$, before the softmax makes each row sum to one")
     half = [math.log(2) / slope for slope in found]
     said = f"Head {head} halves a key's weight every {half[head]:.3g} positions."
-    plot(alibi.fading_lines(found, length, chosen=head, palette=palette()), key="fading", alt=said, height=300)
+    plot(coloured(alibi.fading_lines, found, length, chosen=head), key="fading", alt=said, height=300)
     st.caption(said)
     if heads == 1:
         return f"ALiBi tells distances: its head halves a key's weight every {half[0]:.3g} positions."
@@ -78,7 +77,7 @@ def _bars(slopes: np.ndarray, head: int) -> None:
         if n > 1
         else f"The only head's slope is {slopes[0]:.3g}."
     )
-    figure = alibi.slope_bars(slopes, chosen=head, palette=palette())
+    figure = coloured(alibi.slope_bars, slopes, chosen=head)
     plot(figure, key=key, alt=said, height=380, on_click=clicked)
     st.caption(f"{said} Click a bar to see its head.")
 
@@ -100,7 +99,7 @@ def unordered(model: Model) -> str:
         there, back = ([words[i] for i in logits.argmax(axis=1)] for logits in (blind.forwards, blind.backwards))
         rows = {"→ in": [words[i] for i in tokens], "→ out": there, "← in": [words[i] for i in tokens[::-1]]}
         rows["← out"] = back
-        st.html(token_strip({name: [Token(text) for text in row] for name, row in rows.items()}, palette()))
+        st.html(coloured(token_strip, {name: [Token(text) for text in row] for name, row in rows.items()}))
     st.markdown(
         f"Every token says what it said before: its logits move by {tiny(blind.moved)} at most, which is rounding. "
         "Attention sums over a set of keys, and a set has no order."
@@ -141,7 +140,7 @@ def norms_side_by_side(model: Model, name: str) -> None:
     ]
     said = _balance(tokens, found.positions)
     st.markdown(f"**{said}**")
-    plot(norms.norm_strips(strips, palette=palette()), key="norms", alt=said, height=300)
+    plot(coloured(norms.norm_strips, strips), key="norms", alt=said, height=300)
     does = "multiplies" if found.scaled else "does not multiply"
     some = f" Drawn: the {MOST_NORMS} commonest of {passages.known(model.task)}." if len(tokens) > MOST_NORMS else ""
     whose = "its own" if name == model.config.model.positions else f"{name}, at its sizes, not its own"

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures import encodings
 from dashboard.figures.kit.numbers import short, signed, tiny
 from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
 from dashboard.parts.widgets import bound, bound_number
 from dashboard.view import clicks, session
-from dashboard.view.appearance import palette
 from dashboard.view.settings import MOST_LONG, MOST_WIDE, Settings
 
 BASES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
@@ -160,9 +159,7 @@ def _table(shown: Shown, cursor: int) -> None:
         places = sorted({2 * round(i * (len(waves) - 1) / MOST_TICKS) for i in range(MOST_TICKS + 1)})
         ticks = {i: f"{i}\n{short(waves[i // 2])}" for i in places}
         title += "; below, wavelength"
-    figure = encodings.encoding_heatmap(
-        drawn, title_x=title, columns=columns, ticks=ticks, cursor=cursor, palette=palette()
-    )
+    figure = coloured(encodings.encoding_heatmap, drawn, title_x=title, columns=columns, ticks=ticks, cursor=cursor)
     plot(figure, key=key, alt=sentence, height=400, on_click=clicked)
     st.caption(f"{sentence} Position 1 is p = 0 in the formula. Click a row to put the cursor there.")
 
@@ -180,7 +177,7 @@ def _waves(shown: Shown, cursor: int) -> list[int]:
     values = ", ".join(f"{i}: {signed(shown.values[cursor - 1, i])}" for i in chosen)
     sentence = f"At position {cursor}, by {shown.short}: {values}."
     names = [f"{shown.short} {i}" for i in chosen]
-    figure = encodings.encoding_waves(shown.values, chosen, names, cursor=cursor, palette=palette())
+    figure = coloured(encodings.encoding_waves, shown.values, chosen, names, cursor=cursor)
     plot(figure, key=key, alt=f"Waves over {len(shown.values)} positions. {sentence}", height=300, on_click=clicked)
     st.caption(sentence)
     return chosen
@@ -200,7 +197,7 @@ def _alike(shown: Shown) -> None:
     )
     if shown.name == "rotary":
         sentence += " It is what a query and a key would score whose every pair is (1, 0)."
-    plot(encodings.similarity_heatmap(similar, palette=palette()), key="similarity", alt=sentence, height=400)
+    plot(coloured(encodings.similarity_heatmap, similar), key="similarity", alt=sentence, height=400)
     st.caption(sentence)
     if len(similar) < 2:
         return
@@ -212,7 +209,7 @@ def _alike(shown: Shown) -> None:
         if exact
         else f"Pairs that are equally far apart differ by up to {apart:.3g}: it matters where they stand."
     )
-    figure = encodings.distance_profile(found.mean, found.low, found.high, palette=palette())
+    figure = coloured(encodings.distance_profile, found.mean, found.low, found.high)
     plot(figure, key="profile", alt=f"From {found.mean[0]:.1f} at distance 0. {words}", height=300)
     st.caption(words)
 

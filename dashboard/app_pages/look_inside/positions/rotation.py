@@ -12,11 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.look_inside.positions.encoding import Shown
 from dashboard.app_pages.look_inside.positions.figures import rotation
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models import positions
 from dashboard.parts.widgets import bound_number
-from dashboard.view.appearance import palette
 from dashboard.view.settings import MOST_WIDE
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def _turned(shown: Shown, steps: int, base: int) -> None:
 
 def _matrix(matrix: np.ndarray, said: str, *, high: float | None = None, pairs: bool = False) -> None:
     part = matrix[:MOST_DRAWN, :MOST_DRAWN]
-    plot(rotation.shift_heatmap(part, high=high, pairs=pairs, palette=palette()), key="step", alt=said, height=380)
+    plot(coloured(rotation.shift_heatmap, part, high=high, pairs=pairs), key="step", alt=said, height=380)
     cut = f" Drawn are the first {len(part)} of {len(matrix)} dimensions." if len(part) < len(matrix) else ""
     st.caption(f"{said}{cut}")
 
@@ -84,7 +83,7 @@ def _clocks(shown: Shown, steps: int, base: int, cursor: int, chosen: Sequence[i
     sentence = f"From position {cursor} to {cursor + steps}, {turned}."
     whose = "Pairs of a query or a key, as hands" if shown.name == "rotary" else "Pairs of dimensions, as hands"
     st.markdown(f"**{whose}** · those of the dimensions chosen above")
-    figure = rotation.turning_circles(clocks, cursor, cursor + steps, palette=palette())
+    figure = coloured(rotation.turning_circles, clocks, cursor, cursor + steps)
     plot(figure, key="pairs", alt=sentence, height=270)
     st.caption(f"{sentence} To the right the cosine, upwards the sine; the arc leaves out whole rounds.")
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures import accuracy
 from dashboard.models import quick_training
 from dashboard.parts.prose import sentence
 from dashboard.parts.widgets import bound
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import verdict
 from transformer.config import ConfigError, RunConfig
@@ -39,7 +38,8 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
         return
     measured, ceiling = answer.accuracy, ceilings.ceiling(answer.config).accuracy
     low, high = measured.interval()
-    figure = accuracy.accuracy_by_position_bars(
+    figure = coloured(
+        accuracy.accuracy_by_position_bars,
         measured.mean,
         low,
         high,
@@ -48,7 +48,6 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
         measured.names,
         groups=measured.groups,
         sequences=measured.sequences,
-        palette=palette(),
     )
     end = "solved" if answer.solved else "not solved yet"
     found = sentence(verdict(measured, answer.config))

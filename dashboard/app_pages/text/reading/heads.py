@@ -10,13 +10,12 @@ import streamlit as st
 
 from dashboard.app_pages.text.reading import measured, words
 from dashboard.app_pages.text.reading.figures import Curve, distance_bars, distance_heatmap, repetition_lines
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.heads import Axis, metrics_scatter
 from dashboard.models.model import Model
 from dashboard.parts.prose import labels_of
 from dashboard.parts.widgets import bound_choice, told
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.distances import Distances
 from transformer.analysis.heads.induction import NEITHER, Repetition, common_tokens
@@ -65,7 +64,7 @@ def _repetition(model: Model, found: Repetition, passages: bool) -> None:
             _curve("again", found.again, together),
             _curve("another block", found.another, together),
         ]
-        plot(repetition_lines(curves, together=together, palette=palette()), key="reading-twice", alt=drop, height=380)
+        plot(coloured(repetition_lines, curves, together=together), key="reading-twice", alt=drop, height=380)
         what = (
             "stretches of the works held out"
             if passages
@@ -95,7 +94,7 @@ def _scatter(found: Repetition, labels: list[str], focus: Head) -> None:
     )
     names = [found.name(head) for head in found.heads]
     index = found.heads.index(focus)
-    figure = metrics_scatter(before, behind, labels, names, ORDER, focus=index, palette=palette())
+    figure = coloured(metrics_scatter, before, behind, labels, names, ORDER, focus=index)
     said = words.head_sentence(found, focus, labels[index])
     plot(figure, key=key, alt=said, height=380, on_click=clicked)
     st.caption(f"{said} {words.rule()}")
@@ -121,7 +120,7 @@ def distances(model: Model) -> None:
     with right:
         bins = found.bins()
         own, even = (found.binned(values)[index] for values in (found.share, found.even))
-        figure = distance_bars(own, even, bins, f"head {labels[index]}", palette=palette())
+        figure = coloured(distance_bars, own, even, bins, f"head {labels[index]}")
         said = words.distance_sentence(found, focus, labels[index])
         plot(figure, key="reading-distance", alt=said, height=_height(found))
         st.caption(said)
@@ -138,9 +137,7 @@ def _map(found: Distances, labels: list[str], focus: Head) -> None:
         click = st.session_state[key]["click"] or {}
         _choose(found.heads, click.get("row"))
 
-    figure = distance_heatmap(
-        found.binned(found.share), labels, found.bins(), focus=found.heads.index(focus), palette=palette()
-    )
+    figure = coloured(distance_heatmap, found.binned(found.share), labels, found.bins(), focus=found.heads.index(focus))
     plot(figure, key=key, alt=words.distance_title(found, labels), height=_height(found), on_click=clicked)
     st.caption(
         f"Share of attention by distance, distances taken together in doubling steps; means over the second half of "

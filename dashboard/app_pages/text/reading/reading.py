@@ -17,14 +17,14 @@ from dashboard.app_pages.text.reading.words import (
     whole_sentence,
     word_sentence,
 )
-from dashboard.components.passage import Ground, Ink, Words, passage
-from dashboard.components.plot import plot
+from dashboard.components.appearance import is_dark
+from dashboard.components.passage import Ground, Words, passage
+from dashboard.components.plot import coloured, plot
 from dashboard.models.passages import sayable
 from dashboard.parts import other_models
 from dashboard.parts.prose import labels_of, plain, show_code
 from dashboard.parts.widgets import bound_choice, bound_number
 from dashboard.view import session
-from dashboard.view.appearance import is_dark, palette
 from dashboard.view.clicks import once
 from transformer.analysis.accuracy.surprise import Surprise
 from transformer.tasks import Question
@@ -110,14 +110,12 @@ def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) 
         if isinstance(index, int) and 0 <= index < len(words):
             session.update(read_word=index + 1)
 
-    colours = palette()
     left, right = st.container(key="reading-row").columns([1.7, 1], gap="large")
     with left:
         passage(
             Words(words, says=says(found, words, names), name="passage"),
             key=key,
             alt=title,
-            ink=Ink(is_dark(), colours.accent, colours.muted),
             ground=Ground(found.nats, 0.0, HIGHEST, theme.pattern_colours(is_dark()), "nats", digits=0),
             chosen=at,
             height=HEIGHT,
@@ -128,12 +126,12 @@ def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) 
             st.caption(whole_sentence(whole))
     with right:
         st.markdown(plain(word_sentence(found, words, at, sayable(model.task))))
-        figure = likeliest_bars(
+        figure = coloured(
+            likeliest_bars,
             [names[token] for token in found.likeliest[at]],
             found.probability[at],
             tokens.shown(words[at]),
             float(np.exp(-found.nats[at])),
-            palette=colours,
         )
         said = "In its place it thought likeliest: " + ", ".join(
             f"{names[token]} {p:.3f}" for token, p in zip(found.likeliest[at], found.probability[at], strict=True)
@@ -150,8 +148,8 @@ def grows() -> None:
     loss = found.found
     half = np.nan_to_num(loss.half)  # one window says nothing of others
     plot(
-        loss_by_place_line(
-            loss.names, Curve("loss", loss.nats, loss.nats - half, loss.nats + half), found.unread, palette=palette()
+        coloured(
+            loss_by_place_line, loss.names, Curve("loss", loss.nats, loss.nats - half, loss.nats + half), found.unread
         ),
         key="reading-growth",
         alt=said,

@@ -14,9 +14,10 @@ from dashboard.app_pages.text.writing import draft as writing_draft
 from dashboard.app_pages.text.writing import words
 from dashboard.app_pages.text.writing.draft import Draft, Writing
 from dashboard.app_pages.text.writing.figures import alternatives_bars
+from dashboard.components.appearance import is_dark
 from dashboard.components.glances import glances
-from dashboard.components.passage import Ground, Ink, Words, passage
-from dashboard.components.plot import plot
+from dashboard.components.passage import Ground, Words, passage
+from dashboard.components.plot import coloured, plot
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
 from dashboard.parts import other_models
@@ -24,7 +25,6 @@ from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound
 from dashboard.server import background
 from dashboard.view import clicks, session
-from dashboard.view.appearance import is_dark, palette
 from dashboard.view.settings import LIMITS
 from transformer.analysis.findings import Head
 from transformer.text.task import Text
@@ -225,7 +225,6 @@ def text(draft: Draft, place: int | None, row: np.ndarray | None, live: bool) ->
         if isinstance(index, int) and 1 <= index < len(draft.tokens):
             session.update(word=index + 1)
 
-    colours = palette()
     ground = None
     if row is not None:
         high = float(np.nanmax(row))
@@ -236,7 +235,6 @@ def text(draft: Draft, place: int | None, row: np.ndarray | None, live: bool) ->
         Words(draft.pieces, words.says(draft), given=draft.given, first=1, name="written"),
         key="writing-passage",
         alt=f"{len(draft.said)} tokens written after {draft.given - 1} that were given; each can be chosen.",
-        ink=Ink(is_dark(), colours.accent, colours.muted),
         ground=ground,
         chosen=place,
         arcs=None if row is None else np.nan_to_num(row),
@@ -251,12 +249,12 @@ def alternatives(model: Model, draft: Draft, place: int) -> None:
     found = writing_draft.ranking(model, draft, place)
     said = words.came(draft, place, found)
     st.markdown("**What else it might have said**")
-    figure = alternatives_bars(
+    figure = coloured(
+        alternatives_bars,
         [draft.task.vocabulary[token] for token in found.tokens],
         found.probabilities,
         found.drawn_with,
         found.came,
-        palette=palette(),
     )
     plot(figure, key="writing-alternatives", alt=said, height=300)
     st.caption(said)
@@ -281,8 +279,6 @@ def small(draft: Draft, place: int, look: Look) -> None:
         look.rows,
         key="writing-heads",
         alt=look.said,
-        colours=theme.pattern_colours(is_dark()),
-        accent=palette().accent,
         query=place - 1,
         chosen=look.head,
         on_choose=chosen,

@@ -22,7 +22,7 @@ from dashboard.app_pages.train_it.accuracy.words import (
     symbol_sentence,
     which,
 )
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.models.heads import removal_takes_long
 from dashboard.models.model import Model, maker_of
 from dashboard.parts.film import dots, order_sentence
@@ -30,7 +30,6 @@ from dashboard.parts.learning import order_heatmap
 from dashboard.parts.prose import labels_of
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import session, settings
-from dashboard.view.appearance import palette
 from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy import breakdown, windows
 from transformer.analysis.intervals import wilson
@@ -125,13 +124,13 @@ def _by_head(model: Model, length: int) -> None:
         if row and row <= len(heads):  # the first row is the whole model's
             session.update(head=str(heads[row - 1]))
 
-    figure = figures.accuracy_by_head_heatmap(
+    figure = coloured(
+        figures.accuracy_by_head_heatmap,
         np.stack([whole.mean, *(accuracy.mean for accuracy in without.values())]),
         labels,
         whole.names,
         whole.groups,
         focus=focus,
-        palette=palette(),
     )
     plot(figure, key=key, alt=said, height=_height(len(heads) + 1), on_click=clicked)
     st.caption(
@@ -160,14 +159,14 @@ def _by_symbol(model: Model, length: int) -> None:
     known = accuracy_counts.known(model, length)
     said = symbol_sentence(correct[:, known].sum(axis=1), seen[:, known].sum(axis=1), tokens)
     st.markdown(f"**{said}**")
-    figure = figures.accuracy_by_symbol_heatmap(
+    figure = coloured(
+        figures.accuracy_by_symbol_heatmap,
         correct[rows],
         seen[rows],
         wilson(correct[rows], np.maximum(seen[rows], 1)),
         [tokens[row] for row in rows],
         model.task.target_names(length),
         model.task.groups(length),
-        palette=palette(),
     )
     plot(figure, key="depth-symbol", alt=said, height=_height(len(rows)))
     grey = " Grey: never to be said there." if (seen[rows] == 0).any() else ""
@@ -191,8 +190,8 @@ def _by_length(model: Model, _: int) -> None:
     trained = [length in task.lengths for length in lengths]
     said = length_sentence(exact, lengths, trained)
     st.markdown(f"**{said}**")
-    figure = figures.accuracy_by_length_heatmap(
-        table, exact, lengths, trained, names, task.groups(task.length), palette=palette()
+    figure = coloured(
+        figures.accuracy_by_length_heatmap, table, exact, lengths, trained, names, task.groups(task.length)
     )
     plot(figure, key="depth-length", alt=said, height=_height(len(lengths)))
     counts = sorted({accuracy.sequences for accuracy in found.values()})
@@ -235,8 +234,8 @@ def _confusion(model: Model, length: int) -> None:
         )
     true = np.flatnonzero(counts.any(axis=1))
     other = np.flatnonzero(counts.any(axis=0) | (np.arange(len(tokens)) < model.task.symbols))
-    figure = figures.confusion_heatmap(
-        counts[np.ix_(true, other)], [tokens[i] for i in true], [tokens[i] for i in other], palette=palette()
+    figure = coloured(
+        figures.confusion_heatmap, counts[np.ix_(true, other)], [tokens[i] for i in true], [tokens[i] for i in other]
     )
     with picture:
         plot(figure, key="depth-confusion", alt=said, height=_height(len(true)))

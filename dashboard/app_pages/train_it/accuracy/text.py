@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.app_pages.train_it.accuracy import counts as accuracy_counts
 from dashboard.app_pages.train_it.accuracy import figures
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.text_costs import place_bars
 from dashboard.models import edits
 from dashboard.models.model import Model
@@ -20,7 +20,6 @@ from dashboard.parts.prose import plain
 from dashboard.parts.tables import height_of, ticked_table
 from dashboard.parts.text import whole, windows
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.breakdown import Answers
 from transformer.analysis.accuracy.windows import ByPlace
@@ -103,7 +102,8 @@ def _whole(model: Model) -> str:
 
 def _guessed(model: Model, found: ByPlace) -> None:
     """The share that is right, by place."""
-    figure = place_bars(
+    figure = coloured(
+        place_bars,
         found.right,
         found.names,
         text.sentences(found),
@@ -111,7 +111,6 @@ def _guessed(model: Model, found: ByPlace) -> None:
         against=(model.task.chance, "commonest"),
         half=(found.high - found.right, found.right - found.low),
         most=1.0,
-        palette=palette(),
     )
     best = int(found.right.argmax())
     first = "" if best == 0 else f", at the first {found.right[0]:.2f}"
@@ -219,7 +218,7 @@ def confusion(model: Model, length: int) -> None:
         else f"It never takes one of the {len(tokens)} commonest for another."
     )
     st.markdown(f"**{said}**")
-    figure = figures.confusion_heatmap(counts, labels, [*labels, "other"], palette=palette())
+    figure = coloured(figures.confusion_heatmap, counts, labels, [*labels, "other"])
     plot(figure, key="depth-confusion", alt=said, height=130 + 30 * len(tokens))
     st.caption(
         f"{_asked(answers)} Each row is what is said where that token is right, as shares of the row; the last column "

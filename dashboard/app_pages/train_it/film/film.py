@@ -9,7 +9,7 @@ from dashboard.app_pages.train_it.film import text
 from dashboard.components.film import film_player
 from dashboard.components.film_file import film_file
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures import learning
 from dashboard.models.cache import kept
 from dashboard.models.model import Model, maker_of
@@ -19,7 +19,6 @@ from dashboard.parts.learning import loss, order_heatmap
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.text import windows
 from dashboard.view import session
-from dashboard.view.appearance import palette
 from transformer.analysis.film.film import Film, sharpening
 from transformer.analysis.findings import Head
 from transformer.training.runs import Run
@@ -153,13 +152,13 @@ def shares(model: Model, film: Film, focus: Head | None) -> None:
         return
     moment, best = sharpening(film), max(known, key=lambda head: (known[head][-1], head))
     shown = focus if focus in known else best
-    figure = learning.share_curves(
+    figure = coloured(
+        learning.share_curves,
         film.steps,
         {head.short: share for head, share in known.items()},
         focus=shown.short,
         even=even_look(film, model.config),
         moment=None if moment is None else moment.step,
-        palette=palette(),
     )
     share = known[shown]
     sentence = (

@@ -9,11 +9,10 @@ import numpy as np
 import streamlit as st
 
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.learning import share_curves
 from dashboard.parts.heads import PLACES, habits
 from dashboard.parts.text import course, over
-from dashboard.view.appearance import palette
 from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Head
 from transformer.text.perplexity import perplexity
@@ -64,12 +63,12 @@ def heads(film: Film, focus: Head | None, makers: list[Maker]) -> None:
         f"On this passage head {shown.short} puts {share[-1]:.2f} of its attention on {PLACES[name]} at step "
         f"{steps[-1]}{earlier}."
     )
-    figure = share_curves(
+    figure = coloured(
+        share_curves,
         steps,
         {head.short: values for head, values in curves.items()},
         focus=shown.short,
         title=f"share on {PLACES[name]}",
-        palette=palette(),
     )
     plot(figure, key="film-heads", alt=said, height=400, makers=makers)
     also = f" Head {best.short} does most, {curves[best][-1]:.2f}." if shown != best else ""

@@ -11,13 +11,12 @@ from dashboard.app_pages.train_it.lengths import measurement as lengths_measurem
 from dashboard.app_pages.train_it.lengths import race as lengths_race
 from dashboard.app_pages.train_it.lengths.measurement import FILES, measuring
 from dashboard.components.origin import Maker
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.models import no_positions
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import clicks, session
-from dashboard.view.appearance import palette
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.experiments.lengths import Lengths, LengthsError
 
@@ -51,8 +50,8 @@ def beyond(found: Lengths) -> None:
     """Whole answers right against the length, an encoding a line."""
     makers = [Maker(f"{found.planned} trainings on lengths 1 to {found.trained}", found.config.training.max_steps)]
     chance = found.config.build_task().chance
-    figure = figures.exact_match_curves(
-        lengths_measurement.exact_lines(found), trained=found.trained, chance=chance, palette=palette()
+    figure = coloured(
+        figures.exact_match_curves, lengths_measurement.exact_lines(found), trained=found.trained, chance=chance
     )
     said = lengths_measurement.within(found)
     st.markdown("**Whole answers right, by length**: thick the mean over seeds, thin each seed")
@@ -75,8 +74,11 @@ def places(found: Lengths) -> None:
         )
     task = found.config.build_task()
     reached = task.n_ctx - length
-    figure = figures.places_panels(
-        lengths_measurement.place_lines(found, length), trained=max(0, reached), chance=task.chance, palette=palette()
+    figure = coloured(
+        figures.places_panels,
+        lengths_measurement.place_lines(found, length),
+        trained=max(0, reached),
+        chance=task.chance,
     )
     said = lengths_measurement.at_length(found, length)
     makers = [Maker(f"{found.planned} trainings on lengths 1 to {found.trained}", found.config.training.max_steps)]
@@ -145,7 +147,8 @@ def bag() -> None:
     left, right = st.columns([1.3, 1], gap="large")
     with left:
         low, high = measured.interval()
-        figure = accuracy_by_position_bars(
+        figure = coloured(
+            accuracy_by_position_bars,
             measured.mean[answer],
             low[answer],
             high[answer],
@@ -153,7 +156,6 @@ def bag() -> None:
             measured.chance,
             [name for name, chosen in zip(measured.names, answer, strict=True) if chosen],
             sequences=measured.sequences,
-            palette=palette(),
         )
         maker = Maker("one layer without positions, trained on the spot", no_positions.STEPS)
         plot(figure, key="bag", alt=said, height=300, makers=[maker])
@@ -221,7 +223,7 @@ def race() -> None:
         for each in racers
     ]
     last = max(each.steps[-1] for each in racers)
-    figure = figures.race_curves(lines, chance=0.1, last=last, palette=palette())
+    figure = coloured(figures.race_curves, lines, chance=0.1, last=last)
     said = race_sentence(racers)
     makers = [Maker("five trainings, one with each encoding", last)]
     plot(figure, key="race", alt=said, height=340, makers=makers)

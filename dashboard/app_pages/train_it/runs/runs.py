@@ -11,7 +11,7 @@ from dashboard.app_pages.train_it.runs.comparison import Course, Standing, compa
 from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS, Clock, Curve, Measure, learning_curves
 from dashboard.app_pages.train_it.runs.figures.standings import Row, standings_list
 from dashboard.app_pages.train_it.runs.races import Race, headline, meaning, outcome, races
-from dashboard.components.plot import plot
+from dashboard.components.plot import coloured, plot
 from dashboard.frame import live
 from dashboard.models import menu as model_menu
 from dashboard.models.menu import Choice
@@ -20,7 +20,6 @@ from dashboard.parts.film import COUNTS
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound_choice
 from dashboard.view import clicks, session, training
-from dashboard.view.appearance import palette
 from dashboard.view.settings import BY_KEY
 from transformer.analysis.accuracy import ceilings
 from transformer.config import TEXT, ConfigError
@@ -98,7 +97,7 @@ def together(names: list[str], were_live: bool, looks: Iterator[int]) -> None:
         st.caption(f"{nothing_beside(runs[0])} Tick others in the table below, or start a race.")
     curves(courses, standings)
     race()
-    st.html(standings_list([row(each) for each in standings], palette()))
+    st.html(coloured(standings_list, [row(each) for each in standings]))
     if next(looks):  # drawn by itself, and the rest of the page is about these runs as well
         if st.session_state.get("touched"):
             st.rerun()
@@ -166,7 +165,8 @@ def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
             read, values = np.array(course.read, dtype=np.int64), np.array(course.nats, dtype=np.float64)
             steps, seconds = steps[read], seconds[read]
         drawn.append(Curve(each.label.text, steps, seconds, values, each.solved, place))
-    figure = learning_curves(
+    figure = coloured(
+        learning_curves,
         drawn,
         measure=measure,
         clock=clock,
@@ -174,7 +174,6 @@ def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
         floors=floors,
         guess=COUNTS if standings and all(each.reads for each in standings) else "guessing",
         height=HEIGHT,
-        palette=palette(),
     )
     makers = [maker_of(Run(model_menu.ROOT / each.name), each.step) for each in standings]
     told = "; ".join(f"{each.label.text}: {outcome(each)}" for each in standings)
