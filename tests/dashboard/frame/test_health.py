@@ -173,7 +173,7 @@ def test_before_the_page_is_painted_nothing_is_checked(forgetting: None, monkeyp
 @pytest.mark.parametrize("there", [False, True])
 def test_the_second_look_waits_for_pytorch(there: bool, monkeypatch) -> None:
     monkeypatch.setattr(session, "BEHIND", 0.5)
-    monkeypatch.setattr(session.warm, "torch", lambda: object() if there else None)
+    monkeypatch.setattr(session.background, "torch", lambda: object() if there else None)
     said = [("", "There is no such head."), ("done", "a is back.")]
     seen: dict[str, object] = {}
     monkeypatch.setattr(session.st, "session_state", State(said=said))

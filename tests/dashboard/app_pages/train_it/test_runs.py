@@ -233,7 +233,7 @@ def test_a_race_whose_folder_cannot_be_made_is_a_sentence(runs: Path, monkeypatc
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dashboard.view.session.Run.create", refuse)
+    monkeypatch.setattr("dashboard.view.training.Run.create", refuse)
     assert "The race did not start: [Errno 28] No space left on device." in said(press(open_page("runs"), "race-3"))
 
 
