@@ -1,6 +1,7 @@
 """Draws what every head looked at in a text: the text in small once for each head, its words as coloured blocks."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from dashboard.components.appearance import palette
 from dashboard.components.payload import Body, pack
 from dashboard.components.registration import renderer
-from dashboard.theme import pattern_colours
+from dashboard.theme import Palette, pattern_colours
 
 HTML = """
 <div class="glances" role="application" tabindex="0" aria-describedby="help">
@@ -21,68 +22,50 @@ HTML = """
 """
 
 
-def glances(
-    tokens: Sequence[str],
-    heads: Sequence[tuple[int, int]],
-    weights: np.ndarray,
-    *,
-    key: str,
-    alt: str,
-    query: int,
-    chosen: int | None = None,
-    on_choose: Callable[[], None] | None = None,
-) -> None:
-    """Draw `weights`, float [head, token], once for each of `heads`, (layer, head) from 0; nan is what none may see.
+@dataclass(frozen=True, eq=False)
+class Glances:
+    """`weights`, float [head, token], once for each of `heads`, (layer, head) from 0; nan is what none may see.
 
-    Each is coloured from 0 to its own greatest weight, which stands beside its name. `query` is the token, from 0,
-    that looks. `chosen` is outlined. In `on_choose` the index of the head chosen by click or arrow key is
-    `st.session_state[key]["choose"]`.
+    Each is coloured from 0 to its own greatest weight, which stands beside its name. `query` is the token, from 0, that
+    looks. `chosen` is outlined.
     """
-    colours = palette()
-    mount = renderer("glances", html=HTML, isolate_styles=True)
-    data = pack_glances(
-        tokens,
-        heads,
-        weights,
-        key=key,
-        alt=alt,
-        colours=pattern_colours(colours.dark),
-        accent=colours.accent,
-        query=query,
-        chosen=chosen,
-    )
-    mount(key=key, data=data, on_choose_change=on_choose or (lambda: None))
 
+    tokens: Sequence[str]
+    heads: Sequence[tuple[int, int]]
+    weights: np.ndarray
+    _: KW_ONLY
+    key: str
+    alt: str
+    query: int
+    chosen: int | None = None
 
-def pack_glances(
-    tokens: Sequence[str],
-    heads: Sequence[tuple[int, int]],
-    weights: np.ndarray,
-    *,
-    key: str,
-    alt: str,
-    colours: np.ndarray,
-    accent: str,
-    query: int,
-    chosen: int | None = None,
-) -> bytes:
-    """The message for the browser: the weights as float32 in the body; `colours` is the scale, uint8 [256, 3]."""
-    if not alt.strip():
-        raise ValueError("Glances need alt: one sentence that says in words what they show.")
-    if weights.shape != (len(heads), len(tokens)):
-        raise ValueError(f"The weights are {list(weights.shape)} for {len(heads)} heads and {len(tokens)} tokens.")
-    if chosen is not None and not 0 <= chosen < len(heads):
-        raise ValueError(f"The head chosen is one of 0 to {len(heads) - 1}, not {chosen}.")
-    body = Body()
-    header: dict[str, Any] = {
-        "key": key,
-        "alt": alt,
-        "tokens": list(tokens),
-        "heads": [list(head) for head in heads],
-        "accent": accent,
-        "query": query,
-        "chosen": chosen,
-        "weights": body.add(np.ascontiguousarray(weights, dtype="<f4").tobytes()),
-        "colours": body.add(np.ascontiguousarray(colours).tobytes()),
-    }
-    return pack(header, bytes(body.data))
+    def draw(self, on_choose: Callable[[], None] | None = None) -> None:
+        """Mount it. In `on_choose` the index of the head chosen is `st.session_state[key]["choose"]`."""
+        mount = renderer("glances", html=HTML, isolate_styles=True)
+        mount(key=self.key, data=self.pack(palette()), on_choose_change=on_choose or (lambda: None))
+
+    def pack(self, colours: Palette) -> bytes:
+        """The message for the browser: the weights as float32 in the body.
+
+        Raises ValueError for what cannot be drawn.
+        """
+        if not self.alt.strip():
+            raise ValueError("Glances need alt: one sentence that says in words what they show.")
+        n, tokens = len(self.heads), len(self.tokens)
+        if self.weights.shape != (n, tokens):
+            raise ValueError(f"The weights are {list(self.weights.shape)} for {n} heads and {tokens} tokens.")
+        if self.chosen is not None and not 0 <= self.chosen < n:
+            raise ValueError(f"The head chosen is one of 0 to {n - 1}, not {self.chosen}.")
+        body = Body()
+        header: dict[str, Any] = {
+            "key": self.key,
+            "alt": self.alt,
+            "tokens": list(self.tokens),
+            "heads": [list(head) for head in self.heads],
+            "accent": colours.accent,
+            "query": self.query,
+            "chosen": self.chosen,
+            "weights": body.add(np.ascontiguousarray(self.weights, dtype="<f4").tobytes()),
+            "colours": body.add(np.ascontiguousarray(pattern_colours(colours.dark)).tobytes()),
+        }
+        return pack(header, bytes(body.data))

@@ -1,7 +1,7 @@
 """Draws the patterns of all layers and heads as small multiples on one canvas, and reports which head is chosen."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from dashboard.components.appearance import palette
 from dashboard.components.payload import Body, Distinct, pack
 from dashboard.components.registration import renderer
-from dashboard.theme import pattern_colours, rgb
+from dashboard.theme import Palette, pattern_colours, rgb
 
 EXACT_CELLS = 131_072
 """Up to this many cells (½ MiB) patterns are sent as float32; beyond, as uint8, and the hover says so with a ≈."""
@@ -49,105 +49,99 @@ class Panel:
     """The shape of the whole pattern, where `factor` is not 1."""
 
 
-def head_grid(
-    panels: Sequence[Panel],
-    *,
-    key: str,
-    focus: int | None,
-    alt: str,
-    link: str | None = None,
-    size: int = 200,
-    by_row: bool = False,
-    on_focus: Callable[[], None] | None = None,
-) -> int | None:
-    """Draw `panels`, outline number `focus`, and return the number of the panel chosen in this rerun, if any.
-
-    With no `focus` the outlined panel is the one that another component of `link` says.
+@dataclass(frozen=True, eq=False)
+class HeadGrid:
+    """The grid of `panels`, of which number `focus` is outlined; without one, the panel that another component of
+    `link` says.
 
     `size` is the longest side of a thumbnail in pixels, where the width allows it (never under 36). With `by_row` each
-    row has a scale of its own, from 0 to its greatest value.
-    In `on_focus` the chosen number is `st.session_state[key]["focus"]`. Grids and plots of one `link` share their
-    hovered cell.
+    row has a scale of its own, from 0 to its greatest value. Grids and plots of one `link` share their hovered cell.
     """
-    colours = palette()
-    mount = renderer("head_grid", html=HTML, isolate_styles=True)
-    data = pack_panels(
-        panels,
-        key=key,
-        focus=focus,
-        alt=alt,
-        dark=colours.dark,
-        colours=pattern_colours(colours.dark),
-        forbidden=rgb(colours.forbidden),
-        link=link,
-        size=size,
-        by_row=by_row,
-    )
-    result = mount(key=key, data=data, on_focus_change=on_focus or (lambda: None))
-    chosen: int | None = result.focus
-    return chosen
 
+    panels: Sequence[Panel]
+    _: KW_ONLY
+    key: str
+    focus: int | None
+    alt: str
+    link: str | None = None
+    size: int = 200
+    by_row: bool = False
 
-def pack_panels(
-    panels: Sequence[Panel],
-    *,
-    key: str,
-    focus: int | None,
-    alt: str,
-    dark: bool,
-    colours: np.ndarray,
-    forbidden: tuple[int, int, int],
-    link: str | None = None,
-    size: int = 200,
-    by_row: bool = False,
-) -> bytes:
-    """The message for the browser; its body holds the patterns, then the distinct masks, then the colours.
+    def draw(self, on_focus: Callable[[], None] | None = None) -> int | None:
+        """Mount it, and return the number of the panel chosen in this rerun, if any.
 
-    The header says where each begins, in bytes from the start of the body. Masks and token labels that several
-    panels share are sent once. `colours` is the scale from 0 to 1, uint8 [256, 3]; `forbidden` the ground under the
-    hatching of masked cells.
-    """
-    _check(panels, focus, alt, colours, forbidden, size)
-    panels = _fitting(panels)
-    exact = sum(panel.pattern.size for panel in panels) <= EXACT_CELLS
-    body = Body()
-    labels = Distinct()
-    records: list[dict[str, Any]] = []
-    for panel in panels:
-        rows, columns = panel.pattern.shape
-        records.append(
-            {
-                "name": panel.name,
-                "group": panel.group,
-                "row": panel.row,
-                "column": panel.column,
-                "rows": rows,
-                "columns": columns,
-                "pattern": body.add(_encode(panel.pattern, exact)),
-                "queries": labels.add(panel.queries),
-                "keys": labels.add(panel.keys),
-            }
-        )
-        if panel.factor > 1:
-            records[-1] |= {"factor": panel.factor, "whole": panel.whole}
-    for panel, record in zip(panels, records, strict=True):
-        if panel.mask is not None and not panel.mask.all():
-            record["mask"] = body.add_once(np.ascontiguousarray(panel.mask, dtype=np.uint8).tobytes())
-    header = {
-        "key": key,
-        "alt": alt,
-        "focus": focus,
-        "dark": dark,
-        "link": link,
-        "size": size,
-        "byRow": by_row,
-        "forbidden": [int(channel) for channel in forbidden],
-        "exact": exact,
-        "labels": labels.values,
-        "colours": body.add(np.ascontiguousarray(colours).tobytes()),
-        "panels": records,
-    }
-    return pack(header, bytes(body.data))
+        In `on_focus` the chosen number is `st.session_state[key]["focus"]`.
+        """
+        mount = renderer("head_grid", html=HTML, isolate_styles=True)
+        result = mount(key=self.key, data=self.pack(palette()), on_focus_change=on_focus or (lambda: None))
+        chosen: int | None = result.focus
+        return chosen
+
+    def pack(self, colours: Palette) -> bytes:
+        """The message for the browser; its body holds the patterns, then the distinct masks, then the colours.
+
+        The header says where each begins, in bytes from the start of the body. Masks and token labels that several
+        panels share are sent once. Raises ValueError for what cannot be drawn.
+        """
+        self._check()
+        panels = _fitting(self.panels)
+        exact = sum(panel.pattern.size for panel in panels) <= EXACT_CELLS
+        body = Body()
+        labels = Distinct()
+        records: list[dict[str, Any]] = []
+        for panel in panels:
+            rows, columns = panel.pattern.shape
+            records.append(
+                {
+                    "name": panel.name,
+                    "group": panel.group,
+                    "row": panel.row,
+                    "column": panel.column,
+                    "rows": rows,
+                    "columns": columns,
+                    "pattern": body.add(_encode(panel.pattern, exact)),
+                    "queries": labels.add(panel.queries),
+                    "keys": labels.add(panel.keys),
+                }
+            )
+            if panel.factor > 1:
+                records[-1] |= {"factor": panel.factor, "whole": panel.whole}
+        for panel, record in zip(panels, records, strict=True):
+            if panel.mask is not None and not panel.mask.all():
+                record["mask"] = body.add_once(np.ascontiguousarray(panel.mask, dtype=np.uint8).tobytes())
+        header = {
+            "key": self.key,
+            "alt": self.alt,
+            "focus": self.focus,
+            "dark": colours.dark,
+            "link": self.link,
+            "size": self.size,
+            "byRow": self.by_row,
+            "forbidden": list(rgb(colours.forbidden)),
+            "exact": exact,
+            "labels": labels.values,
+            "colours": body.add(np.ascontiguousarray(pattern_colours(colours.dark)).tobytes()),
+            "panels": records,
+        }
+        return pack(header, bytes(body.data))
+
+    def _check(self) -> None:
+        if not self.panels:
+            raise ValueError("A head grid needs at least one panel.")
+        if self.focus is not None and not 0 <= self.focus < len(self.panels):
+            raise ValueError(f"focus is the number of a panel, 0 to {len(self.panels) - 1}, not {self.focus}.")
+        if not self.alt.strip():
+            raise ValueError("A head grid needs alt: one sentence that says in words what the patterns show.")
+        if self.size < 36:
+            raise ValueError(f"A thumbnail's size is at least 36 pixels, not {self.size}.")
+        places: dict[tuple[str, int, int], str] = {}
+        for panel in self.panels:
+            _check_panel(panel)
+            place = (panel.group, panel.row, panel.column)
+            if place in places:
+                both = f"Panels {places[place]} and {panel.name}"
+                raise ValueError(f"{both} have the same place in group {panel.group!r}.")
+            places[place] = panel.name
 
 
 def _fitting(panels: Sequence[Panel]) -> list[Panel]:
@@ -184,35 +178,6 @@ def _encode(pattern: np.ndarray, exact: bool) -> bytes:
         return np.ascontiguousarray(pattern, dtype="<f4").tobytes()
     bounded = np.clip(np.nan_to_num(pattern, nan=0.0), 0, 1)
     return np.rint(bounded * 255).astype(np.uint8).tobytes()
-
-
-def _check(
-    panels: Sequence[Panel],
-    focus: int | None,
-    alt: str,
-    colours: np.ndarray,
-    forbidden: tuple[int, int, int],
-    size: int,
-) -> None:
-    if not panels:
-        raise ValueError("A head grid needs at least one panel.")
-    if focus is not None and not 0 <= focus < len(panels):
-        raise ValueError(f"focus is the number of a panel, 0 to {len(panels) - 1}, not {focus}.")
-    if not alt.strip():
-        raise ValueError("A head grid needs alt: one sentence that says in words what the patterns show.")
-    if colours.shape != (256, 3) or colours.dtype != np.uint8:
-        raise ValueError(f"colours must be uint8 [256, 3], not {colours.dtype} {list(colours.shape)}.")
-    if size < 36:
-        raise ValueError(f"A thumbnail's size is at least 36 pixels, not {size}.")
-    if len(forbidden) != 3 or not all(0 <= channel <= 255 for channel in forbidden):
-        raise ValueError(f"forbidden must be three numbers from 0 to 255, not {forbidden}.")
-    places: dict[tuple[str, int, int], str] = {}
-    for panel in panels:
-        _check_panel(panel)
-        place = (panel.group, panel.row, panel.column)
-        if place in places:
-            raise ValueError(f"Panels {places[place]} and {panel.name} have the same place in group {panel.group!r}.")
-        places[place] = panel.name
 
 
 def _check_panel(panel: Panel) -> None:

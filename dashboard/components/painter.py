@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -122,89 +122,64 @@ class Stroke:
         return cls(bits.astype(bool).reshape(n, n), at)
 
 
-def painter(
-    mask: np.ndarray,
-    queries: Sequence[str],
-    keys: Sequence[str],
-    *,
-    key: str,
-    alt: str,
-    link: str | None = None,
-    height: int = 310,
-    words: Words = MASK,
-    squares: Squares | None = None,
-    refused: int = 0,
-    on_stroke: Callable[[Stroke], None],
-) -> None:
-    """Paint `mask`, bool [query, key] and square, True = may see, at most `height` pixels high.
+@dataclass(frozen=True, eq=False)
+class Painter:
+    """`mask`, bool [query, key] and square, True = may see, to be painted on; at most `height` pixels high.
 
-    `on_stroke` is called, before the rerun, when a stroke, an undo or the like has ended. Plots and grids of one `link`
-    share their hovered cell. `words` say what its cells mean, where they are not a mask's. Where the cells are many
-    they are shown and painted in `squares`. `refused` is when the last stroke was made that could not be had: the
-    picture goes back to `mask`.
+    Plots and grids of one `link` share their hovered cell. `words` say what its cells mean, where they are not a
+    mask's. Where the cells are many they are shown and painted in `squares`. `refused` is when the last stroke was
+    made that could not be had: the picture goes back to `mask`.
     """
 
-    def painted() -> None:
-        if stroke := Stroke.read(st.session_state[key]["stroke"]):
-            on_stroke(stroke)
+    mask: np.ndarray
+    queries: Sequence[str]
+    keys: Sequence[str]
+    _: KW_ONLY
+    key: str
+    alt: str
+    link: str | None = None
+    height: int = 310
+    words: Words = MASK
+    squares: Squares | None = None
+    refused: int = 0
 
-    mount = renderer("painter", html=HTML, isolate_styles=True)
-    mount(
-        key=key,
-        data=pack_painter(
-            mask,
-            queries,
-            keys,
-            key=key,
-            alt=alt,
-            palette=palette(),
-            link=link,
-            height=height,
-            words=words,
-            squares=squares,
-            refused=refused,
-        ),
-        on_stroke_change=painted,
-    )
+    def draw(self, on_stroke: Callable[[Stroke], None]) -> None:
+        """Mount it. `on_stroke` is called, before the rerun, when a stroke, an undo or the like has ended."""
 
+        def painted() -> None:
+            if stroke := Stroke.read(st.session_state[self.key]["stroke"]):
+                on_stroke(stroke)
 
-def pack_painter(
-    mask: np.ndarray,
-    queries: Sequence[str],
-    keys: Sequence[str],
-    *,
-    key: str,
-    alt: str,
-    palette: Palette,
-    link: str | None = None,
-    height: int = 310,
-    words: Words = MASK,
-    squares: Squares | None = None,
-    refused: int = 0,
-) -> bytes:
-    """The message for the browser: the cells as `numpy.packbits` writes them, 1 = may see."""
-    n, squares = len(queries), squares or Squares(1, queries, keys)
-    if mask.shape != (n, n) or len(keys) != n:
-        raise ValueError(f"{n} query labels and {len(keys)} key labels for a mask of {list(mask.shape)}.")
-    if not len(squares.queries) == len(squares.keys) == -(-n // squares.factor):
-        raise ValueError(f"{n} cells a side are not {len(squares.queries)} squares of {squares.factor}.")
-    if not alt.strip():
-        raise ValueError("A painter needs alt: one sentence that says in words what the mask is.")
-    header = {
-        "key": key,
-        "alt": alt,
-        "n": n,
-        "queries": list(queries),
-        "keys": list(keys),
-        "squares": {"factor": squares.factor, "queries": list(squares.queries), "keys": list(squares.keys)},
-        "refused": refused,
-        "link": link,
-        "height": height,
-        "words": asdict(words),
-        "dark": palette.dark,
-        "muted": palette.muted,
-        "blind": palette.wrong,
-        "colours": list(rgb(palette.scale[1])),
-        "forbidden": list(rgb(palette.forbidden)),
-    }
-    return pack(header, np.packbits(mask).tobytes())
+        mount = renderer("painter", html=HTML, isolate_styles=True)
+        mount(key=self.key, data=self.pack(palette()), on_stroke_change=painted)
+
+    def pack(self, colours: Palette) -> bytes:
+        """The message for the browser: the cells as `numpy.packbits` writes them, 1 = may see.
+
+        Raises ValueError for what cannot be painted.
+        """
+        n, squares = len(self.queries), self.squares or Squares(1, self.queries, self.keys)
+        if self.mask.shape != (n, n) or len(self.keys) != n:
+            raise ValueError(f"{n} query labels and {len(self.keys)} key labels for a mask of {list(self.mask.shape)}.")
+        if not len(squares.queries) == len(squares.keys) == -(-n // squares.factor):
+            raise ValueError(f"{n} cells a side are not {len(squares.queries)} squares of {squares.factor}.")
+        if not self.alt.strip():
+            raise ValueError("A painter needs alt: one sentence that says in words what the mask is.")
+        header = {
+            "key": self.key,
+            "alt": self.alt,
+            "n": n,
+            "queries": list(self.queries),
+            "keys": list(self.keys),
+            "squares": {"factor": squares.factor, "queries": list(squares.queries), "keys": list(squares.keys)},
+            "refused": self.refused,
+            "link": self.link,
+            "height": self.height,
+            "words": asdict(self.words),
+            "dark": colours.dark,
+            "muted": colours.muted,
+            "blind": colours.wrong,
+            "colours": list(rgb(colours.scale[1])),
+            "forbidden": list(rgb(colours.forbidden)),
+        }
+        return pack(header, np.packbits(self.mask).tobytes())

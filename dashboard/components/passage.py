@@ -1,7 +1,7 @@
 """Draws a text word by word: a colour for each, arcs from one of them to those it has to do with, a click on any."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from dashboard.components.appearance import palette
 from dashboard.components.origin import Maker
 from dashboard.components.payload import Body, pack
 from dashboard.components.registration import renderer
+from dashboard.theme import Palette
 
 HTML = """
 <div class="scroller">
@@ -57,105 +58,70 @@ class Ground:
     """Write words of low values in fainter letters as well."""
 
 
-@dataclass(frozen=True)
-class Ink:
-    """The colours beside the theme's own, as "#rrggbb"."""
-
-    dark: bool
-    accent: str
-    muted: str
-
-
-def passage(
-    words: Words,
-    *,
-    key: str,
-    alt: str,
-    ground: Ground | None = None,
-    chosen: int | None = None,
-    arcs: np.ndarray | None = None,
-    height: int = 420,
-    follow: bool = False,
-    makers: Sequence[Maker] | None = None,
-    on_choose: Callable[[], None] | None = None,
-) -> None:
-    """Draw `words`, coloured by `ground`; at most `height` pixels high, beyond which it scrolls.
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """`words`, coloured by `ground`; at most `height` pixels high, beyond which it scrolls.
 
     `chosen` is outlined; `arcs`, float [token], 0 to 1, are drawn from it to the words with the greatest of them. With
-    `follow` the end stays in view while the text grows. In `on_choose` the index of the word chosen by click or arrow
-    key is `st.session_state[key]["choose"]`. `alt` says in a sentence what is to be seen. `makers` are named in what is
-    saved of it, where they are others than the page's.
+    `follow` the end stays in view while the text grows. `alt` says in a sentence what is to be seen. `makers` are named
+    in what is saved of it, where they are others than the page's.
     """
-    colours = palette()
-    mount = renderer("passage", html=HTML, isolate_styles=True)
-    data = pack_passage(
-        words,
-        key=key,
-        alt=alt,
-        ink=Ink(colours.dark, colours.accent, colours.muted),
-        ground=ground,
-        chosen=chosen,
-        arcs=arcs,
-        height=height,
-        follow=follow,
-        makers=makers,
-    )
-    mount(key=key, data=data, on_choose_change=on_choose or (lambda: None))
 
+    words: Words
+    _: KW_ONLY
+    key: str
+    alt: str
+    ground: Ground | None = None
+    chosen: int | None = None
+    arcs: np.ndarray | None = None
+    height: int = 420
+    follow: bool = False
+    makers: Sequence[Maker] | None = None
 
-def pack_passage(
-    words: Words,
-    *,
-    key: str,
-    alt: str,
-    ink: Ink,
-    ground: Ground | None = None,
-    chosen: int | None = None,
-    arcs: np.ndarray | None = None,
-    height: int = 420,
-    follow: bool = False,
-    makers: Sequence[Maker] | None = None,
-) -> bytes:
-    """The message for the browser: the words in the header, the numbers as float32 in the body."""
-    _check(words, alt, ground, chosen, arcs)
-    body = Body()
-    header: dict[str, Any] = {
-        "key": key,
-        "alt": alt,
-        **asdict(words),
-        **asdict(ink),
-        "chosen": chosen,
-        "height": height,
-        "follow": follow,
-        "makers": None if makers is None else [asdict(maker) for maker in makers],
-    }
-    if ground is not None:
-        header["ground"] = {
-            "values": body.add(np.ascontiguousarray(ground.values, dtype="<f4").tobytes()),
-            "colours": body.add(ground.colours.tobytes()),
-            "low": ground.low,
-            "high": ground.high,
-            "title": ground.title,
-            "digits": ground.digits,
-            "faded": ground.faded,
+    def draw(self, on_choose: Callable[[], None] | None = None) -> None:
+        """Mount it. In `on_choose` the index of the word chosen is `st.session_state[key]["choose"]`."""
+        mount = renderer("passage", html=HTML, isolate_styles=True)
+        mount(key=self.key, data=self.pack(palette()), on_choose_change=on_choose or (lambda: None))
+
+    def pack(self, colours: Palette) -> bytes:
+        """The message for the browser: the words in the header, the numbers as float32 in the body.
+
+        Raises ValueError for what cannot be drawn.
+        """
+        self._check()
+        body, ground = Body(), self.ground
+        header: dict[str, Any] = {
+            "key": self.key,
+            "alt": self.alt,
+            **asdict(self.words),
+            **{name: getattr(colours, name) for name in ("dark", "accent", "muted")},
+            "chosen": self.chosen,
+            "height": self.height,
+            "follow": self.follow,
+            "makers": None if self.makers is None else [asdict(maker) for maker in self.makers],
         }
-    if arcs is not None:
-        header["arcs"] = body.add(np.ascontiguousarray(arcs, dtype="<f4").tobytes())
-    return pack(header, bytes(body.data))
+        if ground is not None:
+            header["ground"] = {
+                "values": body.add(np.ascontiguousarray(ground.values, dtype="<f4").tobytes()),
+                "colours": body.add(ground.colours.tobytes()),
+                **{name: getattr(ground, name) for name in ("low", "high", "title", "digits", "faded")},
+            }
+        if self.arcs is not None:
+            header["arcs"] = body.add(np.ascontiguousarray(self.arcs, dtype="<f4").tobytes())
+        return pack(header, bytes(body.data))
 
-
-def _check(words: Words, alt: str, ground: Ground | None, chosen: int | None, arcs: np.ndarray | None) -> None:
-    n = len(words.tokens)
-    if not alt.strip():
-        raise ValueError("A passage needs alt: one sentence that says in words what it shows.")
-    if words.says is not None and len(words.says) != n:
-        raise ValueError(f"{len(words.says)} sentences for {n} words.")
-    if ground is not None:
-        if ground.values.shape != (n,):
-            raise ValueError(f"The values of {ground.title} are {list(ground.values.shape)} for {n} words.")
-        if not ground.low < ground.high:
-            raise ValueError(f"The scale of {ground.title} must rise, not go from {ground.low} to {ground.high}.")
-    if chosen is not None and not words.first <= chosen < n:
-        raise ValueError(f"The word chosen is one of {words.first} to {n - 1}, not {chosen}.")
-    if arcs is not None and arcs.shape != (n,):
-        raise ValueError(f"The arcs are {list(arcs.shape)} for {n} words.")
+    def _check(self) -> None:
+        words, ground, n = self.words, self.ground, len(self.words.tokens)
+        if not self.alt.strip():
+            raise ValueError("A passage needs alt: one sentence that says in words what it shows.")
+        if words.says is not None and len(words.says) != n:
+            raise ValueError(f"{len(words.says)} sentences for {n} words.")
+        if ground is not None:
+            if ground.values.shape != (n,):
+                raise ValueError(f"The values of {ground.title} are {list(ground.values.shape)} for {n} words.")
+            if not ground.low < ground.high:
+                raise ValueError(f"The scale of {ground.title} must rise, not go from {ground.low} to {ground.high}.")
+        if self.chosen is not None and not words.first <= self.chosen < n:
+            raise ValueError(f"The word chosen is one of {words.first} to {n - 1}, not {self.chosen}.")
+        if self.arcs is not None and self.arcs.shape != (n,):
+            raise ValueError(f"The arcs are {list(self.arcs.shape)} for {n} words.")

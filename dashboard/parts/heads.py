@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from dashboard.components.head_grid import Panel, head_grid
+from dashboard.components.head_grid import HeadGrid, Panel
 from dashboard.models.model import Model
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Head, Survey
@@ -73,7 +73,7 @@ def grid(
                 whole=attention.whole,
             )
         )
-    head_grid(
+    HeadGrid(
         panels,
         key=key,
         focus=None if focus is None else heads.index(focus),
@@ -81,8 +81,7 @@ def grid(
         link=LINK,
         size=size,
         by_row=by_row,
-        on_focus=chosen,
-    )
+    ).draw(chosen)
 
 
 def working_sentence(model: Model, head: Head, survey: Survey) -> str:

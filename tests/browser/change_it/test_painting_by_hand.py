@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from dashboard.components.painter import Squares, pack_painter
+from dashboard.components.painter import Painter, Squares
 from dashboard.theme import LIGHT
 from tests.kit.driving import PAGES, title, wait_until_painted
 
@@ -195,10 +195,10 @@ def test_many_positions_are_painted_in_squares(page: Page, address: str):
 
     def say(cells: np.ndarray, refused: int = 0) -> None:
         """What Python would send."""
-        message = pack_painter(
-            cells, names, names, key="tried", alt="A mask.", palette=LIGHT, squares=Squares(6, labels, labels),
+        message = Painter(
+            cells, names, names, key="tried", alt="A mask.", squares=Squares(6, labels, labels),
             refused=refused,
-        )  # fmt: skip
+        ).pack(LIGHT)  # fmt: skip
         host.evaluate(
             """(host, text) => {
               const said = (host.said ??= []);

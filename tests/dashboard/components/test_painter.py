@@ -12,14 +12,14 @@ from dashboard.app_pages.change_it.masks.answers import change_sentence
 from dashboard.app_pages.change_it.masks.canvas import as_mask
 from dashboard.app_pages.change_it.masks.figures.probabilities import probability_dumbbells
 from dashboard.app_pages.change_it.masks.kept_masks import BookError
-from dashboard.components.painter import Squares, Stroke, pack_painter
+from dashboard.components.painter import Painter, Squares, Stroke
 from dashboard.components.payload import unpack
 from dashboard.theme import DARK, LIGHT
 from dashboard.view.settings import LONGER
 from transformer import masks
 from transformer.masks.painted import Painted
 
-LOOKS = {"key": "painter", "alt": "A mask.", "palette": LIGHT}
+LOOKS = {"key": "painter", "alt": "A mask."}
 
 
 def reported(cells: np.ndarray, at: int = 1) -> dict:
@@ -35,11 +35,11 @@ def reported(cells: np.ndarray, at: int = 1) -> dict:
 
 def test_a_mask_and_its_labels_arrive():
     cells = np.random.default_rng(0).integers(0, 2, (5, 5)).astype(bool)
-    header, body = unpack(pack_painter(cells, list("abcde"), list("vwxyz"), link="heads", **LOOKS))
+    header, body = unpack(Painter(cells, list("abcde"), list("vwxyz"), link="heads", **LOOKS).pack(LIGHT))
     assert "".join(f"{byte:08b}" for byte in body[:4])[:25] == "".join(str(int(cell)) for cell in cells.ravel())
     assert (header["n"], header["queries"], header["keys"]) == (5, list("abcde"), list("vwxyz"))
     assert (header["alt"], header["link"], header["dark"]) == ("A mask.", "heads", False)
-    other, _ = unpack(pack_painter(cells, list("abcde"), list("vwxyz"), **{**LOOKS, "palette": DARK}))
+    other, _ = unpack(Painter(cells, list("abcde"), list("vwxyz"), **LOOKS).pack(DARK))
     assert other["colours"] != other["forbidden"] != header["forbidden"]
 
 
@@ -53,19 +53,19 @@ def test_a_mask_and_its_labels_arrive():
 )
 def test_what_cannot_be_painted_is_refused_in_words(shape, labels, alt, sentence):
     with pytest.raises(ValueError, match=sentence):
-        pack_painter(np.ones(shape, dtype=bool), labels, labels, **{**LOOKS, "alt": alt})
+        Painter(np.ones(shape, dtype=bool), labels, labels, **{**LOOKS, "alt": alt}).pack(LIGHT)
 
 
 def test_a_large_mask_is_a_small_message_and_says_its_squares():
     cells, names = np.tri(512, dtype=bool), [str(i) for i in range(512)]
     words = [f"{i}…" for i in range(86)]
-    message = pack_painter(cells, names, names, squares=Squares(6, words, words), refused=3, **LOOKS)
+    message = Painter(cells, names, names, squares=Squares(6, words, words), refused=3, **LOOKS).pack(LIGHT)
     assert len(message) < 45_000
     header, body = unpack(message)
     assert header["squares"] == {"factor": 6, "queries": words, "keys": words}
     assert (header["queries"], header["refused"], len(body)) == (names, 3, 512 * 512 // 8)
     with pytest.raises(ValueError, match="512 cells a side are not 86 squares of 5"):
-        pack_painter(cells, names, names, squares=Squares(5, words, words), **LOOKS)
+        Painter(cells, names, names, squares=Squares(5, words, words), **LOOKS).pack(LIGHT)
 
 
 @pytest.mark.parametrize("n", [1, 3, 16, 64])

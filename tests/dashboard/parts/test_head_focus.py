@@ -16,8 +16,9 @@ from streamlit.testing.v1 import AppTest
 from dashboard import theme
 from dashboard.components import head_grid
 from dashboard.components.focus import Ink, Subject, View, Whole, pack_focus
-from dashboard.components.head_grid import Panel, downsampled, pack_panels
+from dashboard.components.head_grid import HeadGrid, Panel, downsampled
 from dashboard.components.payload import unpack
+from dashboard.theme import LIGHT
 from dashboard.view.pages import PAGES
 from transformer import checkpoints
 from transformer.analysis import sample as analysis_sample
@@ -160,8 +161,7 @@ def test_many_cells_are_downsampled_before_they_are_sent(monkeypatch: pytest.Mon
     random = np.random.default_rng(0)
     cells, names = random.random((2, 7, 7), dtype=np.float32), tuple("abcdefg")
     panels = [Panel(f"0.{i}", "", 0, i, cells[i], np.tri(7, dtype=bool), names, names) for i in range(2)]
-    looks = {"key": "grid", "focus": None, "alt": "Heads.", "dark": False, "colours": np.zeros((256, 3), np.uint8)}
-    header, body = unpack(pack_panels(panels, forbidden=(0, 0, 0), **looks))
+    header, body = unpack(HeadGrid(panels, key="grid", focus=None, alt="Heads.").pack(LIGHT))
     assert header["focus"] is None
     for panel, record in zip(panels, header["panels"], strict=True):
         assert (record["rows"], record["columns"], record["factor"], record["whole"]) == (4, 4, 2, [7, 7])

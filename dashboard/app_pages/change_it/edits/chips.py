@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.change_it.edits.second_input import input_of_patch
-from dashboard.components.painter import Stroke, Words, painter
+from dashboard.components.painter import Painter, Stroke, Words
 from dashboard.models import edits
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
@@ -294,7 +294,7 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
 
     cells, seen = edit.chosen, from_afar(attention, words=not model.task.lawful)
     said = sentence(f"{edit.name} is told where to look in {int(cells.any(axis=1).sum())} of {len(cells)} rows")
-    painter(
+    Painter(
         cells,
         attention.queries,
         attention.keys,
@@ -305,8 +305,7 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
         words=PATTERN,
         squares=squares(seen),
         refused=st.session_state.get("refused_at", 0),
-        on_stroke=painted,
-    )
+    ).draw(painted)
     said += " It looks evenly at the painted keys of a row that the mask allows; a row without any stays as it is."
     st.caption(said if seen.factor == 1 else f"{said} {squares_sentence(seen.factor, 'only some cells are painted')}")
 

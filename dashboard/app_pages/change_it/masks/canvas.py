@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.change_it.masks import kept_masks
 from dashboard.app_pages.change_it.masks.kept_masks import BookError
-from dashboard.components.painter import Stroke, painter
+from dashboard.components.painter import Painter, Stroke
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import patterns
 from dashboard.models import menu
@@ -211,7 +211,7 @@ def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) ->
                     "at most. It stays as it was."
                 )
 
-    painter(
+    Painter(
         cells,
         attention.queries,
         attention.keys,
@@ -221,8 +221,7 @@ def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) ->
         height=height,
         squares=squares(seen),
         refused=st.session_state.get("refused_at", 0),
-        on_stroke=painted,
-    )
+    ).draw(painted)
     if seen.factor > 1:
         st.caption(squares_sentence(seen.factor, "only some of its cells may be seen"))
 

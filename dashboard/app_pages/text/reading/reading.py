@@ -18,7 +18,7 @@ from dashboard.app_pages.text.reading.words import (
     word_sentence,
 )
 from dashboard.components.appearance import is_dark
-from dashboard.components.passage import Ground, Words, passage
+from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.plot import coloured, plot
 from dashboard.models.passages import sayable
 from dashboard.parts import other_models
@@ -112,15 +112,14 @@ def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) 
 
     left, right = st.container(key="reading-row").columns([1.7, 1], gap="large")
     with left:
-        passage(
+        Passage(
             Words(words, says=says(found, words, names), name="passage"),
             key=key,
             alt=title,
             ground=Ground(found.nats, 0.0, HIGHEST, theme.pattern_colours(is_dark()), "nats", digits=0),
             chosen=at,
             height=HEIGHT,
-            on_choose=chose,
-        )
+        ).draw(chose)
         st.caption(passage_sentence(found, before))
         if whole := measured.evaluation(model):
             st.caption(whole_sentence(whole))

@@ -15,8 +15,8 @@ from dashboard.app_pages.text.writing import words
 from dashboard.app_pages.text.writing.draft import Draft, Writing
 from dashboard.app_pages.text.writing.figures import alternatives_bars
 from dashboard.components.appearance import is_dark
-from dashboard.components.glances import glances
-from dashboard.components.passage import Ground, Words, passage
+from dashboard.components.glances import Glances
+from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.plot import coloured, plot
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
@@ -231,7 +231,7 @@ def text(draft: Draft, place: int | None, row: np.ndarray | None, live: bool) ->
         ground = Ground(
             row, 0.0, high if high > 0 else 1.0, theme.pattern_colours(is_dark()), "attention received", faded=True
         )
-    passage(
+    Passage(
         Words(draft.pieces, words.says(draft), given=draft.given, first=1, name="written"),
         key="writing-passage",
         alt=f"{len(draft.said)} tokens written after {draft.given - 1} that were given; each can be chosen.",
@@ -240,8 +240,7 @@ def text(draft: Draft, place: int | None, row: np.ndarray | None, live: bool) ->
         arcs=None if row is None else np.nan_to_num(row),
         height=470,
         follow=live,
-        on_choose=chosen,
-    )
+    ).draw(chosen)
 
 
 def alternatives(model: Model, draft: Draft, place: int) -> None:
@@ -273,7 +272,7 @@ def small(draft: Draft, place: int, look: Look) -> None:
         st.markdown(f"**What every head looked at**; in the text, {in_text}")
         if look.head is not None:
             st.button("Mean of all", on_click=lambda: session.update(head=""), key="writing-mean")
-    glances(
+    Glances(
         draft.pieces,
         [(int(head.site.split(".")[1]), head.index) for head in look.heads],
         look.rows,
@@ -281,8 +280,7 @@ def small(draft: Draft, place: int, look: Look) -> None:
         alt=look.said,
         query=place - 1,
         chosen=look.head,
-        on_choose=chosen,
-    )
+    ).draw(chosen)
 
 
 def page(model: Model, task: Text) -> None:

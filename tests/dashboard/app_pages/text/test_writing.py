@@ -16,10 +16,11 @@ from streamlit.testing.v1 import AppTest
 from dashboard.app_pages.text.writing import draft
 from dashboard.app_pages.text.writing.draft import Writing
 from dashboard.app_pages.text.writing.figures import alternatives_bars
-from dashboard.components.glances import pack_glances
-from dashboard.components.passage import Ground, Ink, Words, pack_passage
+from dashboard.components.glances import Glances
+from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.payload import unpack
 from dashboard.models import menu, passages
+from dashboard.theme import LIGHT
 from dashboard.view.settings import from_query
 from tests.kit import texts
 from tests.kit.pages import array, figures, link, open_page
@@ -31,7 +32,6 @@ from transformer.text.task import Text
 from transformer.training.runs import Run
 
 LINK = {"run": "plays", "written": "20", "temperature": "0.7"}
-INK = Ink(dark=False, accent="#2456c8", muted="#586174")
 SCALE = np.zeros((256, 3), dtype=np.uint8)
 
 
@@ -394,9 +394,8 @@ def test_of_a_prompt_no_link_holds_what_cannot_be_seen() -> None:
 def test_a_passage_is_told_as_it_is() -> None:
     values = np.array([0.1, np.nan, 0.3], dtype=np.float32)
     ground = Ground(values, 0.0, 0.5, SCALE, "surprise")
-    message = pack_passage(
-        Words(("a", "\n", "b"), given=1), key="k", alt="Words.", ink=INK, ground=ground, chosen=2, arcs=values
-    )
+    words = Words(("a", "\n", "b"), given=1)
+    message = Passage(words, key="k", alt="Words.", ground=ground, chosen=2, arcs=values).pack(LIGHT)
     header, body = unpack(message)
     assert header["tokens"] == ["a", "\n", "b"]
     assert (header["chosen"], header["given"], header["ground"]["high"]) == (2, 1, 0.5)
@@ -415,14 +414,14 @@ def test_a_passage_is_told_as_it_is() -> None:
     ],
 )
 def test_a_passage_that_does_not_fit_together_is_refused(changes: dict[str, Any], said: str) -> None:
-    told = {"words": Words(("a", " ", "b")), "key": "k", "alt": "Words.", "ink": INK} | changes
+    told = {"words": Words(("a", " ", "b")), "key": "k", "alt": "Words."} | changes
     with pytest.raises(ValueError, match=said):
-        pack_passage(told.pop("words"), **told)
+        Passage(**told).pack(LIGHT)
 
 
 def test_glances_that_do_not_fit_together_are_refused() -> None:
-    looks: dict[str, Any] = {"key": "k", "alt": "Heads.", "colours": SCALE, "accent": "#2456c8", "query": 1}
-    header, body = unpack(pack_glances("ab", [(0, 0)], np.eye(2)[:1], **looks))
+    looks: dict[str, Any] = {"key": "k", "alt": "Heads.", "query": 1}
+    header, body = unpack(Glances("ab", [(0, 0)], np.eye(2)[:1], **looks).pack(LIGHT))
     assert floats(body, header["weights"], 2).tolist() == [1.0, 0.0]
     for weights, more, said in (
         (np.zeros((1, 3)), {}, "1 heads and 2 tokens"),
@@ -430,7 +429,7 @@ def test_glances_that_do_not_fit_together_are_refused() -> None:
         (np.zeros((1, 2)), {"alt": ""}, "need alt"),
     ):
         with pytest.raises(ValueError, match=said):
-            pack_glances("ab", [(0, 0)], weights, **(looks | more))
+            Glances("ab", [(0, 0)], weights, **(looks | more)).pack(LIGHT)
 
 
 def test_the_bars_say_their_numbers_and_mark_the_one_that_came() -> None:
