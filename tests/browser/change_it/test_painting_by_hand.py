@@ -10,14 +10,11 @@ from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from dashboard.components.painter import Squares, pack_painter
 from dashboard.theme import LIGHT
 from tests.kit.driving import PAGES, title, wait_until_painted
-
-pytestmark = pytest.mark.browser
 
 
 def open_masks(page: Page, address: str, mask: str = "causal") -> Locator:

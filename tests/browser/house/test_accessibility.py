@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 
 from tests.kit.driving import PAGES, go_to, title, wait_until_painted
 
-pytestmark = pytest.mark.browser
 Scheme = Literal["light", "dark"]
 GROUND = """scheme => {
   const ground = getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor;

@@ -27,7 +27,6 @@ from tests.kit.driving import (
     wait_until_painted,
 )
 
-pytestmark = pytest.mark.browser
 UNSOLVABLE = "layers=1&heads=1&width=8&positions=none"
 """A model that cannot reverse, so that its training lasts as long as it may; its steps are quick."""
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import plot, title
-
-pytestmark = pytest.mark.browser
 
 
 def said(page: Page) -> list[float]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 import statistics
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import cell_of, click_head, grid, head_in_focus, query, wait_until_painted
-
-pytestmark = pytest.mark.browser
 
 
 def open_heads(page: Page, address: str, view: str = "run=reverse") -> None:

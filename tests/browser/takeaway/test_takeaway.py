@@ -23,7 +23,6 @@ from tests.kit.driving import PAGES, grid, plot, wait_until_painted
 from tests.kit.takeaway import DC, DIGEST, FORMATS, NAMES, RUN, STEP, TOKENS, WEIGHTS, pixels, save
 from transformer import checkpoints, observe
 
-pytestmark = pytest.mark.browser
 HEAD = f"run={RUN}&head=decoder.0.self_attention.2"
 HEADS, MASKS = f"/heads?{HEAD}", f"/masks?{HEAD}&mask=causal"
 FIGURES = {"after-pattern": MASKS, "heads": HEADS, "head-pattern": HEADS}

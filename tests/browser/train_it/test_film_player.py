@@ -9,14 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.kit.driving import PATIENCE, go_to, title, wait_until_painted
 from transformer.analysis.film.film import Film
-
-pytestmark = pytest.mark.browser
 
 
 def film(page: Page) -> Locator:

@@ -15,7 +15,6 @@ from playwright.sync_api import Locator, Page, expect
 from tests.kit.driving import PAGES, query, title, wait_until_painted
 from transformer.training.runs import Run
 
-pytestmark = pytest.mark.browser
 UNSOLVABLE = "layers=1&heads=1&width=8&positions=none"
 """A model that cannot reverse, so that its training lasts as long as it may; its steps are quick."""
 PATIENCE = 60.0
