@@ -62,8 +62,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         path = item.path.relative_to(TESTS)
         group = path.as_posix()
         if path.parts[0] == "browser":
-            item.add_marker(pytest.mark.browser)
-            group = path.parent.as_posix() if item.get_closest_marker("nightly") else "browser"
+            item.add_marker("browser")
+            group = "browser"
+            if not item.get_closest_marker("smoke"):
+                item.add_marker("nightly")
+                group = path.parent.as_posix()
         item.add_marker(pytest.mark.xdist_group(group))
 
 

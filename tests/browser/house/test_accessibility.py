@@ -55,6 +55,7 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_projector(half: int,
         looks.reverse()  # the next page is entered the way this one was left
 
 
+@pytest.mark.smoke
 def test_a_training_is_accessible(page: Page, address: str):
     page.goto(address)
     wait_until_painted(page, PAGES["Overview"])

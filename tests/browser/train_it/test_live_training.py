@@ -50,6 +50,7 @@ def wait_until(check: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.smoke
 def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, address: str, runs: Path):
     page.goto(f"{address}/?seed=1&run=reverse-sinusoidal")
     wait_until_painted(page, plots=2)

@@ -493,6 +493,7 @@ def test_bombs(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     )
 
 
+@pytest.mark.nightly
 def test_a_bomb_that_lies_about_its_size(run: Run, tmp_path: Path):
     """The list of contents says ten bytes, and the stream would unpack to 64 MB."""
     root = tmp_path / "new"
@@ -508,6 +509,7 @@ def test_a_bomb_that_lies_about_its_size(run: Run, tmp_path: Path):
     refused(bytes(file), root, "the file is damaged: Bad CRC")
 
 
+@pytest.mark.nightly
 def test_an_example_that_unpacks_to_too_much(run: Run, tmp_path: Path):
     root, bomb = tmp_path / "new", io.BytesIO()
     root.mkdir()
