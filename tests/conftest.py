@@ -56,7 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Name the group of each test. A group is run by one worker: what its pages measure is measured there once.
 
     A group is a module. The browser's tests of every day are one group, so that they share one server; those of a
-    night are a group a menu. They come first: they wait more than they work, and the rest fills the time.
+    night are a group a menu. What is long comes first, so that no worker is left with it at the end: what is nightly,
+    and of the rest the browser, whose folder is the first.
     """
     for item in items:
         path = item.path.relative_to(TESTS)
@@ -68,6 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("nightly")
                 group = path.parent.as_posix()
         item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: item.get_closest_marker("nightly") is None)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
