@@ -1,16 +1,23 @@
-# make run    the dashboard, on http://localhost:8501
-# make test   every test, the browser's included
+# make run      the dashboard, on http://localhost:8501
+# make test     the tests, the browser's included, without those marked nightly
+# make nightly  every test
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS ?= 2
+# Some systems forbid it; each of the processes that the tests start would then compile all sources by itself.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint check checkpoints screenshots clean
+.PHONY: run test nightly lint check checkpoints screenshots clean
 
 run: $(VENV)/.run
 	$(BIN)/streamlit run dashboard/app.py
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) -m "not nightly"
+
+nightly: $(VENV)/.dev
+	$(BIN)/pytest -n $(WORKERS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

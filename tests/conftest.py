@@ -1,16 +1,18 @@
-"""What every test shares: shapes checked by a machine, one torch thread, how `hypothesis` looks for examples."""
+"""What every test shares: shapes checked by a machine, one torch thread, hypothesis' examples, which run together."""
 
 import os
 import pkgutil
 import tempfile
 from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import jaxtyping
 
-# Texts that tests read lie in a cache of this process's own.
-os.environ["ATTENTION_LAB_CACHE"] = tempfile.mkdtemp(prefix="attention-lab-")
+# Texts that tests read lie in a cache of this process's own, which goes when the process ends.
+_cache = tempfile.TemporaryDirectory(prefix="attention-lab-", ignore_cleanup_errors=True)
+os.environ["ATTENTION_LAB_CACHE"] = _cache.name
 
 _jaxtyped = jaxtyping.jaxtyped
 
@@ -45,6 +47,39 @@ for module in pkgutil.walk_packages(transformer.__path__, "transformer."):
 torch.set_num_threads(1)
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("small")
+
+TESTS = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Name the group of each test. A group is run by one worker: what its pages measure is measured there once.
+
+    A group is a module. The browser's tests of every day are one group, so that they share one server; those of a
+    night are a group a menu. What is long comes first, so that no worker is left with it at the end: what is nightly,
+    and of the rest the browser, whose folder is the first.
+    """
+    for item in items:
+        path = item.path.relative_to(TESTS)
+        group = path.as_posix()
+        if path.parts[0] == "browser":
+            item.add_marker("browser")
+            group = "browser"
+            if not item.get_closest_marker("smoke"):
+                item.add_marker("nightly")
+                group = path.parent.as_posix()
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: item.get_closest_marker("nightly") is None)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say in the last line which tests did not run for want of a browser, and why."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.getreports("skipped") if reporter else []
+    reasons = [report.longrepr[2].removeprefix("Skipped: ") for report in skipped if "browser" in report.keywords]
+    if reasons:
+        reporter.write_line(f"{len(reasons)} tests of tests/browser did not run: {', '.join(sorted(set(reasons)))}.")
+
 
 # Every AppTest asks anew which packages bring components; they stay the same, and reading them takes 0.2 s.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)

@@ -14,29 +14,20 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Request
 
+from dashboard.view.pages import PAGES
 from tests.kit.driving import PATIENCE, ROOT, browser, dashboard
 from transformer.training.runs import list_runs
 
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
 TRIO = ("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer")
 SCREEN = {"width": 1440, "height": 900}
-PROBES = re.compile(
-    r"^/(heads|inside|layers|film|masks|information|edits|positions|order|accuracy|runs|lengths|writing|reading|bottleneck|corners|context|questions)"
-    r"/_stcore/(health|host-config)$"
-)
+PROBES = re.compile(rf"^/({'|'.join(PAGES)})/_stcore/(health|host-config)$")
 """On a deep link Streamlit looks for its server below the page's own path first, and is told 404."""
 CLOSED = re.compile(
     r"Exception in ASGI application\n(?:(?!Exception in ASGI).)*?WebSocketDisconnected: Cannot call .send.[^\n]*\n",
     re.DOTALL,
 )
 """What Streamlit's server says of a tab that is closed in the midst of its greeting."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test of the browser may try twice: one in some hundreds has still been too late on a busy machine."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +37,8 @@ def chromium() -> Iterator[Browser]:
         started = browser()
         chromium = started.__enter__()
     except Error as error:
-        reason = f"no Chromium can be started (apt install chromium): {error.message.splitlines()[0]}"
+        why = error.message.splitlines()[0]
+        reason = f"no Chromium can be started ({why}); install one, for instance by apt install chromium"
         if os.environ.get("REQUIRE_BROWSER") == "1":
             pytest.fail(reason)
         pytest.skip(reason)

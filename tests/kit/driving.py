@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +53,8 @@ PAGES = {
 """The pages, and how many plots stand on each."""
 PATIENCE, ATTEMPTS = 60_000, 5
 """Milliseconds for which anything on a page is waited for: generous, for a busy machine is not a broken one."""
+DOWNLOAD = 300
+"""Seconds that the download of a browser may take."""
 
 
 def chromium_path() -> str | None:
@@ -61,12 +63,28 @@ def chromium_path() -> str | None:
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
+def download() -> None:
+    """Put Playwright's own Chromium into the user's cache, where it stays. Raises Error when that cannot be done."""
+    command = [sys.executable, "-m", "playwright", "install", "--only-shell", "chromium"]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD)
+    except subprocess.TimeoutExpired:
+        raise Error(f"its download took longer than {DOWNLOAD} s") from None
+    if ended.returncode:
+        said = (line for line in ended.stderr.splitlines() if "Error" in line)
+        raise Error(f"its download failed: {next(said, 'playwright install says not why')}")
+
+
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """One Chromium, system or Playwright's own. Raises playwright's Error when there is none."""
+    """One Chromium: the system's, else Playwright's own, got if need be. Raises Error when there is none."""
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
+        try:
+            chromium = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
+        except Error:
+            download()
+            chromium = playwright.chromium.launch(args=ARGUMENTS)
         try:
             yield chromium
         finally:

@@ -1,7 +1,7 @@
 """Trains a run in children that are killed at random moments, looking at the folder after each: see test_kills.py.
 
-`python tests/killing.py FOLDER KILLS SEED`. A program of its own, because a process is forked here again and again, so
-that each training starts warm.
+`python -m tests.kit.killing FOLDER KILLS SEED`. A program of its own, because a process is forked here again and again,
+so that each training starts warm.
 """
 
 import json

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import PAGES, choose, title, wait_until_painted
 
-pytestmark = pytest.mark.browser
 SITE = "decoder.0.self_attention"
 
 

@@ -17,8 +17,6 @@ from dashboard.components.painter import Painter, Squares
 from dashboard.theme import LIGHT
 from tests.kit.driving import PAGES, title, wait_until_painted
 
-pytestmark = pytest.mark.browser
-
 
 def open_masks(page: Page, address: str, mask: str = "causal") -> Locator:
     page.goto(f"{address}/masks?run=reverse&mask={mask}")
@@ -72,6 +70,7 @@ def link_of(cells: np.ndarray) -> re.Pattern[str]:
     return re.compile(re.escape(f"mask={quote(f'painted:16:{text}', safe='')}") + "$")
 
 
+@pytest.mark.smoke
 def test_a_drag_paints_what_the_first_cell_becomes_and_is_answered(page: Page, address: str):
     host = open_masks(page, address)
     host.evaluate("host => (host.mine = true)")

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 
 from tests.kit.driving import PAGES, go_to, title, wait_until_painted
 
-pytestmark = pytest.mark.browser
 Scheme = Literal["light", "dark"]
 GROUND = """scheme => {
   const ground = getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor;
@@ -56,6 +55,7 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_projector(half: int,
         looks.reverse()  # the next page is entered the way this one was left
 
 
+@pytest.mark.smoke
 def test_a_training_is_accessible(page: Page, address: str):
     page.goto(address)
     wait_until_painted(page, PAGES["Overview"])

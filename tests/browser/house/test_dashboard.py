@@ -27,7 +27,6 @@ from tests.kit.driving import (
     wait_until_painted,
 )
 
-pytestmark = pytest.mark.browser
 UNSOLVABLE = "layers=1&heads=1&width=8&positions=none"
 """A model that cannot reverse, so that its training lasts as long as it may; its steps are quick."""
 
@@ -46,6 +45,7 @@ def says(answer: str) -> re.Pattern[str]:
     return re.compile(f"^out: {', '.join(f'{symbol} right' for symbol in answer)}\\.?$")
 
 
+@pytest.mark.smoke
 def test_it_opens_on_a_model_that_reverses(page: Page, address: str):
     began = time.monotonic()
     page.goto(address)
@@ -96,6 +96,7 @@ def test_what_cannot_be_trained_says_why(page: Page, address: str, label: str, d
 # Heads
 
 
+@pytest.mark.smoke
 def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
     page: Page, new_page: Callable[..., Page], address: str
 ):
@@ -146,6 +147,7 @@ def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
 # Pages
 
 
+@pytest.mark.smoke
 def test_a_click_looks_into_a_stage(page: Page, address: str):
     page.goto(f"{address}/layers")
     wait_until_painted(page, plots=PAGES["Through the layers"])
@@ -229,6 +231,7 @@ def test_more_sequences_give_narrower_intervals(page: Page, address: str):
 # Input
 
 
+@pytest.mark.smoke
 def test_a_typed_sequence_is_reversed_and_nonsense_changes_nothing(page: Page, address: str):
     page.goto(address)
     wait_until_painted(page, plots=2)
@@ -269,6 +272,7 @@ def test_back_and_forward_walk_through_the_views(page: Page, address: str):
         expect(field).to_have_value(typed)
 
 
+@pytest.mark.smoke
 def test_the_view_goes_along_to_the_other_pages(page: Page, address: str):
     page.goto(f"{address}/?run=reverse-aligned&input=1+2+3+4+5+6+7+8")
     expect(out_strip(page)).to_have_attribute("aria-label", says("87654321"))
@@ -298,6 +302,7 @@ def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):
         expect(notices).to_have_count(0)
 
 
+@pytest.mark.smoke
 def test_a_menu_can_be_set_back(page: Page, address: str):
     page.goto(address)
     expect(title(page)).to_be_visible()

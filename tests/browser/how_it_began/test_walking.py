@@ -7,8 +7,6 @@ from playwright.sync_api import Page, expect
 
 from tests.kit.driving import plot, title
 
-pytestmark = pytest.mark.browser
-
 
 def said(page: Page) -> list[float]:
     """Where the crosses of the large walk stand now, x and y, on the screen: while they fly, somewhere between."""
@@ -18,6 +16,7 @@ def said(page: Page) -> list[float]:
     )
 
 
+@pytest.mark.smoke
 def test_corners_fly_to_their_places_and_a_click_chooses_a_walk(page: Page, address: str) -> None:
     page.goto(f"{address}/corners")
     train = page.get_by_role("button", name="Train and watch")

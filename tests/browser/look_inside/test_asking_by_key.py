@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import plot, query, title
-
-pytestmark = pytest.mark.browser
 
 
 def test_f_leads_to_the_next_question_and_b_back(page: Page, address: str) -> None:

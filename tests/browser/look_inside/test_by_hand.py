@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import plot, title, wait_until_painted
-
-pytestmark = pytest.mark.browser
 
 
 def test_the_steps_are_gone_through_and_the_query_turns(page: Page, address: str):

@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import plot, point_at_cell, wait_until_painted
-
-pytestmark = pytest.mark.browser
 
 
 def test_a_point_a_cell_and_a_row_enlarge_their_head(page: Page, address: str):

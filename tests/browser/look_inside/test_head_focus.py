@@ -10,8 +10,6 @@ from playwright.sync_api import Page, expect
 
 from tests.kit.driving import cell_of, click_head, grid, head_in_focus, query, wait_until_painted
 
-pytestmark = pytest.mark.browser
-
 
 def open_heads(page: Page, address: str, view: str = "run=reverse") -> None:
     page.goto(f"{address}/heads?{view}")
@@ -20,6 +18,7 @@ def open_heads(page: Page, address: str, view: str = "run=reverse") -> None:
     wait_until_painted(page, plots=2)
 
 
+@pytest.mark.smoke
 def test_pointing_at_a_cell_is_answered_by_every_view(page: Page, address: str):
     open_heads(page, address)
     pattern, contribution = (page.locator(f".st-key-head-{name} .sentence") for name in ("pattern", "contribution"))

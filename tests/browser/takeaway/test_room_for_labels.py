@@ -8,14 +8,11 @@ from itertools import combinations
 
 import numpy as np
 import plotly.graph_objects as go
-import pytest
 from playwright.sync_api import Locator, Page
 
 from dashboard.components.plot import pack_figure
 from dashboard.figures.patterns import scores_heatmap
 from tests.kit.driving import PAGES, wait_until_painted
-
-pytestmark = pytest.mark.browser
 
 
 def words(n: int) -> list[str]:

@@ -19,8 +19,6 @@ from tests.kit.driving import wait_until_painted
 from tests.kit.takeaway import DC, DIGEST, FORMATS, NAMES, TOKENS, WEIGHTS, pixels, save
 from transformer import checkpoints, observe
 
-pytestmark = pytest.mark.browser
-
 SVG = "{http://www.w3.org/2000/svg}"
 PLACE = 8
 """The query that is looked at, counted from 0: SEP, the first of the answer."""

@@ -23,7 +23,6 @@ from tests.kit.driving import PAGES, grid, plot, wait_until_painted
 from tests.kit.takeaway import DC, DIGEST, FORMATS, NAMES, RUN, STEP, TOKENS, WEIGHTS, pixels, save
 from transformer import checkpoints, observe
 
-pytestmark = pytest.mark.browser
 HEAD = f"run={RUN}&head=decoder.0.self_attention.2"
 HEADS, MASKS = f"/heads?{HEAD}", f"/masks?{HEAD}&mask=causal"
 FIGURES = {"after-pattern": MASKS, "heads": HEADS, "head-pattern": HEADS}
@@ -77,11 +76,13 @@ def chunks(png: bytes) -> list[tuple[bytes, bytes]]:
     return found
 
 
+@pytest.mark.smoke
 def test_the_files_are_called_what_they_are(files: dict[tuple[str, str], Path]):
     for (key, kind), file in files.items():
         assert file.name == f"{key}-{RUN}-step{STEP}.{kind}"
 
 
+@pytest.mark.smoke
 def test_the_numbers_are_the_models_own(
     files: dict[tuple[str, str], Path], patterns: dict[str, np.ndarray], links: dict[str, str]
 ):

@@ -14,8 +14,6 @@ from playwright.sync_api import Page, expect
 from tests.kit import texts
 from tests.kit.driving import colours, plot, query, title
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture
 def plays(runs: Path) -> Iterator[str]:

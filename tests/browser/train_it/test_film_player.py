@@ -16,8 +16,6 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.kit.driving import PATIENCE, go_to, title, wait_until_painted
 from transformer.analysis.film.film import Film
 
-pytestmark = pytest.mark.browser
-
 
 def film(page: Page) -> Locator:
     return page.locator(".film[data-state=ready]")
@@ -66,6 +64,7 @@ def test_it_plays_by_itself_without_asking_the_server(page: Page, address: str, 
     assert before["playing"] == "true"
 
 
+@pytest.mark.smoke
 def test_hands_and_keys_move_it(new_page: Callable[..., Page], address: str, runs: Path):
     page = new_page(reduced_motion="reduce")
     open_film(page, address)

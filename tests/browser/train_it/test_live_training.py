@@ -15,7 +15,6 @@ from playwright.sync_api import Locator, Page, expect
 from tests.kit.driving import PAGES, query, title, wait_until_painted
 from transformer.training.runs import Run
 
-pytestmark = pytest.mark.browser
 UNSOLVABLE = "layers=1&heads=1&width=8&positions=none"
 """A model that cannot reverse, so that its training lasts as long as it may; its steps are quick."""
 PATIENCE = 60.0
@@ -51,6 +50,7 @@ def wait_until(check: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.smoke
 def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, address: str, runs: Path):
     page.goto(f"{address}/?seed=1&run=reverse-sinusoidal")
     wait_until_painted(page, plots=2)

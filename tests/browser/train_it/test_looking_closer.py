@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import go_to, plot, point_at_cell, query, title, wait_until_painted
-
-pytestmark = pytest.mark.browser
 
 
 def test_a_column_is_a_step_and_a_row_is_read_by_every_page(page: Page, address: str):

@@ -8,13 +8,10 @@ import shutil
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import choose, plot, title, traces, type_into, wait_until_painted
 from transformer.training.runs import Run
-
-pytestmark = pytest.mark.browser
 
 
 def digests(folder: Path) -> dict[str, str]:

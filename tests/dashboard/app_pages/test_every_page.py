@@ -42,8 +42,13 @@ from transformer.model import build
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
+EVERY_DAY = ("reverse-translate", "compiled")
+"""The largest shipped model and the one without weights: with `reverse`, on which most tests open pages, every kind."""
 
-@pytest.mark.parametrize("run", RUNS)
+
+@pytest.mark.parametrize(
+    "run", [pytest.param(run, marks=() if run in EVERY_DAY else pytest.mark.nightly) for run in RUNS]
+)
 def test_every_page_opens_on_every_run(run: str) -> None:
     for page in PAGES:
         app = open_page(page, run=run)
@@ -220,8 +225,9 @@ def test_the_loss_is_the_run_s_own() -> None:
         ),
     ],
 )
+@pytest.mark.parametrize("others", [2, pytest.param(len(PAGES), marks=pytest.mark.nightly)])
 def test_a_link_is_a_view(
-    page: str, query: dict[str, str], widgets: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    page: str, query: dict[str, str], widgets: dict[str, Any], others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.5)  # a first look at each page is enough
     app = open_page(page, **query)
@@ -229,7 +235,9 @@ def test_a_link_is_a_view(
     assert link(app) == query
     for name, value in widgets.items():
         assert app.session_state[f"control-{name}"] == value
-    for other in PAGES:
+    pages = list(PAGES)
+    at = pages.index(page) + 1
+    for other in (pages[at:] + pages[:at])[:others]:
         app.switch_page(PAGES[other].script).run()
         assert not app.exception
         assert link(app) == query

@@ -10,6 +10,7 @@ import pytest
 
 from transformer.training.runs import Run
 
+pytestmark = pytest.mark.nightly
 ARGUMENTS = ["train", "--length", "4", "--min-length", "2", "--n-layers", "1", "--d-model", "16", "--d-ff", "16"]
 ARGUMENTS += ["--batch-size", "7", "--max-steps", "15", "--solved-at", "2", "--device", "cpu"]
 

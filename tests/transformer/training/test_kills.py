@@ -15,7 +15,8 @@ from transformer.training.pool import Pool
 from transformer.training.recording import record
 from transformer.training.runs import Run, list_runs
 
-HERE = Path(__file__).parent
+pytestmark = pytest.mark.nightly
+ROOT = Path(__file__).parents[3]
 UNSOLVED = RunConfig(
     task=CONFIG.task, model=CONFIG.model, training=TrainingConfig(max_steps=100_000, solved_at=2, device="cpu")
 )
@@ -43,9 +44,9 @@ def unbroken(tmp_path_factory) -> Run:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_twenty_five_kills_at_random_moments_change_no_number(unbroken, tmp_path, seed):
-    """After each kill every file is whole and no snapshot is missing (tests/killing.py); at the end nothing differs."""
-    command = [sys.executable, str(HERE / "killing.py"), str(tmp_path / "run"), "25", str(seed)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=4 * PATIENCE)
+    """After each kill every file is whole and no snapshot is missing (see the kit); at the end nothing differs."""
+    command = [sys.executable, "-m", "tests.kit.killing", str(tmp_path / "run"), "25", str(seed)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=4 * PATIENCE)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout == "25\n"
     run = Run(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""The bottleneck: three models of one size trained alike, counted against loops written here, the file and the page."""
+"""The bottleneck: what is said and drawn of three models of one size, the page, and training them anew."""
 
 from __future__ import annotations
 
@@ -19,223 +19,17 @@ from dashboard.app_pages.how_it_began.bottleneck import figures, measurement
 from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.view import training as view_training
+from tests.kit.bottleneck import SHAPES, SMALL, found_of, made, own_words, small
 from tests.kit.pages import array, link, open_page
 from tests.kit.pages import figures as drawn
 from transformer import checkpoints
-from transformer.__main__ import main
-from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig
+from transformer.config import ConfigError, RunConfig
 from transformer.experiments import bottleneck_runs
-from transformer.experiments.bottleneck import KINDS, Bottleneck, BottleneckError, Contestant
-from transformer.experiments.bottleneck_measure import compare, measure
-from transformer.model import build
-from transformer.network import Network
-from transformer.training import loop
-from transformer.training.loop import Training
+from transformer.experiments.bottleneck import KINDS, Bottleneck
 from transformer.training.runs import Run
 
 ROOT = Path(__file__).parents[4]
 SHIPPED = ROOT / "checkpoints" / "bottleneck.json"
-SMALL = TaskConfig(task="reverse-translate", min_length=1, length=3, symbols=2)
-SHAPES = {
-    "gru": ModelConfig(architecture="gru", attention="none", n_layers=1, d_model=6),
-    "gru-attention": ModelConfig(architecture="gru", attention="scaled-dot", n_layers=1, d_model=5),
-    "transformer": ModelConfig(architecture="encoder-decoder", n_layers=1, n_heads=1, d_model=4, d_ff=4),
-}
-
-
-def small(kind: str) -> RunConfig:
-    return RunConfig(task=SMALL, model=SHAPES[kind])
-
-
-@torch.no_grad()
-def own_words(model: Network, question: list[int], separator: int) -> list[int]:
-    """What a model says, each token after those that it said itself, the whole of it read again for each."""
-    said: list[int] = []
-    for _ in question:
-        logits = model(torch.tensor([[separator, *said]]), torch.tensor([question]))
-        said.append(int(logits[0, -1].argmax()))
-    return said
-
-
-def contestant(kind: str, exact: list[int], *, length: int = 3, lost: str = "") -> Contestant:
-    """A measurement of lengths 1 to `length` on 100 sequences; at each length as many are right at every place."""
-    config = RunConfig(task=replace(SMALL, length=length), model=SHAPES[kind])
-    rows = []
-    for n, count in enumerate(exact, 1):
-        row = [count] * n
-        if lost == "first read":
-            row = [100] * (n - n // 3) + [count] * (n // 3)
-        if lost == "last read":
-            row = [count] * (n // 3) + [100] * (n - n // 3)
-        rows.append(tuple(row))
-    return Contestant(f"run-{kind}", "0" * 16, config, 1000, 60.0, tuple(exact), tuple(rows))
-
-
-def found_of(one: list[int], attending: list[int], transformer: list[int], **options: Any) -> Bottleneck:
-    counts = zip(KINDS, (one, attending, transformer), strict=True)
-    contestants = [contestant(kind, exact, length=len(one), **options) for kind, exact in counts]
-    return Bottleneck(tuple(contestants), 100, "a machine", {"torch": "2"})
-
-
-class TestPlan:
-    def test_they_are_of_one_size(self) -> None:
-        """Counted from the layers' own shapes: GRUs have 3 (d_in + d + 2) d numbers a layer, attention 3 d (d + 1)."""
-        sizes = {
-            kind: sum(w.numel() for w in build(config).parameters()) for kind, config in bottleneck_runs.plan().items()
-        }
-        vocabulary = 12
-        for kind, attends in (("gru", False), ("gru-attention", True)):
-            d = bottleneck_runs.MODELS[kind].d_model
-            features = 2 * d if attends else d
-            counted = vocabulary * d + 2 * 3 * d * (2 * d + 2) + attends * 3 * d * (d + 1) + vocabulary * (features + 1)
-            assert sizes[kind] == counted
-        assert max(sizes.values()) <= 1.1 * min(sizes.values())
-        assert tuple(sizes) == KINDS
-
-    def test_they_have_one_budget_and_never_stop_early(self) -> None:
-        configs = list(bottleneck_runs.plan(30).values())
-        assert len({(c.task, c.training.max_steps, c.training.batch_size, c.training.seed) for c in configs}) == 1
-        assert all(c.training.solved_at > 1 for c in configs)
-        assert {c.task.min_length for c in configs} == {4}
-        assert {c.task.length for c in configs} == {32}
-        assert {c.training.teacher_forcing for c in configs} == {1.0}
-
-    def test_they_learn_from_the_very_same_sequences(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        seen: list[tuple[torch.Tensor, ...]] = []
-
-        class Spied(loop.Inputs):
-            @classmethod
-            def of(cls, *arguments: Any) -> loop.Inputs:
-                made = super().of(*arguments)
-                seen.append((made.source, made.tokens, made.targets))
-                return made
-
-        monkeypatch.setattr(bottleneck_runs, "TASK", SMALL)
-        monkeypatch.setattr(loop, "Inputs", Spied)
-        batches = []
-        for config in bottleneck_runs.plan(4).values():
-            seen.clear()
-            training = Training(build(config), config)
-            while not training.done:
-                training.take_step()
-            batches.append(list(seen))
-        assert [len(each) for each in batches] == [4, 4, 4]
-        for others in batches[1:]:
-            for one, other in zip(batches[0], others, strict=True):
-                assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
-        assert not torch.equal(batches[0][0][0], batches[0][1][0])
-
-
-class TestMeasure:
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_it_counts_what_a_model_says_by_itself(self, kind: str) -> None:
-        config = small(kind)
-        model = build(config).eval()
-        exact, right = measure(model, config.build_task(), sequences=40, seed=3)
-        assert [len(row) for row in right] == [1, 2, 3]
-        for length in (1, 2, 3):
-            questions = np.random.default_rng([3, 1, length]).integers(0, 2, (40, length)).tolist()
-            said = [own_words(model, question, separator=2) for question in questions]
-            hits = [
-                [a == b for a, b in zip(one, question[::-1], strict=True)]
-                for one, question in zip(said, questions, strict=True)
-            ]
-            assert exact[length - 1] == sum(all(row) for row in hits)
-            assert right[length - 1] == tuple(sum(row[place] for row in hits) for place in range(length))
-
-    def test_help_would_be_seen(self) -> None:
-        """A model that says what it read last, whatever it is: helped it would be right where neighbours agree."""
-
-        class Parrot(Network):
-            def forward(self, tokens, source=None, trace=None):
-                said = torch.where(tokens < 2, tokens, 1)
-                return torch.nn.functional.one_hot(said, self.d_vocab).float()
-
-        model = Parrot(small("transformer").model, d_vocab=4, n_ctx=3)
-        model.register_parameter("somewhere", torch.nn.Parameter(torch.zeros(1)))
-        exact, right = measure(model, small("transformer").build_task(), sequences=64, seed=0)
-        questions = np.random.default_rng([0, 1, 3]).integers(0, 2, (64, 3))
-        assert exact[2] == int((questions == 1).all(axis=1).sum())
-        assert right[2] == tuple((questions[:, ::-1] == 1).sum(axis=0).tolist())
-
-    def test_three_runs_of_one_task_are_compared_and_nothing_else(self, tmp_path: Path) -> None:
-        runs = {kind: made(tmp_path / kind, small(kind)) for kind in KINDS}
-        found = compare([runs["transformer"], runs["gru"], runs["gru-attention"]], sequences=8)
-        assert [each.run for each in found.contestants] == list(KINDS)
-        assert found.of("gru").snapshot == runs["gru"].digest()
-        assert list(found.lengths) == [1, 2, 3]
-        other = made(tmp_path / "other", replace(small("gru"), task=replace(SMALL, length=2)))
-        for wrong in (
-            [runs["gru"]],
-            [*runs.values(), runs["gru"]],
-            [other, runs["gru-attention"], runs["transformer"]],
-        ):
-            with pytest.raises(BottleneckError, match="three runs on one task"):
-                compare(wrong, sequences=8)
-
-
-def made(folder: Path, config: RunConfig, status: str = "finished") -> Run:
-    """A run with untrained weights, without a training."""
-    run = Run.create(folder, config)
-    checkpoints.save(run.folder / "snapshots" / "step-000000.safetensors", build(config), config)
-    run.set_state(status, 0, "" if status == "finished" else "it was cut off")
-    return run
-
-
-class TestFile:
-    FOUND = found_of([90, 50, 0], [100, 99, 98], [97, 98, 99])
-
-    def test_it_comes_back_as_it_was_written(self, tmp_path: Path) -> None:
-        self.FOUND.save(tmp_path / "found.json")
-        assert Bottleneck.load(tmp_path / "found.json") == self.FOUND
-        assert self.FOUND.exact("gru").tolist() == [90, 50, 0]
-        assert self.FOUND.right("transformer", 2).tolist() == [98, 98]
-
-    @pytest.mark.parametrize(
-        ("harm", "words"),
-        [
-            (lambda text: "", "no JSON"),
-            (lambda text: text[: len(text) // 2], "no JSON"),
-            (lambda text: "[1]", "no measurement of the bottleneck"),
-            (lambda text: text.replace("bottleneck/1", "bottleneck/2"), "another version"),
-            (lambda text: text.replace('"exact":[90', '"exact":[-1'), "run-gru are not those"),
-            (lambda text: text.replace('"exact":[90', '"exact":[true'), "run-gru are not those"),
-            (lambda text: text.replace('"exact":[90,', '"exact":['), "run-gru are not those"),
-            (lambda text: text.replace('"sequences":100', '"sequences":99'), "are not those of 99"),
-            (lambda text: text.replace('"attention":"none"', '"attention":"dot"'), "not the three"),
-            (lambda text: text.replace('"contestants":[', '"contestants":[4,'), "damaged"),
-            (lambda text: text.replace('"versions":{"torch":"2"}', '"versions":7'), "damaged"),
-            (lambda text: text.replace('"d_model":6', '"d_model":"6"'), "damaged"),
-        ],
-    )
-    def test_what_is_none_is_refused_with_a_sentence(self, harm, words: str, tmp_path: Path) -> None:
-        path = tmp_path / "found.json"
-        self.FOUND.save(path)
-        whole = path.read_text()
-        assert harm(whole) != whole
-        path.write_text(harm(whole))
-        with pytest.raises(BottleneckError, match=words):
-            Bottleneck.load(path)
-
-    def test_a_file_that_is_not_there_is_said(self, tmp_path: Path) -> None:
-        with pytest.raises(BottleneckError, match=r"there is no file away\.json"):
-            Bottleneck.load(tmp_path / "away.json")
-
-    def test_the_command_line_trains_measures_and_measures_again(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr(bottleneck_runs, "TASK", SMALL)
-        monkeypatch.setattr(bottleneck_runs, "MODELS", SHAPES)
-        path = tmp_path / "own.json"
-        assert main(["bottleneck", "--out", str(path), "--steps", "2"]) == 0
-        found = Bottleneck.load(path)
-        assert [each.config.training.max_steps for each in found.contestants] == [2, 2, 2]
-        assert "lengths 1 to 3" in capsys.readouterr().out
-        again = [f"--runs={tmp_path / each.run}" for each in found.contestants]
-        assert main(["bottleneck", "--out", str(tmp_path / "again.json"), *again]) == 0
-        assert Bottleneck.load(tmp_path / "again.json").contestants == found.contestants
-        assert main(["bottleneck", "--out", str(path), again[0]]) == 2
-        assert "three runs on one task" in capsys.readouterr().err
 
 
 class TestWords:
@@ -298,58 +92,6 @@ class TestFigures:
         assert all(len(set(each)) == 3 for each in zip(*looks[0].values(), strict=True))
         assert [shape.y0 for shape in both[1].layout.shapes] == [0.5]
         assert list(both[1].layout.xaxis.tickvals) == [1, 3]
-
-
-@pytest.mark.skipif(not SHIPPED.is_file(), reason="no shipped measurement")
-class TestShipped:
-    FOUND = Bottleneck.load(SHIPPED) if SHIPPED.is_file() else found_of([0], [0], [0])
-
-    def test_it_is_of_the_shipped_runs_and_they_are_the_planned_ones(self) -> None:
-        planned = bottleneck_runs.plan()
-        for kind in KINDS:
-            each = self.FOUND.of(kind)
-            assert each.run == bottleneck_runs.FOLDERS[kind]
-            run = Run(ROOT / "checkpoints" / each.run)
-            assert each.snapshot == run.digest()
-            assert each.config == run.config == planned[kind]
-            assert each.seconds == pytest.approx(run.metrics()[-1]["seconds"], abs=0.1)
-            weights = checkpoints.load(run.snapshot())[0].state_dict().values()
-            assert each.parameters == sum(math.prod(weight.shape) for weight in weights)
-        sizes = [each.parameters for each in self.FOUND.contestants]
-        assert max(sizes) <= 1.1 * min(sizes)
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_it_holds_on_other_sequences(self, kind: str) -> None:
-        """Whole answers and places, said again token by token from the logits; four standard errors of both counts."""
-        model, sequences = (
-            checkpoints.load(Run(ROOT / "checkpoints" / bottleneck_runs.FOLDERS[kind]).snapshot())[0],
-            512,
-        )
-        for length in (4, 13, 32):
-            source = torch.from_numpy(np.random.default_rng([7, length]).integers(0, 10, (sequences, length)))
-            read = torch.full((sequences, 1), 10)
-            with torch.no_grad():
-                for _ in range(length):
-                    read = torch.cat([read, model(read, source)[:, -1:].argmax(dim=-1)], dim=1)
-            right = (read[:, 1:] == source.flip(1)).numpy()
-            whole = self.FOUND.exact(kind)[length - 4]
-            counts = [
-                (right.all(axis=1).sum(), whole),
-                *zip(right.sum(axis=0), self.FOUND.right(kind, length), strict=True),
-            ]
-            for here, there in counts:
-                share = (here + there) / (sequences + self.FOUND.sequences)
-                spread = math.sqrt(max(share * (1 - share), 1e-3) * (1 / sequences + 1 / self.FOUND.sequences))
-                assert abs(here / sequences - there / self.FOUND.sequences) <= 4.5 * spread, (length, here, there)
-
-    def test_the_story_is_told_by_the_numbers(self) -> None:
-        shares = {kind: self.FOUND.exact(kind)[-1] / self.FOUND.sequences for kind in KINDS}
-        assert shares["gru"] < 0.05
-        assert min(shares["gru-attention"], shares["transformer"]) > 0.5
-        assert measurement.headline(self.FOUND).startswith("One vector forgets")
-        assert self.FOUND.sequences >= 512
-        for kind in KINDS:  # all of them have learned to reverse, at the shortest
-            assert self.FOUND.exact(kind)[0] > 0.9 * self.FOUND.sequences
 
 
 @pytest.mark.skipif(not SHIPPED.is_file(), reason="no shipped measurement")

@@ -1,0 +1,90 @@
+"""Five questions: each on every model, the way from one to the next, and links that name nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.kit.pages import figures, link, open_page
+from transformer import checkpoints
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.model import build
+from transformer.training.runs import Run
+
+ROOT = Path(__file__).resolve().parents[5]
+
+
+def causal(length: int) -> np.ndarray:
+    return np.arange(length)[:, None] >= np.arange(length)[None, :]
+
+
+RUNS = ("reverse", "reverse-aligned-causal", "reverse-translate", "compiled")
+FIGURES = {
+    "1": {"schedule"},
+    "2": {"shapes"},
+    "3": {"feeds", "feeds-cosine"},
+    "4": {"alike", "gradients"},
+    "5": {"bag"},
+}
+
+
+@pytest.mark.parametrize("asked", FIGURES)
+@pytest.mark.parametrize("run", RUNS)
+def test_every_question_is_answered_for_every_model(run, asked):
+    app = open_page("questions", run=run, asked=asked)
+    assert not app.error
+    assert not app.warning
+    nothing = asked == "3" and run == "compiled"
+    assert set(figures(app)) == (set() if nothing else FIGURES[asked])
+    assert re.search(r"\d|no dense layers", app.title[0].value)
+    assert link(app)["run"] == run
+
+
+def test_buttons_lead_from_question_to_question_and_back():
+    app = open_page("questions", run="reverse")
+    by_label = {button.label: button for button in app.button}
+    assert by_label["Back"].disabled
+    for number in "2345":
+        next(button for button in app.button if button.label == "Forward").click().run()
+        assert not app.exception
+        assert link(app)["asked"] == number
+    assert next(button for button in app.button if button.label == "Forward").disabled
+    next(button for button in app.button if button.label == "Back").click().run()
+    assert link(app)["asked"] == "4"
+
+
+@pytest.mark.parametrize(
+    "query", [{"asked": "6"}, {"asked": "nonsense"}, {"asked": "4", "deep_rate": "7"}, {"unrolled": "0"}]
+)
+def test_what_a_link_names_in_vain_falls_back_with_one_notice(query):
+    app = open_page("questions", run="reverse", **query)
+    assert len(app.warning) == 1
+    assert link(app) == {"run": "reverse", **({"asked": "4"} if query.get("asked") == "4" else {})}
+
+
+@pytest.fixture(scope="module")
+def recurrent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an untrained recurrent network."""
+    root = tmp_path_factory.mktemp("runs")
+    config = RunConfig(
+        task=TaskConfig(task="reverse-translate"),
+        model=ModelConfig(architecture="gru", n_layers=1, d_model=16),
+        training=TrainingConfig(device="cpu"),
+    )
+    run = Run.create(root / "recurrent", config)
+    (run.folder / "snapshots").mkdir(exist_ok=True)
+    checkpoints.save(run.folder / "snapshots" / "step-000000.safetensors", build(config), config)
+    run.set_state("finished", 0)
+    return root
+
+
+@pytest.mark.parametrize("asked", FIGURES)
+def test_a_recurrent_network_is_no_stumbling_block(asked, recurrent, monkeypatch):
+    monkeypatch.setattr("dashboard.models.menu.ROOT", recurrent)
+    monkeypatch.setattr("dashboard.frame.health.strip", lambda *_: None)
+    app = open_page("questions", run="recurrent", asked=asked)
+    assert not app.error
+    assert set(figures(app)) == (FIGURES[asked] if asked != "3" else set())

@@ -1,0 +1,26 @@
+"""Settings of a small run, a folder of runs, and the files of one."""
+
+from __future__ import annotations
+
+import hashlib
+
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.training.exchange import archive
+from transformer.training.runs import Run, list_runs
+
+TINY = ModelConfig(n_layers=1, n_heads=2, d_model=16, d_ff=0)
+
+
+def tiny(**training) -> RunConfig:
+    return RunConfig(task=TaskConfig(length=3), model=TINY, training=TrainingConfig(**{"max_steps": 4, **training}))
+
+
+def names(root: Path) -> list[str]:
+    return sorted(run.name for run in list_runs(root))
+
+
+def digests(run: Run) -> dict[str, str]:
+    """Every file that belongs to the run, by its SHA-256."""
+    files = {path.relative_to(run.folder).as_posix(): path for path in run.folder.rglob("*") if path.is_file()}
+    own = {name: path for name, path in files.items() if name in archive.NAMES or archive.SNAPSHOT.fullmatch(name)}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in own.items()}
