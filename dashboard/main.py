@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 
 import streamlit as st
 from PIL import Image
@@ -10,6 +9,7 @@ from PIL import Image
 from dashboard import theme
 from dashboard.frame import health, live, sidebar, training_panel
 from dashboard.parts import other_models, prose
+from dashboard.server.streamlit_private import run_again
 from dashboard.view import session
 from dashboard.view.pages import OVERVIEW, PAGES
 
@@ -27,7 +27,7 @@ for each in PAGES.values():
     menus.setdefault(each.menu, []).append(entry)
 page = st.navigation(menus, position="top")
 shown = PAGES.get(page.url_path, OVERVIEW)
-st.html(theme.STYLE + theme.marked(next(place for place, pages in enumerate(menus.values(), 1) if page in pages)))
+st.html(theme.style(next(place for place, pages in enumerate(menus.values(), 1) if page in pages)))
 session.begin(page.title)
 notices = st.container()
 
@@ -54,7 +54,7 @@ def body() -> None:
         if shown.transformer and session.chosen().config.model.recurrent:
             other_models.transformer_wanted(page.title, session.chosen())
         else:
-            copy(page).run()  # a page runs once; its copies, whenever they are asked for
+            run_again(page)
         session.end()
         st.html(session.origin())
     for text in session.notices():

@@ -3,7 +3,7 @@
 import os
 import pkgutil
 import tempfile
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -31,9 +31,9 @@ jaxtyping.install_import_hook("transformer", "beartype.beartype(conf=beartype.Be
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
-from streamlit.components.v2 import manifest_scanner  # noqa: E402
 
 import transformer  # noqa: E402
+from dashboard.server import streamlit_private  # noqa: E402
 
 pytest.register_assert_rewrite("tests.kit")
 
@@ -46,8 +46,7 @@ torch.set_num_threads(1)
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("small")
 
-# Every AppTest asks anew which packages bring components; they stay the same, and reading them takes 0.2 s.
-manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+streamlit_private.scan_packages_once()
 
 
 @pytest.fixture(autouse=True)

@@ -102,7 +102,7 @@ def steps(work: Weighing) -> None:
     place = list(STAGES).index(stage)
     strip = coloured(step_strip, hand_thumbs(work), place)
     sheet(strip, hand_series(work), key="hand-steps", alt=headline(work), makers=whose)
-    left, right = st.container(key="order-row-hand").columns([1.5, 1], gap="medium")
+    left, right = st.container(key="stacked-hand").columns([1.5, 1], gap="medium")
     table = hand_table(work, stage)
     with left:
         markup = coloured(number_table, table.labels, table.blocks, axis=table.axis, spoken=said)
@@ -125,7 +125,7 @@ def fit(work: Weighing) -> None:
         st.button("Reset", on_click=lambda: session.update(**STILL), disabled=is_still(), icon=":material/undo:")
     look, angles = work.look, angles_of(work)
     whose, said = maker(look), angle_sentence(work)
-    left, right = st.container(key="order-row-fit").columns(2, gap="large")
+    left, right = st.container(key="stacked-fit").columns(2, gap="large")
     with left:
         plane = coloured(planes.angle_plane, work.query, look.key, angles)
         plot(plane, key="angles", alt=said, height=330, makers=whose)
@@ -139,7 +139,7 @@ def fit(work: Weighing) -> None:
 def among(work: Weighing) -> None:
     """The context among the values, and what is said of it."""
     look, whose = work.look, maker(work.look)
-    left, right = st.container(key="order-row-among").columns(2, gap="large")
+    left, right = st.container(key="stacked-among").columns(2, gap="large")
     with left:
         said = f"The context {point(work.context)} lies in the hull of the {len(work.pattern)} values."
         st.markdown("**The context among the values**")

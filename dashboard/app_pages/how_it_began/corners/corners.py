@@ -110,7 +110,7 @@ def pictures(config: CornerConfig, shown: Moving | None, looks: Iterator[int]) -
     st.title(words.headline(view), anchor=False)
     if isinstance(shown, Lesson) and shown.failure:
         st.error(f"The training broke off: {plain(shown.failure)}.", icon=":material/error:")
-    left, right = st.container(key="corners-row").columns([1, 1.55], gap="medium")
+    left, right = st.container(key="stacked-corners").columns([1, 1.55], gap="medium")
     with left:
         plane(view, live, makers)
     with right:

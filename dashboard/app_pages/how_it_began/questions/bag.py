@@ -50,7 +50,7 @@ def _watch(looks: Iterator[int]) -> None:
 def answer(model: Model) -> str:
     """The bag's ceiling and the small model that meets it; the chosen model read backwards; two orders of one bag."""
     most = bag_ceiling(LENGTH, SYMBOLS)
-    left, right = st.container(key="questions-row").columns([1.4, 1], gap="large")
+    left, right = st.container(key="stacked-question").columns([1.4, 1], gap="large")
     with right:
         _backwards(model)
     trained = not session.first_look() and background.at_hand(_trained())

@@ -33,7 +33,7 @@ def answer(model: Model) -> str:
     waits = {kind: waits_for(kind, layers, causal) for kind in ("attention", "recurrent", "writing")}
     taken = {kind: moments(graph) for kind, graph in waits.items()}
     last = {kind: int(each.max()) for kind, each in taken.items()}
-    left, right = st.container(key="questions-row").columns([1.5, 1], gap="large")
+    left, right = st.container(key="stacked-question").columns([1.5, 1], gap="large")
     with left:
         _schedules(taken, last)
     with right:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.how_it_began.questions.figures.residuals import Line, layer_lines, loss_lines
 from dashboard.components.origin import Maker
@@ -21,6 +20,7 @@ from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound, bound_choice
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from transformer.analysis.accuracy import ceilings
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -50,10 +50,10 @@ def answer(model: Model) -> str:
     with three:
         _button(running, asked, layers, rate)
     if not asked:
-        _fresh(layers, st.container(key="questions-row").columns(2, gap="large"), tall=300)
+        _fresh(layers, st.container(key="stacked-question").columns(2, gap="large"), tall=300)
         _waiting(layers, rate)
     else:
-        left, right = st.container(key="questions-row").columns([1.35, 1], gap="large")
+        left, right = st.container(key="stacked-question").columns([1.35, 1], gap="large")
         with left:
             _trained(running)
         _fresh(layers, [right, right], tall=190)

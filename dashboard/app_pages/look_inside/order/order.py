@@ -142,7 +142,7 @@ def terms() -> None:
     index = pick(shares)
     head = heads[index]
     title.title(headline(head, shares.share[index]), anchor=False)
-    left, right = st.container(key="order-row").columns([1.2, 1], gap="medium")
+    left, right = st.container(key="stacked-order").columns([1.2, 1], gap="medium")
     with left:
         maps(head)
     with right:

@@ -59,7 +59,7 @@ def under_way(model: Model, prompt: str) -> Writing | None:
 
 def controls(model: Model, task: Text, prompt: str, found: Writing | None) -> None:
     """The prompt, how it is drawn, how far, and the buttons."""
-    left, right = st.container(key="writing-row-asked").columns([1, 1.85], gap="medium")
+    left, right = st.container(key="stacked-asked").columns([1, 1.85], gap="medium")
     with left:
         st.session_state["control-prompt"] = prompt
         st.text_area("Prompt", key="control-prompt", on_change=set_prompt, args=(task,), height=96, max_chars=2000)
@@ -152,7 +152,7 @@ def pictures(model: Model, task: Text, prompt: str, found: Writing, looks: Itera
     if next(looks) and not live:
         clicks.again()
     speed = 0.0 if live or not found.seconds else len(found.said) / found.seconds
-    left, right = st.container(key="writing-row-text").columns([1.35, 1], gap="medium")
+    left, right = st.container(key="stacked-text").columns([1.35, 1], gap="medium")
     place = placed(draft, live)
     look = None if place is None or live else looked_back(model, draft, place)
     with left:
