@@ -1,10 +1,9 @@
-"""The private parts of Streamlit's page that theme.css leans on are there: each of its selectors still finds something."""
+"""The private parts of Streamlit's page that theme.css leans on are there: each of its selectors finds something."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -14,8 +13,8 @@ from tests.kit.driving import PATIENCE
 
 pytestmark = pytest.mark.browser
 
-PLACES = {"": "", "heads": "", "inside": "", "information": "", "edits": "?edits=decoder.0.self_attention.0"}
-"""Pages, and with which query, on which together every selector has something to find."""
+PLACES = ("heads", "inside", "information", "edits?edits=zero:decoder.0.self_attention.0")
+"""Pages on which together every selector has something to find."""
 SELECTORS = [
     selector.strip()
     for rule in re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"</?style>", "", style(1)))
@@ -32,21 +31,21 @@ SEEN = """(selectors) => {
 
 
 @pytest.fixture(scope="module")
-def seen(chromium: Browser, address: str) -> Iterator[set[str]]:
+def seen(chromium: Browser, address: str) -> set[str]:
     """The selectors that found something on one of the pages."""
     found: set[str] = set()
     context = chromium.new_context()
     context.add_init_script(f"({SEEN})({json.dumps(SELECTORS)})")
-    for place, query in PLACES.items():
+    for place in PLACES:
         page = context.new_page()
-        page.goto(f"{address}/{place}{query}")
+        page.goto(f"{address}/{place}")
         page.locator("[data-testid=stMain] h1").wait_for(timeout=PATIENCE)
         expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_attached()
         expect(page.locator(".st-key-health")).to_be_attached()
         found.update(page.evaluate("[...window.seenSelectors]"))
         page.close()
     context.close()
-    yield found
+    return found
 
 
 @pytest.mark.parametrize("selector", dict.fromkeys(SELECTORS))
