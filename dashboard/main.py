@@ -8,7 +8,7 @@ from PIL import Image
 
 from dashboard import theme
 from dashboard.frame import health, live, sidebar, training_panel
-from dashboard.parts import other_models, prose
+from dashboard.parts import other_models, prose, waiting
 from dashboard.server.streamlit_private import run_again
 from dashboard.view import session
 from dashboard.view.pages import OVERVIEW, PAGES
@@ -70,5 +70,6 @@ with told():
         training_panel.panel()
     health.strip(session.chosen(), notices)
     session.finish()
+    waiting.after_first_look()
 for text in session.notices():
     notices.warning(text, icon=":material/link_off:")

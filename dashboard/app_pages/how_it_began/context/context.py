@@ -33,6 +33,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import sheet
 from dashboard.figures.html.number_table import number_table
 from dashboard.figures.html.step_strip import code_excerpt, shape_line, step_strip
+from dashboard.parts import waiting
 from dashboard.parts.prose import code_around, show_code
 from dashboard.parts.widgets import bound, bound_choice, bound_number, stepped
 from dashboard.view import session
@@ -230,7 +231,7 @@ def share_sentence(work: Weighing) -> str:
 title = st.container()
 if session.first_look():
     title.title("A context vector, number by number.", anchor=False)
-    st.caption(":material/hourglass_top: A GRU with two numbers of memory is about to be trained …")
+    waiting.hourglass("A GRU with two numbers of memory is about to be trained …")
 else:
     look = pick_walk()
     view, scoring = session.settings(), pick_scores(look)

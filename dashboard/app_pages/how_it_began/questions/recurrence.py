@@ -12,6 +12,7 @@ from dashboard.app_pages.how_it_began.questions.figures.schedule import Schedule
 from dashboard.components.plot import coloured, plot
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
+from dashboard.parts import waiting
 from dashboard.parts.widgets import bound
 from dashboard.view import session
 from transformer.analysis.sequential.dependencies import moments, waits_for, way
@@ -93,7 +94,7 @@ def _times(layers: int) -> None:
         )
         return
     if session.first_look():
-        st.caption(":material/hourglass_top: Both are about to be timed …")
+        waiting.hourglass("Both are about to be timed …")
         return
     found = timed(layers)
     passes, longest = found.passes, found.passes.lengths[-1]

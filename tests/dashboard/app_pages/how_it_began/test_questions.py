@@ -340,7 +340,7 @@ def test_whatever_breaks_a_race_is_said(monkeypatch):
 def busy() -> Iterator[threading.Event]:
     """Another training goes on until this is set."""
     over = threading.Event()
-    background.behind.submit(over.wait, 30)
+    background.TRAININGS.submit(over.wait, 30)
     yield over
     over.set()
 
