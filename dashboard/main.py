@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 
 import streamlit as st
 from PIL import Image
 
 from dashboard import theme
 from dashboard.frame import health, live, sidebar, training_panel
-from dashboard.parts import other_models, prose
+from dashboard.parts import other_models, prose, waiting
+from dashboard.server.streamlit_private import run_again
 from dashboard.view import session
 from dashboard.view.pages import OVERVIEW, PAGES
 
@@ -27,7 +27,7 @@ for each in PAGES.values():
     menus.setdefault(each.menu, []).append(entry)
 page = st.navigation(menus, position="top")
 shown = PAGES.get(page.url_path, OVERVIEW)
-st.html(theme.STYLE + theme.marked(next(place for place, pages in enumerate(menus.values(), 1) if page in pages)))
+st.html(theme.style(next(place for place, pages in enumerate(menus.values(), 1) if page in pages)))
 session.begin(page.title)
 notices = st.container()
 
@@ -54,7 +54,7 @@ def body() -> None:
         if shown.transformer and session.chosen().config.model.recurrent:
             other_models.transformer_wanted(page.title, session.chosen())
         else:
-            copy(page).run()  # a page runs once; its copies, whenever they are asked for
+            run_again(page)
         session.end()
         st.html(session.origin())
     for text in session.notices():
@@ -70,5 +70,6 @@ with told():
         training_panel.panel()
     health.strip(session.chosen(), notices)
     session.finish()
+    waiting.after_first_look()
 for text in session.notices():
     notices.warning(text, icon=":material/link_off:")

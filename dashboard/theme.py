@@ -6,8 +6,10 @@ are after Okabe and Ito (2008): darker or lighter where theirs would fade into t
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,59 +17,18 @@ import plotly.graph_objects as go
 FONT = '"Source Sans", "Source Sans Pro", "Helvetica Neue", Arial, sans-serif'
 Rgb = tuple[int, int, int]
 ColourScale = tuple[tuple[float, str], ...]
-STYLE = """
-<style>
-  .stMainBlockContainer { padding: 4rem 2.5rem 2rem; max-width: 1600px; }
-  .stMainBlockContainer h1 { padding: 0 0 0.25rem; }
-  [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.65rem; }
-  [data-testid="stSidebarHeader"] { height: 2rem; margin-bottom: 0; }
-  .stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
-  .stApp [data-testid="stSliderThumbValue"], .stApp [data-testid="stSliderThumbValue"] p { color: inherit; }
-  .stApp [role="radio"][aria-checked="true"], .stApp [role="radio"][aria-checked="true"] p {
-    color: inherit !important;
-  }
-  [data-testid="stLayoutWrapper"]:has(> .st-key-health) {
-    position: sticky; bottom: 0; z-index: 1; padding-bottom: 0.75rem; background: light-dark(#f7f8fb, #131822);
-  }
-  .stElementContainer:has(.al-origin) { display: none; }
-  .stVerticalBlock:has(> [class*="st-key-sheet-"]) { position: relative; }
-  [class*="st-key-sheet-"] { position: absolute; z-index: 1; top: -0.9rem; right: 0; width: auto; }
-  [class*="st-key-sheet-"] [data-testid="stSkeleton"] { display: none; }
-  [class*="st-key-pill-"] { border-radius: 1.5rem; padding: 0.15rem 0.4rem 0.15rem 0.9rem; max-width: 26rem; }
-  [class*="st-key-cross-"] p { position: absolute; clip-path: inset(50%); }
-  @media (max-width: 1100px) {
-    .stMainBlockContainer { padding: 4rem 1.25rem 2rem; }
-    .st-key-heads-row [data-testid="stColumn"] { flex: 1 1 0; }
-    .st-key-inside-controls [role="radio"] { padding-left: 5px; padding-right: 5px; }
-    .st-key-inside-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-    .st-key-inside-row [data-testid="stColumn"] { flex: 1 1 100%; }
-    .st-key-corners-row > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-    .st-key-corners-row > * > * > [data-testid="stColumn"] { flex: 1 1 100%; }
-    :is([class*="st-key-order-row"], .st-key-ways-row) [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-    :is([class*="st-key-order-row"], .st-key-ways-row) [data-testid="stColumn"] { flex: 1 1 100%; }
-    [class*="st-key-writing-row"] > * > [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-    [class*="st-key-writing-row"] > * > * > [data-testid="stColumn"] { flex: 1 1 100%; }
-    .st-key-questions-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-    .st-key-questions-row [data-testid="stColumn"] { flex: 1 1 100%; }
-  }
-  @media (max-width: 1350px) {
-    .st-key-information-row [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-    .st-key-information-row [data-testid="stColumn"] { flex: 0 1 calc(50% - 1rem); }
-  }
-</style>
-"""
-"""The few rules that Streamlit's own theme cannot say: less air around the page and in the sidebar, and contrast.
-
-The button of a sheet (components/sheet.py) stands half in the gap above it, from the first: it moves and hides nothing.
-
-Every text has one of 4.5 at least (WCAG 2.2). The primary colour is dark enough for the white letters that Streamlit
-puts on it, so on a dark ground it is no colour for letters.
-"""
 
 
-def marked(menu: int) -> str:
-    """The rule that marks the menu of the bar, counted from 1, which holds the present page."""
-    return f'<style>[data-testid="stTopNav"] > :nth-child({menu}) p {{ font-weight: 700; }}</style>'
+def style(menu: int) -> str:
+    """The style sheet theme.css as HTML; the menu of the bar, counted from 1, holds the present page."""
+    return f"<style>{_rules().replace('MENU', str(menu))}</style>"
+
+
+@cache
+def _rules() -> str:
+    """Of theme.css, without its comments."""
+    written = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+    return re.sub(r"/\*.*?\*/", "", written, flags=re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import os
 import pkgutil
 import tempfile
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,9 @@ jaxtyping.install_import_hook("transformer", "beartype.beartype(conf=beartype.Be
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
-from streamlit.components.v2 import manifest_scanner  # noqa: E402
 
 import transformer  # noqa: E402
+from dashboard.server import streamlit_private  # noqa: E402
 
 pytest.register_assert_rewrite("tests.kit")
 
@@ -47,6 +47,7 @@ for module in pkgutil.walk_packages(transformer.__path__, "transformer."):
 torch.set_num_threads(1)
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("small")
+streamlit_private.scan_packages_once()
 
 TESTS = Path(__file__).parent
 
@@ -79,10 +80,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     reasons = [report.longrepr[2].removeprefix("Skipped: ") for report in skipped if "browser" in report.keywords]
     if reasons:
         reporter.write_line(f"{len(reasons)} tests of tests/browser did not run: {', '.join(sorted(set(reasons)))}.")
-
-
-# Every AppTest asks anew which packages bring components; they stay the same, and reading them takes 0.2 s.
-manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from urllib.parse import urlencode
 
-from dashboard.components.registration import manifest
+from dashboard.components.registration import declared
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,6 @@ def origin_element(query: Mapping[str, str], makers: Sequence[Maker]) -> str:
     said = {
         "query": urlencode(query),
         "makers": [asdict(maker) for maker in makers],
-        "software": f"Attention Lab {manifest().version}",
+        "software": f"Attention Lab {declared()['project']['version']}",
     }
     return f'<div class="al-origin" data-at="{time.time()}" data-origin="{escape(json.dumps(said), quote=True)}"></div>'

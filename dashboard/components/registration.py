@@ -3,24 +3,20 @@
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
-from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
-from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 from streamlit.components.v2.types import ComponentRenderer
+
+from dashboard.server.streamlit_private import register_components
 
 FOLDER = Path(__file__).parent
 
 
 def renderer(name: str, *, html: str, isolate_styles: bool) -> ComponentRenderer:
     """The callable that mounts component `name`, whose script and style are `web/<name>/<name>.js` and `.css`."""
-    ours = manifest()
-    # Streamlit's own scan looks for a package named like the distribution, so it finds an installed wheel but not an
-    # editable install; and each runtime (every AppTest has one) starts empty.
-    manager = get_bidi_component_manager()
-    if manager.get_component_asset_root(f"{ours.name}.{name}") is None:
-        manager.register_from_manifest(ours, FOLDER)
-    return _component(f"{ours.name}.{name}", name, html, isolate_styles)
+    register_components(declared(), FOLDER)
+    return _component(f"{declared()['project']['name']}.{name}", name, html, isolate_styles)
 
 
 @cache
@@ -31,12 +27,6 @@ def _component(qualified: str, name: str, html: str, isolate_styles: bool) -> Co
 
 
 @cache
-def manifest() -> ComponentManifest:
+def declared() -> dict[str, Any]:
     """What `pyproject.toml` beside this file declares: this distribution, its version and its components."""
-    declared = tomllib.loads((FOLDER / "pyproject.toml").read_text(encoding="utf-8"))
-    components = declared["tool"]["streamlit"]["component"]["components"]
-    return ComponentManifest(
-        name=declared["project"]["name"],
-        version=declared["project"]["version"],
-        components=[ComponentConfig.from_dict(component) for component in components],
-    )
+    return tomllib.loads((FOLDER / "pyproject.toml").read_text(encoding="utf-8"))

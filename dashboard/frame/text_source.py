@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future, wait
 
 import streamlit as st
 
-from dashboard.models import menu
+from dashboard.models import background, menu
+from dashboard.parts import waiting
 from dashboard.parts.prose import plain
 from dashboard.parts.widgets import bound_choice
 from dashboard.view import clicks, session
@@ -16,8 +18,6 @@ from transformer.config import SPLITS
 from transformer.text import download, shelf
 from transformer.text.corpus import TextError
 
-AGAIN = 0.5
-"""Seconds between two looks at a download."""
 LARGEST = shelf.LARGEST // 2**20
 """Megabytes of the largest text."""
 
@@ -95,7 +95,7 @@ def _restore(key: str) -> None:
 def _fetch() -> None:
     """The button that fetches Shakespeare, or how far he is on his way; why he did not come."""
     if shakespeare.running:
-        st.fragment(_progress, run_every=AGAIN)()
+        waiting.until(lambda: not shakespeare.running, _progress)
         return
     st.button(
         "Fetch Shakespeare",
@@ -111,13 +111,11 @@ def _fetch() -> None:
 @clicks.once
 def _begin() -> None:
     shakespeare.start()
-    shakespeare.wait(AGAIN)  # so that a refusal is the click's own answer
+    shakespeare.wait(waiting.AGAIN)  # so that a refusal is the click's own answer
 
 
 def _progress() -> None:
-    """Drawn again and again while he is on his way; then the whole page, for now there is something to read."""
-    if not shakespeare.running:
-        clicks.again()
+    """How far he is."""
     done, total = shakespeare.done, shakespeare.total
     share = min(1.0, done / total) if total else 0.0
     st.progress(share, text=f"Fetching Shakespeare: {done / 2**20:.1f} MB" if done else "Asking Project Gutenberg …")
@@ -153,33 +151,29 @@ class Fetching:
     def __init__(self) -> None:
         self.done = self.total = 0
         """Bytes that have come, and all of them; 0 where the server does not say."""
-        self.problem = ""
-        self._thread: threading.Thread | None = None
+        self._future: Future[object] | None = None
         self._lock = threading.Lock()
 
     @property
     def running(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
+        return self._future is not None and not self._future.done()
+
+    @property
+    def problem(self) -> str:
+        return background.problem(self._future)
 
     def start(self) -> None:
         """Begin, unless one is under way."""
         with self._lock:
             if self.running:
                 return
-            self.done, self.total, self.problem = 0, 0, ""
-            self._thread = threading.Thread(target=self._fetch, name="fetching", daemon=True)
-            self._thread.start()
+            self.done, self.total = 0, 0
+            self._future = background.WATCHED.submit(download.download, said=self._said)
 
     def wait(self, seconds: float) -> None:
         """Wait for its end, at most so long."""
-        if self._thread is not None:
-            self._thread.join(seconds)
-
-    def _fetch(self) -> None:
-        try:
-            download.download(said=self._said)
-        except Exception as error:  # a thread has nobody else to tell
-            self.problem = str(error) or type(error).__name__
+        if self._future is not None:
+            wait([self._future], seconds)
 
     def _said(self, done: int, total: int) -> None:
         self.done, self.total = done, total

@@ -59,7 +59,7 @@ def panel() -> None:
             gain = "Factor on their first weights; 0.3 suits one head"
             _number("Gain of queries and keys", "gain", step=0.1, help=gain)
         pick_pace()
-    st.fragment(_device_caption, run_every=1.0 if background.torch() is None else None)()
+    st.caption(device_line())
     with button:  # last: by now the menus have put right what a link named in vain
         _train_button()
 
@@ -231,10 +231,6 @@ def _devices() -> list[str]:
         found += ["mps"] if torch.backends.mps.is_available() else []
     named = session.settings().device
     return found if named in found or torch is not None else [*found, named]
-
-
-def _device_caption() -> None:
-    st.caption(device_line())
 
 
 def device_line() -> str:

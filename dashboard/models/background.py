@@ -1,14 +1,90 @@
-"""A measurement that takes longer than anybody waits: a process of its own, beside the dashboard."""
+"""Work behind a page, so that clicks go on meanwhile: in threads of this process, or in a process of its own."""
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+AT_ONCE = 0.4
+"""Seconds for which a page waits for a measurement; what takes longer is shown when it is there, and clicks go on."""
+
+
+# --- in threads: the one executor of the dashboard
+
+
+class Lane:
+    """A lane of the executor: so many pieces of its work go on at a time, the others wait in order.
+
+    Work of one lane never waits for that of another. Its threads are daemons: a server that is stopped waits for none.
+    """
+
+    def __init__(self, most: float = math.inf) -> None:
+        self._most = most
+        self._going = 0
+        self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._lock = threading.Lock()
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Begin with this work when it is its turn; until then its future can be cancelled."""
+        future: Future[T] = Future()
+        with self._lock:
+            self._waiting.append((future, partial(work, *args, **kwargs)))
+            if self._going < self._most:
+                self._going += 1
+                threading.Thread(target=self._go_on, name="behind a page", daemon=True).start()
+        return future
+
+    def _go_on(self) -> None:
+        """Do what waits, one after the other, until nothing does."""
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._going -= 1
+                    return
+                future, work = self._waiting.popleft()
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except BaseException as error:  # whoever asks for the result is told
+                    future.set_exception(error)
+
+
+MEASUREMENTS = Lane(2)
+"""What is measured of a model. Two at a time: a long one keeps no short one waiting, and more would slow each other."""
+TRAININGS = Lane(1)
+"""What is trained for so many seconds at most. One at a time: two would share a processor, and learn less."""
+LESSONS = Lane(2)
+"""What is trained in a few seconds. A slider that is dragged asks for many, and no measurement is to wait for those."""
+WATCHED = Lane()
+"""What begins at once, for somebody looks on: a training at the eye's pace, a text that is written, a download."""
+
+
+def ready(future: Future[T]) -> T | None:
+    """What was worked out, if it is there or comes within AT_ONCE. Raises what the work raised."""
+    wait([future], AT_ONCE)
+    return future.result() if future.done() else None
+
+
+def problem(future: Future[Any] | None) -> str:
+    """Why work broke off, in words; nothing where it did not, or has not yet."""
+    if future is None or not future.done() or future.cancelled():
+        return ""
+    error = future.exception()
+    return "" if error is None else str(error) or type(error).__name__
+
+
+# --- in a process of its own: what takes longer than anybody waits
 
 
 class Measuring:
@@ -56,19 +132,3 @@ class Measuring:
                 self.stopped = True
                 self._process.terminate()
                 self._process.wait()
-
-
-T = TypeVar("T")
-AT_ONCE = 0.4
-"""Seconds for which a page waits for a measurement; what takes longer is shown when it is there, and clicks go on."""
-executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="measuring")
-
-
-def at_hand(future: Future[T]) -> T | None:
-    """What was measured, if it is there or comes within AT_ONCE."""
-    wait([future], AT_ONCE)
-    return future.result() if future.done() else None
-
-
-behind = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lecture")
-"""What is trained while a question is on the screen, one after the other: clicks go on meanwhile."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dashboard.models.background import MEASUREMENTS
 from dashboard.models.budget import FINEST, passes
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
@@ -38,7 +39,6 @@ LONGER = 3
 """So many times as much may be done behind a page's back as while somebody waits."""
 TOKENS, FEW_TOKENS = 2**11, 2**10
 """Tokens of a text that are read to answer a click; and for each of many passes."""
-_behind = ThreadPoolExecutor(max_workers=1, thread_name_prefix="editing")
 
 
 def said(model: Model, question: Question, edits: tuple[Edit, ...] = ()) -> Said:
@@ -82,7 +82,7 @@ def costs(model: Model, edits: tuple[Edit, ...], length: int) -> Future[np.ndarr
         batch, made = _windows(model, length, FEW_TOKENS), resolve(edits, _occasion(model, length))
         return cost_of_each_head(model.network(), batch, made)
 
-    return _behind.submit(measured)
+    return MEASUREMENTS.submit(measured)
 
 
 def _windows(model: Model, length: int, tokens: int) -> Batch:
@@ -150,7 +150,7 @@ def one_token_changed(model: Model, question: Question) -> Question:
 @kept(32)
 def patched(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Future[Patching]:
     """The same behind the page's back: a text's words are many, and each pass weighs them all."""
-    return _behind.submit(_patch, model, question, other, edits)
+    return MEASUREMENTS.submit(_patch, model, question, other, edits)
 
 
 def affordable(model: Model) -> bool:

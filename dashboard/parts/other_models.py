@@ -13,6 +13,7 @@ from dashboard.figures.encodings import encoding_heatmap
 from dashboard.models.cache import kept
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
+from dashboard.parts import waiting
 from dashboard.parts.prose import plain
 from dashboard.view import session
 from dashboard.view.session import choose
@@ -92,7 +93,7 @@ def offer(model: Model, suits: Callable[[RunConfig], bool]) -> None:
 def states(model: Model, question: object, *, key: str, height: int) -> None:
     """Draw the encoder's states while it reads, and frame the one that is handed over."""
     if session.first_look():
-        st.caption(":material/hourglass_top: Its states are about to be read …")
+        waiting.hourglass("Its states are about to be read …")
         return
     table = encoder_states(model, question)  # type: ignore[arg-type]
     low, high = (f"{value:.2f}".replace("-", "−") for value in (table.min(), table.max()))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -15,10 +13,10 @@ from dashboard.components.sheet import Axis, Series, sheet
 from dashboard.figures import effects
 from dashboard.figures.html.tinted_text import tinted_text
 from dashboard.figures.text_costs import place_bars
-from dashboard.models import background, edits
+from dashboard.models import edits
 from dashboard.models.model import Model
+from dashboard.parts import waiting
 from dashboard.parts.prose import labels_of, plain
-from dashboard.view import clicks
 from transformer.analysis.accuracy.windows import ByPlace
 from transformer.analysis.findings import Head
 from transformer.text.perplexity import perplexity, said
@@ -30,13 +28,10 @@ if TYPE_CHECKING:
     from transformer.edits import Edit
 
 
-T = TypeVar("T")
 SAME = 0.005
 """A smaller change of the loss, in nats a token, is none."""
 MOST_NATS, MOST_CHANGE = 10.0, 3.0
 """Nats, and a change of nats, at which a token has the full colour."""
-AGAIN = 0.5
-"""Seconds between two looks at a measurement that is under way."""
 
 
 def signed(value: float) -> str:
@@ -138,7 +133,7 @@ def heads(
     does: str,
 ) -> None:
     """What silencing each head costs, measured behind the page's back; a click hands a head to `choose`."""
-    measured = at_hand(edits.costs(model, made, length), "Silencing each head in turn …")
+    measured = waiting.ready(edits.costs(model, made, length), "Silencing each head in turn …")
     if measured is None:
         return
     sites = list(dict.fromkeys(head.site for head in found))
@@ -160,23 +155,6 @@ def heads(
     plot(figure, key=key, alt=said, height=max(240, 60 + 42 * len(sites)), on_click=clicked)
     tokens = max(1, edits.FEW_TOKENS // length) * length
     st.caption(f"{said} At most {tokens:,} held-out tokens, in windows of {length}. {does}")
-
-
-# --- what is measured meanwhile
-
-
-def at_hand(future: Future[T], words: str) -> T | None:
-    """What was measured; or None, some words, and the page anew when it is there. Raises what the measuring raised."""
-    found = background.at_hand(future)
-    if found is None:
-        st.fragment(_wait_for, run_every=AGAIN)(future, words, count())
-    return found
-
-
-def _wait_for(measured: Future[Any], words: str, looks: Iterator[int]) -> None:
-    if next(looks) and measured.done():
-        clicks.again()
-    st.caption(f":material/hourglass_top: {words}")
 
 
 # --- how well what was held out of a text is read, and how much of it: each perplexity is of some windows, or of all

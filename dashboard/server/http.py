@@ -10,10 +10,9 @@ import hashlib
 import re
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 
 import plotly
-import streamlit
+import streamlit as st
 from anyio import to_thread
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
@@ -21,7 +20,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit import config
+
+from dashboard.server.streamlit_private import served_page
 
 PLOTLY_PATH = "/assets/plotly.min.js"
 YEAR = 365 * 24 * 3600
@@ -104,7 +104,7 @@ class SecurityHeaders:
 
 def plotly_address() -> str:
     """Where the page will find plotly.js; named in the page's header, the browser fetches it before it is asked for."""
-    base = (config.get_option("server.baseUrlPath") or "").strip("/")
+    base = (st.get_option("server.baseUrlPath") or "").strip("/")
     return f"{f'/{base}' if base else ''}{PLOTLY_PATH}?v={plotly.__version__}"
 
 
@@ -142,7 +142,6 @@ def content_security_policy() -> str:
 
 def inline_script_hashes() -> list[str]:
     """The CSP sources of the scripts written into the page that Streamlit serves."""
-    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
-    scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    scripts = re.findall(r"<script>(.*?)</script>", served_page(), flags=re.DOTALL)
     digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
     return [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]

@@ -8,7 +8,8 @@ from functools import wraps
 from typing import NoReturn, ParamSpec
 
 import streamlit as st
-from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
+
+from dashboard.server.streamlit_private import fragment_here, fragments_asked
 
 P = ParamSpec("P")
 ECHO = 0.1
@@ -57,9 +58,8 @@ def in_time(answer: Callable[P, None]) -> Callable[P, None]:
 
     @wraps(answer)
     def answer_in_time(*args: P.args, **kwargs: P.kwargs) -> None:
-        context = get_script_run_ctx()
-        asked = context.fragment_ids_this_run if context else None
-        if not asked or ThreadState.get().fragment_id in asked:
+        asked = fragments_asked()
+        if not asked or fragment_here() in asked:
             answer(*args, **kwargs)
 
     return answer_in_time

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +12,7 @@ from dashboard.models import menu as model_menu
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed
-from dashboard.server import background
-from dashboard.view.clicks import again, touch
+from dashboard.view.clicks import touch
 from dashboard.view.settings import AROUND, Settings, from_query
 
 if TYPE_CHECKING:
@@ -77,16 +74,13 @@ def _around() -> object:
 
 
 def finish() -> None:
-    """End a rerun of everything, and ask for another after a first look: once it is painted and PyTorch is there."""
+    """End a rerun of everything."""
     st.session_state.around = _around()
-    if first_look():
-        st.fragment(_look_again, run_every=BEHIND)(chosen(), count())
 
 
-def _look_again(model: Model, looks: Iterator[int]) -> None:
-    if next(looks) and background.torch() is not None:
-        st.session_state.seen = model
-        again()
+def saw(model: Model) -> None:
+    """Note that this session has looked at a model: from now on the page keeps nothing back."""
+    st.session_state.seen = model
 
 
 def origin() -> str:

@@ -13,6 +13,7 @@ from dashboard.components.sheet import Axis, Series, sheet
 from dashboard.figures.lens import tokens_bars
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
+from dashboard.parts import waiting
 from dashboard.parts.prose import plain
 from dashboard.view import session
 from transformer.analysis.findings import Sample
@@ -53,7 +54,7 @@ def alternatives(model: Model, question: np.ndarray, sample: Sample, *, key: str
     named = session.settings().query
     place = len(question) - 1 if named is None or named > len(question) else named - 1
     if session.first_look():
-        st.caption(":material/hourglass_top: Its guesses are about to be weighed …")
+        waiting.hourglass("Its guesses are about to be weighed …")
         return
     tokens, shares = likeliest(model, question)
     listed, weights, target = tokens[place].tolist(), shares[place], int(question[place])

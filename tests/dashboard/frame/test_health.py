@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import count
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import health as frame_health
 from dashboard.models import menu
 from dashboard.models import model as models_model
+from dashboard.parts import waiting
 from dashboard.view import session
 from dashboard.view.pages import PAGES
 from tests.kit.pages import PI, RUNS, State, answer, laid_out, link, network, open_page
@@ -173,14 +173,14 @@ def test_before_the_page_is_painted_nothing_is_checked(forgetting: None, monkeyp
 @pytest.mark.parametrize("there", [False, True])
 def test_the_second_look_waits_for_pytorch(there: bool, monkeypatch) -> None:
     monkeypatch.setattr(session, "BEHIND", 0.5)
-    monkeypatch.setattr(session.background, "torch", lambda: object() if there else None)
+    monkeypatch.setattr(waiting, "torch", lambda: object() if there else None)
+    monkeypatch.setattr(session, "chosen", lambda: "this model")
     said = [("", "There is no such head."), ("done", "a is back.")]
     seen: dict[str, object] = {}
     monkeypatch.setattr(session.st, "session_state", State(said=said))
     monkeypatch.setattr(session.st, "rerun", lambda: seen.update(asked=True))
-    looks = count()
-    for _ in range(2):
-        session._look_again("this model", looks)
+    monkeypatch.setattr(session.st, "fragment", lambda look, run_every: lambda *told: (look(*told), look(*told)))
+    waiting.after_first_look()
     assert seen == ({"asked": True} if there else {})
     assert ("seen" in session.st.session_state) == there
     assert session.notices() == (["There is no such head."] if there else [])

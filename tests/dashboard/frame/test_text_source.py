@@ -42,7 +42,7 @@ SMALL |= {"max_steps": "40", "batch": "4", "positions": "rotary", "device": "cpu
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A shelf with nothing on it."""
     monkeypatch.setenv("ATTENTION_LAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(text_source.shakespeare, "problem", "")
+    monkeypatch.setattr(text_source, "shakespeare", text_source.Fetching())
     return tmp_path / "cache" / "texts"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from dashboard.view import clicks
@@ -23,8 +21,8 @@ from dashboard.view import clicks
 def test_what_a_timers_request_says_of_a_menu_is_no_choice(
     asked: list[str] | None, stands_in: str | None, heard: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clicks, "get_script_run_ctx", lambda: SimpleNamespace(fragment_ids_this_run=asked))
-    monkeypatch.setattr(clicks.ThreadState, "get", lambda: SimpleNamespace(fragment_id=stands_in))
+    monkeypatch.setattr(clicks, "fragments_asked", lambda: asked)
+    monkeypatch.setattr(clicks, "fragment_here", lambda: stands_in)
     answers: list[int] = []
     clicks.in_time(answers.append)(1)
     assert answers == ([1] if heard else [])

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.change_it.edits.second_input import input_of_patch
 from dashboard.components.painter import Painter, Stroke, Words
@@ -15,6 +14,7 @@ from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
 from dashboard.parts.long_inputs import from_afar, squares, squares_sentence
 from dashboard.parts.prose import sentence
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.settings import JOINT, LONGER, OFF
 from transformer.analysis.findings import Attention, Head

@@ -11,7 +11,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures import effects
 from dashboard.figures.html.tokens import Token
 from dashboard.models import edits
-from dashboard.parts import text
+from dashboard.parts import text, waiting
 from dashboard.parts import tokens as parts_tokens
 from dashboard.parts.learning import accuracy_bars
 from dashboard.parts.prose import sentence, show_code
@@ -183,7 +183,7 @@ def _patched(other: np.ndarray) -> Patching | None:
     if task.lawful:
         return edits.patching(model, question, other, made)
     future = edits.patched(model, question.tobytes(), other.tobytes(), made)
-    return text.at_hand(future, "Patching site by site …")
+    return waiting.ready(future, "Patching site by site …")
 
 
 def patches() -> None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.figures.kit.token_axis import span
 from dashboard.models import edits
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
 from dashboard.parts.prose import plain
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from dashboard.view.settings import LONGER
 from transformer.analysis.findings import blocks

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.change_it.information import matrices
 from dashboard.app_pages.change_it.information.figures import moved_strip
@@ -16,6 +15,7 @@ from dashboard.parts import other_models
 from dashboard.parts.heads import LINK, focused, heads_of
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound_choice, told
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.rollout import depth

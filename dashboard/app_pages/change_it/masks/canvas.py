@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.change_it.masks import kept_masks
 from dashboard.app_pages.change_it.masks.kept_masks import BookError
@@ -19,6 +18,7 @@ from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
 from dashboard.parts.long_inputs import spans, squares, squares_sentence
 from dashboard.parts.prose import plain, sentence
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.settings import LONGER
 from dashboard.view.training import is_mask

@@ -78,7 +78,7 @@ def ways(model: Model, mask: Mask, sample: Sample, target: int) -> None:
     matrix, before = mask.matrix(n), np.arange(n) <= target
     found = flow(matrix, n_layers, target, before)
     words = sentence(found.columns[0].leads, target, n_layers)
-    picture, beside = st.container(key="ways-row").columns([3, 2], gap="large")
+    picture, beside = st.container(key="stacked-ways").columns([3, 2], gap="large")
     with beside:
         key = "control-target"
         st.session_state[key] = target

@@ -43,7 +43,7 @@ def ways(model: Model, mask: Mask, length: int, target: int) -> None:
     task, n_layers = model.task, model.config.model.n_layers
     names = task.target_names(length)
     wide = task.has_source  # two stacks need the whole width
-    place = st.container(key="ways-row")
+    place = st.container(key="stacked-ways")
     picture, words = (place.container(), place.container()) if wide else place.columns([3, 2], gap="large")
     said = sentence(task, mask, n_layers, length, target)
     with words:

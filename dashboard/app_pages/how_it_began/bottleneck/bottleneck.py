@@ -1,8 +1,5 @@
 """The bottleneck: one vector against attention against a transformer, by length and place by place."""
 
-from collections.abc import Iterator
-from itertools import count
-
 import numpy as np
 import streamlit as st
 
@@ -31,6 +28,7 @@ from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.patterns import pattern_heatmap
 from dashboard.models.model import Model
+from dashboard.parts import waiting
 from dashboard.parts.heads import alignment_sentence
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound_choice, bound_number
@@ -101,7 +99,7 @@ def alignment(found: Bottleneck, length: int) -> None:
     """Where the GRU with attention looks: on one question, and on average."""
     st.markdown("**What attention does about it**: what is said (a row) looks at what was read (a column)")
     if session.first_look():
-        st.caption(":material/hourglass_top: Its attention is about to be read …")
+        waiting.hourglass("Its attention is about to be read …")
         return
     each = found.of("gru-attention")
     model = attending(each, session.choices())
@@ -170,7 +168,12 @@ def anew(found: Bottleneck | None) -> None:
             "Stop all three", icon=":material/stop:", on_click=stop, args=(live,), width="stretch", key="stop-trio"
         )
         with right:
-            st.fragment(_progress, run_every=AGAIN)(runs, bool(live), count())
+            waiting.until(
+                lambda: _is_news(runs, bool(live)),
+                lambda: _progress(runs),
+                then=lambda: _take_up(runs, bool(live)),
+                every=AGAIN,
+            )
         return
     if is_due(runs):
         left.button("Measure them", icon=":material/refresh:", on_click=measure, args=(runs,), width="stretch")
@@ -192,16 +195,23 @@ def words_beside(found: Bottleneck | None, runs: list[Run]) -> str:
     return f"{first}{long} On a command line: python -m transformer bottleneck"
 
 
-def _progress(runs: list[Run], were_live: bool, looks: Iterator[int]) -> None:
-    """How far the three are; when there is news for the rest of the page, it is drawn again."""
+def _is_news(runs: list[Run], were_live: bool) -> bool:
+    """Are the three trained since, or measured?"""
     live = any(run.state.live for run in runs)
-    if next(looks) and (live != were_live or not (live or measuring.running)):
-        if were_live and is_due(runs):
-            measure(runs)
-        elif is_measured(runs):
-            session.update(trio="own")
-        clicks.again()
-    if live:
+    return live != were_live or not (live or measuring.running)
+
+
+def _take_up(runs: list[Run], were_live: bool) -> None:
+    """Measure what is trained, and show what is measured."""
+    if were_live and is_due(runs):
+        measure(runs)
+    elif is_measured(runs):
+        session.update(trio="own")
+
+
+def _progress(runs: list[Run]) -> None:
+    """How far the three are."""
+    if any(run.state.live for run in runs):
         share, words = progress(runs)
         st.progress(share, text=words)
     else:

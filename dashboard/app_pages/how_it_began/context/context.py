@@ -33,6 +33,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import sheet
 from dashboard.figures.html.number_table import number_table
 from dashboard.figures.html.step_strip import code_excerpt, shape_line, step_strip
+from dashboard.parts import waiting
 from dashboard.parts.prose import code_around, show_code
 from dashboard.parts.widgets import bound, bound_choice, bound_number, stepped
 from dashboard.view import session
@@ -102,7 +103,7 @@ def steps(work: Weighing) -> None:
     place = list(STAGES).index(stage)
     strip = coloured(step_strip, hand_thumbs(work), place)
     sheet(strip, hand_series(work), key="hand-steps", alt=headline(work), makers=whose)
-    left, right = st.container(key="order-row-hand").columns([1.5, 1], gap="medium")
+    left, right = st.container(key="stacked-hand").columns([1.5, 1], gap="medium")
     table = hand_table(work, stage)
     with left:
         markup = coloured(number_table, table.labels, table.blocks, axis=table.axis, spoken=said)
@@ -125,7 +126,7 @@ def fit(work: Weighing) -> None:
         st.button("Reset", on_click=lambda: session.update(**STILL), disabled=is_still(), icon=":material/undo:")
     look, angles = work.look, angles_of(work)
     whose, said = maker(look), angle_sentence(work)
-    left, right = st.container(key="order-row-fit").columns(2, gap="large")
+    left, right = st.container(key="stacked-fit").columns(2, gap="large")
     with left:
         plane = coloured(planes.angle_plane, work.query, look.key, angles)
         plot(plane, key="angles", alt=said, height=330, makers=whose)
@@ -139,7 +140,7 @@ def fit(work: Weighing) -> None:
 def among(work: Weighing) -> None:
     """The context among the values, and what is said of it."""
     look, whose = work.look, maker(work.look)
-    left, right = st.container(key="order-row-among").columns(2, gap="large")
+    left, right = st.container(key="stacked-among").columns(2, gap="large")
     with left:
         said = f"The context {point(work.context)} lies in the hull of the {len(work.pattern)} values."
         st.markdown("**The context among the values**")
@@ -230,7 +231,7 @@ def share_sentence(work: Weighing) -> str:
 title = st.container()
 if session.first_look():
     title.title("A context vector, number by number.", anchor=False)
-    st.caption(":material/hourglass_top: A GRU with two numbers of memory is about to be trained …")
+    waiting.hourglass("A GRU with two numbers of memory is about to be trained …")
 else:
     look = pick_walk()
     view, scoring = session.settings(), pick_scores(look)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ from dashboard.app_pages.how_it_began.corners import lesson as corners_lesson
 from dashboard.app_pages.how_it_began.corners.lesson import Lesson, Replay, View
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
+from dashboard.parts import waiting
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice, bound_number
 from dashboard.server import background
@@ -46,6 +46,11 @@ def moving(config: CornerConfig) -> Moving | None:
         return own
     drop()
     return corners_lesson.taught(config)
+
+
+def runs_on(shown: Moving | None) -> bool:
+    """Is more to come?"""
+    return shown is not None and shown.running
 
 
 def drop() -> None:
@@ -99,18 +104,16 @@ def seen(config: CornerConfig, steps: Sequence[CornerStep], live: bool) -> View:
     return View(config, drawn, place, step)
 
 
-def pictures(config: CornerConfig, shown: Moving | None, looks: Iterator[int]) -> None:
+def pictures(config: CornerConfig, shown: Moving | None) -> None:
     """Everything that moves while it trains: the plane, the eight walks, the errors, the alignment."""
-    live = shown is not None and shown.running
-    if next(looks) and not live:
-        clicks.again()
+    live = runs_on(shown)
     steps = [] if shown is None else list(shown.steps)  # more may come at any moment
     view = seen(config, steps, live)
     makers = [Maker("a GRU on square corners, trained on the spot", 0 if view.step is None else view.step.step)]
     st.title(words.headline(view), anchor=False)
     if isinstance(shown, Lesson) and shown.failure:
         st.error(f"The training broke off: {plain(shown.failure)}.", icon=":material/error:")
-    left, right = st.container(key="corners-row").columns([1, 1.55], gap="medium")
+    left, right = st.container(key="stacked-corners").columns([1, 1.55], gap="medium")
     with left:
         plane(view, live, makers)
     with right:
@@ -206,8 +209,8 @@ def controls(shown: Moving | None, live: bool) -> None:
         if live and "corner_own" in st.session_state:
             st.button("Stop", icon=":material/stop:", on_click=stop, key="corners-stop", width=180)
         else:
-            waiting, icon = shown is None, ":material/model_training:"
-            st.button("Train and watch", icon=icon, on_click=train, key="corners-train", disabled=waiting, width=180)
+            none, icon = shown is None, ":material/model_training:"
+            st.button("Train and watch", icon=icon, on_click=train, key="corners-train", disabled=none, width=180)
         idle = shown is not None and not live and len(shown.steps) > 0
         icon = ":material/replay:"
         st.button("Replay", icon=icon, on_click=replay, key="corners-replay", disabled=not idle, width=130)
@@ -217,7 +220,7 @@ def controls(shown: Moving | None, live: bool) -> None:
         elif shown is not None:
             later(shown.config)
         if shown is None:
-            st.caption(":material/hourglass_top: A GRU is about to be trained …")
+            waiting.hourglass("A GRU is about to be trained …")
 
 
 def step(steps: list[int]) -> None:
@@ -287,14 +290,14 @@ top, buttons = st.container(), st.container()
 choices()
 asked = corners_lesson.config_of(session.settings())
 under_way = moving(asked)
-going = under_way is not None and under_way.running
+going = runs_on(under_way)
 with buttons:
     controls(under_way, going)
 with top:
     if going:
-        st.fragment(pictures, run_every=REFRESH)(asked, under_way, count())
+        waiting.until(lambda: not runs_on(under_way), lambda: pictures(asked, under_way), every=REFRESH)
     else:
-        pictures(asked, under_way, count())
+        pictures(asked, under_way)
 teacher_forcing.section(asked)
 show_code(
     "transformer.corners.walks",

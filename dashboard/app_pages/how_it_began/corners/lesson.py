@@ -1,20 +1,21 @@
 """Trainings on square corners that are watched while they run, and what of them is in view.
 
-A training runs in a thread of its own, some seconds long; whoever looks sees how far it is. PyTorch is imported there.
+A training runs behind the page, some seconds long; whoever looks sees how far it is. PyTorch is imported there.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dashboard.models import background
 from dashboard.models.cache import kept
 from dashboard.view.settings import Settings
 from transformer.corners import FEWEST, CornerConfig, Walks, every_walk
@@ -50,43 +51,39 @@ def config_of(view: Settings) -> CornerConfig:
 
 # --- trainings under way
 
-_unwatched = threading.Semaphore(2)
-"""So many trainings at full speed go on at a time; the others wait."""
-
 
 class Lesson:
-    """One training in a thread; made to last so many seconds if it is to be watched."""
+    """One training; made to last so many seconds if it is to be watched."""
 
     def __init__(self, config: CornerConfig, seconds: float = 0.0) -> None:
         self.config = config
         self.steps: list[CornerStep] = []
         """Recorded so far."""
-        self.failure = ""
         self._seconds = seconds
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="corners", daemon=True)
-        self._thread.start()
+        self._ended = Event()
+        self._future = (background.WATCHED if seconds > 0 else background.LESSONS).submit(self._run)
 
     @property
     def running(self) -> bool:
-        return self._thread.is_alive()
+        return not self._future.done()
+
+    @property
+    def failure(self) -> str:
+        """Why it broke off, if it did."""
+        return background.problem(self._future)
 
     def stop(self) -> None:
         """End it; what it has recorded stays."""
         self._ended.set()
-        self._thread.join()
+        self.wait()
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float | None = None) -> None:
         """For its end, but no longer."""
-        self._thread.join(seconds)
+        wait([self._future], seconds)
 
     def _run(self) -> None:
-        try:
-            with nullcontext() if self._seconds > 0 else _unwatched:
-                for step in self._taken():
-                    self.steps.append(replace(step, weights={}))
-        except Exception as error:  # a thread has nobody else to tell
-            self.failure = str(error) or type(error).__name__
+        for step in self._taken():
+            self.steps.append(replace(step, weights={}))
 
     def _taken(self) -> Iterator[CornerStep]:
         """The recorded steps, each in its time."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.models.cache import kept
+from dashboard.parts import waiting
 from dashboard.view import clicks, session
 from transformer.corners import CornerConfig, floor
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, mean_interval, shared
@@ -55,13 +54,15 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
     """The button, and how far the measurement is."""
     path = own(config)
     if measuring.running and measuring.path != path:
-        st.fragment(waiting, run_every=AGAIN)(path, count())
+        waiting.until(lambda: not measuring.running or measuring.path == path, lambda: st.caption(ANOTHER), every=AGAIN)
         return
     left, right = st.columns([1, 3], vertical_alignment="center")
     if measuring.running:
         left.button("Stop measuring", icon=":material/stop:", on_click=stop, args=(path,), width="stretch")
         with right:
-            st.fragment(progress, run_every=AGAIN)(path, count())
+            waiting.until(
+                lambda: not (measuring.running and measuring.path == path), lambda: progress(path), every=AGAIN
+            )
         return
     label = "Measure" if found is None else "Measure anew"
     left.button(label, icon=":material/refresh:", on_click=begin, width="stretch")
@@ -72,17 +73,8 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
     right.caption(f"{cut}Trains 25 of them beside the dashboard. On a command line: {command}")
 
 
-def waiting(path: Path, looks: Iterator[int]) -> None:
-    """Another measurement has to end first; the page shows when it has."""
-    if next(looks) and (not measuring.running or measuring.path == path):
-        clicks.again()
-    st.caption(ANOTHER)
-
-
-def progress(path: Path, looks: Iterator[int]) -> None:
-    """How many trainings are done; when all are, the page shows what they found."""
-    if next(looks) and not (measuring.running and measuring.path == path):
-        clicks.again()
+def progress(path: Path) -> None:
+    """How many trainings are done."""
     try:
         found = Forcing.load(path)
         done, planned = len(found.trials), found.planned

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import Future
-from itertools import count
 
 import numpy as np
 import streamlit as st
@@ -17,7 +15,8 @@ from dashboard.models import background, no_positions
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from dashboard.models.positions import reversal
-from dashboard.view import clicks, session
+from dashboard.parts import waiting
+from dashboard.view import session
 from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.result import Accuracy
@@ -25,40 +24,35 @@ from transformer.analysis.accuracy.result import Accuracy
 LENGTH, SYMBOLS = 8, 10
 QUESTION = (3, 1, 4, 1, 5, 9, 2, 6)
 POSITIONS = ("none", "learned")
-AGAIN = 0.5
-"""Seconds between two looks at a training that is under way."""
 
 
 @kept(1)
 def _trained() -> Future[bool]:
     """The two small models, which are trained behind the page's back; then what is asked of them is at hand."""
-    return background.behind.submit(
+    return background.TRAININGS.submit(
         lambda: all(no_positions.turned(each, QUESTION, QUESTION[::-1]) for each in POSITIONS)
     )
 
 
-def _watch(looks: Iterator[int]) -> None:
-    """Say what goes on, and draw the page anew when it is over."""
-    trained = _trained()
-    if next(looks) and trained.done():
-        clicks.again()
+def _watch(trained: Future[bool]) -> None:
+    """Say what goes on."""
     begun = trained.running() or trained.done()
     doing = "are being trained" if begun else "wait for another training"
-    st.caption(f":material/hourglass_top: Two small models {doing}, with positions and without …")
+    waiting.hourglass(f"Two small models {doing}, with positions and without …")
 
 
 def answer(model: Model) -> str:
     """The bag's ceiling and the small model that meets it; the chosen model read backwards; two orders of one bag."""
     most = bag_ceiling(LENGTH, SYMBOLS)
-    left, right = st.container(key="questions-row").columns([1.4, 1], gap="large")
+    left, right = st.container(key="stacked-question").columns([1.4, 1], gap="large")
     with right:
         _backwards(model)
-    trained = not session.first_look() and background.at_hand(_trained())
+    trained = not session.first_look() and background.ready(_trained())
     with left:
         st.markdown("**One layer without positions**, place by place of the answer")
         _bars(most, no_positions.accuracy() if trained else None)
         if not trained and not session.first_look():
-            st.fragment(_watch, run_every=AGAIN)(count())
+            waiting.until(_trained().done, lambda: _watch(_trained()))
     with right:
         if trained:
             _two_orders()

@@ -35,7 +35,7 @@ def answer(model: Model) -> str:
         return f"{model.name} has no dense layers to compare."
     found = feeds(model)
     names = [_short(name, found) for name in found.names]
-    left, right = st.container(key="questions-row").columns([1.6, 1], gap="large")
+    left, right = st.container(key="stacked-question").columns([1.6, 1], gap="large")
     with left:
         _weights(found, names)
     with right:

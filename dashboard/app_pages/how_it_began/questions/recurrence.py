@@ -12,6 +12,7 @@ from dashboard.app_pages.how_it_began.questions.figures.schedule import Schedule
 from dashboard.components.plot import coloured, plot
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
+from dashboard.parts import waiting
 from dashboard.parts.widgets import bound
 from dashboard.view import session
 from transformer.analysis.sequential.dependencies import moments, waits_for, way
@@ -33,7 +34,7 @@ def answer(model: Model) -> str:
     waits = {kind: waits_for(kind, layers, causal) for kind in ("attention", "recurrent", "writing")}
     taken = {kind: moments(graph) for kind, graph in waits.items()}
     last = {kind: int(each.max()) for kind, each in taken.items()}
-    left, right = st.container(key="questions-row").columns([1.5, 1], gap="large")
+    left, right = st.container(key="stacked-question").columns([1.5, 1], gap="large")
     with left:
         _schedules(taken, last)
     with right:
@@ -93,7 +94,7 @@ def _times(layers: int) -> None:
         )
         return
     if session.first_look():
-        st.caption(":material/hourglass_top: Both are about to be timed …")
+        waiting.hourglass("Both are about to be timed …")
         return
     found = timed(layers)
     passes, longest = found.passes, found.passes.lengths[-1]

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass, field
-from itertools import count
 from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.how_it_began.questions.figures.residuals import Line, layer_lines, loss_lines
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
-from dashboard.models.background import behind
+from dashboard.models import background
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
+from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound, bound_choice
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from transformer.analysis.accuracy import ceilings
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 NAMES = ("with", "without")
 VANISHED = 0.1
 """Of the uppermost layer's gradient: less at the lowest, and it is said to vanish."""
-AGAIN = 0.5
-"""Seconds between two looks at a training that is under way."""
 HEIGHT = 390
 
 
@@ -50,10 +48,10 @@ def answer(model: Model) -> str:
     with three:
         _button(running, asked, layers, rate)
     if not asked:
-        _fresh(layers, st.container(key="questions-row").columns(2, gap="large"), tall=300)
+        _fresh(layers, st.container(key="stacked-question").columns(2, gap="large"), tall=300)
         _waiting(layers, rate)
     else:
-        left, right = st.container(key="questions-row").columns([1.35, 1], gap="large")
+        left, right = st.container(key="stacked-question").columns([1.35, 1], gap="large")
         with left:
             _trained(running)
         _fresh(layers, [right, right], tall=190)
@@ -135,10 +133,10 @@ def _fresh(layers: int, places: Sequence[DeltaGenerator], tall: int) -> None:
 def _trained(race: Race | None) -> None:
     """The race, as far as it is."""
     if race is None:
-        st.caption(":material/hourglass_top: Both are about to be trained …")
+        waiting.hourglass("Both are about to be trained …")
         return
     if not race.done:
-        st.fragment(_watch, run_every=AGAIN)(race, count())
+        waiting.until(lambda: race.done, lambda: curves(race))
         return
     curves(race)
     if race.problem:
@@ -156,13 +154,6 @@ def _waiting(layers: int, rate: str) -> None:
         f"Reversal of {config.task.length} digits, layers × heads {layers} × {config.model.n_heads}, d_model "
         f"{config.model.d_model}: at most {RATES[rate]} steps each, {SECONDS:g} s for both."
     )
-
-
-def _watch(race: Race, looks: Iterator[int]) -> None:
-    """The curves so far; when both are trained, the page says what came out."""
-    if next(looks) and race.done:
-        clicks.again()
-    curves(race)
 
 
 def curves(race: Race) -> None:
@@ -259,10 +250,13 @@ class Race:
 
     def __init__(self, n_layers: int, rate: str) -> None:
         self.learners = tuple(Learner(deep(n_layers, residual, rate)) for residual in (True, False))
-        self.problem = ""
-        """Why it ended before its time, if it did so by itself."""
         self._ended = Event()
-        self._future: Future[None] = behind.submit(self._run)
+        self._future = background.TRAININGS.submit(self._train)
+
+    @property
+    def problem(self) -> str:
+        """Why it ended before its time, if it did so by itself."""
+        return background.problem(self._future)
 
     @property
     def waiting(self) -> bool:
@@ -287,12 +281,6 @@ class Race:
     def wait(self) -> None:
         """Until it is over."""
         wait([self._future])
-
-    def _run(self) -> None:
-        try:
-            self._train()
-        except Exception as error:  # a thread has nobody else to tell
-            self.problem = str(error) or type(error).__name__
 
     def _train(self) -> None:
         from transformer.model import build

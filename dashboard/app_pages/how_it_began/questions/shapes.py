@@ -109,7 +109,7 @@ def answer(model: Model) -> str:
             bound(st.slider, label, field, min_value=1, max_value=12, help=help)
     tried = attend(view)
     wrong, sentence = misfits(view)
-    left, right = st.container(key="questions-row").columns([1.5, 1], gap="large")
+    left, right = st.container(key="stacked-question").columns([1.5, 1], gap="large")
     with left:
         matrices = falk(tried.query, tried.key, tried.value, tried.pattern, tried.output)
         shapes = ", ".join(

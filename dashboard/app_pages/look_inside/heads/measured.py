@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 
-from dashboard.models.background import executor
+from dashboard.models.background import MEASUREMENTS
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from transformer.analysis.heads.metrics import Estimate, HeadMetrics
@@ -15,7 +15,7 @@ def head_metrics(model: Model) -> Future[HeadMetrics]:
     """What every head is like over many sequences, without removing any; measured behind the page's back."""
     from transformer.analysis.heads.measure import measure_heads
 
-    return executor.submit(measure_heads, model.network(), model.task)
+    return MEASUREMENTS.submit(measure_heads, model.network(), model.task)
 
 
 @kept(16)
@@ -23,4 +23,4 @@ def removal(model: Model) -> Future[Estimate]:
     """What removing each head costs; measured behind the page's back."""
     from transformer.analysis.heads.measure import measure_removal
 
-    return executor.submit(measure_removal, model.network(), model.task)
+    return MEASUREMENTS.submit(measure_removal, model.network(), model.task)

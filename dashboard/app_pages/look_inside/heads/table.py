@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from copy import copy
-from itertools import count
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,15 +22,15 @@ from dashboard.components.appearance import is_dark, palette
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.numbers import interval
-from dashboard.models import background
 from dashboard.models import heads as models_heads
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
+from dashboard.parts import waiting
 from dashboard.parts.heads import working_sentence
 from dashboard.parts.prose import labels_of
 from dashboard.parts.tables import ticked_table
 from dashboard.parts.widgets import bound, bound_choice
-from dashboard.view import clicks, session
+from dashboard.view import session
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
 
@@ -41,31 +38,26 @@ HEIGHT = 460
 BREATH = 0.08
 """Seconds in which the browser paints the head that was chosen, before the table and two plots follow: the work on them
 would come between, and a click be answered after 180 ms in place of 100."""
-AGAIN = 0.5
-"""Seconds between two looks at a measurement that is under way."""
 
 
 def find_the_one(model: Model, focus: Head) -> None:
     """The section of a page: what each head does over many sequences, and which one does the work."""
     st.header("Find the one", anchor=False)
     if session.first_look():  # the heads come first: the table's program alone is a megabyte for the browser
-        st.caption(":material/hourglass_top: Every head is about to be measured …")
+        waiting.hourglass("Every head is about to be measured …")
         return
     time.sleep(BREATH)
-    metrics = background.at_hand(measured.head_metrics(model))
-    if metrics is not None and not model.task.lawful:
-        metrics = metrics.without("expected")
+    metrics = waiting.ready(measured.head_metrics(model), "Measuring every head over many sequences …")
     if metrics is None:
-        _wait_for(measured.head_metrics(model), "Measuring every head over many sequences …", count())
         return
+    if not model.task.lawful:
+        metrics = metrics.without("expected")
     if _removed(model):
-        drop = background.at_hand(measured.removal(model))
+        drop = waiting.ready(measured.removal(model), "Removing each head in turn …")
         if drop is not None:
             metrics = metrics.with_drop(drop)
-        else:
-            _wait_for(measured.removal(model), "Removing each head in turn …", count())
-            if _drop_is_asked_for():
-                return
+        elif _drop_is_asked_for():
+            return
     labels = labels_of(metrics.heads)
     names = [metrics.name(head) for head in metrics.heads]
     said = (
@@ -80,14 +72,6 @@ def find_the_one(model: Model, focus: Head) -> None:
         _scatter(metrics, labels, names, focus)
     with right:
         _likeness(metrics, labels, focus)
-
-
-@st.fragment(run_every=AGAIN)
-def _wait_for(future: Future[Any], words: str, looks: Iterator[int]) -> None:
-    """Say what is going on, and draw the page anew when it is over; not before what stands there is painted."""
-    if next(looks) and future.done():
-        clicks.again()
-    st.caption(f":material/hourglass_top: {words}")
 
 
 def _removed(model: Model) -> bool:

@@ -96,7 +96,7 @@ sheet(
     alt=headline(inside),
 )
 
-left, right = st.container(key="inside-row").columns([2, 1], gap="medium")
+left, right = st.container(key="stacked-inside").columns([2, 1], gap="medium")
 table, words = step_table(anatomy, stage), sentence(inside, stage)
 with left:
     sheet(

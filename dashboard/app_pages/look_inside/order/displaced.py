@@ -158,7 +158,7 @@ def interventions(model: Model, length: int) -> None:
     controls(text, places)
     known = knowable(model, length)
     before = edits.accuracy(model, (), length)
-    left, right = st.container(key="order-row-moved").columns([1.25, 1], gap="medium")
+    left, right = st.container(key="stacked-moved").columns([1.25, 1], gap="medium")
     with left:
         try:
             after = accuracy_after(model, text, length)

@@ -61,7 +61,7 @@ def interventions(model: Model) -> None:
     text = displaced.asked(f"{moved}:1")
     displaced.controls(text, window(model))
     before = read(model)
-    left, right = st.container(key="order-row-moved").columns([1.25, 1], gap="medium")
+    left, right = st.container(key="stacked-moved").columns([1.25, 1], gap="medium")
     with left:
         try:
             after = read(model, text)

@@ -10,6 +10,7 @@ from dashboard.app_pages.look_inside.order import measured as order_measured
 from dashboard.app_pages.look_inside.order.figures.terms import pattern_pair, share_bars, term_heatmaps
 from dashboard.components.plot import coloured, plot
 from dashboard.models import edits
+from dashboard.parts import waiting
 from dashboard.parts.heads import focused
 from dashboard.parts.prose import show_code
 from dashboard.view import session
@@ -142,7 +143,7 @@ def terms() -> None:
     index = pick(shares)
     head = heads[index]
     title.title(headline(head, shares.share[index]), anchor=False)
-    left, right = st.container(key="order-row").columns([1.2, 1], gap="medium")
+    left, right = st.container(key="stacked-order").columns([1.2, 1], gap="medium")
     with left:
         maps(head)
     with right:
@@ -181,7 +182,7 @@ else:
 if encoding != "none":
     st.header("Told other positions", anchor=False)
     if session.first_look():
-        st.caption(":material/hourglass_top: What it does with other positions is about to be measured …")
+        waiting.hourglass("What it does with other positions is about to be measured …")
     elif task.lawful:
         displaced.interventions(model, length)
     else:

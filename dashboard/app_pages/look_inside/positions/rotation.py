@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.look_inside.positions.encoding import Shown
 from dashboard.app_pages.look_inside.positions.figures import rotation
@@ -16,6 +15,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models import positions
 from dashboard.parts.widgets import bound_number
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view.settings import MOST_WIDE
 
 if TYPE_CHECKING:

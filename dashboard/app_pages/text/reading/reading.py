@@ -21,7 +21,7 @@ from dashboard.components.appearance import is_dark
 from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.plot import coloured, plot
 from dashboard.models.passages import sayable
-from dashboard.parts import other_models
+from dashboard.parts import other_models, waiting
 from dashboard.parts.prose import labels_of, plain, show_code
 from dashboard.parts.widgets import bound_choice, bound_number
 from dashboard.view import session
@@ -172,7 +172,7 @@ def text() -> None:
     title.title(plain(said), anchor=False)
     surprises(found, words, before, said)
     if session.first_look():
-        st.caption(":material/hourglass_top: What context and repetition are worth is about to be measured …")
+        waiting.hourglass("What context and repetition are worth is about to be measured …")
         return
     grows()
 

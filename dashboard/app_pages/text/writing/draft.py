@@ -1,4 +1,4 @@
-"""A text that a model writes, token by token, in a thread of its own; whoever looks sees how far it is.
+"""A text that a model writes, token by token, behind the page; whoever looks sees how far it is.
 
 PyTorch is imported when the first of it is asked for.
 """
@@ -9,12 +9,14 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dashboard.models.background import WATCHED
 from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from dashboard.view.settings import Settings
@@ -89,18 +91,17 @@ class Writing:
         self._going = going
         self._most = 0
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._future: Future[None] | None = None
 
     def want(self, most: int, patience: float = 0.0) -> None:
         """Let it grow to so many tokens, if it has fewer, and wait for them no longer than that many seconds."""
         with self._lock:
             self._most = max(self._most, most)
-            if self._thread is None and not self.failure and len(self.said) < self._most:
-                self._thread = threading.Thread(target=self._run, name="writing", daemon=True)
-                self._thread.start()
-            thread = self._thread
-        if thread is not None and len(self.said) < most:
-            thread.join(patience)
+            if self._future is None and not self.failure and len(self.said) < self._most:
+                self._future = WATCHED.submit(self._run)
+            future = self._future
+        if future is not None and len(self.said) < most:
+            wait([future], patience)
 
     def enough(self) -> None:
         """Nobody here wants more; whoever else does says so again."""
@@ -114,15 +115,15 @@ class Writing:
                 said = next(self._going)
                 self.seconds += time.monotonic() - began
                 self.said.append(said)
-        except Exception as error:  # a thread has nobody else to tell
+        except Exception as error:  # told to whoever looks
             self.failure = str(error) or type(error).__name__
-            self._thread = None
+            self._future = None
 
     def _wanted(self) -> bool:
         with self._lock:
             wanted = len(self.said) < self._most
             if not wanted:
-                self._thread = None
+                self._future = None
             return wanted
 
 

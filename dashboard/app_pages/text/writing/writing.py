@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import count
 
 import numpy as np
 import streamlit as st
@@ -20,7 +18,7 @@ from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.plot import coloured, plot
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
-from dashboard.parts import other_models
+from dashboard.parts import other_models, waiting
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound
 from dashboard.server import background
@@ -59,7 +57,7 @@ def under_way(model: Model, prompt: str) -> Writing | None:
 
 def controls(model: Model, task: Text, prompt: str, found: Writing | None) -> None:
     """The prompt, how it is drawn, how far, and the buttons."""
-    left, right = st.container(key="writing-row-asked").columns([1, 1.85], gap="medium")
+    left, right = st.container(key="stacked-asked").columns([1, 1.85], gap="medium")
     with left:
         st.session_state["control-prompt"] = prompt
         st.text_area("Prompt", key="control-prompt", on_change=set_prompt, args=(task,), height=96, max_chars=2000)
@@ -138,21 +136,19 @@ def stop(found: Writing) -> None:
 # --- what is seen
 
 
-def growing(found: Writing, draft: Draft) -> bool:
-    """Is more to come?"""
-    return len(draft.said) < session.settings().written and not found.failure
+def growing(found: Writing, said: int) -> bool:
+    """Is more to come than what is said?"""
+    return said < session.settings().written and not found.failure
 
 
-def pictures(model: Model, task: Text, prompt: str, found: Writing, looks: Iterator[int]) -> None:
+def pictures(model: Model, task: Text, prompt: str, found: Writing) -> None:
     """The text, and the token in view: its alternatives, and what every head looked at."""
     view = session.settings()
     found.want(view.written)
     draft = Draft(task, prompt, tuple(found.said[: view.written]))
-    live = growing(found, draft)
-    if next(looks) and not live:
-        clicks.again()
+    live = growing(found, len(draft.said))
     speed = 0.0 if live or not found.seconds else len(found.said) / found.seconds
-    left, right = st.container(key="writing-row-text").columns([1.35, 1], gap="medium")
+    left, right = st.container(key="stacked-text").columns([1.35, 1], gap="medium")
     place = placed(draft, live)
     look = None if place is None or live else looked_back(model, draft, place)
     with left:
@@ -287,21 +283,25 @@ def page(model: Model, task: Text) -> None:
     prompt = prompt_of(task)
     found = under_way(model, prompt)
     draft = Draft(task, prompt, () if found is None else tuple(found.said[: session.settings().written]))
-    live = found is None or growing(found, draft)
+    live = found is None or growing(found, len(draft.said))
     st.title(words.headline(draft, session.settings().written, live), anchor=False)
     controls(model, task, prompt, found)
     if unknown := draft.tokens[: draft.given].count(task.known.vocabulary.unknown):
         st.caption(f":orange[{unknown} of the prompt’s tokens are unknown to it: it reads ⟨unk⟩ there.]")
     if found is None:
-        st.caption(":material/hourglass_top: It is about to begin …")
+        waiting.hourglass("It is about to begin …")
         return
     if found.failure:
         st.error(f"The writing broke off: {plain(found.failure)}.", icon=":material/error:")
     if live:
-        st.fragment(pictures, run_every=REFRESH)(model, task, prompt, found, count())
+        waiting.until(
+            lambda: not growing(found, len(found.said)),
+            lambda: pictures(model, task, prompt, found),
+            every=REFRESH,
+        )
     else:
         with st.container():  # as a fragment has one: so what is drawn stays mounted when the last token has come
-            pictures(model, task, prompt, found, count())
+            pictures(model, task, prompt, found)
 
 
 model = session.chosen()

@@ -25,6 +25,7 @@ from dashboard.app_pages.train_it.accuracy.words import (
 from dashboard.components.plot import coloured, plot
 from dashboard.models.heads import removal_takes_long
 from dashboard.models.model import Model, maker_of
+from dashboard.parts import waiting
 from dashboard.parts.film import dots, order_sentence
 from dashboard.parts.learning import order_heatmap
 from dashboard.parts.prose import labels_of
@@ -52,7 +53,7 @@ def closer_look(model: Model, length: int) -> None:
     called = LOOKS if model.task.lawful else LOOKS | {"symbol": "by token"}
     look = bound_choice(st.segmented_control, "Look closer", "depth", menu, default, format_func=called.__getitem__)
     if session.first_look() and look != "training":  # the bars come first; a film is kept beside its run
-        st.caption(":material/hourglass_top: About to look closer …")
+        waiting.hourglass("About to look closer …")
     else:
         drawn[look](model, length)
 

@@ -1,8 +1,5 @@
 """What each positional encoding buys: beyond the trained length, in a race, and against having none at all."""
 
-from collections.abc import Iterator
-from itertools import count
-
 import numpy as np
 import streamlit as st
 
@@ -14,6 +11,7 @@ from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.models import no_positions
+from dashboard.parts import waiting
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import clicks, session
@@ -95,7 +93,7 @@ def anew() -> None:
     if measuring.running:
         left.button("Stop measuring", icon=":material/stop:", on_click=measuring.stop, width="stretch")
         with right:
-            st.fragment(_progress, run_every=AGAIN)(count())
+            waiting.until(lambda: not measuring.running, _progress, then=_measured, every=AGAIN)
         return
     left.button("Measure anew", icon=":material/refresh:", on_click=begin, width="stretch")
     text = "Trains all of them again beside the dashboard: two minutes or so on two cores. On a command line: "
@@ -104,12 +102,14 @@ def anew() -> None:
     right.caption(f"{text}python -m transformer lengths")
 
 
-def _progress(looks: Iterator[int]) -> None:
-    """How many trainings are done; when all are, the page shows what they found."""
-    if next(looks) and not measuring.running:
-        if not measuring.failed:
-            session.update(measurement="own")
-        clicks.again()
+def _measured() -> None:
+    """Show what was found, if it was found."""
+    if not measuring.failed:
+        session.update(measurement="own")
+
+
+def _progress() -> None:
+    """How many trainings are done."""
     try:
         found = Lengths.load(FILES["own"])
         done, planned = len(found.trials), found.planned
@@ -135,7 +135,7 @@ def bag() -> None:
     """The permutation test, and the ceiling that follows from it."""
     st.markdown("**Why: without positions one layer sees a bag**")
     if session.first_look():
-        st.caption(":material/hourglass_top: A model without positions is about to be trained …")
+        waiting.hourglass("A model without positions is about to be trained …")
         return
     measured, most = no_positions.accuracy(), bag_ceiling(8, 10)
     answer = np.array(measured.groups) == "second half"
@@ -204,7 +204,7 @@ def race() -> None:
         )
         return
     if session.first_look():
-        st.caption(":material/hourglass_top: The race is about to begin …")
+        waiting.hourglass("The race is about to begin …")
         return
     bar, racers = st.progress(0.0, text="Training …"), []
     for racer in lengths_race.race(lengths_measurement.ORDER):

@@ -1,7 +1,6 @@
 """Up to four runs on one chart, races between variants of a setting, and the table of all runs."""
 
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
@@ -16,6 +15,7 @@ from dashboard.frame import live
 from dashboard.models import menu as model_menu
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model, maker_of
+from dashboard.parts import waiting
 from dashboard.parts.film import COUNTS
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound_choice
@@ -78,10 +78,10 @@ def unquoted(text: str) -> str:
 # --- together
 
 
-def together(names: list[str], were_live: bool, looks: Iterator[int]) -> None:
+def together(names: list[str]) -> None:
     """Title, curves and standings; drawn again and again while one of the runs is trained."""
     kept: dict[str, Course] = st.session_state.setdefault("courses", {})
-    runs = [run for run in (Run(model_menu.ROOT / name) for name in names) if (run.folder / "run.json").is_file()]
+    runs = present(names)
     courses = {run.name: kept.get(run.name, Course(run)).update() for run in runs}
     st.session_state.courses = courses
     found = labels(runs)
@@ -98,11 +98,17 @@ def together(names: list[str], were_live: bool, looks: Iterator[int]) -> None:
     curves(courses, standings)
     race()
     st.html(coloured(standings_list, [row(each) for each in standings]))
-    if next(looks):  # drawn by itself, and the rest of the page is about these runs as well
-        if st.session_state.get("touched"):
-            st.rerun()
-        if were_live and not any(each.state.live for each in standings):
-            clicks.again()
+
+
+def present(names: list[str]) -> list[Run]:
+    """The runs of these names that are still there."""
+    return [run for run in (Run(model_menu.ROOT / name) for name in names) if (run.folder / "run.json").is_file()]
+
+
+def is_news(names: list[str], were_live: bool) -> bool:
+    """Did a click or the end of the last training change what the rest of the page shows as well?"""
+    touched: bool = st.session_state.get("touched", False)
+    return touched or (were_live and not any(run.state.live for run in present(names)))
 
 
 def nothing_beside(run: Run) -> str:
@@ -241,7 +247,8 @@ shown = compared(everyone)
 if session.started() and session.started() not in [run.name for run in shown]:
     live.panel()  # what was begun here, and does not stand in the chart
 racing = any(run.state.live for run in shown)
-st.fragment(together, run_every=REFRESH if racing else None)([run.name for run in shown], racing, count())
+names = [run.name for run in shown]
+waiting.until(lambda: is_news(names, racing), lambda: together(names), every=REFRESH if racing else None)
 st.header("All runs", anchor=False)
 if everyone:
     table.table(list(everyone.values()), [run.name for run in shown], choose)

@@ -1,6 +1,5 @@
 """Accuracy taken apart, against counts made here, one sequence and one token after the other."""
 
-import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -15,6 +14,7 @@ from dashboard.app_pages.train_it.accuracy import figures as accuracy_figures
 from dashboard.app_pages.train_it.accuracy import words as accuracy_words
 from dashboard.models import menu as model_menu
 from dashboard.models import model as models_model
+from dashboard.parts import waiting
 from dashboard.view import session
 from tests.kit.pages import State, answer, array, figures, laid_out, link, network, open_page, trace
 from transformer import observe
@@ -438,8 +438,11 @@ def test_a_second_look_at_a_page_takes_no_click_back(monkeypatch: pytest.MonkeyP
     state = State(said=[])
     monkeypatch.setattr(streamlit, "session_state", state)
     monkeypatch.setattr(streamlit, "rerun", lambda: None)
-    monkeypatch.setattr("dashboard.server.background.torch", lambda: torch)
-    session._look_again(models_model.Model.of(model_menu.menu()["reverse"], 40), itertools.count(1))
+    monkeypatch.setattr(streamlit, "fragment", lambda look, run_every: lambda *told: (look(*told), look(*told)))
+    monkeypatch.setattr(waiting, "torch", lambda: torch)
+    monkeypatch.setattr(session, "BEHIND", 0.5)
+    monkeypatch.setattr(session, "chosen", lambda: models_model.Model.of(model_menu.menu()["reverse"], 40))
+    waiting.after_first_look()
     monkeypatch.undo()
     app.session_state["settings"] = app.session_state["settings"].with_(step=20)
     app.session_state["touched"] = state.touched

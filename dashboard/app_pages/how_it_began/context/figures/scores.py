@@ -27,7 +27,7 @@ def fit_bars(
         ("score e", scores, (-reach, reach), palette.measured),
         ("share α", shares, (0.0, 1.45), palette.categorical[2]),
     ]
-    traces: Traces = []
+    traces: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     words = []
     for number, (name, values, span, colour) in enumerate(panels):

@@ -15,7 +15,7 @@ from dashboard.models import background
 def busy() -> Iterator[threading.Event]:
     """Another training goes on until this is set."""
     over = threading.Event()
-    background.behind.submit(over.wait, 30)
+    background.TRAININGS.submit(over.wait, 30)
     yield over
     over.set()
 

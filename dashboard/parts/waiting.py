@@ -1,0 +1,65 @@
+"""What is shown while something goes on behind the page: one timer for all of it, and the words with the hourglass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from itertools import count
+from typing import TypeVar
+
+import streamlit as st
+
+from dashboard.models import background
+from dashboard.server.background import torch
+from dashboard.view import clicks, session
+
+T = TypeVar("T")
+AGAIN = 0.5
+"""Seconds between two looks at what goes on."""
+
+
+def until(
+    over: Callable[[], bool],
+    draw: Callable[[], object],
+    *,
+    then: Callable[[], object] = lambda: None,
+    every: float | None = AGAIN,
+) -> None:
+    """Draw something again and again until it is over; `then` do this, and draw the whole page anew.
+
+    What is over at once is drawn once as well: a page that asks for another run before it is painted is never painted.
+    `every` so many seconds; None is only after a click in it.
+    """
+    st.fragment(_look, run_every=every)(over, draw, then, count())
+
+
+def _look(
+    over: Callable[[], bool], draw: Callable[[], object], then: Callable[[], object], looks: Iterator[int]
+) -> None:
+    if next(looks) and over():
+        then()
+        clicks.again()
+    draw()
+
+
+def ready(future: Future[T], words: str) -> T | None:
+    """What was worked out; or None, words that say what goes on, and the page anew when it is there.
+
+    Raises what the work raised.
+    """
+    found = background.ready(future)
+    if found is None:
+        until(future.done, lambda: hourglass(words))
+    return found
+
+
+def after_first_look() -> None:
+    """Ask for another rerun after a first look at a model: once it is painted and PyTorch is there."""
+    if session.first_look():
+        model = session.chosen()
+        until(lambda: torch() is not None, lambda: None, then=lambda: session.saw(model), every=session.BEHIND)
+
+
+def hourglass(words: str) -> None:
+    """Say what is waited for."""
+    st.caption(f":material/hourglass_top: {words}")

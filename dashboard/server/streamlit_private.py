@@ -1,0 +1,82 @@
+"""The private parts of Streamlit that the dashboard leans on, all of them: nothing else here imports an inside of it.
+
+Streamlit promises none of these names, and no public one does the same in Streamlit 1.67. Each says what it is for and
+what breaks without it. Each has a test in tests/dashboard/server/test_streamlit_private.py, whose name says after an
+upgrade what is gone. What is private in Streamlit's page stands in theme.css and in web/kit/streamlit_private.js.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.components.v2 import manifest_scanner
+from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
+from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
+
+# DeltaGenerator is what `st.container` and `st.columns` return; `streamlit.typing` has no name for it. Without it six
+# signatures of pages say `Any`.
+
+
+def fragments_asked() -> list[str] | None:
+    """The ids of the fragments that the browser's request asked for; None where it asked for everything.
+
+    Without it a timer's late report of a menu is taken for a choice (view/clicks.py).
+    """
+    context = get_script_run_ctx()
+    return context.fragment_ids_this_run if context else None
+
+
+def fragment_here() -> str | None:
+    """The id of the fragment in which this stands; in a callback, of the one that holds its widget. None outside all.
+
+    Without it a timer's late report of a menu is taken for a choice (view/clicks.py).
+    """
+    return ThreadState.get().fragment_id
+
+
+def run_again(page: st.Page) -> None:
+    """Run a page that may have run in this rerun already: a page runs once, its copies once each.
+
+    Without it the page cannot be a fragment, and each click draws the sidebar and everything else anew (main.py).
+    """
+    copy(page).run()
+
+
+def register_components(declared: Mapping[str, Any], folder: Path) -> None:
+    """Make the components known that a `pyproject.toml` in `folder` declares, unless they are known already.
+
+    Streamlit's own scan looks for a package named like the distribution, so it finds an installed wheel but not an
+    editable install; and each runtime (every AppTest has one) starts empty. Without it no component can be mounted from
+    a checkout.
+    """
+    components = declared["tool"]["streamlit"]["component"]["components"]
+    ours = manifest_scanner.ComponentManifest(
+        name=declared["project"]["name"],
+        version=declared["project"]["version"],
+        components=[manifest_scanner.ComponentConfig.from_dict(component) for component in components],
+    )
+    manager = get_bidi_component_manager()
+    if any(manager.get_component_asset_root(f"{ours.name}.{each.name}") is None for each in ours.components):
+        manager.register_from_manifest(ours, folder)
+
+
+def scan_packages_once() -> None:
+    """Let all runtimes of this process share one scan for packages that bring components; the tests have hundreds.
+
+    Without it every AppTest takes 0.2 s longer.
+    """
+    manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+
+def served_page() -> str:
+    """The HTML of the page that Streamlit serves.
+
+    Without it the script written into that page is forbidden by our security policy (server/http.py).
+    """
+    return (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")

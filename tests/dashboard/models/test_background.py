@@ -1,0 +1,86 @@
+"""Work behind a page goes on in lanes: so many pieces at a time, in order, and none waits for another lane."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, wait
+
+import pytest
+
+from dashboard.models import background
+from dashboard.models.background import Lane
+
+PATIENCE = 20
+
+
+def test_a_lane_does_so_much_at_a_time_and_the_rest_in_order() -> None:
+    lane, gate, begun = Lane(2), threading.Event(), []
+
+    def work(number: int) -> int:
+        begun.append(number)
+        gate.wait(PATIENCE)
+        return number * number
+
+    futures = [lane.submit(work, number) for number in range(5)]
+    deadline = time.monotonic() + PATIENCE
+    while len(begun) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    assert begun == [0, 1]
+    assert [each.running() for each in futures] == [True, True, False, False, False]
+    gate.set()
+    assert [each.result(PATIENCE) for each in futures] == [0, 1, 4, 9, 16]
+    assert begun[2:] == [2, 3, 4]
+    assert lane.submit(work, number=7).result(PATIENCE) == 49  # a lane that was empty begins again
+
+
+def test_what_waits_can_be_cancelled_and_is_never_begun() -> None:
+    lane, gate, begun = Lane(1), threading.Event(), []
+    lane.submit(gate.wait, PATIENCE)
+    second, third = lane.submit(begun.append, 2), lane.submit(begun.append, 3)
+    assert second.cancel()
+    gate.set()
+    wait([third], PATIENCE)
+    assert begun == [3]
+
+
+def test_no_lane_waits_for_another() -> None:
+    gate = threading.Event()
+    long = Lane(1).submit(gate.wait, PATIENCE)
+    assert Lane(1).submit(lambda: "short").result(PATIENCE) == "short"
+    assert not long.done()
+    gate.set()
+
+
+def test_what_breaks_off_is_told_to_whoever_asks_and_stops_no_other() -> None:
+    def broken() -> None:
+        raise MemoryError
+
+    lane = Lane(1)
+    first, second = lane.submit(broken), lane.submit(lambda: 2)
+    assert second.result(PATIENCE) == 2
+    assert background.problem(first) == "MemoryError"
+    with pytest.raises(MemoryError):
+        background.ready(first)
+
+
+def test_a_problem_is_said_only_of_what_broke_off() -> None:
+    going, over, cancelled, failed = (Future() for _ in range(4))
+    over.set_result(1)
+    cancelled.cancel()
+    failed.set_exception(ValueError("out of ink"))
+    told = [background.problem(each) for each in (None, going, over, cancelled, failed)]
+    assert told == ["", "", "", "", "out of ink"]
+
+
+def test_what_is_not_there_at_once_is_nothing_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "AT_ONCE", 0.01)
+    future: Future[int] = Future()
+    assert background.ready(future) is None
+    future.set_result(3)
+    assert background.ready(future) == 3
+
+
+def test_the_threads_keep_no_server_from_ending() -> None:
+    assert Lane(1).submit(lambda: threading.current_thread().daemon).result(PATIENCE)
