@@ -41,11 +41,10 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components.payload import unpack
-from dashboard.links import from_query
-from dashboard.settings import Settings
+from dashboard.view.settings import Settings, from_query
 from tests.house.digests import NUMBER, component, markup, masked, shown
 from transformer.__main__ import main as command_line
-from transformer.training import archive
+from transformer.training.exchange import archive
 from transformer.training.runs import Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,12 +152,12 @@ def settled() -> Iterator[None]:
         runs, texts = Path(folder) / "runs", Path(folder) / "texts"
         runs.mkdir()
         monkeypatch.setenv("ATTENTION_LAB_CACHE", str(texts))
-        monkeypatch.setattr("dashboard.models.ROOT", shipped(runs))
-        monkeypatch.setattr("dashboard.session.BEHIND", 0.0)
-        monkeypatch.setattr("dashboard.bags.SECONDS", 600.0)
-        monkeypatch.setattr("dashboard.closer.AT_ONCE", 60.0)
-        monkeypatch.setattr("dashboard.walking.AT_ONCE", 60.0)
-        monkeypatch.setattr("dashboard.writing.AT_ONCE", 60.0)
+        monkeypatch.setattr("dashboard.models.menu.ROOT", shipped(runs))
+        monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
+        monkeypatch.setattr("dashboard.models.no_positions.SECONDS", 600.0)
+        monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
+        monkeypatch.setattr("dashboard.app_pages.how_it_began.corners.lesson.AT_ONCE", 60.0)
+        monkeypatch.setattr("dashboard.app_pages.text.writing.draft.AT_ONCE", 60.0)
         yield
 
 
