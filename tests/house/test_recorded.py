@@ -1,0 +1,42 @@
+"""What a user sees is what was recorded: 60 links, the link grammar, the command line, files and downloads.
+
+Where a difference is meant, record anew: see recording.py.
+"""
+
+from collections.abc import Iterator
+from urllib.parse import parse_qs
+
+import pytest
+
+from tests.house.digests import cut
+from tests.house.recording import LINKS, ROOT, SECTIONS, SHIPPED, difference, recorded, settled
+
+NAMED = [(section, name) for section, (names, _) in SECTIONS.items() for name in names]
+
+
+@pytest.fixture(autouse=True)
+def _settled() -> Iterator[None]:
+    with settled():
+        yield
+
+
+@pytest.mark.parametrize(("section", "name"), NAMED, ids=[f"{section}-{cut(name, 60)}" for section, name in NAMED])
+def test_it_is_as_it_was_recorded(section: str, name: str) -> None:
+    lines = difference(recorded()[section][name], SECTIONS[section][1](name))
+    if lines:
+        pytest.fail("\n".join([f"{section}: {name}", *lines]), pytrace=False)
+
+
+def test_nothing_is_recorded_that_is_not_compared() -> None:
+    assert {section: set(names) for section, (names, _) in SECTIONS.items()} == {
+        section: set(found) for section, found in recorded().items()
+    }
+
+
+def test_the_links_are_sixty_and_show_every_page_and_every_run() -> None:
+    assert len(set(LINKS)) == len(LINKS) == 60
+    pages = {path.stem for path in (ROOT / "dashboard").rglob("app_pages/**/*.py")}
+    assert {link.partition("?")[0] for link in LINKS} <= pages
+    assert len({link.partition("?")[0] for link in LINKS}) == 19
+    runs = {parse_qs(link.partition("?")[2])["run"][0] for link in LINKS}
+    assert runs >= {*SHIPPED, "compiled"}
