@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.training.exchange import archive
