@@ -46,7 +46,7 @@ def _watch(name: str) -> None:
         # Its last step is on disk: choose it, let the timer go, and give the sidebar its Train button back.
         st.session_state.taken_over = name
         if own and _has_result(run, state):
-            session.update(run=name, step=None, head="", mask="", encoding="", dimensions="")
+            session.look_at_step(name)
         clicks.again()
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
         st.session_state.awaited = None

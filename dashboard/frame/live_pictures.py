@@ -146,6 +146,6 @@ def _use_step(run: Run) -> Any:
     def used() -> None:
         step = st.session_state[f"stage-{run.name}"]["step"]
         if step is not None:
-            session.update(run=run.name, step=int(step))
+            session.look_at_step(run.name, int(step))
 
     return used

@@ -11,8 +11,7 @@ from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
 from dashboard.parts.prose import sentence
 from dashboard.view import clicks, session, training
-from dashboard.view.session import choose
-from dashboard.view.settings import LONGER
+from dashboard.view.settings import longest
 from transformer.tasks import ALPHABET
 from transformer.text.task import Text
 
@@ -67,7 +66,7 @@ def _model_menu() -> Model:
     @clicks.in_time
     def picked() -> None:
         if st.session_state[key] != session.chosen().name:
-            choose(st.session_state[key])
+            session.open_run(st.session_state[key])
 
     st.selectbox(
         "Model",
@@ -127,7 +126,7 @@ def _input(model: Model) -> None:
         session.update(input=in_a_line(task.typed(session.draw(model))))
 
     widget = st.text_input if lawful else st.text_area
-    widget("Input", key="control-input", on_change=written, max_chars=LONGER["input"])
+    widget("Input", key="control-input", on_change=written, max_chars=longest("input"))
     st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
     if not lawful:
         length(model)

@@ -11,7 +11,7 @@ from dashboard.parts.prose import sentence
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.server import background
 from dashboard.view import session, training
-from dashboard.view.settings import BY_KEY, FAST, LIMITS, PACES, Settings
+from dashboard.view.settings import BY_KEY, FAST, PACES, Settings, limits
 from dashboard.view.training import MOST_SYMBOLS, fields_of, fields_of_reader, is_mask
 from transformer import masks
 from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, ConfigError
@@ -116,7 +116,7 @@ def _looking_back() -> None:
     )
     if chosen != "none":
         bound(st.checkbox, "Affine maps for query, key and value", "affine")
-    low, high = LIMITS["teacher_forcing"]
+    low, high = limits("teacher_forcing")
     bound(
         st.slider,
         "Teacher forcing",
@@ -218,7 +218,7 @@ def _mask_menu(kind: type) -> None:
 
 
 def _number(label: str, field: str, step: float = 1, most: float | None = None, **options: Any) -> None:
-    low, high = LIMITS[field]
+    low, high = limits(field)
     bound(st.number_input, label, field, min_value=low, max_value=most or high, step=step, **options)
 
 

@@ -16,7 +16,6 @@ from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
 from dashboard.view import session
-from dashboard.view.session import choose
 from transformer.config import RunConfig
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def offer(model: Model, suits: Callable[[RunConfig], bool]) -> None:
     best = min((choice for choice in session.choices().values() if suits(choice.config)), key=unlike)
     st.button(
         f"Look at {plain(best.name)}",
-        on_click=choose,
+        on_click=session.open_run,
         args=(best.name,),
         icon=":material/arrow_forward:",
         key="elsewhere",

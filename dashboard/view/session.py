@@ -13,7 +13,7 @@ from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed
 from dashboard.view.clicks import touch
-from dashboard.view.settings import AROUND, Settings, from_query
+from dashboard.view.settings import AROUND, OF_MODEL, Settings, from_query
 
 if TYPE_CHECKING:
     from transformer.tasks import Question
@@ -151,6 +151,19 @@ def chosen() -> Model:
     return Model.of(menu[name], steps[-1] if view.step is None else view.step)
 
 
+def open_run(name: str, **chosen_in_it: object) -> None:
+    """Look at another model; what was chosen inside the one before means nothing in it, and is forgotten."""
+    update(**{**OF_MODEL, "run": name, **chosen_in_it})
+
+
+def look_at_step(name: str, step: int | None = None) -> None:
+    """Look at a step of a run, None for its last; what was chosen inside it stays, if it is the model shown."""
+    if name == chosen().name:
+        update(step=step)
+    else:
+        open_run(name, step=step)
+
+
 # --- the input
 
 
@@ -178,36 +191,3 @@ def started() -> str | None:
     """The name of the run that this session started and still watches."""
     name: str | None = st.session_state.get("watched")
     return name
-
-
-def choose(run: str) -> None:
-    """Look at another model; what was chosen inside the one before means nothing in it."""
-    update(
-        run=run,
-        step=None,
-        head="",
-        stage="",
-        operation="",
-        query=None,
-        through=None,
-        poked=None,
-        replacement="",
-        mask="",
-        target=None,
-        retrain="",
-        edits="",
-        other="",
-        encoding="",
-        dimensions="",
-        pe_width=None,
-        pe_length=None,
-        pe_heads=None,
-        slope=0,
-        cursor=None,
-        shift=1,
-        scaled=None,
-        word=None,
-        read_work="",
-        read_place=1,
-        read_word=None,
-    )

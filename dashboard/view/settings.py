@@ -1,7 +1,8 @@
 """Settings: the whole view as one small frozen record, and its way into the URL and back.
 
 Controls read and write it, pages receive it, and no widget's state is the only copy of anything. What equals its
-default is left out of the URL; what a URL says that cannot be used falls back, with a notice.
+default is left out of the URL; what a URL says that cannot be used falls back, with a notice. What a field may be, and
+whether it is forgotten when another model is opened, stands where it is declared.
 
 Links are read by hand: Streamlit binds a parameter to a widget, and most of a view has none; a library that checks
 records (pydantic) would refuse a whole link for one bad value.
@@ -12,65 +13,29 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-MAX_TEXT = 200
-LONGER = {"compare": 1000, "prompt": 2000, **dict.fromkeys(("input", "against", "other"), 8192)}
-LONGER |= dict.fromkeys(("mask", "train_mask", "retrain", "edits"), 12_000)
-"""Letters in a text that may be longer: a list of runs, an input of thousands of symbols, what was painted. A server
-takes an address of 64 kB."""
 FAST, BY_KEY = "fast", "key"
 PACES = (FAST, "50", "20", "10", "5", "2", "1", BY_KEY)
 """How fast a training may go: as it can, so many steps a second, or one by one."""
 MOST_WIDE, MOST_LONG = 512, 200
 """Dimensions and positions of an encoding that are drawn: a matrix of them is 0.8 MB for the browser."""
-LIMITS = {
-    "step": (0, 10_000_000),
-    "length": (1, 512),
-    "min_length": (1, 64),
-    "symbols": (2, 36),
-    "min_count": (1, 1000),
-    "layers": (1, 12),
-    "heads": (1, 12),
-    "width": (2, 512),
-    "seed": (0, 2**31 - 1),
-    "max_steps": (1, 100_000),
-    "learning_rate": (1e-5, 1.0),
-    "batch": (1, 4096),
-    "budget": (0.1, 30.0),
-    "gain": (0.0, 10.0),
-    "teacher_forcing": (0.0, 1.0),
-    "through": (0, 10_000),
-    "pe_width": (2, MOST_WIDE),
-    "pe_length": (1, MOST_LONG),
-    "pe_heads": (1, 64),
-    "slope": (0, 63),
-    "base": (10, 1_000_000),
-    "cursor": (1, MOST_LONG),
-    "shift": (1, MOST_LONG - 1),
-    "scaled": (0, 1),
-    "confused": (0, 65_536),
-    "longer": (1, 192),
-    "corner_width": (1, 32),
-    "corner_most": (2, 6),
-    "corner_noise": (0.0, 0.5),
-    "corner_forcing": (0.0, 1.0),
-    "corner_seed": (0, 2**31 - 1),
-    "corner_step": (0, 100_000),
-    "walk_given": (2, 6),
-    "stretch": (0.0, 5.0),
-    "turned": (-180, 180),
-    "unrolled": (2, 32),
-    "stacked": (1, 6),
-    **dict.fromkeys(("n_queries", "n_keys", "n_values", "d_query", "d_key", "d_value"), (1, 12)),
-    "d_stream": (1, 64),
-    "deep": (1, 8),
-    "spoken": (1, 64),
-    "temperature": (0.0, 2.0),
-    "top_k": (0, 1000),
-    "top_p": (0.01, 1.0),
-    "written": (1, 512),
-    "writing_seed": (0, 2**31 - 1),
-}
+MOST_SEED = 2**31 - 1
+LONG_TEXT, MANY_CELLS = 8192, 12_000
+"""Letters of an input of thousands of symbols, and of what was painted. A server takes an address of 64 kB."""
+JOINT, OFF = "~", "-"
+"""What stands between two edits in a link, and before one that is switched off."""
+
+
+def number_field(default: float | None, low: float = 1, high: float = 65_536, *, of_model: bool = False) -> Any:
+    """A field that is a number, and its limits. One `of_model` means nothing in another model."""
+    return dataclasses.field(default=default, metadata={"limits": (low, high), "of_model": of_model})
+
+
+def text_field(default: str = "", *, longest: int = 200, passage: bool = False, of_model: bool = False) -> Any:
+    """A field that is a text, and the most letters of it. A `passage` may have line ends and blanks of any kind."""
+    metadata = {"longest": longest, "passage": passage, "of_model": of_model}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -78,220 +43,220 @@ class Settings:
     """What is looked at, and what would be trained next. Texts are checked against the menus by whoever uses them."""
 
     # what is looked at
-    run: str = ""
+    run: str = text_field()
     """The run's folder name, or "compiled"; empty is the first of the menu."""
-    step: int | None = None
+    step: int | None = number_field(None, 0, 10_000_000, of_model=True)
     """The snapshot; empty is the last."""
-    input: str = ""
+    input: str = text_field(longest=LONG_TEXT, passage=True)
     """The question, as typed; empty is the model's own sample."""
-    head: str = ""
+    head: str = text_field(of_model=True)
     """Which head is enlarged, as "decoder.1.self_attention.3"; empty is the one that does the work."""
-    query: int | None = None
+    query: int | None = number_field(None, of_model=True)
     """The query that is looked at, its position counted from 1; empty is the page's choice."""
-    operation: str = ""
+    operation: str = text_field(of_model=True)
     """Which step of attention is shown inside a head; empty is the first."""
     mean: bool = False
     """The mean over many sequences instead of this one."""
     by_row: bool = False
     """Colour each row of a pattern from 0 to its own greatest value, in place of 0 to 1."""
-    against: str = ""
+    against: str = text_field(longest=LONG_TEXT, passage=True)
     """What the head in focus is compared with: "head:decoder.0.self_attention.1", "step:40", "run:…", "input:3 1 4"."""
-    window: str = ""
+    window: str = text_field()
     """Where in a long input the window is centred, "query,key" from 1; empty is the page's choice."""
-    stage: str = ""
+    stage: str = text_field(of_model=True)
     """Which stage of the residual stream is looked at, as "decoder.1.resid_mid"; empty is where the answer settles."""
     likeliest: bool = False
     """Colour the stages by the likeliest token's probability instead of the right one's."""
-    through: int | None = None
+    through: int | None = number_field(None, 0, 10_000, of_model=True)
     """Through which layer attention is rolled out, from 0; empty is the last."""
-    poked: int | None = None
+    poked: int | None = number_field(None, of_model=True)
     """The token that is poked, its slot counted from 1, the source's first; empty is the page's choice."""
-    replacement: str = ""
+    replacement: str = text_field(of_model=True)
     """The symbol that is put in its place; empty is every other in turn."""
-    beside: str = ""
+    beside: str = text_field()
     """Which attention stands beside what moves: the rollout, or the head in focus; empty is the rollout."""
-    across: str = ""
+    across: str = text_field()
     """The metric of heads that is drawn from left to right; empty is the page's choice."""
-    up: str = ""
+    up: str = text_field()
     """The one that is drawn upwards."""
     removal: bool = False
     """Remove each head in turn, even where that takes long."""
-    mask: str = ""
+    mask: str = text_field(longest=MANY_CELLS, of_model=True)
     """The mask that is tried, as the library writes it; empty is the page's first suggestion."""
-    target: int | None = None
+    target: int | None = number_field(None, of_model=True)
     """The output whose ways are shown, its position counted from 1; empty is the first of the answer."""
     live: bool = True
     """Train a small model anew whenever the mask changes."""
-    retrain: str = ""
+    retrain: str = text_field(longest=MANY_CELLS, of_model=True)
     """The mask under which a small model was asked for by hand: then it may take the whole `budget`."""
-    edits: str = ""
+    edits: str = text_field(longest=MANY_CELLS, of_model=True)
     """The edits that are tried, as the library writes them, joined by "~"; one that is switched off begins with "-"."""
-    other: str = ""
+    other: str = text_field(longest=LONG_TEXT, passage=True, of_model=True)
     """The second input of activation patching, as typed; empty is the input with its first symbol changed."""
-    encoding: str = ""
+    encoding: str = text_field(of_model=True)
     """The positional encoding that is drawn; empty is the model's own."""
-    order: str = ""
+    order: str = text_field()
     """What a model is told about its positions, as the library writes an edit: "places-shift:3"; empty is the page's
     choice."""
-    dimensions: str = ""
+    dimensions: str = text_field(of_model=True)
     """The dimensions drawn as waves, "0,1,8"; empty is the page's choice."""
-    pe_width: int | None = None
+    pe_width: int | None = number_field(None, 2, MOST_WIDE, of_model=True)
     """The width of an encoding that follows from a formula; empty is the model's own."""
-    pe_length: int | None = None
+    pe_length: int | None = number_field(None, 1, MOST_LONG, of_model=True)
     """How many positions are drawn; empty is as many as the model reads."""
-    pe_heads: int | None = None
+    pe_heads: int | None = number_field(None, 1, 64, of_model=True)
     """How many heads share ALiBi's slopes; empty is as many as the model has."""
-    slope: int = 0
+    slope: int = number_field(0, 0, 63, of_model=True)
     """Which of these heads is looked at."""
-    base: int = 10_000
+    base: int = number_field(10_000, 10, 1_000_000)
     """The base of the wavelengths."""
-    cursor: int | None = None
+    cursor: int | None = number_field(None, 1, MOST_LONG, of_model=True)
     """The position that is looked at, from 1; empty is the middle."""
-    shift: int = 1
+    shift: int = number_field(1, 1, MOST_LONG - 1, of_model=True)
     """The step whose rotation is shown, in positions."""
-    scaled: int | None = None
+    scaled: int | None = number_field(None, 0, 1, of_model=True)
     """Token embeddings times sqrt(d_model), 1, or as they are stored, 0; empty is what the model does."""
-    sequences: int = 4096
+    sequences: int = number_field(4096)
     """How many fresh sequences an accuracy is measured on."""
-    measured_length: int | None = None
+    measured_length: int | None = number_field(None)
     """The length of these sequences; empty is the task's greatest."""
-    depth: str = ""
+    depth: str = text_field()
     """By what the accuracy is taken apart: "training", "head", "symbol" …; empty is the page's choice."""
-    confused: int = 0
+    confused: int = number_field(0, 0, 65_536)
     """The target whose confusions are counted, its position counted from 1; 0 is the whole answer."""
     answer: bool = False
     """Train a small model the way the page suggests, on the spot."""
-    budget: float = 0.5
+    budget: float = number_field(0.5, 0.1, 30.0)
     """Seconds that such a training may take."""
-    compare: str = ""
+    compare: str = text_field(longest=1000)
     """The runs that are compared, with commas between them; empty is the page's suggestion."""
-    measure: str = ""
+    measure: str = text_field()
     """What is compared: accuracy, or loss."""
-    clock: str = ""
+    clock: str = text_field()
     """By what: steps, or seconds."""
-    measurement: str = ""
+    measurement: str = text_field()
     """Whose measurement over lengths is shown: "shipped" or "own"; empty is the shipped one."""
-    longer: int | None = None
+    longer: int | None = number_field(None, 1, 192)
     """The length whose places are shown one by one; empty is the page's choice."""
     raced: bool = False
     """Race the positional encodings against each other, here and now."""
     # the page of square corners
-    corner_attention: str = ""
+    corner_attention: str = text_field()
     """How the GRU looks back at the corners given; empty is the page's choice."""
     corner_affine: bool = True
     """Give that attention affine maps."""
-    corner_width: int = 4
+    corner_width: int = number_field(4, 1, 32)
     """Of its hidden states."""
-    corner_most: int = 2
+    corner_most: int = number_field(2, 2, 6)
     """Corners given at most; from 2 on."""
-    corner_noise: float = 0.1
+    corner_noise: float = number_field(0.1, 0.0, 0.5)
     """Standard deviation of each coordinate."""
-    corner_forcing: float = 0.5
+    corner_forcing: float = number_field(0.5, 0.0, 1.0)
     """Probability of reading the true corner while it trains."""
-    corner_seed: int = 0
-    corner_step: int | None = None
+    corner_seed: int = number_field(0, 0, MOST_SEED)
+    corner_step: int | None = number_field(None, 0, 100_000)
     """The step of its training; empty is the last."""
-    corner_walk: str = ""
+    corner_walk: str = text_field()
     """The walk that is looked at, "lower left clockwise"; empty is the page's choice."""
-    corner_given: int | None = None
+    corner_given: int | None = number_field(None)
     """How many of its corners are given; empty is as many as there are at most."""
-    asked: str = ""
+    asked: str = text_field()
     """Which of the five questions of a lecture is answered, "1" to "5"; empty is the first."""
-    unrolled: int = 8
+    unrolled: int = number_field(8, 2, 32)
     """Over how many tokens a network is unrolled in time."""
-    stacked: int = 2
+    stacked: int = number_field(2, 1, 6)
     """How many layers it has there."""
     timed: bool = False
     """Time one pass of a recurrent network and of a transformer, here and now."""
-    n_queries: int = 3
-    n_keys: int = 5
-    n_values: int = 5
-    d_query: int = 4
-    d_key: int = 4
-    d_value: int = 6
-    d_stream: int = 8
+    n_queries: int = number_field(3, 1, 12)
+    n_keys: int = number_field(5, 1, 12)
+    n_values: int = number_field(5, 1, 12)
+    d_query: int = number_field(4, 1, 12)
+    d_key: int = number_field(4, 1, 12)
+    d_value: int = number_field(6, 1, 12)
+    d_stream: int = number_field(8, 1, 64)
     """The shapes that attention is tried with: how many queries, keys and values, how wide each is, and the stream."""
-    deep: int = 6
+    deep: int = number_field(6, 1, 8)
     """Layers of the model that is trained with and without residual connections."""
-    deep_rate: str = ""
+    deep_rate: str = text_field()
     """The learning rate of both; empty is the larger one."""
     parted: bool = False
     """Train both, here and now."""
-    trio: str = ""
+    trio: str = text_field()
     """Whose three models of the bottleneck are shown: "shipped" or "own"; empty are the shipped ones."""
-    spoken: int | None = None
+    spoken: int | None = number_field(None, 1, 64)
     """The length at which the three are looked at place by place; empty is the longest."""
-    health: str = ""
+    health: str = text_field()
     """Which law of the health strip is explained, as "probe"; empty is none."""
-    walk_start: str = "1"
+    walk_start: str = text_field("1")
     """The corner, counted from 1, at which the walk begins whose context vector is worked out by hand."""
-    walk_turn: str = ""
+    walk_turn: str = text_field()
     """Which way round it goes; empty is clockwise."""
-    walk_given: int = 4
+    walk_given: int = number_field(4, 2, 6)
     """How many of its corners are given."""
-    walk_target: str = "1"
+    walk_target: str = text_field("1")
     """Which of the corners that are to be said, counted from 1."""
-    hand: str = ""
+    hand: str = text_field()
     """Which step on the way to the context vector is shown; empty is the first."""
-    scores: str = ""
+    scores: str = text_field()
     """The scores put on its vectors; empty are those that the model was trained with."""
-    scores_trained: str = ""
+    scores_trained: str = text_field()
     """The scores that this model was trained with; empty is the page's choice."""
-    stretch: float = 1.0
+    stretch: float = number_field(1.0, 0.0, 5.0)
     """By how much its query is made longer."""
-    turned: int = 0
+    turned: int = number_field(0, -180, 180)
     """By how many degrees its query is turned, anticlockwise."""
     # the page on which a model writes
-    prompt: str = ""
+    prompt: str = text_field(longest=2000, passage=True)
     """What it goes on with, its line ends as "↵"; empty is the page's suggestion."""
-    temperature: float = 0.8
-    top_k: int = 0
+    temperature: float = number_field(0.8, 0.0, 2.0)
+    top_k: int = number_field(0, 0, 1000)
     """From so many of the likeliest tokens it draws; 0 is all."""
-    top_p: float = 1.0
+    top_p: float = number_field(1.0, 0.01, 1.0)
     """From the fewest of the likeliest tokens that together have this probability."""
-    writing_seed: int = 0
-    written: int = 120
+    writing_seed: int = number_field(0, 0, MOST_SEED)
+    written: int = number_field(120, 1, 512)
     """How many tokens it writes."""
-    word: int | None = None
+    word: int | None = number_field(None, of_model=True)
     """The token whose alternatives are shown, its position counted from 1; empty is the last word written."""
     # the page of reading
-    read_what: str = ""
+    read_what: str = text_field()
     """What is read: "input" for what was typed; empty is a passage that was held out."""
-    read_work: str = ""
+    read_work: str = text_field(of_model=True)
     """From which work, counted from "1"; empty is the first."""
-    read_place: int = 1
+    read_place: int = number_field(1, of_model=True)
     """Where in it the passage stands, counted from 1."""
-    read_word: int | None = None
+    read_word: int | None = number_field(None, of_model=True)
     """The token that is looked at, counted from 1; empty is the most surprising."""
-    repeated: str = ""
+    repeated: str = text_field()
     """What is read twice: "passages" for stretches of the text; empty is random tokens."""
     # what would be trained next
-    task: str = "reverse"
-    architecture: str = ""
-    positions: str = "learned"
-    train_mask: str = ""
-    layers: int = 2
-    heads: int = 4
-    width: int = 64
-    length: int = 8
-    min_length: int | None = None
-    symbols: int = 10
-    text: str = ""
+    task: str = text_field("reverse")
+    architecture: str = text_field()
+    positions: str = text_field("learned")
+    train_mask: str = text_field(longest=MANY_CELLS)
+    layers: int = number_field(2, 1, 12)
+    heads: int = number_field(4, 1, 12)
+    width: int = number_field(64, 2, 512)
+    length: int = number_field(8, 1, 512)
+    min_length: int | None = number_field(None, 1, 64)
+    symbols: int = number_field(10, 2, 36)
+    text: str = text_field()
     """The text that is read, by its key; empty is Shakespeare, or the first that is here."""
-    split: str = "words"
-    min_count: int = 5
+    split: str = text_field("words")
+    min_count: int = number_field(5, 1, 1000)
     """How often a token must stand in it to be known."""
-    seed: int = 0
-    device: str = "auto"
-    max_steps: int = 2000
-    learning_rate: float = 5e-3
-    batch: int = 32
+    seed: int = number_field(0, 0, MOST_SEED)
+    device: str = text_field("auto")
+    max_steps: int = number_field(2000, 1, 100_000)
+    learning_rate: float = number_field(5e-3, 1e-5, 1.0)
+    batch: int = number_field(32, 1, 4096)
     feed_forward: bool = True
-    gain: float = 1.0
-    attention: str = "scaled-dot"
+    gain: float = number_field(1.0, 0.0, 10.0)
+    attention: str = text_field("scaled-dot")
     affine: bool = True
-    teacher_forcing: float = 1.0
-    pace: str = FAST
+    teacher_forcing: float = number_field(1.0, 0.0, 1.0)
+    pace: str = text_field(FAST)
 
     def with_(self, **changes: object) -> Settings:
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
@@ -299,48 +264,61 @@ class Settings:
     def to_query(self) -> dict[str, str]:
         """The URL's parameters: only what differs from the defaults."""
         query = {}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+        for name, field in FIELDS.items():
+            value = getattr(self, name)
             if value != field.default:
-                query[field.name] = str(int(value)) if isinstance(value, bool) else str(value)
+                query[name] = str(int(value)) if isinstance(value, bool) else str(value)
         return query
 
 
-# --- reads a link: a URL's parameters as the view that they describe, and what of them cannot be used
+FIELDS = {field.name: field for field in dataclasses.fields(Settings)}
+OF_MODEL = {name: field.default for name, field in FIELDS.items() if field.metadata.get("of_model")}
+"""What is chosen inside a model, and means nothing in another: field and default."""
+AROUND = ("run", "step", "input", *list(FIELDS)[list(FIELDS).index("task") :])
+"""What stands around the page, in the sidebar: the model, the input, and what would be trained next."""
 
-PASSAGES = ("input", "against", "other", "prompt")
-"""What may be a stretch of a text, with whatever kinds of blanks it has."""
+
+def limits(name: str) -> tuple[float, float]:
+    """The least and the greatest value of a number of the view."""
+    low, high = FIELDS[name].metadata["limits"]
+    return low, high
+
+
+def longest(name: str) -> int:
+    """The most letters of a text of the view."""
+    return int(FIELDS[name].metadata["longest"])
 
 
 def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:
     """Read a URL's parameters. What cannot be used is left at its default and named in the notices."""
     values: dict[str, object] = {}
     notices = []
-    kinds = {field.name: field for field in dataclasses.fields(Settings)}
     for name, text in query.items():
-        if name not in kinds:
+        if name not in FIELDS:
             notices.append(f"The link's “{_short(name)}” means nothing here and was left out.")
             continue
         try:
-            values[name] = _read(name, str(kinds[name].type), text)
+            values[name] = _read(FIELDS[name], text)
         except ValueError:
             notices.append(f"The link's {name}={_short(text)} cannot be used; the default stands instead.")
     return Settings(**values), notices  # type: ignore[arg-type]
 
 
-def _read(name: str, kind: str, text: str) -> object:
+def _read(field: dataclasses.Field[Any], text: str) -> object:
+    """A field's value, as a URL has it. Raises ValueError for one that it cannot have."""
+    kind, known = str(field.type), field.metadata
     if kind == "bool":
         if text not in ("0", "1"):
             raise ValueError(text)
         return text == "1"
-    if kind.startswith(("int", "float")):
-        low, high = LIMITS.get(name, (1, 65_536))
+    if "limits" in known:
+        low, high = known["limits"]
         value = float(text) if kind == "float" else int(text)
         if not low <= value <= high:
             raise ValueError(text)
         return value
-    readable = text.isprintable() or (name in PASSAGES and all(c.isprintable() or c.isspace() for c in text))
-    if len(text) > (LONGER.get(name, MAX_TEXT)) or not readable:
+    readable = text.isprintable() or (known["passage"] and all(c.isprintable() or c.isspace() for c in text))
+    if len(text) > known["longest"] or not readable:
         raise ValueError(text)
     return text
 
@@ -349,11 +327,3 @@ def _short(text: str) -> str:
     """A foreign text, made safe to repeat in a notice."""
     kept = "".join(c for c in text if c.isalnum() or c in " .,-_:")[:30]
     return kept or "…"
-
-
-JOINT, OFF = "~", "-"
-
-
-_NAMES = [field.name for field in dataclasses.fields(Settings)]
-AROUND = ("run", "step", "input", *_NAMES[_NAMES.index("task") :])
-"""What stands around the page, in the sidebar: the model, the input, and what would be trained next."""

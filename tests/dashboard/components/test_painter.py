@@ -15,7 +15,7 @@ from dashboard.app_pages.change_it.masks.kept_masks import BookError
 from dashboard.components.painter import Painter, Squares, Stroke
 from dashboard.components.payload import unpack
 from dashboard.theme import DARK, LIGHT
-from dashboard.view.settings import LONGER
+from dashboard.view.settings import longest
 from transformer import masks
 from transformer.masks.painted import Painted
 
@@ -182,9 +182,9 @@ def test_a_kept_mask_comes_back_and_goes(tmp_path):
 
 def test_a_full_book_of_the_longest_masks_is_still_read(tmp_path):
     """As long as a link may say them; the text of each is tried by another test."""
-    assert kept_masks.MOST * (LONGER["mask"] + 4 * kept_masks.MOST_LETTERS + 10) < kept_masks.MOST_BYTES
+    assert kept_masks.MOST * (longest("mask") + 4 * kept_masks.MOST_LETTERS + 10) < kept_masks.MOST_BYTES
     noise = Painted.of(np.random.default_rng(0).random((265, 265)) < 0.5)
-    assert 11_000 < len(str(noise)) < LONGER["mask"]
+    assert 11_000 < len(str(noise)) < longest("mask")
     kept_masks.keep(tmp_path, "noise", noise)
     assert kept_masks.drop(tmp_path, "noise") == noise
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.view.settings import LIMITS, Settings, from_query
+from dashboard.view.settings import FIELDS, Settings, from_query, limits
 
 VALUES = {
     "bool": st.booleans(),
@@ -17,12 +17,12 @@ VALUES = {
 def field_values(field: dataclasses.Field) -> st.SearchStrategy:
     kind = str(field.type)
     if kind.startswith(("int", "float")):
-        low, high = LIMITS.get(field.name, (1, 65_536))
+        low, high = limits(field.name)
         return st.floats(low, high) if kind == "float" else st.integers(low, high)
     return VALUES[kind]
 
 
-@given(st.fixed_dictionaries({}, optional={f.name: field_values(f) for f in dataclasses.fields(Settings)}))
+@given(st.fixed_dictionaries({}, optional={name: field_values(field) for name, field in FIELDS.items()}))
 def test_a_view_survives_the_url(values):
     view = Settings(**values)
     assert from_query(view.to_query()) == (view, [])
@@ -55,3 +55,14 @@ def test_what_cannot_be_used_falls_back_with_one_notice(query):
 def test_a_notice_repeats_nothing_dangerous():
     _, notices = from_query({"<script>alert(1)</script>": "1"})
     assert "<" not in notices[0]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_what_a_field_may_be_stands_where_it_is_declared(name):
+    """A field without it would be read with no limits at all."""
+    field = FIELDS[name]
+    expected = {"bool": set(), "str": {"longest", "passage", "of_model"}}
+    assert set(field.metadata) == expected.get(field.type, {"limits", "of_model"})
+    if "limits" in field.metadata and field.default is not None:
+        low, high = limits(name)
+        assert low <= field.default <= high

@@ -16,7 +16,7 @@ from dashboard.parts.long_inputs import from_afar, squares, squares_sentence
 from dashboard.parts.prose import sentence
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
-from dashboard.view.settings import JOINT, LONGER, OFF
+from dashboard.view.settings import JOINT, OFF, longest
 from transformer.analysis.findings import Attention, Head
 from transformer.masks.painted import LARGEST
 
@@ -124,7 +124,7 @@ def active(found: list[Chip]) -> tuple[Edit, ...]:
 def keep(found: list[Chip]) -> bool:
     """Make these the edits of the view, if they fit into a link; whether they do."""
     written = JOINT.join(chip.written for chip in found)
-    if len(written) > LONGER["edits"]:
+    if len(written) > longest("edits"):
         session.notice(
             "So many edits, or what was painted so irregularly, do not fit into a link: nothing was changed."
         )

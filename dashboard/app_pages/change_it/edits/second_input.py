@@ -14,7 +14,7 @@ from dashboard.models.passages import as_typed, in_a_line
 from dashboard.parts.prose import plain
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
-from dashboard.view.settings import LONGER
+from dashboard.view.settings import longest
 from transformer.analysis.findings import blocks
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def second_input(model: Model, question: Question) -> Question:
         text = st.session_state["control-other"]
         session.update(other=" ".join(text.lower().split()) if task.lawful else in_a_line(text))
 
-    st.text_input("Second input", key="control-other", on_change=written, max_chars=LONGER["other"])
+    st.text_input("Second input", key="control-other", on_change=written, max_chars=longest("other"))
     if not task.lawful and (words := apart(model, question, other)):
         st.caption(words)
     return other
@@ -90,7 +90,7 @@ def input_of_patch(model: Model, question: Question, place: DeltaGenerator) -> s
     # What was typed for another task is no input of this one.
     key = "edit-input" if model.task.lawful else f"edit-input-{model.config.task.text}"
     st.session_state.setdefault(key, in_a_line(model.task.typed(edits.one_token_changed(model, question))))
-    typed = place.text_input("as in input", key=key, max_chars=LONGER["edits"])
+    typed = place.text_input("as in input", key=key, max_chars=longest("edits"))
     if model.task.lawful:
         return "_".join(c for c in typed.lower() if not c.isspace() and c not in ",;")
     return edit_text(PatchInput("decoder.0.self_attention.z", 0, as_typed(typed))).rpartition(":")[2]

@@ -20,7 +20,7 @@ from dashboard.parts.long_inputs import spans, squares, squares_sentence
 from dashboard.parts.prose import plain, sentence
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
-from dashboard.view.settings import LONGER
+from dashboard.view.settings import longest
 from dashboard.view.training import is_mask
 from transformer import masks
 from transformer.analysis.findings import Attention
@@ -202,12 +202,12 @@ def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) ->
         if len(stroke.mask) == n and stroke.at > st.session_state.get("stroke_at", 0):
             st.session_state.stroke_at = stroke.at
             text = str(as_mask(stroke.mask))
-            if len(text) <= LONGER["mask"]:
+            if len(text) <= longest("mask"):
                 session.update(mask=text)
             else:
                 st.session_state.refused_at = stroke.at
                 session.notice(
-                    f"This mask is too irregular for a link: it takes {len(text):,} letters, of {LONGER['mask']:,} "
+                    f"This mask is too irregular for a link: it takes {len(text):,} letters, of {longest('mask'):,} "
                     "at most. It stays as it was."
                 )
 

@@ -106,9 +106,7 @@ def seeds() -> None:
 
 
 def _begin(seed: Seed) -> None:
-    session.update(
-        run=seed.run, mask=seed.mask, target=seed.target, step=None, input="", head="", retrain="", stage="", query=None
-    )
+    session.open_run(seed.run, mask=seed.mask, target=seed.target, input="")
 
 
 # --- the three pictures

@@ -19,7 +19,7 @@ from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice, bound_number
 from dashboard.server import background
 from dashboard.view import clicks, session
-from dashboard.view.settings import LIMITS, Settings
+from dashboard.view.settings import Settings, limits
 from transformer.config import ATTENTIONS
 from transformer.corners import CornerConfig, every_walk, floor
 
@@ -268,7 +268,7 @@ def choices() -> None:
             "corner_forcing",
             "The probability with which it reads the true corner while it trains, and not the one it said",
         )
-        low, high = LIMITS["corner_seed"]
+        low, high = limits("corner_seed")
         bound(st.number_input, "Seed", "corner_seed", also=afresh, min_value=low, max_value=high, step=1, width=130)
     with given:
         bound_number("Corners given", "corner_given", most, 2, most, width=150)
@@ -276,13 +276,13 @@ def choices() -> None:
 
 def number(label: str, field: str, also: dict[str, object]) -> int:
     """A slider of a whole number between its limits; another one is another training."""
-    low, high = LIMITS[field]
+    low, high = limits(field)
     return bound_number(label, field, getattr(Settings(), field), int(low), int(high), also=also, width=WIDE)
 
 
 def share(label: str, field: str, told: str) -> None:
     """A slider of a number between its limits; another one is another training."""
-    low, high = LIMITS[field]
+    low, high = limits(field)
     bound(st.slider, label, field, also=dict(AFRESH), min_value=low, max_value=high, step=0.05, help=told, width=WIDE)
 
 

@@ -14,7 +14,7 @@ from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
 from dashboard.parts.heads import heads_of
 from dashboard.view import session
-from dashboard.view.settings import LONGER
+from dashboard.view.settings import longest
 from transformer.analysis.findings import Head
 
 REFERENCES = {
@@ -67,7 +67,7 @@ def pick_reference(model: Model, head: Head) -> None:
 
     if kind == "input":
         st.session_state[key] = value
-        right.text_input("Other input", key=key, on_change=valued, max_chars=LONGER["against"] - len("input:"))
+        right.text_input("Other input", key=key, on_change=valued, max_chars=longest("against") - len("input:"))
         return
     menu = [str(each) for each in menus[kind]]
     st.session_state[key] = value if value in menu else menu[0]

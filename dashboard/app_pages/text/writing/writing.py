@@ -23,13 +23,13 @@ from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound
 from dashboard.server import background
 from dashboard.view import clicks, session
-from dashboard.view.settings import LIMITS
+from dashboard.view.settings import limits, longest
 from transformer.analysis.findings import Head
 from transformer.text.task import Text
 
 REFRESH = 0.25  # seconds between two looks at a text that is being written
 MORE = 80  # tokens that “Write on” adds
-MOST = int(LIMITS["written"][1])
+MOST = int(limits("written")[1])
 AFRESH: dict[str, object] = {"word": None}
 
 
@@ -60,7 +60,9 @@ def controls(model: Model, task: Text, prompt: str, found: Writing | None) -> No
     left, right = st.container(key="stacked-asked").columns([1, 1.85], gap="medium")
     with left:
         st.session_state["control-prompt"] = prompt
-        st.text_area("Prompt", key="control-prompt", on_change=set_prompt, args=(task,), height=96, max_chars=2000)
+        st.text_area(
+            "Prompt", key="control-prompt", on_change=set_prompt, args=(task,), height=96, max_chars=longest("prompt")
+        )
     with right:
         with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
             share("Temperature", "temperature", "Divides the logits: below 1 the likely become likelier; 0 is no dice")
@@ -106,12 +108,12 @@ def buttons(task: Text, found: Writing | None) -> None:
 
 
 def share(label: str, field: str, told: str) -> None:
-    low, high = LIMITS[field]
+    low, high = limits(field)
     bound(st.slider, label, field, also=AFRESH, min_value=low, max_value=high, step=0.01, help=told, width=110)
 
 
 def number(label: str, field: str, told: str, *, width: int) -> None:
-    low, high = LIMITS[field]
+    low, high = limits(field)
     bound(st.number_input, label, field, also=AFRESH, min_value=low, max_value=high, step=1, help=told, width=width)
 
 

@@ -185,7 +185,7 @@ def _buttons(run: Run, compared: Sequence[str], choose: Callable[[list[str]], No
     busy, missing = _busy(run), "" if run.snapshots() else f"{run.name} has no weights yet"
 
     def opened() -> None:
-        session.update(run=run.name, step=None, head="", mask="", encoding="", dimensions="")
+        session.open_run(run.name)
         _tell(f"Every page shows {run.name} now.", DONE)
 
     def deleted() -> None:

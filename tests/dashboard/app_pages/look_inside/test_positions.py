@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.figures.kit import numbers
-from dashboard.view.settings import LIMITS
+from dashboard.view.settings import limits
 from tests.kit.pages import array, figures, link, network, open_page, trace
 from transformer import checkpoints
 from transformer.config import ModelConfig, RunConfig, TaskConfig
@@ -263,7 +263,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
 
 @pytest.mark.parametrize("name", ["sinusoidal", "rotary", "alibi"])
 def test_the_largest_is_less_than_a_megabyte(name: str) -> None:
-    most = {field: str(LIMITS[field][1]) for field in ("pe_width", "pe_length", "base")}
+    most = {field: str(limits(field)[1]) for field in ("pe_width", "pe_length", "base")}
     app = page(encoding=name, **most)
     assert not app.warning
     sizes = [len(element.proto.bytes) for element in app.get("bidi_component")]

@@ -1,0 +1,92 @@
+"""From wherever a model is opened, the view is the same: what was chosen inside the one before is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.app_pages.change_it.masks.retraining import SEEDS
+from dashboard.frame import live_pictures
+from dashboard.view import session
+from dashboard.view.settings import FIELDS, OF_MODEL, Settings, limits
+from tests.kit.pages import State, open_page
+
+NEXT, SEED = "reverse-aligned", SEEDS[0]
+KEPT: dict[str, Any] = {"input": "3 1 4 1", "mean": True, "live": False, "sequences": 256, "layers": 3}
+
+
+def all_chosen(run: str, **others: Any) -> Settings:
+    """A view in which everything that is chosen inside a model is chosen, and some more."""
+    chosen = {name: "7" if FIELDS[name].type == "str" else int(limits(name)[1]) for name in OF_MODEL}
+    return Settings(**{**chosen, "step": None, "run": run, **KEPT, **others})
+
+
+def by_the_sidebar(app: AppTest) -> None:
+    app.selectbox(key="control-run").set_value(NEXT)
+
+
+def by_the_table_of_runs(app: AppTest) -> None:
+    app.button(key="open").click()
+
+
+def by_the_offer_of_a_page(app: AppTest) -> None:
+    app.button(key="elsewhere").click()
+
+
+def by_a_seed(app: AppTest) -> None:
+    app.button(key=f"seed-{SEED.mask}").click()
+
+
+def by_the_end_of_its_training(app: AppTest) -> None:
+    app.session_state["watched"] = NEXT
+
+
+@pytest.mark.parametrize(
+    ("page", "run", "opened", "besides"),
+    [
+        ("questions", "reverse", by_the_sidebar, {}),
+        ("runs", "reverse", by_the_table_of_runs, {}),
+        ("inside", "bottleneck-gru", by_the_offer_of_a_page, {}),
+        ("masks", "reverse", by_a_seed, {"mask": SEED.mask, "target": SEED.target, "input": ""}),
+        ("questions", "reverse", by_the_end_of_its_training, {}),
+    ],
+)
+def test_what_was_chosen_inside_the_model_before_is_forgotten(
+    page: str, run: str, opened: Callable[[AppTest], None], besides: dict[str, Any]
+) -> None:
+    app = open_page(page, run=run, live="0")
+    if page == "runs":
+        app.selectbox(key="shelf-run").set_value(NEXT).run()
+    app.session_state["settings"] = before = all_chosen(run)
+    opened(app)
+    app.run()
+    assert not app.exception
+    now: Settings = app.session_state["settings"]
+    assert now.run != run
+    assert now == replace(before, **{**OF_MODEL, "run": now.run, **besides})
+
+
+@pytest.mark.parametrize(("shown", "forgotten"), [("reverse-translate", OF_MODEL), (NEXT, {})])
+def test_a_step_of_a_film_opens_its_run_unless_that_is_shown(
+    shown: str, forgotten: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = all_chosen(shown)
+    state = State({"settings": before, f"stage-{NEXT}": {"step": 13}})
+    monkeypatch.setattr(session.st, "session_state", state)
+    monkeypatch.setattr(session, "chosen", lambda: SimpleNamespace(name=shown))
+    live_pictures._use_step(SimpleNamespace(name=NEXT))()
+    assert state.settings == replace(before, **{**forgotten, "run": NEXT, "step": 13})
+
+
+def test_a_training_that_ends_leaves_what_is_chosen_inside_its_model() -> None:
+    app = open_page("questions", run=NEXT)
+    app.session_state["settings"] = before = all_chosen(NEXT, step=20)
+    app.session_state["watched"] = NEXT
+    app.run()
+    assert not app.exception
+    assert app.session_state["settings"] == replace(before, step=None)
