@@ -12,7 +12,7 @@ from dashboard.models.cache import kept
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.parts.tables import height_of
-from dashboard.parts.widgets import bound_choice
+from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import session
 
 if TYPE_CHECKING:
@@ -53,16 +53,17 @@ def _marks(model: Model, checkup: Checkup) -> None:
     """The marks, and behind them the evidence: it is sent when it is asked for."""
     names = [check.name for check, _ in checkup.findings]
     first = next((check.name for check, _ in checkup.broken), names[0])
-    if session.settings().health not in ("", *names):
-        session.notice(f"There is no law of health “{session.settings().health[:30]}”; those there are stand below.")
-        session.update(health="")
-    # Open means: the view names a law.
-    st.session_state["health-open"] = bool(session.settings().health)
-
-    def opened() -> None:
-        session.update(health=first if st.session_state["health-open"] else "")
-
-    popover = st.popover(label(checkup), key="health-open", on_change=opened, width="stretch")
+    named = session.named(
+        "health", names, "", lambda name: f"There is no law of health “{name[:30]}”; those there are stand below."
+    )
+    popover = controlled(
+        st.popover,
+        label(checkup),
+        key="health-open",
+        value=bool(named),  # open means: the view names a law
+        picked=lambda opened: session.update(health=first if opened else ""),
+        width="stretch",
+    )
     if popover.open:
         with popover:
             _explain(model, checkup, first)

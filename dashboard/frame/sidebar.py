@@ -10,6 +10,7 @@ from dashboard.models import passages
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
 from dashboard.parts.prose import sentence
+from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import clicks, session, training
 from dashboard.view.settings import longest
 from transformer.tasks import ALPHABET
@@ -19,20 +20,19 @@ from transformer.text.task import Text
 def length(model: Model) -> None:
     """How many tokens of the text are read: the same passage goes on, or another one is drawn."""
     task, question = cast("Text", model.task), session.question(model)
-    key = "control-tokens"
-    st.session_state[key] = len(question)
 
-    def picked() -> None:
-        wanted = st.session_state[key]
+    def picked(wanted: int) -> None:
         longer = passages.around(task.known.held_out, question, wanted)
         drawn = session.draw(model, wanted) if longer is None else longer
         session.update(input=passages.in_a_line(task.typed(drawn)))
 
-    st.select_slider(
+    controlled(
+        st.select_slider,
         "Tokens",
         passages.lengths(task.length, len(question)),
-        key=key,
-        on_change=picked,
+        key="control-tokens",
+        value=len(question),
+        picked=picked,
         help="How long the passage is. It goes on where it stands in what was held out; elsewhere another is drawn.",
     )
 
@@ -60,19 +60,18 @@ def sidebar(*, asks: bool = True) -> Model:
 def _model_menu() -> Model:
     menu = session.choices()
     model = session.chosen()
-    key = "control-run"
-    st.session_state[key] = model.name
 
-    @clicks.in_time
-    def picked() -> None:
-        if st.session_state[key] != session.chosen().name:
-            session.open_run(st.session_state[key])
+    def picked(name: str) -> None:
+        if name != session.chosen().name:
+            session.open_run(name)
 
-    st.selectbox(
+    controlled(
+        st.selectbox,
         "Model",
         list(menu),
-        key=key,
-        on_change=picked,
+        key="control-run",
+        value=model.name,
+        picked=picked,
         format_func=lambda name: menu[name].label(),
     )
     choice = menu[model.name]
@@ -86,18 +85,12 @@ def _model_menu() -> Model:
         )
     steps = list(choice.snapshots)
     if len(steps) > 1:
-        st.session_state["control-step"] = model.step
-
-        @clicks.in_time
-        def moved() -> None:
-            step = st.session_state["control-step"]
-            session.update(step=None if step == steps[-1] else step)
-
-        st.select_slider(
+        bound_choice(
+            st.select_slider,
             "Step of training",
+            "step",
             steps,
-            key="control-step",
-            on_change=moved,
+            steps[-1],
             help="Every page shows the model as it was at this step.",
         )
     return model
@@ -107,12 +100,8 @@ def _input(model: Model) -> None:
     task, lawful = model.task, model.task.lawful
     shown = task.typed(session.question(model))
     error = st.session_state.pop("input_error", "")
-    # What was typed stays in the field as long as the error about it does.
-    st.session_state["control-input"] = st.session_state.pop("input_typed", shown) if error else shown
 
-    @clicks.in_time
-    def written() -> None:
-        typed = st.session_state["control-input"]
+    def written(typed: str) -> None:
         text = typed.strip() if lawful else as_typed(typed)
         try:
             task.parse(text)
@@ -125,8 +114,15 @@ def _input(model: Model) -> None:
     def drawn() -> None:
         session.update(input=in_a_line(task.typed(session.draw(model))))
 
-    widget = st.text_input if lawful else st.text_area
-    widget("Input", key="control-input", on_change=written, max_chars=longest("input"))
+    controlled(
+        st.text_input if lawful else st.text_area,
+        "Input",
+        key="control-input",
+        # What was typed stays in the field as long as the error about it does.
+        value=st.session_state.pop("input_typed", shown) if error else shown,
+        picked=written,
+        max_chars=longest("input"),
+    )
     st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
     if not lawful:
         length(model)

@@ -8,10 +8,10 @@ import streamlit as st
 
 from dashboard.frame import text_source
 from dashboard.parts.prose import sentence
-from dashboard.parts.widgets import bound, bound_choice
+from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.server import background
 from dashboard.view import session, training
-from dashboard.view.settings import BY_KEY, FAST, PACES, Settings, limits
+from dashboard.view.settings import BY_KEY, FAST, PACES, Settings
 from dashboard.view.training import MOST_SYMBOLS, fields_of, fields_of_reader, is_mask
 from transformer import masks
 from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, ConfigError
@@ -84,7 +84,7 @@ def _numbers(lawful: bool, recurrent: bool) -> None:
     with one:
         _number("Layers", "layers")
         if lawful:
-            _number("Length", "length", most=MOST_SYMBOLS)
+            _number("Length", "length", max_value=MOST_SYMBOLS)
         else:
             _number("Length", "length", help="Tokens in a window of the text")
     with two:
@@ -116,13 +116,10 @@ def _looking_back() -> None:
     )
     if chosen != "none":
         bound(st.checkbox, "Affine maps for query, key and value", "affine")
-    low, high = limits("teacher_forcing")
     bound(
         st.slider,
         "Teacher forcing",
         "teacher_forcing",
-        min_value=low,
-        max_value=high,
         step=0.05,
         help="Probability with which the decoder reads the right token while it learns, and not the one it said itself",
     )
@@ -130,16 +127,15 @@ def _looking_back() -> None:
 
 def _presets() -> None:
     """Settings to start from; touching a field below makes them one's own."""
-    key, menu = "control-preset", {preset.name: preset for preset in (*PRESETS, *READERS)}
+    menu = {preset.name: preset for preset in (*PRESETS, *READERS)}
     try:
         config = training.training_config()
         now = next((name for name, preset in menu.items() if preset.matches(config)), OWN)
     except ConfigError:
         now = OWN
-    st.session_state[key] = now
 
-    def written() -> None:
-        preset = menu.get(st.session_state[key])
+    def picked(name: str) -> None:
+        preset = menu.get(name)
         if isinstance(preset, Reader):
             session.update(**fields_of_reader(preset))
         elif preset is not None:
@@ -149,7 +145,7 @@ def _presets() -> None:
         return f"{option}: {menu[option].description}" if option in menu else option
 
     shown = [*menu, *([OWN] if now == OWN else [])]
-    st.selectbox("Start from", shown, key=key, on_change=written, format_func=name)
+    controlled(st.selectbox, "Start from", shown, key="control-preset", value=now, picked=picked, format_func=name)
 
 
 def _train_button() -> None:
@@ -181,19 +177,20 @@ def _train_button() -> None:
 def pick_pace(run: Run | None = None) -> None:
     """How fast a training goes; for one that is under way, from now on."""
     names = {FAST: "as fast as possible", BY_KEY: "one by one, with N", "1": "1 a second"}
-    key, pace = f"control-pace-{run is None}", session.settings().pace
-    st.session_state[key] = pace if pace in PACES else FAST
+    pace = session.settings().pace
 
-    def written() -> None:
-        session.update(pace=st.session_state[key])
+    def picked(pace: str) -> None:
+        session.update(pace=pace)
         if run is not None and run.state.live:
             training.set_pace(run)
 
-    st.selectbox(
+    controlled(
+        st.selectbox,
         "Pace of the steps",
         PACES,
-        key=key,
-        on_change=written,
+        key=f"control-pace-{run is None}",
+        value=pace if pace in PACES else FAST,
+        picked=picked,
         format_func=lambda pace: names.get(pace, f"{pace} a second"),
         label_visibility="visible" if run is None else "collapsed",
         help="How fast the steps are taken",
@@ -217,9 +214,8 @@ def _mask_menu(kind: type) -> None:
     )
 
 
-def _number(label: str, field: str, step: float = 1, most: float | None = None, **options: Any) -> None:
-    low, high = limits(field)
-    bound(st.number_input, label, field, min_value=low, max_value=most or high, step=step, **options)
+def _number(label: str, field: str, step: float = 1, **options: Any) -> None:
+    bound(st.number_input, label, field, step=step, **options)
 
 
 def _devices() -> list[str]:

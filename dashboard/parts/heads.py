@@ -25,12 +25,9 @@ def heads_of(attentions: Mapping[str, Attention]) -> list[Head]:
 
 def focused(heads: list[Head], survey: Survey) -> Head:
     """The head that the view names, or the one that does the work."""
-    named = session.settings().head
-    found = next((head for head in heads if str(head) == named), None)
-    if named and found is None:
-        session.notice("This model has no head of that name; the one that does the work is shown.")
-        session.update(head="")
-    return found or survey.worker
+    names = {str(head): head for head in heads}
+    missing = "This model has no head of that name; the one that does the work is shown."
+    return names.get(session.named("head", names, "", lambda _: missing), survey.worker)
 
 
 def grid(

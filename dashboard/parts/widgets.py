@@ -1,71 +1,118 @@
-"""The sidebar and the widgets: Settings in, Settings out.
+"""Widgets: Settings in, Settings out.
 
-Every widget shows a field of the view and writes it back when it is touched; before it is drawn its state is set from
-the view, so a link, a click in a figure and a widget can never disagree.
+Before a widget is drawn its state is set from the view, and what is picked in it is written back: so a link, a click in
+a figure and a widget can never disagree. `controlled` is the one way to do it; the others say which field it is about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
 
-from dashboard.parts.prose import sentence
+from dashboard.parts.prose import plain, sentence
 from dashboard.view import clicks, session
-from dashboard.view.settings import Settings
+from dashboard.view.settings import FIELDS, limits
+from transformer.analysis.findings import Head
 from transformer.config import ConfigError
 
+Also = Mapping[str, object]
+"""Fields of the view that change with another, and what they become."""
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
-def bound(
-    widget: Callable[..., Any], label: str, field: str, *, also: dict[str, object] | None = None, **options: Any
+
+def controlled(
+    widget: Callable[..., Any], label: str, *args: Any, key: str, value: Any, picked: Callable[[Any], None], **rest: Any
 ) -> Any:
-    """A widget that is a field of the view. `also` are fields that change with it."""
-    key = f"control-{field}"
-    st.session_state[key] = getattr(session.settings(), field)
+    """A widget that shows `value`, whatever was picked in it before; what the reader picks goes to `picked`.
+
+    Only what comes in time: what a timer's request says of a widget was picked before.
+    """
+    st.session_state[key] = value
 
     @clicks.in_time
-    def written() -> None:
-        session.update(**{field: st.session_state[key]}, **(also or {}))
+    def changed() -> None:
+        picked(st.session_state[key])
 
-    return widget(label, key=key, on_change=written, **options)
+    return widget(label, *args, key=key, on_change=changed, **rest)
+
+
+def bound(widget: Callable[..., Any], label: str, field: str, *, also: Also | None = None, **options: Any) -> Any:
+    """A widget that is a field of the view. `also` change with it; a number has the field's limits."""
+    if widget in (st.slider, st.number_input):
+        low, high = limits(field)
+        options = {"min_value": low, "max_value": high, **options}
+    return controlled(
+        widget,
+        label,
+        key=f"control-{field}",
+        value=getattr(session.settings(), field),
+        picked=lambda value: session.update(**{field: value, **(also or {})}),
+        **options,
+    )
 
 
 def bound_choice(
     widget: Callable[..., Any],
     label: str,
     field: str,
-    menu: list[str],
-    default: str,
+    menu: Sequence[Any],
+    default: Any,
     *,
-    also: dict[str, object] | Callable[[str], dict[str, object]] | None = None,
+    also: Also | Callable[[Any], Also] | None = None,
+    missing: Callable[[Any], str] | None = None,
     **options: Any,
-) -> str:
-    """A menu that is a text field of the view, whose own default, mostly empty, stands for `default`.
+) -> Any:
+    """A menu that is a field of the view, whose own default stands for `default`.
 
-    `also` are fields that change with it, or says them of what is picked. What a link names in vain falls back, and is
-    said in the menu's own words.
+    `also` change with it, or are said of what is picked. What a link names in vain falls back, and is said in the
+    menu's own words unless `missing` has better ones.
     """
-    key = f"control-{field}"
-    value, unset = getattr(session.settings(), field), getattr(Settings(), field)
-    if value == unset:
-        value = default
-    elif value not in menu:
-        shown = options.get("format_func", str)(default)
-        session.notice(f"There is no {label.lower()} “{value[:30]}” here; this is {shown}.")
-        session.update(**{field: unset})
-        value = default
-    st.session_state[key] = value
+    shown = options.get("format_func", str)(default)
+    missing = missing or (lambda value: f"There is no {label.lower()} “{str(value)[:30]}” here; this is {shown}.")
+    value = session.named(field, menu, default, missing)
 
-    @clicks.in_time
-    def written() -> None:
-        picked = st.session_state[key] or default
-        others = also(picked) if callable(also) else also or {}
-        session.update(**{field: unset if picked == default else picked}, **others)
+    def picked(found: Any) -> None:
+        found = default if found is None else found
+        _write(field, found, default, also(found) if callable(also) else also)
 
-    widget(label, menu, key=key, on_change=written, **options)
+    controlled(widget, label, menu, key=f"control-{field}", value=value, picked=picked, **options)
     return value
+
+
+def bound_number(
+    label: str, field: str, own: int, low: int, high: int, *, also: Also | None = None, **options: Any
+) -> int:
+    """A slider that is a whole number of the view, whose default stands for `own`; where there is no choice, none.
+
+    `also` change with it. What a link names beyond the ends, or between the steps, falls back.
+    """
+    step = options.get("step", 1)
+    value: int = session.named(
+        field,
+        range(low, high + 1, step),
+        own,
+        lambda value: f"{label} must be {low} to {high} here, in steps of {step}, not {value}; this is {own}.",
+    )
+    if low == high:
+        return low
+    controlled(
+        st.slider,
+        label,
+        low,
+        high,
+        key=f"control-{field}",
+        value=value,
+        picked=lambda found: _write(field, found, own, also),
+        **options,
+    )
+    return value
+
+
+def _write(field: str, value: object, default: object, also: Also | None) -> None:
+    session.update(**{field: FIELDS[field].default if value == default else value, **(also or {})})
 
 
 def stepped(field: str, titles: Mapping[str, str]) -> str:
@@ -77,7 +124,7 @@ def stepped(field: str, titles: Mapping[str, str]) -> str:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         back, on, names = (st.container(width="content") for _ in range(3))
     with names:
-        step = bound_choice(
+        step: str = bound_choice(
             st.segmented_control,
             "Step",
             field,
@@ -96,6 +143,49 @@ def stepped(field: str, titles: Mapping[str, str]) -> str:
     return step
 
 
+def pick_head(heads: Sequence[Head], head: Head, *, also: Also | None = None, **options: Any) -> None:
+    """A menu of heads, of which `head` is shown; with their kinds where there are several. `also` change with it."""
+    several = len({each.kind for each in heads}) > 1
+    controlled(
+        st.selectbox,
+        "Head",
+        heads,
+        key="control-head",
+        value=head,
+        picked=lambda found: session.update(head=str(found), **(also or {})),
+        format_func=lambda each: f"{each.short} · {each.kind}" if several else f"head {each.short}",
+        **{"width": 260 if several else 130, **options},
+    )
+
+
+def pick_token(
+    label: str,
+    tokens: Sequence[str],
+    number: int,
+    picked: Callable[[int | None], None],
+    *,
+    key: str,
+    most: int,
+    before: int = 0,
+) -> None:
+    """A row of tokens to click, or with more than `most` a menu. They are numbered from 1, after those `before`."""
+    numbers = range(before + 1, before + len(tokens) + 1)
+    options: dict[str, Any] = {"key": key, "value": number if number in numbers else None, "picked": picked}
+
+    def button(number: int) -> str:
+        place = number - before
+        return f"{plain(tokens[place - 1])}{str(place).translate(SUBSCRIPTS)}"
+
+    def entry(number: int) -> str:
+        place = number - before
+        return f"'{tokens[place - 1]}' at {place}"
+
+    if len(tokens) <= most:
+        controlled(st.segmented_control, label, numbers, **options, format_func=button)
+    else:
+        controlled(st.selectbox, label, numbers, **options, format_func=entry, width=260)
+
+
 @contextmanager
 def told() -> Iterator[None]:
     """Say in a section's place why there is none: the model is not of the kind that it opens."""
@@ -103,31 +193,3 @@ def told() -> Iterator[None]:
         yield
     except ConfigError as error:
         st.info(sentence(str(error)), icon=":material/block:")
-
-
-def bound_number(
-    label: str, field: str, own: int, low: int, high: int, *, also: dict[str, object] | None = None, **options: Any
-) -> int:
-    """A slider that is a whole number of the view, whose default stands for `own`; where there is no choice, none.
-
-    `also` are fields that change with it. What a link names beyond the ends, or between the steps, falls back.
-    """
-    key, unset, step = f"control-{field}", getattr(Settings(), field), options.get("step", 1)
-    value = getattr(session.settings(), field)
-    if value == unset:
-        value = own
-    elif not low <= value <= high or (value - low) % step:
-        session.notice(f"{label} must be {low} to {high} here, in steps of {step}, not {value}; this is {own}.")
-        session.update(**{field: unset})
-        value = own
-    if low == high:
-        return low
-    st.session_state[key] = value
-
-    @clicks.in_time
-    def written() -> None:
-        picked = st.session_state[key]
-        session.update(**{field: unset if picked == own else picked}, **(also or {}))
-
-    st.slider(label, low, high, key=key, on_change=written, **options)
-    return int(value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -13,7 +14,7 @@ from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed
 from dashboard.view.clicks import touch
-from dashboard.view.settings import AROUND, OF_MODEL, Settings, from_query
+from dashboard.view.settings import AROUND, FIELDS, OF_MODEL, Settings, from_query
 
 if TYPE_CHECKING:
     from transformer.tasks import Question
@@ -104,6 +105,21 @@ def update(**changes: object) -> None:
     """Change the view."""
     st.session_state.settings = settings().with_(**changes)
     touch()
+
+
+def named(field: str, menu: Container[Any], default: Any, missing: Callable[[Any], str]) -> Any:
+    """What a field of the view names of a menu; the field's own default, mostly empty, stands for `default`.
+
+    What it names in vain falls back, and is said in the words of `missing`.
+    """
+    value, unset = getattr(settings(), field), FIELDS[field].default
+    if value == unset:
+        return default
+    if value not in menu:
+        notice(missing(value))
+        update(**{field: unset})
+        return default
+    return value
 
 
 def listen() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -14,6 +15,7 @@ from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
 from dashboard.parts.long_inputs import from_afar, squares, squares_sentence
 from dashboard.parts.prose import sentence
+from dashboard.parts.widgets import controlled
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.settings import JOINT, OFF, longest
@@ -143,9 +145,14 @@ def row(found: list[Chip]) -> None:
         for place, chip in enumerate(found):
             with st.container(border=True, gap=None, width="content", key=f"pill-{place}"):
                 with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content"):
-                    key = f"chip-{chip.name}"
-                    st.session_state[key] = chip.on
-                    st.toggle(chip.edit.words, key=key, on_change=_switch, args=(found, chip), width="content")
+                    controlled(
+                        st.toggle,
+                        chip.edit.words,
+                        key=f"chip-{chip.name}",
+                        value=chip.on,
+                        picked=partial(_switch, found, chip),
+                        width="content",
+                    )
                     st.button(
                         f"Take away: {chip.edit.words}",
                         key=f"cross-{chip.name}",
@@ -158,8 +165,7 @@ def row(found: list[Chip]) -> None:
                     st.error(chip.error, icon=":material/error:")
 
 
-def _switch(found: list[Chip], chip: Chip) -> None:
-    on = bool(st.session_state[f"chip-{chip.name}"])
+def _switch(found: list[Chip], chip: Chip, on: bool) -> None:
     keep([replace(each, on=on) if each == chip else each for each in found])
 
 

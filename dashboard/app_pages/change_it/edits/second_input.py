@@ -12,6 +12,7 @@ from dashboard.models import edits
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
 from dashboard.parts.prose import plain
+from dashboard.parts.widgets import controlled
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from dashboard.view.settings import longest
@@ -37,13 +38,14 @@ def second_input(model: Model, question: Question) -> Question:
         except ValueError as error:
             session.notice(f"The second input cannot be read: {error}.")
             session.update(other="")
-    st.session_state["control-other"] = in_a_line(task.typed(other))
-
-    def written() -> None:
-        text = st.session_state["control-other"]
-        session.update(other=" ".join(text.lower().split()) if task.lawful else in_a_line(text))
-
-    st.text_input("Second input", key="control-other", on_change=written, max_chars=longest("other"))
+    controlled(
+        st.text_input,
+        "Second input",
+        key="control-other",
+        value=in_a_line(task.typed(other)),
+        picked=lambda text: session.update(other=" ".join(text.lower().split()) if task.lawful else in_a_line(text)),
+        max_chars=longest("other"),
+    )
     if not task.lawful and (words := apart(model, question, other)):
         st.caption(words)
     return other

@@ -14,14 +14,12 @@ from dashboard.models import heads as models_heads
 from dashboard.parts import other_models
 from dashboard.parts.heads import LINK, focused, heads_of
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import bound_choice, told
+from dashboard.parts.widgets import bound_choice, pick_head, pick_token, told
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
-from transformer.analysis.findings import Head
 from transformer.analysis.heads.rollout import depth
 
 MOST_BUTTONS = 32  # more tokens than this, and they are a menu
-SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 EVERY, EVERY_COMMON = "every other symbol in turn", "each of the commonest in turn"
 MOST_OFFERED = 32  # of a text's commonest tokens; any other can be typed
 ROLLOUT, HEAD = "rollout", "head"
@@ -29,12 +27,13 @@ ROLLOUT, HEAD = "rollout", "head"
 
 def poked_slot(slots: int, default: int) -> int:
     """The slot that the view names, from 0, or the page's choice."""
-    named = session.settings().poked
-    if named is not None and named > slots:
-        session.notice(f"There is no token {named} to poke: there are {slots}; this is token {default + 1}.")
-        session.update(poked=None)
-        named = None
-    return default if named is None else named - 1
+    number: int = session.named(
+        "poked",
+        range(1, slots + 1),
+        default + 1,
+        lambda number: f"There is no token {number} to poke: there are {slots}; this is token {default + 1}.",
+    )
+    return number - 1
 
 
 def choose(number: int) -> None:
@@ -42,28 +41,17 @@ def choose(number: int) -> None:
     session.update(poked=None if number == middle + 1 else number)
 
 
-def pick_token(label: str, key: str, tokens: Sequence[str], first: int, slot: int) -> None:
+def pick_slot(label: str, key: str, tokens: Sequence[str], first: int, slot: int) -> None:
     """A row of tokens to click, of the slots from `first` on; the poked one is pressed."""
-    menu = [first + place + 1 for place in range(len(tokens))]
-    st.session_state[key] = slot + 1 if slot + 1 in menu else None
-
-    def picked() -> None:
-        choose(st.session_state[key] or slot + 1)  # pressed again, it stays
-
-    def name(number: int) -> str:
-        return f"{plain(tokens[number - first - 1])}{str(number - first).translate(SUBSCRIPTS)}"
-
-    if len(menu) <= MOST_BUTTONS:
-        st.segmented_control(label, menu, key=key, format_func=name, on_change=picked)
-    else:
-        st.selectbox(
-            label,
-            menu,
-            key=key,
-            format_func=lambda number: f"'{tokens[number - first - 1]}' at {number - first}",
-            on_change=picked,
-            width=260,
-        )
+    pick_token(
+        label,
+        tokens,
+        slot + 1,
+        lambda number: choose(number or slot + 1),  # pressed again, it stays
+        key=key,
+        most=MOST_BUTTONS,
+        before=first,
+    )
 
 
 def matrix(flow: Flow, found: Matrix, key: str) -> None:
@@ -105,7 +93,8 @@ def attention(flow: Flow) -> None:
             st.markdown("of attention, all layers", width="content")
         else:
             head = focused(heads, model.survey())
-            pick_head(heads, head)
+            several = len({each.kind for each in heads}) > 1
+            pick_head(heads, head, label_visibility="collapsed", width=175 if several else 120)
     if chosen == ROLLOUT:
         with told():
             rolled, even = models_heads.rolled(model, question, depth(sample.attentions) - 1)
@@ -123,29 +112,15 @@ def heading() -> DeltaGenerator:
     return st.container(horizontal=True, vertical_alignment="center", gap="small", height=50, border=False)
 
 
-def pick_head(heads: list[Head], head: Head) -> None:
-    st.session_state["control-information-head"] = head
-    several = len({each.kind for each in heads}) > 1
-    st.selectbox(
-        "Head",
-        heads,
-        key="control-information-head",
-        label_visibility="collapsed",
-        format_func=lambda each: f"{each.short} · {each.kind}" if several else f"head {each.short}",
-        on_change=lambda: session.update(head=str(st.session_state["control-information-head"])),
-        width=175 if several else 120,
-    )
-
-
 def controls() -> tuple[int, int | None]:
     """Which slot is poked, from 0, and by which symbol; None is every other in turn."""
     slot = poked_slot(n_source + n_tokens, middle)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if n_source:
             with st.container(width="content"):
-                pick_token("Poke the source", "control-poked-source", sample.question, 0, slot)
+                pick_slot("Poke the source", "control-poked-source", sample.question, 0, slot)
         with st.container(width="content"):
-            pick_token(
+            pick_slot(
                 "Poke what the decoder reads" if n_source else "Poke a token",
                 "control-poked",
                 sample.read,

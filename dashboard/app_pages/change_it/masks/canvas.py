@@ -18,6 +18,7 @@ from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
 from dashboard.parts.long_inputs import spans, squares, squares_sentence
 from dashboard.parts.prose import plain, sentence
+from dashboard.parts.widgets import controlled
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.settings import longest
@@ -79,14 +80,18 @@ def _whose(model: Model) -> str:
 
 
 def _rules(mask: Mask) -> None:
-    st.session_state["control-mask"] = mask.name if mask.longest is None else None
+    def picked(name: str | None) -> None:
+        if name:
+            session.update(mask=str(MASKS[name]()))
 
-    def written() -> None:
-        if picked := st.session_state["control-mask"]:
-            session.update(mask=str(MASKS[picked]()))
-
-    st.segmented_control(
-        "Start from", list(masks.rules()), key="control-mask", on_change=written, label_visibility="collapsed"
+    controlled(
+        st.segmented_control,
+        "Start from",
+        list(masks.rules()),
+        key="control-mask",
+        value=mask.name if mask.longest is None else None,
+        picked=picked,
+        label_visibility="collapsed",
     )
 
 
@@ -95,13 +100,18 @@ def _numbers(mask: Mask) -> None:
     fields = dataclasses.fields(mask) if mask.longest is None else ()
     columns = st.columns(len(fields)) if fields else []
     for field, column in zip(fields, columns, strict=True):
-        key = f"control-mask-{field.name}"
-        st.session_state[key] = getattr(mask, field.name)
 
-        def numbered(name: str = field.name, key: str = key) -> None:
-            session.update(mask=str(dataclasses.replace(mask, **{name: st.session_state[key]})))
+        def picked(number: int, name: str = field.name) -> None:
+            session.update(mask=str(dataclasses.replace(mask, **{name: number})))
 
-        column.number_input(field.name.capitalize(), *masks.limits(field), key=key, on_change=numbered)
+        controlled(
+            column.number_input,
+            field.name.capitalize(),
+            *masks.limits(field),
+            key=f"control-mask-{field.name}",
+            value=getattr(mask, field.name),
+            picked=picked,
+        )
 
 
 # --- kept by name
@@ -130,30 +140,41 @@ def _kept(mask: Mask, n: int) -> None:
 
 
 def _menu(book: dict[str, str], here: str | None) -> None:
-    st.session_state["control-mask-saved"] = here
+    def picked(name: str | None) -> None:
+        if name in book:
+            session.update(mask=book[name])
 
-    def written() -> None:
-        if picked := book.get(st.session_state["control-mask-saved"]):
-            session.update(mask=picked)
-
-    st.selectbox(
-        "Saved masks", list(book), key="control-mask-saved", on_change=written, placeholder="Choose one", index=None
+    controlled(
+        st.selectbox,
+        "Saved masks",
+        list(book),
+        key="control-mask-saved",
+        value=here,
+        picked=picked,
+        placeholder="Choose one",
+        index=None,
     )
 
 
 def _keep(mask: Mask) -> None:
-    def written() -> None:
-        name = st.session_state["control-mask-name"].strip()
-        if not name:
-            return clicks.touch()
-        if _tried(lambda: kept_masks.keep(menu.ROOT, name, mask)):
-            st.session_state["control-mask-name"] = ""
-        return None
+    key = "control-mask-name"
 
-    st.text_input(
-        "Save this mask as", key="control-mask-name", on_change=written, max_chars=kept_masks.MOST_LETTERS,
+    def written(typed: str) -> None:
+        name = typed.strip()
+        if not name:
+            clicks.touch()
+        elif _tried(lambda: kept_masks.keep(menu.ROOT, name, mask)):
+            st.session_state[key] = ""
+
+    controlled(
+        st.text_input,
+        "Save this mask as",
+        key=key,
+        value=st.session_state.get(key, ""),
+        picked=written,
+        max_chars=kept_masks.MOST_LETTERS,
         placeholder="a name, then Enter",
-    )  # fmt: skip
+    )
 
 
 @clicks.once

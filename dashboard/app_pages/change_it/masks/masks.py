@@ -11,6 +11,7 @@ from dashboard.figures import patterns
 from dashboard.parts.heads import LINK, focused, heads_of
 from dashboard.parts.long_inputs import from_afar, spans
 from dashboard.parts.prose import orientation, show_code
+from dashboard.parts.widgets import pick_head
 from dashboard.view import session
 
 HEIGHT, FINE, MORE = (
@@ -35,14 +36,7 @@ attention = after.attentions[head.site]
 scored, seen = (from_afar(each, words=not task.lawful) for each in (before.attentions[head.site], attention))
 
 with beside:
-    st.session_state["control-mask-head"] = head
-    st.selectbox(
-        "Head",
-        heads,
-        key="control-mask-head",
-        format_func=lambda h: f"head {h.short}",
-        on_change=lambda: session.update(head=str(st.session_state["control-mask-head"])),
-    )
+    pick_head(heads, head, width="stretch")
 height = HEIGHT + (MORE if len(seen.mask) > FINE else 0)
 left, middle, right = st.columns(WIDTHS, gap="medium")
 with left:

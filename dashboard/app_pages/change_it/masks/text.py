@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_merged, path_flow
-from dashboard.app_pages.change_it.masks.ways import MOST_HEIGHT, ROW, choose_clicked
+from dashboard.app_pages.change_it.masks.ways import MOST_HEIGHT, ROW, choose_clicked, pick_output
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.token_axis import elided
 from dashboard.models import edits
@@ -80,15 +80,7 @@ def ways(model: Model, mask: Mask, sample: Sample, target: int) -> None:
     words = sentence(found.columns[0].leads, target, n_layers)
     picture, beside = st.container(key="stacked-ways").columns([3, 2], gap="large")
     with beside:
-        key = "control-target"
-        st.session_state[key] = target
-        st.selectbox(
-            "Output",
-            range(n),
-            key=key,
-            format_func=lambda i: f"{i + 1}: '{sample.targets[i]}'",
-            on_change=lambda: session.update(target=st.session_state[key] + 1),
-        )
+        pick_output([f"'{token}'" for token in sample.targets], target)
         st.markdown(f"**{words}**")
         st.caption(
             "Green: what stands before the token to be said, and every way it can take. Grey: what else arrives. Thin "

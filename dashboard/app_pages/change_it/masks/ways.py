@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_merged, path_flow
 from dashboard.components.plot import coloured, plot
 from dashboard.models.model import Model
+from dashboard.parts.widgets import controlled
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.reachability import Flow, flow, flow_of_mask, least_layers, needed_by
@@ -22,13 +25,15 @@ FEW = 3
 
 def chosen_target(task: Task, length: int) -> int:
     """The output that the view names, counted from 0: the first of the answer unless said."""
-    names, target = task.target_names(length), session.settings().target
-    if target is not None and target > len(names):
-        session.notice(f"There is no output {target} here: there are {len(names)}. Another is shown.")
-        session.update(target=None)
-        target = None
+    names = task.target_names(length)
     own = names.index("y1") if task.lawful else len(names) - 1  # a text's last output has most to be told by
-    return own if target is None else target - 1
+    target: int = session.named(
+        "target",
+        range(1, len(names) + 1),
+        own + 1,
+        lambda target: f"There is no output {target} here: there are {len(names)}. Another is shown.",
+    )
+    return target - 1
 
 
 def choose_clicked(key: str) -> None:
@@ -36,6 +41,19 @@ def choose_clicked(key: str) -> None:
     click = st.session_state[key]["click"]
     if click is not None and isinstance(click.get("customdata"), int):
         session.update(target=click["customdata"] + 1)
+
+
+def pick_output(names: Sequence[str], target: int) -> None:
+    """The menu of outputs; `names` are what they say, or what they are called."""
+    controlled(
+        st.selectbox,
+        "Output",
+        range(len(names)),
+        key="control-target",
+        value=target,
+        picked=lambda found: session.update(target=found + 1),
+        format_func=lambda i: f"{i + 1}: {names[i]}",
+    )
 
 
 def ways(model: Model, mask: Mask, length: int, target: int) -> None:
@@ -47,15 +65,7 @@ def ways(model: Model, mask: Mask, length: int, target: int) -> None:
     picture, words = (place.container(), place.container()) if wide else place.columns([3, 2], gap="large")
     said = sentence(task, mask, n_layers, length, target)
     with words:
-        key = "control-target"
-        st.session_state[key] = target
-        st.selectbox(
-            "Output",
-            range(len(names)),
-            key=key,
-            format_func=lambda i: f"{i + 1}: {names[i]}",
-            on_change=lambda: session.update(target=st.session_state[key] + 1),
-        )
+        pick_output(names, target)
         st.markdown(f"**{said}**")
         st.caption(
             "Green: what the output needs, and every way it can take. Grey: what else arrives. Thin and level: the "

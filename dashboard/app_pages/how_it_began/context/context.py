@@ -120,7 +120,7 @@ def fit(work: Weighing) -> None:
     st.markdown("**The query among the keys**: make it longer, turn it, and watch shares, context and output follow")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width=260):
-            bound(st.slider, "Query, times as long", "stretch", min_value=0.0, max_value=5.0, step=0.1)
+            bound(st.slider, "Query, times as long", "stretch", step=0.1)
         with st.container(width=320):
             bound_number("Query, turned by degrees", "turned", 0, -180, 180, step=5)
         st.button("Reset", on_click=lambda: session.update(**STILL), disabled=is_still(), icon=":material/undo:")

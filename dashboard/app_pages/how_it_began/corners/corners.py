@@ -225,17 +225,14 @@ def controls(shown: Moving | None, live: bool) -> None:
 
 def step(steps: list[int]) -> None:
     """Any recorded step; what a link names in vain falls back."""
-    view = session.settings()
-    if view.corner_step is not None and view.corner_step not in steps:
-        session.notice(f"Step {view.corner_step} of this training was not recorded; this is its last, {steps[-1]}.")
-        session.update(**AFRESH)
-    st.session_state["control-corner_step"] = steps[-1] if view.corner_step not in steps else view.corner_step
-
-    def written() -> None:
-        picked = st.session_state["control-corner_step"]
-        session.update(corner_step=None if picked == steps[-1] else picked)
-
-    st.select_slider("Step of its training", steps, key="control-corner_step", on_change=written)
+    bound_choice(
+        st.select_slider,
+        "Step of its training",
+        "corner_step",
+        steps,
+        steps[-1],
+        missing=lambda step: f"Step {step} of this training was not recorded; this is its last, {steps[-1]}.",
+    )
 
 
 def later(config: CornerConfig) -> None:
@@ -268,8 +265,7 @@ def choices() -> None:
             "corner_forcing",
             "The probability with which it reads the true corner while it trains, and not the one it said",
         )
-        low, high = limits("corner_seed")
-        bound(st.number_input, "Seed", "corner_seed", also=afresh, min_value=low, max_value=high, step=1, width=130)
+        bound(st.number_input, "Seed", "corner_seed", also=afresh, step=1, width=130)
     with given:
         bound_number("Corners given", "corner_given", most, 2, most, width=150)
 
@@ -282,8 +278,7 @@ def number(label: str, field: str, also: dict[str, object]) -> int:
 
 def share(label: str, field: str, told: str) -> None:
     """A slider of a number between its limits; another one is another training."""
-    low, high = limits(field)
-    bound(st.slider, label, field, also=dict(AFRESH), min_value=low, max_value=high, step=0.05, help=told, width=WIDE)
+    bound(st.slider, label, field, also=AFRESH, step=0.05, help=told, width=WIDE)
 
 
 top, buttons = st.container(), st.container()

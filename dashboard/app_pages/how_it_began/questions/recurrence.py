@@ -26,9 +26,9 @@ def answer(model: Model) -> str:
     view = session.settings()
     one, two, _ = st.columns([1, 1, 1.2], gap="large")
     with one:
-        bound(st.slider, "Tokens", "unrolled", min_value=2, max_value=32)
+        bound(st.slider, "Tokens", "unrolled")
     with two:
-        bound(st.slider, "Layers", "stacked", min_value=1, max_value=6)
+        bound(st.slider, "Layers", "stacked")
     length, layers = view.unrolled, view.stacked
     causal = np.tril(np.ones((length, length), dtype=bool))
     waits = {kind: waits_for(kind, layers, causal) for kind in ("attention", "recurrent", "writing")}

@@ -39,7 +39,7 @@ def answer(model: Model) -> str:
     """What gets through a stack before training, and the race of the two."""
     one, two, three = st.columns([1, 0.95, 1.15], gap="large", vertical_alignment="bottom")
     with one:
-        bound(st.slider, "Layers", "deep", also={"parted": False}, min_value=1, max_value=8)
+        bound(st.slider, "Layers", "deep", also={"parted": False})
     with two:
         rates = list(RATES)
         rate = bound_choice(st.segmented_control, "Learning rate", "deep_rate", rates, rates[0], also={"parted": False})

@@ -106,7 +106,7 @@ def answer(model: Model) -> str:
     places = st.columns(6, gap="medium")
     for place, (label, field, help) in zip(places, SLIDERS, strict=True):
         with place:
-            bound(st.slider, label, field, min_value=1, max_value=12, help=help)
+            bound(st.slider, label, field, help=help)
     tried = attend(view)
     wrong, sentence = misfits(view)
     left, right = st.container(key="stacked-question").columns([1.5, 1], gap="large")
@@ -127,7 +127,7 @@ def answer(model: Model) -> str:
     with right:
         _rules(view, tried, sentence)
         with st.container(width=300):
-            bound(st.slider, "Width of the stream, d_model", "d_stream", min_value=1, max_value=64)
+            bound(st.slider, "Width of the stream, d_model", "d_stream")
         st.caption(
             f"Maps from a stream {view.d_stream} wide, and back to it: W_Q, W_K, W_V and W_O hold {tried.weights:,} "
             f"numbers with their biases. {_of(model)}"

@@ -13,6 +13,7 @@ from dashboard.models.heads import detail
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
 from dashboard.parts.heads import heads_of
+from dashboard.parts.widgets import controlled
 from dashboard.view import session
 from dashboard.view.settings import longest
 from transformer.analysis.findings import Head
@@ -47,36 +48,39 @@ def pick_reference(model: Model, head: Head) -> None:
         "run": [name for name in session.choices() if name != model.name],
     }
     kinds = [name for name in REFERENCES if menus.get(name, True)]
-    st.session_state["control-against"] = kind if kind in kinds else ""
 
-    def chosen() -> None:
-        picked = st.session_state["control-against"]
-        first = str(menus[picked][0]) if picked in menus else _drawn(model) if picked else ""
-        session.update(against=f"{picked}:{first}" if picked else "")
+    def chosen(kind: str) -> None:
+        first = str(menus[kind][0]) if kind in menus else _drawn(model) if kind else ""
+        session.update(against=f"{kind}:{first}" if kind else "")
 
     left, right = st.columns([1, 1.6], vertical_alignment="bottom")
-    left.selectbox(
-        "Compare the pattern with", kinds, key="control-against", on_change=chosen, format_func=REFERENCES.__getitem__
+    controlled(
+        left.selectbox,
+        "Compare the pattern with",
+        kinds,
+        key="control-against",
+        value=kind if kind in kinds else "",
+        picked=chosen,
+        format_func=REFERENCES.__getitem__,
     )
     if kind not in kinds or not kind:
         return
-    key = f"control-against-{kind}"
-
-    def valued() -> None:
-        session.update(against=f"{kind}:{st.session_state[key]}")
-
+    rest: dict[str, Any] = {
+        "key": f"control-against-{kind}",
+        "picked": lambda value: session.update(against=f"{kind}:{value}"),
+    }
     if kind == "input":
-        st.session_state[key] = value
-        right.text_input("Other input", key=key, on_change=valued, max_chars=longest("against") - len("input:"))
+        most = longest("against") - len("input:")
+        controlled(right.text_input, "Other input", value=value, max_chars=most, **rest)
         return
     menu = [str(each) for each in menus[kind]]
-    st.session_state[key] = value if value in menu else menu[0]
-    right.selectbox(
+    controlled(
+        right.selectbox,
         REFERENCES[kind].capitalize(),
         menu,
-        key=key,
-        on_change=valued,
+        value=value if value in menu else menu[0],
         format_func=lambda name: f"head {Head.parse(name).short}" if kind == "head" else name,
+        **rest,
     )
 
 

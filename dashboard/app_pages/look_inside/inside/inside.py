@@ -13,25 +13,11 @@ from dashboard.figures.html.number_table import number_table
 from dashboard.figures.html.step_strip import code_excerpt, shape_line, step_strip
 from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import code_around, plain, show_code
-from dashboard.parts.widgets import stepped
+from dashboard.parts.widgets import pick_head, pick_token, stepped
 from dashboard.view import session
 from transformer.analysis.findings import Head, Sample
 
 MOST_BUTTONS = 20  # more queries than this, and they are a menu
-SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-
-
-def pick_head(heads: list[Head], head: Head) -> None:
-    st.session_state["control-inside-head"] = head
-    several = len({each.kind for each in heads}) > 1
-    st.selectbox(
-        "Head",
-        heads,
-        key="control-inside-head",
-        format_func=lambda each: f"{each.short} · {each.kind}" if several else f"head {each.short}",
-        on_change=lambda: session.update(head=str(st.session_state["control-inside-head"]), query=None),
-        width=260 if several else 130,
-    )
 
 
 def pick_query(sample: Sample, head: Head) -> int:
@@ -43,33 +29,17 @@ def pick_query(sample: Sample, head: Head) -> int:
     answers = np.flatnonzero(sample.is_answer)
     begins = task.lawful and len(answers) and queries == sample.read
     first = int(answers[0]) + 1 if begins else len(queries)
-    named = session.settings().query
-    if named is not None and named > len(queries):
-        session.notice(f"There is no query at {named}: this sequence has {len(queries)}; this is the one at {first}.")
-        session.update(query=None)
-        named = None
-    value = named or first
-    st.session_state["control-query"] = value
+    value: int = session.named(
+        "query",
+        range(1, len(queries) + 1),
+        first,
+        lambda query: f"There is no query at {query}: this sequence has {len(queries)}; this is the one at {first}.",
+    )
 
-    def picked() -> None:
-        chosen = st.session_state["control-query"]
-        session.update(query=None if chosen in (None, first) else chosen)
+    def picked(place: int | None) -> None:
+        session.update(query=None if place in (None, first) else place)
 
-    def name(place: int) -> str:
-        return f"{plain(queries[place - 1])}{str(place).translate(SUBSCRIPTS)}"
-
-    menu = list(range(1, len(queries) + 1))
-    if len(menu) <= MOST_BUTTONS:
-        st.segmented_control("Query: who looks", menu, key="control-query", format_func=name, on_change=picked)
-    else:
-        st.selectbox(
-            "Query: who looks",
-            menu,
-            key="control-query",
-            format_func=lambda place: f"'{queries[place - 1]}' at {place}",
-            on_change=picked,
-            width=260,
-        )
+    pick_token("Query: who looks", queries, value, picked, key="control-query", most=MOST_BUTTONS)
     return value - 1
 
 
@@ -81,7 +51,7 @@ head = focused(heads, survey)
 title = st.container()
 controls = st.container(key="inside-controls")
 with controls.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-    pick_head(heads, head)
+    pick_head(heads, head, also={"query": None})
     with st.container(width="content"):
         query = pick_query(sample, head)
 inside = measured.inside(model, question, head, query)

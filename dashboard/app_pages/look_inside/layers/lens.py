@@ -98,19 +98,14 @@ class Reading:
 
     def cell(self) -> tuple[int, int]:
         """The stage and the position that the view names, or where the first answer settles."""
-        view, lens = session.settings(), self.lens
-        query = view.query
-        if query is not None and query > len(lens.read):
-            session.notice(f"There is no position {query} here: the input has {len(lens.read)}.")
-            session.update(query=None)
-            query = None
-        own = len(lens.read) - 1 if not self.lawful else int(self.known.argmax())
-        place = own if query is None else query - 1
-        if view.stage and view.stage not in lens.stages:
-            session.notice("This model has no stage of that name; the one where the answer settles is shown.")
-            session.update(stage="")
-        stage = lens.stages.index(view.stage) if view.stage in lens.stages else lens.settled(place)
-        return stage, place
+        lens, n = self.lens, len(self.lens.read)
+        own = n - 1 if not self.lawful else int(self.known.argmax())
+        query: int = session.named(
+            "query", range(1, n + 1), own + 1, lambda query: f"There is no position {query} here: the input has {n}."
+        )
+        missing = "This model has no stage of that name; the one where the answer settles is shown."
+        stage = session.named("stage", lens.stages, "", lambda _: missing)
+        return lens.stages.index(stage) if stage else lens.settled(query - 1), query - 1
 
 
 def stages(reading: Reading, *, key: str) -> None:

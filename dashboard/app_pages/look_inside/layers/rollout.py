@@ -14,6 +14,7 @@ from dashboard.figures.patterns import pattern_heatmap
 from dashboard.models import heads
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
+from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
 from transformer.analysis.findings import Attention
 from transformer.analysis.heads.rollout import stack_of
@@ -82,23 +83,15 @@ def _near(values: np.ndarray) -> list[float]:
 
 def pick_layer(layers: int) -> int:
     """Through which layer attention is rolled out: the one that the view names, or the last."""
-    through = session.settings().through
-    if through is not None and through >= layers:
-        session.notice(f"There is no layer {through} here; attention is rolled out through all {layers}.")
-        session.update(through=None)
-        through = None
-    picked = layers - 1 if through is None else through
-    if layers > 1:
-        st.session_state["control-through"] = picked
 
-        def written() -> None:
-            wish = st.session_state["control-through"]
-            session.update(through=None if wish in (None, layers - 1) else wish)
+    def missing(layer: int) -> str:
+        return f"There is no layer {layer} here; attention is rolled out through all {layers}."
 
-        st.segmented_control(
-            "Through layer", list(range(layers)), key="control-through", on_change=written, help="Layers count from 0"
-        )
-    return picked
+    field, menu, last = "through", range(layers), layers - 1
+    if not last:
+        return int(session.named(field, menu, last, missing))
+    widget = st.segmented_control
+    return int(bound_choice(widget, "Through layer", field, menu, last, missing=missing, help="Layers count from 0"))
 
 
 def part(share: float) -> str:

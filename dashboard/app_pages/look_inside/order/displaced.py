@@ -14,6 +14,7 @@ from dashboard.models import edits
 from dashboard.models.model import Model
 from dashboard.parts.learning import accuracy_bars
 from dashboard.parts.prose import sentence
+from dashboard.parts.widgets import controlled
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy
@@ -80,19 +81,16 @@ def asked(default: str) -> str:
 def controls(text: str, places: int) -> None:
     """Which intervention: its kind, and its numbers."""
     kind, *_ = text.partition(":")
-    numbers = [int(number) for number in re.findall(r"-?\d+", text)]
+    numbers, shown = [int(number) for number in re.findall(r"-?\d+", text)], list[int]()
     # What one kind starts from, when it is picked.
     starts = {SHIFT: f"{SHIFT}:1", TURN: f"{TURN}:1", SWAP: f"swap:1,{max(2, places)}"}
     starts |= {SHUFFLE: f"{SHUFFLE}:0", REMOVE: REMOVE}
-    st.session_state["control-order"] = kind
 
-    def picked() -> None:
-        session.update(order=starts.get(st.session_state["control-order"], text))
-
-    def written(*keys: str) -> None:
-        values = [st.session_state[key] for key in keys]
-        if None in values:
+    def written(place: int, value: int | None) -> None:
+        if value is None:
             return
+        values = [*shown]
+        values[place] = value
         # On the way past what changes nothing: from 1 to −1, and a place past its partner.
         if kind in (SHIFT, TURN) and values == [0]:
             values = [-1 if numbers[0] > 0 else 1]
@@ -100,22 +98,38 @@ def controls(text: str, places: int) -> None:
             values = numbers[::-1]
         session.update(order=f"{kind}:{','.join(str(int(value)) for value in values)}")
 
-    def number(label: str, key: str, value: int, low: int, high: int, *keys: str) -> None:
-        st.session_state[key] = min(max(value, low), high)
-        st.number_input(label, low, high, key=key, step=1, on_change=written, args=keys or (key,), width=140)
+    def number(label: str, name: str, low: int, high: int) -> None:
+        place = len(shown)
+        shown.append(min(max(numbers[place], low), high))
+        controlled(
+            st.number_input,
+            label,
+            low,
+            high,
+            key=f"control-order-{name}",
+            value=shown[place],
+            picked=lambda value: written(place, value),
+            step=1,
+            width=140,
+        )
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.segmented_control(
-            "Tell it other positions", list(NAMES), key="control-order", on_change=picked, format_func=NAMES.__getitem__
+        controlled(
+            st.segmented_control,
+            "Tell it other positions",
+            list(NAMES),
+            key="control-order",
+            value=kind,
+            picked=lambda kind: session.update(order=starts.get(kind, text)),
+            format_func=NAMES.__getitem__,
         )
         if kind in (SHIFT, TURN):
-            number("by", "control-order-by", numbers[0], -MOST_BY, MOST_BY)
+            number("by", "by", -MOST_BY, MOST_BY)
         elif kind == SWAP:
-            both = ("control-order-first", "control-order-second")
-            number("Position", both[0], numbers[0], 1, max(2, places), *both)
-            number("and position", both[1], numbers[1], 1, max(2, places), *both)
+            number("Position", "first", 1, max(2, places))
+            number("and position", "second", 1, max(2, places))
         elif kind == SHUFFLE:
-            number("Draw", "control-order-seed", numbers[0], 0, 10**9 - 1)
+            number("Draw", "seed", 0, 10**9 - 1)
 
 
 def lesson(kind: str, before: Accuracy, after: Accuracy, known: np.ndarray) -> str:

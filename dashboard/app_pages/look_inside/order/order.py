@@ -13,6 +13,7 @@ from dashboard.models import edits
 from dashboard.parts import waiting
 from dashboard.parts.heads import focused
 from dashboard.parts.prose import show_code
+from dashboard.parts.widgets import pick_head
 from dashboard.view import session
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.measure import heads_of
@@ -38,16 +39,8 @@ def pick(shares: Shares) -> int:
     focus = focused(list(heads_of(model.network())), model.survey())
     goes_by = int(np.nan_to_num(shares.share[:, -1], nan=-math.inf).argmax())
     index = heads.index(focus) if focus in heads else goes_by
-    st.session_state["control-order-head"] = heads[index]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.selectbox(
-            "Head",
-            heads,
-            key="control-order-head",
-            format_func=called,
-            on_change=lambda: session.update(head=str(st.session_state["control-order-head"])),
-            width=330 if several else 130,
-        )
+        pick_head(heads, heads[index])
         if focus not in heads:
             st.caption(
                 f"Not head {focus.short} ({focus.kind}): it reads what attention has written, so its scores do not "

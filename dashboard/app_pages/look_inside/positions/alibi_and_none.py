@@ -14,7 +14,7 @@ from dashboard.figures.kit.numbers import tiny
 from dashboard.models import passages
 from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
-from dashboard.parts.widgets import bound_number
+from dashboard.parts.widgets import bound_number, controlled
 from dashboard.view import session
 from dashboard.view.settings import MOST_LONG
 
@@ -154,15 +154,16 @@ def norms_side_by_side(model: Model, name: str) -> None:
 
 def _scale_toggle(own: bool, width: int) -> bool:
     """The toggle, at first as the model does it."""
-    key, view = "control-scaled", session.settings().scaled
-    st.session_state[key] = own if view is None else bool(view)
-
-    def written() -> None:
-        picked = bool(st.session_state[key])
-        session.update(scaled=None if picked == own else int(picked))
-
-    help = f"By √{width} = {math.sqrt(width):.3g}, as in section 3.4 of the paper. A picture: the model stays as it is."
-    return bool(st.toggle("Scale token embeddings by √d_model", key=key, on_change=written, help=help))
+    view, factor = session.settings().scaled, f"√{width} = {math.sqrt(width):.3g}"
+    toggle = controlled(
+        st.toggle,
+        "Scale token embeddings by √d_model",
+        key="control-scaled",
+        value=own if view is None else bool(view),
+        picked=lambda scaled: session.update(scaled=None if scaled == own else int(scaled)),
+        help=f"By {factor}, as in section 3.4 of the paper. A picture: the model stays as it is.",
+    )
+    return bool(toggle)
 
 
 def _balance(tokens: np.ndarray, positions: np.ndarray) -> str:

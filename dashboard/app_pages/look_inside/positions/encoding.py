@@ -12,8 +12,8 @@ from dashboard.figures import encodings
 from dashboard.figures.kit.numbers import short, signed, tiny
 from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
-from dashboard.parts.widgets import bound, bound_number
-from dashboard.view import clicks, session
+from dashboard.parts.widgets import bound_choice, bound_number, controlled
+from dashboard.view import session
 from dashboard.view.settings import MOST_LONG, MOST_WIDE, Settings
 
 BASES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
@@ -104,10 +104,16 @@ def _pick_cursor(length: int) -> int:
 
 
 def _pick_base() -> int:
-    if session.settings().base not in BASES:
-        session.notice(f"The base is 10, 100 … 1,000,000, not {session.settings().base:,}; this is 10,000.")
-        session.update(base=Settings().base)
-    return int(bound(st.select_slider, "Base b", "base", options=BASES, format_func=lambda base: f"{base:,}"))
+    base = bound_choice(
+        st.select_slider,
+        "Base b",
+        "base",
+        BASES,
+        Settings().base,
+        missing=lambda base: f"The base is 10, 100 … 1,000,000, not {base:,}; this is 10,000.",
+        format_func=lambda base: f"{base:,}",
+    )
+    return int(base)
 
 
 # --- the table and its waves
@@ -224,15 +230,18 @@ def pick_dimensions(width: int) -> list[int]:
     text = session.settings().dimensions
     named = {int(part) for part in text.split(",") if part.strip().isdecimal() and int(part) < width}
     kept = sorted(named)[:MOST_WAVES] or first
-    st.session_state["control-dimensions"] = kept
 
-    @clicks.in_time
-    def written() -> None:
-        picked = st.session_state["control-dimensions"]
-        if all(isinstance(i, int) for i in picked):  # else the browser still speaks of the model before, as text
-            session.update(dimensions=",".join(str(i) for i in sorted(picked)))
+    def picked(found: list[int]) -> None:
+        if all(isinstance(i, int) for i in found):  # else the browser still speaks of the model before, as text
+            session.update(dimensions=",".join(str(i) for i in sorted(found)))
 
-    st.multiselect(
-        "Dimensions", list(range(width)), key="control-dimensions", on_change=written, max_selections=MOST_WAVES
+    controlled(
+        st.multiselect,
+        "Dimensions",
+        list(range(width)),
+        key="control-dimensions",
+        value=kept,
+        picked=picked,
+        max_selections=MOST_WAVES,
     )
     return kept

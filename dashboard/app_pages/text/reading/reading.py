@@ -92,12 +92,14 @@ def move(last: int) -> None:
 
 def word_chosen(found: Surprise, words: tuple[str, ...]) -> int:
     """Which token is looked at: the one that the view names, or the most surprising; counted from 0."""
-    named = session.settings().read_word
-    if named is not None and named > len(found.nats):
-        session.notice(f"The passage has {len(found.nats)} tokens, and none is number {named}.")
-        session.update(read_word=None)
-        named = None
-    return most_surprising(found, words) if named is None else named - 1
+    n = len(found.nats)
+    word: int = session.named(
+        "read_word",
+        range(1, n + 1),
+        most_surprising(found, words) + 1,
+        lambda word: f"The passage has {n} tokens, and none is number {word}.",
+    )
+    return word - 1
 
 
 def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) -> None:

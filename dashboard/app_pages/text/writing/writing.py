@@ -20,7 +20,7 @@ from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
 from dashboard.parts import other_models, waiting
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import bound
+from dashboard.parts.widgets import bound, controlled
 from dashboard.server import background
 from dashboard.view import clicks, session
 from dashboard.view.settings import limits, longest
@@ -59,9 +59,14 @@ def controls(model: Model, task: Text, prompt: str, found: Writing | None) -> No
     """The prompt, how it is drawn, how far, and the buttons."""
     left, right = st.container(key="stacked-asked").columns([1, 1.85], gap="medium")
     with left:
-        st.session_state["control-prompt"] = prompt
-        st.text_area(
-            "Prompt", key="control-prompt", on_change=set_prompt, args=(task,), height=96, max_chars=longest("prompt")
+        controlled(
+            st.text_area,
+            "Prompt",
+            key="control-prompt",
+            value=prompt,
+            picked=lambda typed: set_prompt(task, typed),
+            height=96,
+            max_chars=longest("prompt"),
         )
     with right:
         with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
@@ -108,18 +113,15 @@ def buttons(task: Text, found: Writing | None) -> None:
 
 
 def share(label: str, field: str, told: str) -> None:
-    low, high = limits(field)
-    bound(st.slider, label, field, also=AFRESH, min_value=low, max_value=high, step=0.01, help=told, width=110)
+    bound(st.slider, label, field, also=AFRESH, step=0.01, help=told, width=110)
 
 
 def number(label: str, field: str, told: str, *, width: int) -> None:
-    low, high = limits(field)
-    bound(st.number_input, label, field, also=AFRESH, min_value=low, max_value=high, step=1, help=told, width=width)
+    bound(st.number_input, label, field, also=AFRESH, step=1, help=told, width=width)
 
 
-def set_prompt(task: Text) -> None:
+def set_prompt(task: Text, text: str) -> None:
     """Go on with what was typed; nothing stands for the page's own prompt."""
-    text = st.session_state["control-prompt"]
     session.update(prompt="" if text == writing_draft.opening(task) else in_a_line(text), **AFRESH)
 
 
@@ -204,11 +206,8 @@ def looked_back(model: Model, draft: Draft, place: int) -> Look:
     heads = [Head(site, index) for site, rows in seen.rows.items() for index in range(len(rows))]
     rows = np.full((len(heads), len(draft.tokens)), np.nan, dtype=np.float32)
     rows[:, seen.start : place] = np.concatenate(list(seen.rows.values()))
-    names, named = [str(head) for head in heads], session.settings().head
-    if named and named not in names:
-        session.notice("This model has no head of that name; the mean of all is shown.")
-        session.update(head="")
-        named = ""
+    names, missing = [str(head) for head in heads], "This model has no head of that name; the mean of all is shown."
+    named = session.named("head", names, "", lambda _: missing)
     head = names.index(named) if named else None
     who = f"the mean of {len(heads)} heads" if head is None else f"head {heads[head].short}"
     look = Look(heads, rows, head, "")

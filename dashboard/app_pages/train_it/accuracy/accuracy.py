@@ -5,6 +5,7 @@ import streamlit as st
 
 from dashboard.app_pages.train_it.accuracy import text
 from dashboard.app_pages.train_it.accuracy.breakdown import closer_look
+from dashboard.app_pages.train_it.accuracy.length import measured_length, pick_length
 from dashboard.models.model import Model
 from dashboard.parts import learning
 from dashboard.parts.prose import show_code
@@ -17,9 +18,7 @@ from transformer.analysis.accuracy.result import verdict
 def lawful(model: Model) -> None:
     """What is right of a law's answer, place by place, with the ceiling."""
     task = model.task
-    lengths = task.lengths
-    named = session.settings().measured_length
-    length = named if named is not None and named in lengths else task.length
+    length = measured_length(task)
     measured = model.accuracy(session.settings().sequences, length=length)
     words = verdict(measured, model.config)
     st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
@@ -38,14 +37,8 @@ def lawful(model: Model) -> None:
             options=sorted({256, 1024, 4096, 16384, 65536, session.settings().sequences}),
             format_func=lambda n: f"{n:,}",
         )
-        if len(lengths) > 1:
-            st.session_state["control-measured"] = length
-            st.select_slider(
-                "Length of the sequences",
-                list(lengths),
-                key="control-measured",
-                on_change=lambda: session.update(measured_length=st.session_state["control-measured"]),
-            )
+        if len(task.lengths) > 1:
+            pick_length("Length of the sequences", task)
         share = measured.exact / measured.sequences
         st.metric("Whole answer right", f"{share:.1%}", help="Sequences in which every token of the answer is right")
     with right:
@@ -72,8 +65,7 @@ if model.task.lawful:
     lawful(model)
 else:
     text.page(model)
-named = session.settings().measured_length
-closer_look(model, named if named is not None and named in model.task.lengths else model.task.length)
+closer_look(model, measured_length(model.task))
 show_code(
     "transformer.analysis.accuracy.by_position.accuracy_by_position",
     "transformer.analysis.intervals.wilson",

@@ -108,16 +108,14 @@ def _by_head(model: Model, length: int) -> None:
     sequences = accuracy_counts.removal_sequences(model, session.settings().sequences, length)
     whole, without = accuracy_counts.without_each_head(model, sequences, length)
     heads, labels = list(without), labels_of(list(without))
-    known, named = accuracy_counts.known(model, length), session.settings().head
-    focus = next((i for i, head in enumerate(heads) if str(head) == named), None)
-    if named and focus is None:
-        session.notice("This model has no head of that name; the one whose removal costs most is shown.")
-        session.update(head="")
+    known, names = accuracy_counts.known(model, length), [str(head) for head in heads]
+    missing = "This model has no head of that name; the one whose removal costs most is shown."
+    named = session.named("head", names, "", lambda _: missing)
     left = np.array([accuracy.mean[known].mean() for accuracy in without.values()])
     worst = int(left.argmin())
     said = head_sentence(whole, list(without.values()), labels, known)
     st.markdown(f"**{said}**")
-    focus = worst if focus is None else focus
+    focus = names.index(named) if named else worst
     key = "depth-head"
 
     def clicked() -> None:
@@ -209,10 +207,10 @@ def _by_length(model: Model, _: int) -> None:
 
 def _confusion(model: Model, length: int) -> None:
     names, tokens = model.task.target_names(length), model.task.vocabulary
-    if session.settings().confused > len(names):
-        session.notice(f"There is no target {session.settings().confused} here: a sequence has {len(names)}.")
-        session.update(confused=0)
-    chosen = session.settings().confused
+    menu = range(len(names) + 1)
+    chosen: int = session.named(
+        "confused", menu, 0, lambda target: f"There is no target {target} here: a sequence has {len(names)}."
+    )
     known = accuracy_counts.known(model, length)
     counted = np.arange(len(names)) == chosen - 1 if chosen else known
     answers = accuracy_counts.answers(model, session.settings().sequences, length)
@@ -225,7 +223,7 @@ def _confusion(model: Model, length: int) -> None:
             st.selectbox,
             "Counted",
             "confused",
-            options=list(range(len(names) + 1)),
+            options=menu,
             format_func=lambda i: f"position {i}: {names[i - 1]}" if i else "all of the answer",
         )
         these = f"target {names[chosen - 1]} alone" if chosen else which(model, length)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard.app_pages.train_it.accuracy import counts as accuracy_counts
 from dashboard.app_pages.train_it.accuracy import figures
+from dashboard.app_pages.train_it.accuracy.length import measured_length, pick_length
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.text_costs import place_bars
 from dashboard.models import edits
@@ -40,8 +41,7 @@ HARDEST = 20
 
 def page(model: Model) -> None:
     """What a text has in place of the page's first part: perplexity, and what more of the window is worth."""
-    task, named = model.task, session.settings().measured_length
-    length = named if named is not None and named in task.lengths else task.length
+    task, length = model.task, measured_length(model.task)
     read = edits.reading(model, (), length, READ)
     found = ByPlace.of(read.nats, read.right)
     st.title(headline(read), anchor=False)
@@ -59,13 +59,7 @@ def page(model: Model) -> None:
         _guessed(model, found)
     left, right = st.columns([1, 2], gap="large")
     with left:
-        st.session_state["control-measured"] = length
-        st.select_slider(
-            "Length of the windows",
-            list(task.lengths),
-            key="control-measured",
-            on_change=lambda: session.update(measured_length=st.session_state["control-measured"]),
-        )
+        pick_length("Length of the windows", task)
         st.metric(
             f"Perplexity in {windows(*read.nats.shape)}",
             in_words(read.perplexity),

@@ -13,7 +13,7 @@ from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.models import no_positions
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import bound, bound_choice
+from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.view import clicks, session
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.experiments.lengths import Lengths, LengthsError
@@ -63,12 +63,13 @@ def places(found: Lengths) -> None:
     length = min(view.longer or found.trained + max(1, found.trained // 4), found.longest)
     st.markdown("**Place by place, at one length**")
     if found.longest > 1:
-        st.session_state["control-longer"] = length
-        st.select_slider(
+        controlled(
+            st.select_slider,
             "Length of the sequence",
-            list(range(1, found.longest + 1)),
+            range(1, found.longest + 1),
             key="control-longer",
-            on_change=lambda: session.update(longer=st.session_state["control-longer"]),
+            value=length,
+            picked=lambda wanted: session.update(longer=wanted),
         )
     task = found.config.build_task()
     reached = task.n_ctx - length

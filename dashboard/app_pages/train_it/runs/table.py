@@ -15,6 +15,7 @@ from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS
 from dashboard.models import menu
 from dashboard.parts.prose import plain
 from dashboard.parts.tables import ticked_table
+from dashboard.parts.widgets import controlled
 from dashboard.view import clicks, session, training
 from transformer.training import library
 from transformer.training.exchange import archive
@@ -150,10 +151,8 @@ def actions(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list
 
 
 def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
-    key = f"shelf-name-{run.name}"
-
-    def renamed() -> None:
-        name = st.session_state[key].strip()
+    def renamed(typed: str) -> None:
+        name = typed.strip()
         if not run.folder.is_dir():
             return  # it has moved: the browser may send a field once more that has just gone
         try:
@@ -170,11 +169,12 @@ def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[lis
         _forget(run, new.name)
         _tell(f"{run.name} is called {new.name} now.", DONE)
 
-    st.session_state[key] = run.name
-    place.text_input(
+    controlled(
+        place.text_input,
         "Rename it",
-        key=key,
-        on_change=renamed,
+        key=f"shelf-name-{run.name}",
+        value=run.name,
+        picked=renamed,
         max_chars=MOST_LETTERS,
         disabled=bool(_busy(run)),
         help="Enter renames it",

@@ -132,7 +132,7 @@ def test_a_long_sequence_under_alibi_shows_the_keys_that_are_looked_at_most(
 def test_the_title_reads_the_strongest_key_of_the_first_answer(run: str) -> None:
     app = open_page("inside", run=run)
     _, config = network(run)
-    head = Head.parse(str(app.session_state["control-inside-head"]))
+    head = Head.parse(str(app.session_state["control-head"]))
     place = 8 if config.task.task == "reverse" else 0
     real, tokens = truth(run, head, place)
     best = int(real["pattern"].argmax())
@@ -201,7 +201,7 @@ def test_an_early_step_of_training_and_a_short_input_can_be_opened() -> None:
 def test_another_head_keeps_the_step_and_starts_at_its_own_query() -> None:
     app = open_page("inside", run="reverse-translate", query="3", operation="keys")
     head = Head("encoder.0.self_attention", 1)
-    app.selectbox(key="control-inside-head").set_value(head).run()
+    app.selectbox(key="control-head").set_value(head).run()
     assert link(app) == {"run": "reverse-translate", "head": str(head), "operation": "keys"}
     assert app.title[0].value.startswith("Query '6' at 8 reads ")
     assert any("not by the unembedding" in each.value for each in app.info)
