@@ -112,7 +112,7 @@ LINKS = (
     "overview?run=bottleneck-gru&architecture=gru&task=reverse-translate&attention=additive&affine=0"
     "&teacher_forcing=0.5",
     "layers?run=bottleneck-gru",
-    "heads?run=bottleneck-gru-attention&input=3+1+4+1+5+9+2+6+5+3&against=step:1516",
+    "heads?run=bottleneck-gru-attention&input=3+1+4+1+5+9+2+6+5+3&against=step:0",
     "information?run=bottleneck-gru-attention&input=3+1+4+1+5+9&poked=2",
     "film?run=bottleneck-gru-attention",
     "edits?run=bottleneck-transformer&input=3+1+4+1+5+9&edits=patch-step:decoder.0.cross_attention.0:0"
@@ -366,8 +366,8 @@ def _contents(mime: str, data: bytes) -> list[str]:
     html = data.decode()
     message = re.search(r'id="film-message">([^<]*)<', html)
     assert message is not None
-    without = re.sub(r"(?s)<(script|meta)[^>]*>([^<]*</script>)?", "", html)
-    return [masked(markup(without)), *component(*unpack(base64.b64decode(message[1])))]
+    without = re.sub(r"(?s)<script.*?</script>|<meta[^>]*>", "", html)
+    return [markup(masked(without)), *component(*unpack(base64.b64decode(message[1])))]
 
 
 # --- all of it, and the difference
