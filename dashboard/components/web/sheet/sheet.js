@@ -2,6 +2,7 @@
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
+import { drawnHtml } from '../../attention-lab.shared/kit/streamlit_private.js';
 import { readTheme } from '../../attention-lab.shared/kit/theme.js';
 import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 
@@ -19,7 +20,7 @@ class Sheet {
 
   /** What is saved, as it stands in the page at this moment. */
   markup() {
-    return document.querySelector(`.st-key-${CSS.escape(this.data.header.key)} .stHtml`);
+    return drawnHtml(this.data.header.key);
   }
 
   /** What can be saved of it (see takeaway/menu.js). */

@@ -1,5 +1,6 @@
 // Makes a figure's file, with its origin inside, and hands it to the reader.
 
+import { isRerunning } from '../kit/streamlit_private.js';
 import { csv } from './csv.js';
 import { npz } from './npz.js';
 import { page } from './page.js';
@@ -36,7 +37,7 @@ const FILES = {
 /** While a rerun is under way, what stands on the page may be of two views. */
 async function settled() {
   const end = performance.now() + PATIENCE;
-  while (document.querySelector('[data-test-script-state=running]') && performance.now() < end) {
+  while (isRerunning() && performance.now() < end) {
     await new Promise((resolve) => setTimeout(resolve, 30));
   }
 }
