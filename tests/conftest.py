@@ -33,6 +33,7 @@ jaxtyping.install_import_hook("transformer", "beartype.beartype(conf=beartype.Be
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from xdist.scheduler import LoadFileScheduling  # noqa: E402
 
 import transformer  # noqa: E402
 from dashboard.server import streamlit_private  # noqa: E402
@@ -52,24 +53,36 @@ streamlit_private.scan_packages_once()
 TESTS = Path(__file__).parent
 
 
+class ByModule(LoadFileScheduling):
+    """A module's tests go to one worker: what its pages measure is measured there once.
+
+    The browser's tests of every day go together, so that they share one server and one Chromium; with those of a
+    night there are too many, and they go menu by menu.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = Path(nodeid.split("::")[0])
+        if path.parts[1] != "browser":
+            return nodeid.split("::")[0]
+        return "browser" if "not nightly" in self.config.option.markexpr else path.parent.as_posix()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByModule:
+    return ByModule(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Name the group of each test. A group is run by one worker: what its pages measure is measured there once.
+    """Mark the browser's tests, nightly where they are no smoke test, and begin with what takes long.
 
-    A group is a module. The browser's tests of every day are one group, so that they share one server; those of a
-    night are a group a menu. What is long comes first, so that no worker is left with it at the end: what is nightly,
-    and of the rest the browser, whose folder is the first.
+    What takes long is what is nightly, and of the rest the browser's, whose folder is the first.
     """
     for item in items:
-        path = item.path.relative_to(TESTS)
-        group = path.as_posix()
-        if path.parts[0] == "browser":
+        if item.path.is_relative_to(TESTS / "browser"):
             item.add_marker("browser")
-            group = "browser"
             if not item.get_closest_marker("smoke"):
                 item.add_marker("nightly")
-                group = path.parent.as_posix()
-        item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: item.get_closest_marker("nightly") is None)
 
 
