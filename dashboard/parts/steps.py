@@ -1,8 +1,58 @@
-"""The steps of a computation: what the pages that go through one step by step share."""
+"""A computation step by step: what a step is, its table of numbers, its line of code."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
+import streamlit as st
+
+from dashboard.components.origin import Maker
+from dashboard.components.plot import coloured
+from dashboard.components.sheet import Series, sheet
+from dashboard.figures.html.number_table import Block, Label, number_table
+from dashboard.figures.html.step_strip import Shape, code_excerpt, shape_line
+from dashboard.parts.prose import code_around
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step: its title, its symbol in the strip, its formula in LaTeX."""
+
+    title: str
+    symbol: str
+    formula: str
+    code: tuple[str, str]
+    """The function, and what marks the line in it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The arguments of a `number_table`, and what it leaves out, in words."""
+
+    labels: Sequence[Label]
+    blocks: Sequence[Block]
+    axis: str | None = "key"
+    note: str = ""
+
+    def series(self) -> list[Series]:
+        """The numbers that its blocks round, in full."""
+        raise NotImplementedError
+
+    def draw(self, *, key: str, says: str, makers: Sequence[Maker] | None = None) -> None:
+        """Show it, with the button that saves its numbers. `says` is its sentence."""
+        markup = coloured(number_table, self.labels, self.blocks, axis=self.axis, spoken=says)
+        sheet(markup, self.series(), key=key, alt=says, note=self.note, makers=makers)
+        if self.note:
+            st.caption(self.note)
+
+
+def draw_code(shapes: Sequence[Shape], code: tuple[str, str]) -> None:
+    """The shapes that meet in a step, and the line of code that takes it: its function, and what marks the line."""
+    st.html(coloured(shape_line, shapes))
+    name, mark = code
+    st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
 
 
 def shades(values: np.ndarray) -> np.ndarray:

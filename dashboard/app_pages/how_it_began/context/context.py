@@ -31,10 +31,10 @@ from dashboard.app_pages.how_it_began.context.tables import (
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import sheet
-from dashboard.figures.html.number_table import number_table
-from dashboard.figures.html.step_strip import code_excerpt, shape_line, step_strip
+from dashboard.figures.html.step_strip import step_strip
 from dashboard.parts import waiting
-from dashboard.parts.prose import code_around, show_code
+from dashboard.parts.prose import show_code
+from dashboard.parts.steps import draw_code
 from dashboard.parts.widgets import bound, bound_choice, bound_number, stepped
 from dashboard.view import session
 
@@ -106,11 +106,8 @@ def steps(work: Weighing) -> None:
     left, right = st.container(key="stacked-hand").columns([1.5, 1], gap="medium")
     table = hand_table(work, stage)
     with left:
-        markup = coloured(number_table, table.labels, table.blocks, axis=table.axis, spoken=said)
-        sheet(markup, table.series(), key="hand-numbers", alt=said, makers=whose)
-        st.html(coloured(shape_line, hand_shapes(work, stage)))
-        name, mark = code(work, stage)
-        st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
+        table.draw(key="hand-numbers", says=said, makers=whose)
+        draw_code(hand_shapes(work, stage), code(work, stage))
     with right:
         st.markdown(f"{said}\n\n$\\displaystyle {formula(work, stage)}$\n\n$\\displaystyle {worked(work, stage)}$")
 
@@ -162,8 +159,7 @@ def others(work: Weighing) -> None:
     st.markdown("**The same weights, other scores**")
     table = scores_table(works)
     said = "; ".join(f"{CALLED[each.scoring]}: {point(each.said)}, off by {each.missed:.2f}" for each in works) + "."
-    markup = coloured(number_table, table.labels, table.blocks, axis=table.axis, spoken=said)
-    sheet(markup, table.series(), key="hand-scores", alt=said, makers=maker(look))
+    table.draw(key="hand-scores", says=said, makers=maker(look))
     moved = "" if is_still() else " The query is moved in every row: none is the run itself."
     st.caption(
         f"Framed: the {CALLED[look.trained]} scores that the model learned with. The other rows put other scores on "

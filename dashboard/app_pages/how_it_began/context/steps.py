@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dashboard.figures.kit.numbers import written
+from dashboard.parts import steps
 
 if TYPE_CHECKING:
     from transformer.recurrent.look_back import Weighing
@@ -50,14 +51,9 @@ SCORE_CODE = {
 
 
 @dataclass(frozen=True)
-class Stage:
+class Stage(steps.Stage):
     """A step. `worked` is the formula with the numbers of the key that is looked at most; `says` what it is for."""
 
-    title: str
-    symbol: str
-    formula: str
-    code: tuple[str, str]
-    """The function, and what marks the line in it."""
     worked: Callable[[Weighing, int], str]
     says: str
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,19 +13,15 @@ from dashboard.components.sheet import Axis, Series
 from dashboard.figures.html.number_table import Block, Label
 from dashboard.figures.html.step_strip import Shape, Thumb
 from dashboard.figures.kit.numbers import written
+from dashboard.parts import steps
 from dashboard.parts.steps import shades
 
 if TYPE_CHECKING:
     from transformer.recurrent.look_back import Weighing
 
 
-@dataclass(frozen=True)
-class Table:
-    """The arguments of a `number_table`, and the numbers that it rounds."""
-
-    labels: Sequence[Label]
-    blocks: Sequence[Block]
-    axis: str | None = "key"
+class Table(steps.Table):
+    """The numbers of a step to a context vector."""
 
     def series(self) -> list[Series]:
         """Its numbers in full; what stands in a block without numbers is still to come, and left out."""

@@ -9,10 +9,10 @@ from dashboard.app_pages.look_inside.inside.steps import STAGES, code, formula, 
 from dashboard.app_pages.look_inside.inside.tables import step_table
 from dashboard.components.plot import coloured
 from dashboard.components.sheet import sheet
-from dashboard.figures.html.number_table import number_table
-from dashboard.figures.html.step_strip import code_excerpt, shape_line, step_strip
+from dashboard.figures.html.step_strip import step_strip
 from dashboard.parts.heads import focused, heads_of
-from dashboard.parts.prose import code_around, plain, show_code
+from dashboard.parts.prose import plain, show_code
+from dashboard.parts.steps import draw_code
 from dashboard.parts.widgets import pick_head, pick_token, stepped
 from dashboard.view import session
 from transformer.analysis.findings import Head, Sample
@@ -69,21 +69,11 @@ sheet(
 left, right = st.container(key="stacked-inside").columns([2, 1], gap="medium")
 table, words = step_table(anatomy, stage), sentence(inside, stage)
 with left:
-    sheet(
-        coloured(number_table, table.labels, table.blocks, axis=table.axis, spoken=words),
-        table.series(),
-        key="inside-numbers",
-        alt=words,
-        note=table.note,
-    )
-    if table.note:
-        st.caption(table.note)
+    table.draw(key="inside-numbers", says=words)
 with right:
     st.markdown(f"$\\displaystyle {formula(inside, stage)}$")
     st.markdown(plain(words))
-    st.html(coloured(shape_line, anatomy.shapes(stage)))
-    name, mark = code(inside, stage)
-    st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
+    draw_code(anatomy.shapes(stage), code(inside, stage))
 
 circuits.circuits(model, sample, head)
 show_code("transformer.analysis.heads.inside.look_inside", "transformer.analysis.heads.circuits.circuits")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dashboard.figures.kit.numbers import written
+from dashboard.parts import steps
 
 if TYPE_CHECKING:
     from transformer.analysis.heads.inside import Inside
@@ -23,14 +24,9 @@ SOFTMAX = "transformer.attention:masked_softmax"
 
 
 @dataclass(frozen=True)
-class Stage:
+class Stage(steps.Stage):
     """A step. `says` speaks of one key, the one that is looked at most; `blind` of a query that may see nothing."""
 
-    title: str
-    symbol: str
-    formula: str
-    code: tuple[str, str]
-    """The function, and what marks the line in it."""
     says: Callable[[Inside, int], str]
     blind: str = ""
 

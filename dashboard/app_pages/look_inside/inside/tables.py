@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,20 +12,15 @@ from dashboard.app_pages.look_inside.inside.steps import NUMBERS, VECTORS
 from dashboard.components.sheet import Axis, Series
 from dashboard.figures.html.number_table import Block, Label
 from dashboard.figures.kit.numbers import written
+from dashboard.parts import steps
 from dashboard.parts.steps import shades
 
 SCORES = ("scale", "bias", "mask", "exp", "sum", "divide")
 """The steps that have a number for each key."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """The arguments of a `number_table`, and what it leaves out, in words."""
-
-    labels: Sequence[Label]
-    blocks: Sequence[Block]
-    axis: str | None
-    note: str
+class Table(steps.Table):
+    """The numbers of a step inside a head."""
 
     def series(self) -> list[Series]:
         """What its blocks round, in full; a block whose numbers are still to come is left out."""
