@@ -1,6 +1,7 @@
 # make run      the dashboard, on http://localhost:8501
 # make test     the tests, the browser's included, without those marked nightly
 # make nightly  every test
+# make coverage every test, and coverage.json: which lines of which file were run
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +9,7 @@ WORKERS ?= 2
 # Some systems forbid it; each of the processes that the tests start would then compile all sources by itself.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test nightly lint check checkpoints screenshots clean
+.PHONY: run test nightly coverage lint check checkpoints screenshots clean
 
 run: $(VENV)/.run
 	$(BIN)/streamlit run dashboard/app.py
@@ -18,6 +19,11 @@ test: $(VENV)/.dev
 
 nightly: $(VENV)/.dev
 	$(BIN)/pytest -n $(WORKERS)
+
+coverage: $(VENV)/.dev
+	$(BIN)/coverage run -m pytest -n $(WORKERS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage json
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
