@@ -9,11 +9,11 @@ import gzip
 import hashlib
 import re
 from functools import cache
-from importlib.resources import files
 
 import plotly
 import streamlit as st
 from anyio import to_thread
+from plotly.offline import get_plotlyjs
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -63,7 +63,7 @@ def plotly_source(compress: bool) -> bytes:
     """The bytes of plotly.js, 4.8 MB, or 1.4 MB compressed; either is made once and kept."""
     if compress:
         return gzip.compress(plotly_source(False), compresslevel=6, mtime=0)
-    return (files("plotly") / "package_data" / "plotly.min.js").read_bytes()
+    return get_plotlyjs().encode()
 
 
 def accepts_gzip(header: str) -> bool:
