@@ -122,6 +122,8 @@ def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
     other.goto(page.url)
     expect(other.get_by_text(sentence)).to_be_visible()
     expect(grid(other)).to_have_attribute("data-focus", str(column + 1))
+    grid(other).press("ArrowLeft")
+    expect(other.locator(".scroller ~ .foot .sentence").first).to_have_text(f"Head 0.{column}")
 
 
 def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):

@@ -58,7 +58,6 @@ class Grid extends Chooser {
       const [down, across] = ARROWS[key];
       const next = neighbour(this.panels, this.panels[this.chosen], across, down);
       if (next.index !== this.chosen) this.choose(next.index, SETTLE);
-      this.say(`Head ${next.name}, ${next.group}`);
     } else return false;
     return true;
   }
@@ -86,12 +85,12 @@ class Grid extends Chooser {
     this.redraw();
   }
 
-  /** Say what the crosshair is on. */
+  /** Say what the crosshair is on; without one, to whoever uses the keys, which head is chosen. */
   tell() {
     const { cell, pointed } = this;
-    const panel = pointed && this.panels[pointed.index];
+    const panel = pointed ? this.panels[pointed.index] : this.host.matches(':focus-visible') && this.panels[this.chosen];
     if (!panel) this.say('');
-    else if (!cell) this.say(`Head ${panel.name}, ${panel.group}`);
+    else if (!cell) this.say(panel.group ? `Head ${panel.name}, ${panel.group}` : `Head ${panel.name}`);
     else {
       const place = placeOf(panel, cell);
       this.say(place ? sentence(panel, place.row, place.column) : '');
