@@ -75,12 +75,14 @@ NOTHING = Size(2, 1, 1)
 OURS = """() => {
   const heads = %d;
   const column = document.querySelector('.st-key-head-pattern');
-  const grid = find(document, '__grid')?.__grid, focus = column && find(column, '__focus');
-  if (grid?.layout?.boxes.length !== heads || !focus?.dataset.head) return false;
-  return (focus.__focus.data.queries.length === 4) === (heads === 1);
+  const grid = find(document, '__grid')?.__grid, large = column && find(column, '__plot');
+  if (grid?.layout?.boxes.length !== heads || !large?.dataset.head) return false;
+  return (large.__plot.shown.figure.layout.meta.tokens.y.length === 4) === (heads === 1);
 }"""
 """Whether the grid shows so many heads, and the large pattern is NOTHING's, of four tokens, if there is one."""
-REPAINTED = "() => find(document.querySelector('.st-key-head-pattern'), '__focus').dataset.head === '%s'"
+THUMBNAILS = "() => find(document, '__grid')?.__grid.layout?.boxes.length === %d"
+"""Whether the grid alone does."""
+REPAINTED = "() => find(document.querySelector('.st-key-head-pattern'), '__plot').dataset.head === '%s'"
 
 
 @dataclass
@@ -194,7 +196,14 @@ def beside(
     """All viewers in turn on the same patterns; returns how many tokens there are, and what was found by name."""
     patterns = make_run(root, size)
     found = {
-        name: Found() for name in ("ours, first time", "ours, new tab", "ours, open app", "an empty Streamlit app")
+        name: Found()
+        for name in (
+            "ours, first time",
+            "ours, new tab, all heads",
+            "ours, new tab",
+            "ours, open app",
+            "an empty Streamlit app",
+        )
     }
     ours = f"{app}/heads?run={size.name}", OURS % patterns.heads
     measure(found["ours, first time"], chromium, *ours)
@@ -206,6 +215,7 @@ def beside(
             (Path(folder) / f"{number}.html").write_text(viewer.page(patterns), encoding="utf-8")
             found[viewer.name] = Found(made=time.perf_counter() - began)
         for _ in range(rounds):
+            measure(found["ours, new tab, all heads"], chromium, ours[0], THUMBNAILS % patterns.heads)
             measure(found["ours, new tab"], chromium, *ours)
             switched(found["ours, open app"], chromium, app, size)
             measure(found["an empty Streamlit app"], chromium, empty, "() => document.querySelector('#empty')")
@@ -295,10 +305,11 @@ def report(chromium: Browser, rivals: Sequence[Viewer], quick: bool, busy: str) 
         make_run(root, NOTHING)
         print(
             "\n## All heads, beside others\n\n"
-            "Seconds until painted, in a new tab with an empty cache. Ours: all heads and the one in focus; the table "
-            "of their metrics follows by itself half a second later. First time: the server runs the model within the "
-            "time; later it keeps what it found. Open app: chosen in the menu while another model is shown. An empty "
-            "Streamlit app: one word, as Streamlit serves it when nothing is done about its sockets. The "
+            "Seconds until painted, in a new tab with an empty cache. Ours: all heads, and then the one in focus, for "
+            "which plotly.js must run; the table of their metrics follows by itself half a second later. First time: "
+            "the server runs the model within the time; later it keeps what it found. Open app: chosen in the menu "
+            "while another model is shown. An empty Streamlit app: one word, as Streamlit serves it when nothing is "
+            "done about its sockets. The "
             "rivals' patterns were computed and their pages made beforehand, in the time of the last column. "
             "BertViz's head view draws one layer at a time, the others draw all. Data: all bytes "
             "but those of programs, styles and fonts, which a browser keeps; nothing is compressed."

@@ -131,11 +131,6 @@ def pattern_colours(dark: bool) -> np.ndarray:
     return np.array(_ramp(palette(dark).scale, 256), dtype=np.uint8)
 
 
-def signed_colours(dark: bool) -> np.ndarray:
-    """The diverging scale as a table, uint8 [256, 3], from the most negative to the most positive."""
-    return np.array(_ramp(palette(dark).signed, 256), dtype=np.uint8)
-
-
 def share_colours(share: float, colours: Palette) -> tuple[str, str]:
     """Ground and letters for a share from 0 to 1: its place on the scale of patterns, and what reads best on it."""
     r, g, b = _ramp(colours.scale, 256)[round(255 * share)]

@@ -40,14 +40,16 @@ def plot(
     *,
     key: str,
     alt: str,
-    height: int = 360,
+    height: int | None = 360,
     on_click: Callable[[], None] | None = None,
     makers: Sequence[Maker] | None = None,
 ) -> dict[str, Any] | None:
     """Draw `figure`, `height` pixels high and as wide as its place, and return the click of this rerun, if any.
 
     A click is `{curve, name, x, y, z, customdata, meta}`, and for a heatmap also `row` and `column`, counted from 0.
-    In `on_click` the same record is `st.session_state[key]["click"]`.
+    In `on_click` the same record is `st.session_state[key]["click"]`. Without a `height` the figure says how high it is
+    at which width: one of a head (figures/head_focus.py), whose click is `{lock: row}`, -1 when it was unlocked, or
+    `{window: {row, column}}`, the place that its window is to be centred on.
 
     `alt` is the sentence a screen reader says in place of the picture. Figures with the same
     `layout.meta = {"link": group}` share their hovered heatmap cell with each other, and with a `head_grid` of that
@@ -62,17 +64,20 @@ def plot(
     result = mount(
         key=key,
         data=pack_figure(figure, key=key, alt=alt, height=height, makers=makers),
-        height=height,
+        height="content" if height is None else height,
         on_click_change=on_click or (lambda: None),
     )
     click: dict[str, Any] | None = result.click
     return click
 
 
-def pack_figure(figure: go.Figure, *, key: str, alt: str, height: int, makers: Sequence[Maker] | None = None) -> bytes:
+def pack_figure(
+    figure: go.Figure, *, key: str, alt: str, height: int | None, makers: Sequence[Maker] | None = None
+) -> bytes:
     """The message for the browser; the same figure gives the same bytes, which the browser then need not redraw."""
     if not alt.strip():
         raise ValueError("A plot needs alt: one sentence that says in words what the figure shows.")
+    height = figure.layout.height if height is None else height
     if height < 1:
         raise ValueError(f"A plot's height is a positive number of pixels, not {height}.")
     header: dict[str, Any] = {"alt": alt, "height": height, "revision": key, "plotly": plotly.__version__}

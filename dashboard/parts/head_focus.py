@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from dashboard import theme
-from dashboard.components.appearance import is_dark, palette
-from dashboard.components.focus import Ink, Subject, View, Whole, focus
 from dashboard.components.head_grid import downsampled
 from dashboard.components.origin import Maker
+from dashboard.components.plot import coloured, plot
+from dashboard.figures.head_focus import SIDE, Subject, View, Whole, head_figure
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK, heads_of
 from dashboard.parts.long_inputs import from_afar
@@ -22,11 +21,11 @@ WINDOW = 64
 """Tokens a side of the part of a long input that is shown cell by cell."""
 LONG = 128
 """Tokens from which only a window is shown cell by cell."""
-FINEST = 512
+FINEST = 128
 """Blocks a side of the picture of the whole, at most."""
 
 
-def glance(model: Model, question: np.ndarray, head: Head, *, key: str, height: int) -> str:
+def glance(model: Model, question: np.ndarray, head: Head, *, key: str, side: int) -> str:
     """Draw the pattern of a head from the sample alone, without another pass: of a long input, all of it from afar.
 
     Returns what a cell of it stands for, as a sentence; nothing where it is one query and one key.
@@ -34,8 +33,8 @@ def glance(model: Model, question: np.ndarray, head: Head, *, key: str, height: 
     seen = from_afar(model.sample(question).attentions[head.site], LONG, words=not model.task.lawful)
     strongest = "" if seen.factor == 1 else f"strongest of {seen.factor} × {seen.factor}"
     title = f"Pattern: {strongest}" if strongest else "Pattern"
-    view = View("pattern", title, seen.pattern[head.index], 0.0, 1.0, theme.pattern_colours(is_dark()))
-    draw(model, question, head, seen, [view], key=key, says=True, height=height)
+    view = View("pattern", title, seen.pattern[head.index], 0.0, 1.0)
+    draw(model, question, head, seen, [view], key=key, says=True, side=side)
     return f"Each cell: the {strongest}. " if strongest else ""
 
 
@@ -48,64 +47,50 @@ def draw(
     *,
     key: str,
     says: bool,
-    height: int = 380,
+    side: int = SIDE,
     makers: list[Maker] | None = None,
 ) -> None:
     """Draw matrices of a head, or of a long input the window of them that the view names."""
-    first = _window(detail, detail.pattern[head.index])
-    shown = (slice(first[0], first[0] + WINDOW), slice(first[1], first[1] + WINDOW)) if first else ...
-    is_pattern = views[0].name == "pattern"
-    alt = f"Head {head.short}, {views[0].name}. {strongest(views[0].values, detail)}"
+    first = _window(detail, detail.pattern[head.index]) or (0, 0)
+    rows, columns = (slice(start, start + WINDOW if _is_long(detail) else None) for start in first)
     whole = None
-    if first and is_pattern:
+    if _is_long(detail):
         coarse = -(-max(detail.mask.shape) // FINEST)
         whole = Whole(downsampled(views[0].values, coarse), downsampled(detail.mask, coarse), coarse)
-    factor = _tokens_a_cell(detail)
-    marks, query, colours = _marks(model, question, head, detail), session.settings().query, palette()
-
-    def locked() -> None:
-        row = st.session_state[key]["lock"]
-        if row is not None:
-            session.update(query=row * factor + 1 if 0 <= row < len(detail.queries) else None)
-
-    def moved() -> None:
-        if place := st.session_state[key]["window"]:
-            session.update(window=f"{int(place['row']) + 1},{int(place['column']) + 1}")
-
-    focus(
+    size = (detail.whole if isinstance(detail, Attention) else None) or detail.mask.shape
+    marks, said = _marks(model, question, head, detail), _says(model, question, detail) if says else None
+    query = session.settings().query
+    figure = coloured(
+        head_figure,
         Subject(
             head=str(head),
-            name=head.short,
             number=heads_of(model.sample(question).attentions).index(head),
-            queries=detail.queries,
-            keys=detail.keys,
-            mask=detail.mask[shown],
-            first=first or (0, 0),
-            marks=None if marks is None else marks[shown],
-            says=_says(model, question, detail) if says else None,
-            factor=factor,
+            queries=detail.queries[rows],
+            keys=detail.keys[columns],
+            mask=detail.mask[rows, columns],
+            size=size,
+            first=first,
+            factor=_tokens_a_cell(detail),
+            marks=None if marks is None else marks[rows, columns],
+            says=None if said is None else said[rows],
         ),
-        [replace(view, values=view.values[shown]) for view in views],
-        key=key,
-        alt=alt,
-        ink=Ink(
-            dark=colours.dark,
-            accent=colours.accent,
-            mark=colours.chance,
-            muted=colours.muted,
-            forbidden=theme.rgb(colours.forbidden),
-            scale=theme.pattern_colours(is_dark()),
-        ),
+        [replace(view, values=view.values[rows, columns]) for view in views],
         whole=whole,
-        locked=(query - 1) // factor if query is not None and query <= factor * len(detail.queries) else None,
-        link=LINK,
-        height=height,
-        arcs=is_pattern,
+        locked=query - 1 if query is not None and query <= size[0] else None,
         by_row=session.settings().by_row,
-        makers=makers,
-        on_lock=locked,
-        on_window=moved,
+        side=side,
+        link=LINK,
     )
+
+    def clicked() -> None:
+        click = st.session_state[key]["click"] or {}
+        if place := click.get("window"):
+            session.update(window=f"{int(place['row']) + 1},{int(place['column']) + 1}")
+        elif (row := click.get("lock")) is not None:
+            session.update(query=int(row) + 1 if 0 <= row < size[0] else None)
+
+    alt = f"Head {head.short}, {views[0].name}. {strongest(views[0].values, detail)}"
+    plot(figure, key=key, alt=alt, height=None, on_click=clicked, makers=makers)
 
 
 def strongest(values: np.ndarray, detail: Detail | Attention) -> str:
@@ -131,11 +116,15 @@ def _strongest(values: np.ndarray, detail: Detail | Attention) -> tuple[int, int
     return int(row), int(column)
 
 
+def _is_long(detail: Detail | Attention) -> bool:
+    return max(detail.mask.shape) > LONG
+
+
 def _window(detail: Detail | Attention, pattern: np.ndarray) -> tuple[int, int] | None:
     """Where the window begins, of all that is drawn of a head: around the place that the view names, or around the
     strongest cell of its pattern; None if all fits."""
     shape = detail.mask.shape
-    if max(shape) <= LONG:
+    if not _is_long(detail):
         return None
     text = session.settings().window
     try:

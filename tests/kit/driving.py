@@ -30,8 +30,8 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 PAGES = {
-    "Overview": 2,
-    "Attention heads": 2,
+    "Overview": 3,
+    "Attention heads": 3,
     "Inside a head": 3,
     "Through the layers": 6,
     "Training film": 2,
@@ -258,24 +258,30 @@ def click_head(page: Page, number: int) -> None:
     host.click(position={"x": x, "y": y})
 
 
-def head_in_focus(page: Page, picture: str = "pattern") -> Locator:
-    """The large head, once it is painted: its pattern with the arcs, or its contribution."""
-    return page.locator(f".st-key-head-{picture} .focus[data-head]")
+def head_in_focus(page: Page) -> Locator:
+    """The large head, once it is painted: its matrices, and its arcs."""
+    return plot(page, "head-pattern")
 
 
-def cell_of(focus: Locator, row: int, column: int, kind: str = "view") -> tuple[float, float]:
-    """Where a cell, counted from 0, or the row or column of the arcs stands in the window."""
-    focus.scroll_into_view_if_needed()
-    x, y = focus.evaluate(
-        """(host, [row, column, kind]) => {
-          const { layout, ratio } = host.__focus;
-          const box = layout.boxes.find((each) => each.kind === kind);
-          const { left, top } = host.getBoundingClientRect();
-          const x = kind === 'arcs' ? box.x + (column === null ? 0 : box.width) : box.x + (column + 0.5) * box.step;
-          const y = box.y + ((kind === 'arcs' && row === null ? column : row) + 0.5) * box.step;
-          return [left + x / ratio, top + y / ratio];
+def cell_of(head: Locator, row: int | None, column: int | None, view: str = "pattern") -> tuple[float, float]:
+    """Where a cell of a matrix, counted from 0, stands in the window; without a column or a row, that of the arcs."""
+    head.scroll_into_view_if_needed()
+    x, y = head.evaluate(
+        """(host, [row, column, view]) => {
+          const stage = host.querySelector('.js-plotly-plot');
+          const { left, top } = stage.getBoundingClientRect();
+          const axis = (name) => stage._fullLayout[name.replace(/^[xy]/, '$&axis').replace('axisaxis', 'axis')];
+          const on = (along, place) => along._offset + along.c2p(place);
+          if (row === null || column === null) {
+            const [across, queries, keys] = stage.layout.meta.head.arcs.axes.map(axis);
+            const x = row === null ? across._offset + across._length : across._offset;
+            return [left + x, top + (row === null ? on(keys, column + 1) : on(queries, row + 1))];
+          }
+          const shown = stage._fullData.find(({ meta }) => meta?.view === view);
+          const [x, y] = [on(axis(shown.xaxis), column + 1), on(axis(shown.yaxis), row + 1)];
+          return [left + x, top + y];
         }""",
-        [row, column, kind],
+        [row, column, view],
     )
     return x, y
 

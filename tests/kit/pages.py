@@ -63,10 +63,13 @@ def staged(app: AppTest) -> dict[str, Any]:
     return next(header for header in messages if "accuracySteps" in header)
 
 
-def large_head(app: AppTest) -> tuple[dict[str, Any], bytes]:
-    """The message of the head in focus."""
-    messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
-    return next(message for message in messages if message[0].get("views", [{}])[0].get("name") == "pattern")
+def large_head(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What the figure of the head in focus says of it, and the numbers of its matrices, NaN where nothing is seen."""
+    each = figures(app).values()
+    figure = next(figure for figure in each if "head" in (figure["layout"].get("meta") or {}))
+    matrices = [trace for trace in figure["data"] if "view" in (trace.get("meta") or {})]
+    values = {trace["meta"]["view"]: array(trace.get("customdata", trace["z"])) for trace in matrices}
+    return figure["layout"] | figure["layout"]["meta"] | figure["layout"]["meta"]["head"], values
 
 
 def array(value: Any) -> np.ndarray:

@@ -41,7 +41,7 @@ def bar_ends(low: float, high: float, palette: Palette) -> list[dict[str, object
             "yref": "paper",
             "yanchor": "middle",
             "yshift": 11,
-            "text": _short(value),
+            "text": end_text(value),
             "showarrow": False,
             "font": {"size": 13, "color": palette.muted},
         }
@@ -49,8 +49,8 @@ def bar_ends(low: float, high: float, palette: Palette) -> list[dict[str, object
     ]
 
 
-def _short(value: float) -> str:
-    """Three digits, and a minus sign as long as a plus."""
+def end_text(value: float) -> str:
+    """The number at an end: three digits, and a minus sign as long as a plus."""
     return f"{value:.3g}".replace("-", "−")
 
 

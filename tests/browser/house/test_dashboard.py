@@ -50,12 +50,12 @@ def test_it_opens_on_a_model_that_reverses(page: Page, address: str):
     began = time.monotonic()
     page.goto(address)
     expect(title(page)).to_have_text("It reverses: 8 of 8 right.")
-    expect(page.locator(".st-key-overview-pattern .focus[data-head]")).to_be_visible()
+    expect(plot(page, "overview-pattern")).to_be_visible()
     took = time.monotonic() - began
     assert took < 20, f"the first picture took {took:.1f} s"
     expect(page.locator("[role=img][aria-label^='in: 3, 1, 4, 1, 5, 9, 2, 6']")).to_be_visible()
     expect(out_strip(page)).to_have_attribute("aria-label", says("62951413"))
-    wait_until_painted(page, plots=2)
+    wait_until_painted(page, plots=3)
     expect(grid(page)).to_have_attribute("data-panels", "8")
     main = page.get_by_test_id("stMain")
     expect(main.get_by_text("Second half 1.00, first half 0.10 = chance: the mask holds.")).to_be_visible()
@@ -66,7 +66,7 @@ def test_a_cold_start_bears_several_readers_at_once(chromium: Browser, runs: Pat
     """PyTorch and pandas are being imported while the first pages are drawn: nobody may meet a half of either."""
     with dashboard(runs, tmp_path / "log") as fresh, chromium.new_context() as context:
         opened = []
-        for path, plots in [("heads", 2), ("", 2), ("accuracy", 2)]:
+        for path, plots in [("heads", 3), ("", 3), ("accuracy", 2)]:
             page = context.new_page()
             page.goto(f"{fresh}/{path}", wait_until="commit")
             opened.append((page, plots))
@@ -81,7 +81,7 @@ def test_a_cold_start_bears_several_readers_at_once(chromium: Browser, runs: Pat
 @pytest.mark.parametrize(("label", "default"), [("d_model", "64"), ("Heads", "4")])
 def test_what_cannot_be_trained_says_why(page: Page, address: str, label: str, default: str):
     page.goto(address)
-    wait_until_painted(page, plots=2)
+    wait_until_painted(page, plots=3)
     expect(train(page)).to_be_enabled()
     type_into(page, label, {"d_model": "65", "Heads": "5"}[label])
     width, heads = (65, 4) if label == "d_model" else (64, 5)
@@ -101,7 +101,7 @@ def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
     page: Page, new_page: Callable[..., Page], address: str
 ):
     page.goto(address)
-    wait_until_painted(page, plots=2)
+    wait_until_painted(page, plots=3)
     heading = page.get_by_test_id("stMain").get_by_text(re.compile(r"^Head \d\.\d puts .* on the token to be said\.$"))
     focus = int(grid(page).get_attribute("data-focus") or "")
     expect(heading).to_contain_text(f"Head {focus // 4}.{focus % 4} puts")
@@ -139,7 +139,7 @@ def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
 
 def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
     page.goto(f"{address}/heads")
-    wait_until_painted(page, plots=2)
+    wait_until_painted(page, plots=3)
     expect(title(page)).to_have_text(re.compile(r"^Head \d\.\d does the work: \d\.\d\d of its attention"))
     page.get_by_test_id("stMain").get_by_text("Mean pattern", exact=True).click()
     expect(page).to_have_url(query(run="reverse", mean="1"))
@@ -236,7 +236,7 @@ def test_more_sequences_give_narrower_intervals(page: Page, address: str):
 @pytest.mark.smoke
 def test_a_typed_sequence_is_reversed_and_nonsense_changes_nothing(page: Page, address: str):
     page.goto(address)
-    wait_until_painted(page, plots=2)
+    wait_until_painted(page, plots=3)
     type_into(page, "Input", "9 8 7 6 5 4 3 2")
     expect(out_strip(page)).to_have_attribute("aria-label", says("23456789"))
     expect(page).to_have_url(query(run="reverse", input="9+8+7+6+5+4+3+2"))
@@ -254,7 +254,7 @@ def test_a_typed_sequence_is_reversed_and_nonsense_changes_nothing(page: Page, a
 
 def test_back_and_forward_walk_through_the_views(page: Page, address: str):
     page.goto(address)
-    wait_until_painted(page, plots=2)
+    wait_until_painted(page, plots=3)
     expect(page).to_have_url(query(run="reverse"))
     first = out_strip(page).get_attribute("aria-label") or ""
     field, labels = page.get_by_label("Input", exact=True), [first]

@@ -1,48 +1,85 @@
-"""The head in focus in a real browser: every view answers the pointer, a lock is seen and undone, nothing flickers."""
+"""The head in focus in a real browser: every picture answers the pointer, a lock is seen and undone, zoom is kept."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+import torch
+from playwright.sync_api import Locator, Page, expect
 
 from tests.kit.driving import cell_of, click_head, grid, head_in_focus, query, wait_until_painted
+from transformer import checkpoints
+from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.model import build
+from transformer.training.runs import Run
+
+
+@pytest.fixture
+def long(runs: Path) -> Iterator[str]:
+    """An untrained model of inputs so long that a head is shown in a window."""
+    config = RunConfig(task=TaskConfig(length=100), model=ModelConfig(n_layers=1, n_heads=2, d_model=16))
+    run = Run.create(runs / "long", config)
+    torch.manual_seed(0)
+    snapshot = run.folder / "snapshots" / "step-000000.safetensors"
+    snapshot.parent.mkdir(exist_ok=True)
+    checkpoints.save(snapshot, build(config), config)
+    run.set_state("finished", 0, "Made for a test.")
+    yield "long"
+    shutil.rmtree(run.folder)
 
 
 def open_heads(page: Page, address: str, view: str = "run=reverse") -> None:
     page.goto(f"{address}/heads?{view}")
     head_in_focus(page).wait_for()
-    head_in_focus(page, "contribution").wait_for()
-    wait_until_painted(page, plots=2)
+    wait_until_painted(page, plots=3)
+
+
+def sentence(page: Page) -> Locator:
+    return page.locator(".st-key-head-pattern .al-plot-sentence")
 
 
 @pytest.mark.smoke
-def test_pointing_at_a_cell_is_answered_by_every_view(page: Page, address: str):
+def test_pointing_at_a_cell_is_answered_by_every_picture(page: Page, address: str):
     open_heads(page, address)
-    pattern, contribution = (page.locator(f".st-key-head-{name} .sentence") for name in ("pattern", "contribution"))
-    page.mouse.move(*cell_of(head_in_focus(page), 8, 7))
     said = r"^Output '6' at 9 \(reading 'SEP'\) reads key '6' at 8: "
-    expect(pattern).to_have_text(re.compile(said + r"pattern (1\.00|0\.9\d)$"))
-    expect(contribution).to_have_text(re.compile(said + r"contribution \d+\.\d\d$"))
-    expect(page.locator(".st-key-heads .sentence")).to_have_text(re.compile(r"^Head \d\.\d: query 'SEP' at 9 reads"))
-    page.mouse.move(*cell_of(head_in_focus(page), 2, 5))
-    expect(contribution).to_have_text(re.compile("may not see key '9' at 6$"))
-    page.mouse.move(*cell_of(head_in_focus(page), 8, None, "arcs"))  # a token: what it looks at most
-    expect(pattern).to_have_text(re.compile(said))
-    page.mouse.move(*cell_of(head_in_focus(page), None, 7, "arcs"))
-    expect(pattern).to_have_text(re.compile(said))
+    whole = re.compile(said + r"pattern (1\.00|0\.9\d) · contribution \d+\.\d\d$")
+    for matrix in ("pattern", "contribution"):
+        page.mouse.move(*cell_of(head_in_focus(page), 8, 7, matrix))
+        expect(sentence(page)).to_have_text(whole)
+        page.mouse.move(*cell_of(head_in_focus(page), 2, 5, matrix))
+        expect(sentence(page)).to_have_text("Output '1' at 3 (reading '4') may not see key '9' at 6")
+    small = page.locator(".st-key-heads .sentence")
+    expect(small).to_have_text(re.compile(r"^Head \d\.\d: query '4' at 3 may not see"))
+    page.mouse.move(*cell_of(head_in_focus(page), 8, 7))
+    expect(small).to_have_text(re.compile(r"^Head \d\.\d: query 'SEP' at 9 reads"))
+    label = head_in_focus(page).locator(".hoverlayer .hovertext")
+    expect(label).to_have_text(re.compile(r"^pattern: (1\.00|0\.9\d)$"))
+    page.mouse.move(*cell_of(head_in_focus(page), 8, None))  # a token of the arcs: what it looks at most
+    expect(sentence(page)).to_have_text(whole)
+    page.mouse.move(*cell_of(head_in_focus(page), None, 7))
+    expect(sentence(page)).to_have_text(whole)
     page.mouse.move(5, 5)
-    expect(pattern).to_be_empty()
-    expect(contribution).to_be_empty()
+    expect(sentence(page)).to_be_empty()
+
+
+def test_the_grid_points_into_the_large_head(page: Page, address: str):
+    open_heads(page, address)
+    grid(page).hover(position={"x": 40, "y": 60})
+    expect(page.locator(".st-key-heads .sentence")).to_have_text(re.compile("^Head 0.0: query"))
+    expect(sentence(page)).to_have_text(re.compile("^Output '.*' at .* key '.*' at"))
+    expect(head_in_focus(page).locator(".al-plot-crosshair > div:not([hidden])").first).to_be_visible()
 
 
 def test_a_locked_query_is_seen_in_the_link_and_unlocked(page: Page, address: str):
     open_heads(page, address)
-    lock = page.locator(".st-key-head-pattern .lock")
+    lock = page.locator(".st-key-head-pattern .al-plot-lock")
     expect(lock).to_be_hidden()
-    page.mouse.click(*cell_of(head_in_focus(page), 8, None, "arcs"))
+    page.mouse.click(*cell_of(head_in_focus(page), 8, None))
     expect(lock).to_have_text("Locked: query 'SEP' at 9 · unlock (Esc)")
     expect(page).to_have_url(query(run="reverse", query="9"))
     page.reload()
@@ -51,38 +88,93 @@ def test_a_locked_query_is_seen_in_the_link_and_unlocked(page: Page, address: st
     lock.click()
     expect(lock).to_be_hidden()
     expect(page).not_to_have_url(re.compile("query="))
-    head_in_focus(page).press("ArrowDown")
-    head_in_focus(page).press("Enter")
-    expect(lock).to_be_visible()
-    expect(page).to_have_url(re.compile(r"query=\d"))
+    page.mouse.click(*cell_of(head_in_focus(page), 10, 3, "contribution"))
+    expect(page).to_have_url(query(run="reverse", query="11"))
     head_in_focus(page).press("Escape")
     expect(lock).to_be_hidden()
-    page.mouse.click(*cell_of(head_in_focus(page), None, 0, "arcs"))  # a key: it is locked here only
+    expect(page).not_to_have_url(re.compile("query="))
+    page.mouse.click(*cell_of(head_in_focus(page), None, 0))  # a key: it is locked here only
     expect(lock).to_have_text("Locked: key '3' at 1 · unlock (Esc)")
     expect(page).not_to_have_url(re.compile("query="))
 
 
-def test_the_head_follows_the_grid_in_place(page: Page, address: str):
-    """No node is made anew, the grid is not sent again, and the canvas is never blank."""
+def test_keys_move_from_cell_to_cell_and_lock_the_query(page: Page, address: str):
     open_heads(page, address)
-    focus = head_in_focus(page)
-    focus.evaluate("host => (host.mine = true)")
+    head = head_in_focus(page)
+    page.mouse.move(5, 5)
+    head.press("ArrowDown")  # begins with the first query
+    expect(sentence(page)).to_have_text(re.compile(r"^Output '.' at 1 \(reading '3'\) reads key '3' at 1: "))
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowLeft"):
+        head.press(key)
+    expect(sentence(page)).to_have_text(re.compile(r"^Output '.' at 3 \(reading '4'\) reads key '3' at 1: "))
+    head.press("Enter")
+    expect(page).to_have_url(query(run="reverse", query="3"))
+    head.press("Escape")
+    expect(page).not_to_have_url(re.compile("query="))
+
+
+def test_its_matrices_zoom_together_and_a_drag_is_no_click(page: Page, address: str):
+    open_heads(page, address)
+    head = head_in_focus(page)
+    shown = """host => ['xaxis', 'xaxis2', 'yaxis', 'yaxis2'].map(
+      (name) => host.querySelector('.js-plotly-plot')._fullLayout[name].range.map(Math.round))"""
+    assert head.evaluate(shown) == [[1, 17], [1, 17], [17, 1], [17, 1]]  # half a cell more at each end
+    page.mouse.move(*cell_of(head, 2, 2))
+    page.mouse.down()
+    page.mouse.move(*cell_of(head, 8, 8), steps=4)
+    page.mouse.up()
+    page.mouse.move(5, 5)
+    assert head.evaluate(shown) == [[3, 9], [3, 9], [9, 3], [9, 3]]
+    click_head(page, 5)
+    expect(head).to_have_attribute("data-head", "decoder.1.self_attention.1")
+    assert head.evaluate(shown)[0] == [3, 9], "zoom is kept when another head comes"
+    expect(page).not_to_have_url(re.compile("query="))
+    head.hover()
+    page.locator(".st-key-head-pattern .modebar-btn[data-title^='Reset zoom']").click()
+    assert head.evaluate(shown)[0] == [1, 17]
+
+
+def test_the_head_follows_the_grid_in_place(page: Page, address: str):
+    """No node is made anew, and the grid is not sent again."""
+    open_heads(page, address)
+    head = head_in_focus(page)
+    head.evaluate("host => (host.querySelector('.main-svg').mine = true)")
     panels = grid(page).evaluate("host => { host.__grid.data.mine = true; return host.__grid.panels.length; }")
     for number in (5, 2, panels - 1):
         click_head(page, number)
-        expect(focus).to_have_attribute("data-head", f"decoder.{number // 4}.self_attention.{number % 4}")
+        expect(head).to_have_attribute("data-head", f"decoder.{number // 4}.self_attention.{number % 4}")
         expect(grid(page)).to_have_attribute("data-focus", str(number))
-    assert focus.evaluate("host => host.mine")
+    assert head.evaluate("host => host.querySelector('.main-svg').mine")
     assert grid(page).evaluate("host => host.__grid.data.mine")
+
+
+def test_a_click_in_the_whole_of_a_long_input_moves_the_window(page: Page, address: str, long: str):
+    open_heads(page, address, f"run={long}")
+    head = head_in_focus(page)
+    for row, column, begins in ((150, 20, (118, 0)), (10, 100, (0, 68))):
+        page.mouse.click(*cell_of(head, row, column, "whole"))
+        expect(page).to_have_url(re.compile(r"window=\d+(,|%2C)\d+"))
+        head.evaluate(
+            """async (host, [row, column]) => {
+              const shows = () => {
+                const { xaxis, yaxis } = host.querySelector('.js-plotly-plot')._fullLayout;
+                return Math.abs(yaxis.range[1] - row) < 5 && Math.abs(xaxis.range[0] - column) < 5;
+              };
+              while (!shows()) await new Promise((resolve) => setTimeout(resolve, 30));
+            }""",
+            begins,
+        )
+    wait_until_painted(page, plots=3)
+    page.mouse.move(*cell_of(head, 150, 20, "whole"))
+    expect(sentence(page)).to_have_text(re.compile("^Query at 1.., key at .*: outside the window; click in the whole"))
 
 
 def test_following_the_pointer_takes_a_small_part_of_a_frame(page: Page, address: str):
     """A law of work, not of time: however many moves fall into a frame, it is drawn once."""
     open_heads(page, address)
-    focus = head_in_focus(page)
-    frames = focus.evaluate(
+    frames = head_in_focus(page).evaluate(
         """async (host) => {
-          const one = host.__focus, { left, top, width } = host.getBoundingClientRect();
+          const one = host.__plot, stage = one.stage, { left, top, width } = stage.getBoundingClientRect();
           const next = () => new Promise(requestAnimationFrame);
           const drawn = [];
           for (let i = 0; i < 20; i++) {
@@ -90,7 +182,7 @@ def test_following_the_pointer_takes_a_small_part_of_a_frame(page: Page, address
             const before = one.frames;
             for (let k = 0; k < 10; k++) {
               const place = { clientX: left + ((i * 10 + k) / 200) * width, clientY: top + 60 + i * 10 };
-              host.dispatchEvent(new PointerEvent('pointermove', place));
+              stage.dispatchEvent(new PointerEvent('pointermove', place));
             }
             await next();
             drawn.push(one.frames - before);

@@ -117,7 +117,7 @@ def test_a_strip_of_tokens_and_a_table_too_wide_for_the_window_are_saved_whole(
 ):
     page.set_viewport_size({"width": 600, "height": 800})
     page.goto(f"{address}/?run=reverse&step=13")
-    wait_until_painted(page, 2)
+    wait_until_painted(page, 3)
     expect(page.get_by_role("button", name="Save overview-tokens")).to_have_css("opacity", "0")
     # Not Streamlit's own menu of pages, which a phone finds in the sidebar: its lists hold lists that are no items.
     assert Axe().run(page, context="[data-testid=stMain]").response["violations"] == []

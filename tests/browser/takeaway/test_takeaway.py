@@ -26,7 +26,7 @@ from transformer import checkpoints, observe
 HEAD = f"run={RUN}&head=decoder.0.self_attention.2"
 HEADS, MASKS = f"/heads?{HEAD}", f"/masks?{HEAD}&mask=causal"
 FIGURES = {"after-pattern": MASKS, "heads": HEADS, "head-pattern": HEADS}
-"""A Plotly figure and the two kinds of canvas, and where they stand."""
+"""A matrix, a canvas and a figure of several panels, and where they stand."""
 MASK = np.tri(16, dtype=bool)
 
 
@@ -41,7 +41,7 @@ def patterns() -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def files(chromium: Browser, address: str, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
-    """A plot, the grid of heads and the head in focus, in all formats."""
+    """A matrix, the grid of heads and the head in focus, in all formats."""
     folder = tmp_path_factory.mktemp("taken")
     with chromium.new_context(viewport={"width": 1440, "height": 900}) as context:
         page = context.new_page()
@@ -96,9 +96,11 @@ def test_the_numbers_are_the_models_own(
         assert of_these_weights(origin)
         assert origin["link"] == links["heads"]
     with np.load(files["head-pattern", "npz"], allow_pickle=False) as saved:
-        np.testing.assert_allclose(saved["pattern"], patterns["0.2"], atol=2e-6)
-        np.testing.assert_array_equal(saved["mask"], MASK)
+        np.testing.assert_allclose(saved["pattern"], np.where(MASK, patterns["0.2"], np.nan), atol=2e-6)
+        np.testing.assert_array_equal(saved["pattern.mask"], MASK)
+        np.testing.assert_array_equal(np.isnan(saved["contribution"]), ~MASK)
         assert saved["query_token"].tolist() == saved["key_token"].tolist() == NAMES
+        assert saved["query"].tolist() == saved["key"].tolist() == list(range(1, 17))
     with (
         np.load(files["after-pattern", "npz"], allow_pickle=False) as saved,
         np.load(files["heads", "npz"]) as all_heads,
@@ -134,7 +136,7 @@ def test_the_pictures_say_where_they_come_from(files: dict[tuple[str, str], Path
         assert of_these_weights(json.loads(texts[b"origin"]))
         Image.open(io.BytesIO(png)).verify()
     page.goto(links["heads"])  # which opens the same view
-    wait_until_painted(page, 2)
+    wait_until_painted(page, 3)
     assert grid(page).evaluate("host => [host.dataset.focus, host.__grid.panels.length]") == ["2", 8]
     page.goto(links["after-pattern"])
     wait_until_painted(page, PAGES["Mask effects"])
@@ -153,8 +155,11 @@ def test_pages_and_vectors_open_from_the_disk_without_a_network(
         alone.on("console", lambda message: complaints.append(message.text))
         alone.on("pageerror", lambda error: complaints.append(str(error)))
         alone.goto(files["head-pattern", "html"].as_uri())
-        expect(alone.locator(".picture svg image")).to_have_count(1)
-        assert alone.locator(".picture svg path").count() >= 16, "an arc a query at least"
+        expect(alone.locator("#figure .heatmaplayer image")).to_have_count(4)  # of each matrix what is seen, and not
+        arcs = alone.locator("#figure .shapelayer path").evaluate_all(
+            "all => all.map((each) => each.getAttribute('d'))"
+        )
+        assert sum(each.count("C") for each in arcs) >= 16, "an arc a query at least"
         alone.goto(files["after-pattern", "html"].as_uri())
         expect(alone.locator("#figure .heatmaplayer image").first).to_be_attached()
         expect(alone.locator("a.origin")).to_have_attribute("href", links["after-pattern"])
@@ -176,7 +181,7 @@ def test_pages_and_vectors_open_from_the_disk_without_a_network(
 
 def test_the_menu_is_there_for_the_keyboard(page: Page, address: str):
     page.goto(f"{address}{HEADS}")
-    wait_until_painted(page, 2)
+    wait_until_painted(page, 3)
     for key in ("head-pattern", "heads"):
         place = page.locator(f".st-key-{key}")
         button, menu = place.get_by_role("button", name=f"Save {key}"), place.get_by_role("menu")
@@ -199,7 +204,7 @@ def test_the_menu_is_there_for_the_keyboard(page: Page, address: str):
 
 def test_tokens_of_any_kind_and_numbers_to_the_last_bit(page: Page, address: str):
     page.goto(f"{address}{HEADS}")
-    wait_until_painted(page, 2)
+    wait_until_painted(page, 3)
     tokens = [",", '"', "a\nb", "#", "😀é", ""]
     values = np.array([0.1, np.nan, np.inf, -np.inf, 1e-45, -0.0], dtype=np.float32)
     text, packed = page.evaluate(
@@ -226,7 +231,7 @@ def test_tokens_of_any_kind_and_numbers_to_the_last_bit(page: Page, address: str
 
 def test_what_is_painted_on_a_canvas_is_the_same_as_vectors(page: Page, address: str):
     page.goto(f"{address}{HEADS}")
-    wait_until_painted(page, 2)
+    wait_until_painted(page, 3)
     differing, inked = page.evaluate(
         """async () => {
           const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/menu.js')).name;

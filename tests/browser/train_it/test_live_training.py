@@ -53,7 +53,7 @@ def wait_until(check: Callable[[], bool]) -> None:
 @pytest.mark.smoke
 def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, address: str, runs: Path):
     page.goto(f"{address}/?seed=1&run=reverse-sinusoidal")
-    wait_until_painted(page, plots=2)
+    wait_until_painted(page, plots=3)
     train(page).click()
     expect(panel(page)).to_contain_text(re.compile(r"solved at step \d+, after [\d.]+ s. It is selected below."))
     name, step = re.findall(r"(\S+): solved at step (\d+)", panel(page).inner_text())[0]

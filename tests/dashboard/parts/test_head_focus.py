@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,14 @@ import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
-from dashboard import theme
 from dashboard.components import head_grid
-from dashboard.components.focus import Ink, Subject, View, Whole, pack_focus
 from dashboard.components.head_grid import HeadGrid, Panel, downsampled
 from dashboard.components.payload import unpack
 from dashboard.theme import LIGHT
-from dashboard.view.pages import PAGES
+from tests.kit.pages import array, large_head, link, open_page, trace
 from transformer import checkpoints
 from transformer.analysis import sample as analysis_sample
-from transformer.analysis.findings import Head, blocks
+from transformer.analysis.findings import blocks
 from transformer.analysis.heads.detail import detail
 from transformer.analysis.sample import sample, strongest
 from transformer.config import ModelConfig, RunConfig, TaskConfig
@@ -37,31 +34,20 @@ PI = [3, 1, 4, 1, 5, 9, 2, 6]
 TOKENS = torch.tensor([[*PI, SEP, *PI[:0:-1]]])
 
 
-def open_page(**query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.switch_page(PAGES["heads"].script).run()
-    assert not app.exception
-    return app
+def open_heads(**query: str) -> AppTest:
+    return open_page("heads", **query)
 
 
-def link(app: AppTest) -> dict[str, str]:
-    return {name: values[0] if isinstance(values, list) else values for name, values in app.query_params.items()}
+def header(app: AppTest, key: str) -> dict[str, Any]:
+    """What the message of a figure begins with."""
+    headers = [unpack(element.proto.bytes)[0] for element in app.get("bidi_component")]
+    return next(each for each in headers if each.get("revision") == key)
 
 
-def drawn(app: AppTest, name: str = "pattern") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The message whose first view is `name`, and the numbers of its views."""
-    for element in app.get("bidi_component"):
-        header, body = unpack(element.proto.bytes)
-        if header.get("views", [{}])[0].get("name") == name:
-            shape = header["rows"], header["columns"]
-            values = {
-                view["name"]: np.frombuffer(body, "<f4", np.prod(shape), view["values"]).reshape(shape)
-                for view in header["views"]
-            }
-            return header, values
-    raise AssertionError(f"nothing draws a {name}")
+def titles(app: AppTest) -> list[str]:
+    """The names of the matrices."""
+    written = [note["text"] for note in large_head(app)[0]["annotations"] if note["y"] == 1]
+    return [text.removeprefix("<b>").removesuffix("</b>") for text in written if "<b>" in text]
 
 
 def network(name: str = "reverse", step: int | None = None) -> Transformer:
@@ -175,31 +161,23 @@ def test_a_long_input_is_shown_in_a_window_and_from_afar(monkeypatch: pytest.Mon
     monkeypatch.setattr("dashboard.parts.head_focus.LONG", 10)
     monkeypatch.setattr("dashboard.parts.head_focus.WINDOW", 6)
     monkeypatch.setattr("dashboard.parts.head_focus.FINEST", 8)
-    model = network()
-    seen = observe(model, TOKENS)
+    seen = observe(network(), TOKENS)
     pattern, mask = seen[f"{SITE}.pattern"][0, 2].numpy(), np.tri(16, dtype=bool)
-    app = open_page(run="reverse", head=f"{SITE}.2", window="12,9")
-    header, values = drawn(app)
-    assert header["first"] == [8, 5]
-    np.testing.assert_allclose(values["pattern"], pattern[8:14, 5:11], atol=1e-5)
-    np.testing.assert_allclose(
-        drawn(app, "contribution")[1]["contribution"],
-        detail(model, Run(ROOT / "checkpoints" / "reverse").config.build_task(), np.array(PI), SITE).contribution(2)[
-            8:14, 5:11
-        ],
-        atol=1e-4,
-    )
-    assert (header["whole"]["rows"], header["whole"]["factor"]) == (8, 2)
-    body = next(b for h, b in map(unpack, (e.proto.bytes for e in app.get("bidi_component"))) if h.get("whole"))
-    levels = np.frombuffer(body, np.uint8, 64, header["whole"]["values"]).reshape(8, 8)
-    np.testing.assert_array_equal(levels, np.rint(downsampled(pattern, 2) * 255))
-    blocks_seen = np.unpackbits(np.frombuffer(body, np.uint8, 8, header["whole"]["mask"])).reshape(8, 8)
-    np.testing.assert_array_equal(blocks_seen, downsampled(mask, 2))
-    assert header["queries"] == [str(token) if token != SEP else "SEP" for token in TOKENS[0].tolist()]
+    large, values = large_head(open_heads(run="reverse", head=f"{SITE}.2", window="12,9"))
+    inside = slice(8, 14), slice(5, 11)
+    task = Run(ROOT / "checkpoints" / "reverse").config.build_task()
+    written = detail(network(), task, np.array(PI), SITE).contribution(2)
+    for name, cells in (("pattern", pattern), ("contribution", written)):
+        np.testing.assert_allclose(values[name], np.where(mask, cells, np.nan)[inside], atol=1e-4)
+    blocks_seen = downsampled(mask, 2)
+    np.testing.assert_allclose(values["whole"], np.where(blocks_seen, downsampled(pattern, 2), np.nan), atol=1e-5)
+    names = [str(token) if token != SEP else "SEP" for token in TOKENS[0].tolist()]
+    assert large["tokens"] == {"x": names[5:11], "y": names[8:14]}
+    assert "queries 9 to 14 of 16, keys 6 to 11 of 16" in large["note"]
 
 
-def test_pattern_and_contribution_show_the_same_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their strongest cells lie apart; the window is around the pattern's."""
+def test_the_window_is_around_the_strongest_cell_of_the_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the contribution may lie apart; it is shown of the same tokens."""
     monkeypatch.setattr("dashboard.parts.head_focus.LONG", 8)
     monkeypatch.setattr("dashboard.parts.head_focus.WINDOW", 2)
     task = Run(ROOT / "checkpoints" / "reverse").config.build_task()
@@ -213,43 +191,59 @@ def test_pattern_and_contribution_show_the_same_tokens(monkeypatch: pytest.Monke
             row, column = np.argwhere(matrices[0] == matrices[0].max())[0]
             other = np.argwhere(matrices[1] == matrices[1].max())[0]
             apart += abs(row - other[0]) > 2
-            app = open_page(run="reverse", head=f"{site}.{head}")
-            first = drawn(app)[0]["first"]
-            assert first == drawn(app, "contribution")[0]["first"]
-            assert (0 <= row - first[0] < 2, 0 <= column - first[1] < 2) == (True, True)
+            large, values = large_head(open_heads(run="reverse", head=f"{site}.{head}"))
+            (bottom, top), (left, right) = large["yaxis"]["range"], large["xaxis"]["range"]
+            assert top < row + 1 < bottom
+            assert left < column + 1 < right
+            shown = matrices[1][int(top) : int(bottom), int(left) : int(right)]
+            np.testing.assert_allclose(np.nan_to_num(values["contribution"]), shown, atol=1e-4)
     assert apart
 
 
 def test_a_glance_from_afar_speaks_of_tokens_and_not_of_its_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.parts.head_focus.LONG", 6)
-    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
-    app.query_params.update(run="reverse", head=f"{SITE}.2", query="12")
-    app.run()
-    header, values = drawn(app)
+    app = open_page(run="reverse", head=f"{SITE}.2", query="12")
+    large, values = large_head(app)
     pattern = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2].numpy()
-    np.testing.assert_allclose(values["pattern"], downsampled(pattern, 3), atol=1e-5)
-    assert (header["factor"], header["locked"]) == (3, 3)  # the twelfth query is the last of the fourth block
+    np.testing.assert_allclose(np.nan_to_num(values["pattern"]), downsampled(pattern, 3), atol=1e-5)
+    assert large["locked"] == 9  # the twelfth query is the last of the fourth block
     pattern[0] = -1
     row, column = np.argwhere(pattern == pattern.max())[0]
-    assert f"from {row // 3 * 3 + 1} on reads '{column // 3 * 3 + 1}–" in header["alt"]
-    assert f"from {column // 3 * 3 + 1} on: {pattern.max():.2f}." in header["alt"]
+    said = header(app, "overview-pattern")["alt"]
+    assert f"from {row // 3 * 3 + 1} on reads '{column // 3 * 3 + 1}–" in said
+    assert f"from {column // 3 * 3 + 1} on: {pattern.max():.2f}." in said
     captions = [caption.value for caption in app.caption]
     assert any(text.startswith("Each cell: the strongest of 3 × 3. Row = query") for text in captions)
     assert any("Head 1.2: layer 1, head 2, counted from 0." in text for text in captions)
 
-    def locked(*_: Any, key: str, on_lock: Callable[[], None], **options: Any) -> None:
-        st.session_state[key] = {"lock": 1}
-        on_lock()
 
-    monkeypatch.setattr("dashboard.parts.head_focus.focus", locked)
+@pytest.mark.parametrize(
+    ("click", "found"),
+    [
+        ({"lock": 3}, {"query": "4"}),
+        ({"lock": -1}, {}),
+        ({"lock": 400}, {}),
+        ({"window": {"row": 11, "column": 8}}, {"window": "12,9", "query": "2"}),
+        ({}, {"query": "2"}),
+    ],
+)
+def test_a_click_locks_a_query_or_moves_the_window(
+    click: dict[str, Any], found: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def clicked(*_: Any, key: str, on_click: Callable[[], None], **options: Any) -> None:
+        st.session_state[key] = {"click": click}
+        on_click()
+
+    app = open_heads(run="reverse", query="2")
+    monkeypatch.setattr("dashboard.parts.head_focus.plot", clicked)
     app.run()
-    assert link(app)["query"] == "4"  # the first of the second block
+    assert link(app) == {"run": "reverse", **found}
 
 
 @pytest.mark.parametrize("window", ["99,1", "x", "0,0", "1,2,3"])
 def test_a_window_that_is_nowhere_falls_back_with_a_notice(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.parts.head_focus.LONG", 10)
-    app = open_page(run="reverse", window=window)
+    app = open_heads(run="reverse", window=window)
     assert [warning.value for warning in app.warning] == [
         f"There is no place “{window}” in this input; the window is on the strongest cell."
     ]
@@ -261,42 +255,42 @@ def test_a_window_that_is_nowhere_falls_back_with_a_notice(window: str, monkeypa
 
 def test_a_head_is_compared_with_another_head() -> None:
     seen = observe(network(), TOKENS)
-    app = open_page(run="reverse", head=f"{SITE}.2", against="head:decoder.0.self_attention.1")
-    header, values = drawn(app)
+    app = open_heads(run="reverse", head=f"{SITE}.2", against="head:decoder.0.self_attention.1")
+    large, values = large_head(app)
     expected = (seen[f"{SITE}.pattern"][0, 2] - seen["decoder.0.self_attention.pattern"][0, 1]).numpy()
-    np.testing.assert_allclose(values["difference"], expected, atol=1e-5)
-    assert header["views"][1]["title"] == "Pattern − head 0.1"
+    np.testing.assert_allclose(np.nan_to_num(values["difference"]), expected, atol=1e-5)
+    assert titles(app) == ["Pattern", "Contribution", "Pattern − head 0.1"]
     most = np.abs(expected).max()
-    assert (header["views"][1]["low"], header["views"][1]["high"]) == (pytest.approx(-most), pytest.approx(most))
+    assert (large["coloraxis3"]["cmin"], large["coloraxis3"]["cmax"]) == (pytest.approx(-most), pytest.approx(most))
 
 
 def test_a_head_is_compared_with_itself_at_another_step() -> None:
     first = Run(ROOT / "checkpoints" / "reverse").config
-    app = open_page(run="reverse", head=f"{SITE}.2", against="step:0")
+    app = open_heads(run="reverse", head=f"{SITE}.2", against="step:0")
     before = build(first).eval()
     said = before.continue_greedily(torch.tensor([[*PI, SEP]]), 8)
     own = observe(before, torch.cat([torch.tensor([[*PI, SEP]]), said[:, :-1]], dim=1))
-    _, values = drawn(app)
+    _, values = large_head(app)
     expected = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2] - own[f"{SITE}.pattern"][0, 2]
-    np.testing.assert_allclose(values["difference"], expected.numpy(), atol=1e-5)
+    np.testing.assert_allclose(np.nan_to_num(values["difference"]), expected.numpy(), atol=1e-5)
 
 
 def test_a_head_is_compared_with_the_same_head_of_another_run() -> None:
-    app = open_page(run="reverse", head=f"{SITE}.2", against="run:reverse-sinusoidal")
-    _, values = drawn(app)
+    app = open_heads(run="reverse", head=f"{SITE}.2", against="run:reverse-sinusoidal")
+    _, values = large_head(app)
     other = observe(network("reverse-sinusoidal"), TOKENS)  # it reverses this input rightly, so it reads the same
     expected = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2] - other[f"{SITE}.pattern"][0, 2]
-    np.testing.assert_allclose(values["difference"], expected.numpy(), atol=1e-5)
-    assert [maker["run"] for maker in drawn(app)[0]["makers"]] == ["reverse", "reverse-sinusoidal"]
-    assert drawn(open_page(run="reverse"))[0]["makers"] is None
+    np.testing.assert_allclose(np.nan_to_num(values["difference"]), expected.numpy(), atol=1e-5)
+    assert [maker["run"] for maker in header(app, "head-pattern")["makers"]] == ["reverse", "reverse-sinusoidal"]
+    assert "makers" not in header(open_heads(run="reverse"), "head-pattern")
 
 
 def test_a_head_is_compared_with_itself_on_another_input() -> None:
-    app = open_page(run="reverse", head=f"{SITE}.2", against="input:0 0 1 2 3 4 5 6")
+    app = open_heads(run="reverse", head=f"{SITE}.2", against="input:0 0 1 2 3 4 5 6")
     x = [0, 0, 1, 2, 3, 4, 5, 6]
     other = observe(network(), torch.tensor([[*x, SEP, *x[:0:-1]]]))
     expected = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2] - other[f"{SITE}.pattern"][0, 2]
-    np.testing.assert_allclose(drawn(app)[1]["difference"], expected.numpy(), atol=1e-5)
+    np.testing.assert_allclose(np.nan_to_num(large_head(app)[1]["difference"]), expected.numpy(), atol=1e-5)
     app.text_input(key="control-against-input").set_value("nonsense").run()
     assert not app.exception
     assert "Nothing to compare with" in app.warning[0].value
@@ -320,7 +314,7 @@ def test_a_head_is_compared_with_itself_on_another_input() -> None:
     ],
 )
 def test_what_cannot_be_compared_says_why(against: str, reason: str) -> None:
-    app = open_page(run="reverse", head="decoder.1.self_attention.3", against=against)
+    app = open_heads(run="reverse", head="decoder.1.self_attention.3", against=against)
     (warning,) = (warning.value for warning in app.warning)
     assert warning.startswith("Nothing to compare with: ")
     assert reason in warning
@@ -328,15 +322,15 @@ def test_what_cannot_be_compared_says_why(against: str, reason: str) -> None:
 
 
 def test_the_menus_choose_the_difference_and_take_it_away() -> None:
-    app = open_page(run="reverse")
-    worker = drawn(app)[0]["head"]
+    app = open_heads(run="reverse")
+    worker = large_head(app)[0]["name"]
     app.selectbox(key="control-against").select("head").run()
     first = next(name for name in app.selectbox(key="control-against-head").options if name != f"head {worker}")
-    assert drawn(app)[0]["views"][1]["title"] == f"Pattern − {first}"
+    assert titles(app)[2] == f"Pattern − {first}"
     app.selectbox(key="control-against").select("step").run()
-    assert drawn(app)[0]["views"][1]["title"] == "Pattern − step 0"
+    assert titles(app)[2] == "Pattern − step 0"
     app.selectbox(key="control-against").select("").run()
-    assert len(drawn(app)[0]["views"]) == 1
+    assert len(titles(app)) == 2
     assert link(app) == {"run": "reverse"}
 
 
@@ -344,68 +338,26 @@ def test_the_menus_choose_the_difference_and_take_it_away() -> None:
 
 
 def test_the_mean_and_the_scale_by_row_are_part_of_the_link() -> None:
-    app = open_page(run="reverse")
+    app = open_heads(run="reverse")
     app.toggle(key="control-by_row").set_value(True).run()
-    assert drawn(app)[0]["byRow"]
+    _, values = large_head(app)
+    scaled = array(trace(app, "head-pattern", "pattern")["z"])
+    np.testing.assert_allclose(
+        scaled, values["pattern"] / np.nanmax(values["pattern"], axis=1, keepdims=True), rtol=1e-5
+    )
     app.toggle(key="control-mean").set_value(True).run()
-    header, _ = drawn(app)
-    assert header["views"][0]["title"] == "Mean pattern"
-    assert [view["name"] for view in header["views"]] == ["pattern"]
+    assert titles(app) == ["Mean pattern"]
+    assert list(large_head(app)[1]) == ["pattern"]
     assert link(app) == {"run": "reverse", "by_row": "1", "mean": "1"}
 
 
 def test_a_link_locks_a_query() -> None:
-    assert drawn(open_page(run="reverse", query="9"))[0]["locked"] == 8
-    assert drawn(open_page(run="reverse"))[0]["locked"] is None
-    assert drawn(open_page(run="reverse", query="4000"))[0]["locked"] is None
+    assert large_head(open_heads(run="reverse", query="9"))[0]["locked"] == 8
+    assert large_head(open_heads(run="reverse"))[0]["locked"] is None
+    assert large_head(open_heads(run="reverse", query="4000"))[0]["locked"] is None
 
 
-def test_both_pictures_of_a_head_say_what_it_says() -> None:
-    app = open_page(run="reverse")
-    for name in ("pattern", "contribution"):
-        header, _ = drawn(app, name)
-        assert header["says"][8:] == [str(token) for token in PI[::-1]]
-        assert Head.parse(header["head"]).short == header["name"]
-
-
-# --- the message
-
-INK = Ink(False, "#000000", "#111111", "#222222", (1, 2, 3), theme.pattern_colours(False))
-SUBJECT = Subject("decoder.0.self_attention.0", "0.0", 0, ("a", "b"), ("a", "b"), np.tri(2, dtype=bool))
-VIEW = View("pattern", "Pattern", np.eye(2), 0.0, 1.0, theme.pattern_colours(False))
-
-
-def test_a_mask_that_forbids_nothing_and_marks_that_mark_nothing_are_not_sent() -> None:
-    free = replace(SUBJECT, mask=np.ones((2, 2), dtype=bool), marks=np.zeros((2, 2), dtype=bool))
-    header, _ = unpack(pack_focus(free, [VIEW], key="head", alt="A head.", ink=INK))
-    assert "mask" not in header
-    assert "marks" not in header
-    assert "mask" in unpack(pack_focus(SUBJECT, [VIEW], key="head", alt="A head.", ink=INK))[0]
-
-
-@pytest.mark.parametrize(
-    ("subject", "views", "alt", "sentence"),
-    [
-        (SUBJECT, [], "A head.", "at least one view"),
-        (SUBJECT, [VIEW], " ", "needs alt"),
-        (SUBJECT, [replace(VIEW, values=np.eye(3))], "A head.", r"pattern is \[3, 3\], the mask \[2, 2\]"),
-        (SUBJECT, [replace(VIEW, high=0.0)], "A head.", "scale of pattern must rise"),
-        (replace(SUBJECT, marks=np.ones((1, 2), dtype=bool)), [VIEW], "A head.", r"marks are \[1, 2\]"),
-        (replace(SUBJECT, first=(1, 0)), [VIEW], "A head.", r"cells up to \[3, 2\]"),
-    ],
-)
-def test_a_head_that_cannot_be_drawn_is_refused_in_words(
-    subject: Subject, views: list[View], alt: str, sentence: str
-) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        pack_focus(subject, views, key="head", alt=alt, ink=INK)
-
-
-def test_a_click_at_512_tokens_sends_less_than_a_megabyte() -> None:
-    tokens = tuple(str(i) for i in range(512))
-    subject = Subject("h", "0.0", 0, tokens, tokens, np.ones((64, 64), dtype=bool), (9, 9), says=tokens)
-    views = [View(name, name, np.zeros((64, 64)), 0.0, 1.0, VIEW.colours) for name in ("pattern", "difference")]
-    whole = Whole(np.zeros((512, 512)), np.ones((512, 512), dtype=bool), 1)
-    one = pack_focus(subject, views, key="head", alt="A head.", ink=INK, whole=whole)
-    other = pack_focus(subject, views[:1], key="head", alt="A head.", ink=INK)
-    assert len(one) + len(other) < 1_000_000
+def test_the_picture_of_a_head_says_what_it_says() -> None:
+    large, _ = large_head(open_heads(run="reverse"))
+    assert large["says"][8:] == [str(token) for token in PI[::-1]]
+    assert large_head(open_heads(run="reverse", mean="1"))[0]["says"] is None

@@ -53,7 +53,7 @@ def pick_reference(model: Model, head: Head) -> None:
         first = str(menus[kind][0]) if kind in menus else _drawn(model) if kind else ""
         session.update(against=f"{kind}:{first}" if kind else "")
 
-    left, right = st.columns([1, 1.6], vertical_alignment="bottom")
+    left, right = st.columns([1, 1.2], vertical_alignment="bottom")
     controlled(
         left.selectbox,
         "Compare the pattern with",

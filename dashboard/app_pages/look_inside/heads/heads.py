@@ -70,7 +70,6 @@ def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey,
     mean = session.settings().mean and means is not None
     widest = max(len(attention.pattern) for attention in sample.attentions.values())
     left, right = st.container(key="heads-row").columns([1, 1.5 if widest <= 4 else 1], gap="medium")
-    below_the_grid = left if widest <= 4 and len(sample.attentions) <= 4 else right
     with left:
         toggles(model, survey, means is not None)
         grid(
@@ -85,13 +84,10 @@ def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey,
         st.markdown(
             f"**{here(model, question, sample, head) if recurrent else working_sentence(model, head, survey)}**"
         )
-        focus.pattern(model, question, head, means[head.site][head.index] if mean and means else None)
-    if not mean:
-        with below_the_grid:
-            focus.contribution(model, question, head)
-        with right:
+        focus.large(model, question, head, means[head.site][head.index] if mean and means else None)
+    with left if widest <= 4 and len(sample.attentions) <= 4 else right:
+        if not mean:
             pick_reference(model, head)
-    with right:
         explained(model, head, f"mean over {survey.sequences} sequences" if mean else "this input")
 
 

@@ -26,37 +26,38 @@ export const FORBIDDEN = 256;
 export const MISSING = 257; // not a number: a model gone wrong must still show
 
 /**
- * Each cell's place on the scale of 256 colours from `low` to `high`, or FORBIDDEN, or MISSING. With `byRow` each row
- * has a scale of its own, from 0 to its greatest value.
+ * Each cell's place on the scale of 256 colours from 0 to 1, or FORBIDDEN, or MISSING. With `byRow` each row has a scale
+ * of its own, from 0 to its greatest value.
  */
-export function levels({ values, mask, columns, low = 0, high = 1 }, byRow = false) {
-  const whole = values instanceof Float32Array ? 1 : 255;
+export function levels({ values, mask, columns }, byRow = false) {
   const result = new Uint16Array(values.length);
-  let bottom = low * whole;
-  let scale = 255 / ((high - low) * whole);
+  let scale = values instanceof Float32Array ? 255 : 1;
   for (let i = 0; i < values.length; i++) {
     if (byRow && i % columns === 0) {
       const greatest = values.subarray(i, i + columns).reduce((most, value) => (value > most ? value : most), 0);
-      bottom = 0;
       scale = greatest > 0 ? 255 / greatest : 0;
     }
     const value = values[i];
     if (mask && !mask[i]) result[i] = FORBIDDEN;
     else if (Number.isNaN(value)) result[i] = MISSING;
-    else result[i] = Math.max(0, Math.min(255, Math.round((value - bottom) * scale)));
+    else result[i] = Math.max(0, Math.min(255, Math.round(value * scale)));
   }
   return result;
 }
 
-/** Which cell of a panel holds `cell` {row, column, rows, columns} of the whole pattern; undefined if another has it. */
-export function placeOf({ rows, columns, factor = 1, whole = [rows, columns] }, cell) {
+// A panel has `rows` × `columns` cells, each a block of `factor` × `factor` of a pattern of `whole` [rows, columns], from
+// `first` [row, column] on.
+
+/** Which cell of a panel holds `cell` {row, column, rows, columns} of the whole pattern; undefined if it has none. */
+export function placeOf({ rows, columns, factor = 1, whole = [rows, columns], first = [0, 0] }, cell) {
   if (cell.rows !== whole[0] || cell.columns !== whole[1]) return undefined;
-  return { row: Math.floor(cell.row / factor), column: Math.floor(cell.column / factor) };
+  const [row, column] = [cell.row - first[0], cell.column - first[1]].map((place) => Math.floor(place / factor));
+  return row >= 0 && row < rows && column >= 0 && column < columns ? { row, column } : undefined;
 }
 
 /** The inverse: the first cell of the whole pattern that stands at (row, column) of a panel. */
-export function cellAt({ rows, columns, factor = 1, whole = [rows, columns] }, row, column) {
-  return { row: row * factor, column: column * factor, rows: whole[0], columns: whole[1] };
+export function cellAt({ rows, columns, factor = 1, whole = [rows, columns], first = [0, 0] }, row, column) {
+  return { row: first[0] + row * factor, column: first[1] + column * factor, rows: whole[0], columns: whole[1] };
 }
 
 /** What a cell says, in one sentence. Positions count from 1. */

@@ -129,7 +129,7 @@ export function named(labels, first, count, every) {
   return found;
 }
 
-export function shortened(context, label, room) {
+function shortened(context, label, room) {
   if (context.measureText(label).width <= room) return label;
   let end = label.length - 1;
   while (end > 1 && context.measureText(`${label.slice(0, end)}…`).width > room) end--;

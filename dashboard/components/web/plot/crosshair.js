@@ -1,25 +1,33 @@
-// A crosshair over the heatmaps of a plot, made of a few divs: moving it costs no Plotly call.
+// The heatmaps of a plot, and a crosshair over them, made of a few divs: moving it costs no Plotly call.
 
-/** Where each heatmap of `gd` that has the shape of `cell` shows its row and column, in pixels within `gd`. */
-function bands(gd, cell) {
+import { placeOf } from '../matrix/data.js';
+
+/**
+ * Each heatmap that `gd` shows: its trace, its numbers [row][column], its axes and its edges on them, and which cells of
+ * a pattern it shows (see placeOf), as the trace's `meta.cells` says.
+ */
+export function matrices(gd) {
   const found = [];
   for (const [first] of gd.calcdata ?? []) {
     const trace = first?.trace;
     if (trace?.type !== 'heatmap' || trace.visible !== true || !first.z) continue;
-    const rows = first.z.length;
-    const columns = first.z[0]?.length ?? 0;
+    const [rows, columns] = [first.z.length, first.z[0]?.length ?? 0];
     // Plotly holds the edges of the cells, one more than there are cells.
-    if (cell.rows !== rows || cell.columns !== columns) continue;
     if (first.x.length !== columns + 1 || first.y.length !== rows + 1) continue;
-    const x = gd._fullLayout[trace.xaxis.replace('x', 'xaxis')];
-    const y = gd._fullLayout[trace.yaxis.replace('y', 'yaxis')];
-    found.push({
-      frame: { left: x._offset, top: y._offset, width: x._length, height: y._length },
-      column: span(x, first.x, cell.column),
-      row: span(y, first.y, cell.row),
-    });
+    const [x, y] = [trace.xaxis.replace('x', 'xaxis'), trace.yaxis.replace('y', 'yaxis')].map((name) => gd._fullLayout[name]);
+    const cells = { first: [0, 0], whole: [rows, columns], factor: 1, ...trace.meta?.cells };
+    found.push({ trace, z: first.z, rows, columns, x, y, edges: first, ...cells });
   }
   return found;
+}
+
+/** Where a matrix shows a row and a column, in pixels within its figure, and the frame of its axes. */
+export function band({ x, y, edges }, row, column) {
+  return {
+    frame: { left: x._offset, top: y._offset, width: x._length, height: y._length },
+    column: span(x, edges.x, column),
+    row: span(y, edges.y, row),
+  };
 }
 
 function span(axis, edges, index) {
@@ -32,19 +40,23 @@ export class Crosshair {
     this.layer = layer;
   }
 
-  /** Show `cell` {row, column, rows, columns} on every heatmap of that shape; null shows nothing. */
+  /** Show `cell` {row, column, rows, columns} on every heatmap that holds it; null shows nothing. */
   show(gd, cell) {
-    const places = cell ? bands(gd, cell) : [];
+    const places = [];
+    for (const matrix of cell ? matrices(gd) : []) {
+      const at = placeOf(matrix, cell);
+      if (at) places.push(band(matrix, at.row, at.column));
+    }
     while (this.layer.childElementCount < 2 * places.length) this.layer.append(document.createElement('div'));
     [...this.layer.children].forEach((line, i) => {
       const place = places[i >> 1];
       const across = i % 2 === 0;
-      const band = place && (across ? place.row : place.column);
-      line.hidden = !band || band.end <= band.start;
+      const along = place && (across ? place.row : place.column);
+      line.hidden = !along || along.end <= along.start;
       if (line.hidden) return;
       const { left, top, width, height } = place.frame;
-      const size = band.end - band.start;
-      const box = across ? [left, top + band.start, width, size] : [left + band.start, top, size, height];
+      const size = along.end - along.start;
+      const box = across ? [left, top + along.start, width, size] : [left + along.start, top, size, height];
       ['left', 'top', 'width', 'height'].forEach((side, k) => (line.style[side] = `${box[k]}px`));
     });
   }

@@ -1,13 +1,13 @@
-// The button over a plot that zooms back; takeaway/menu.js has the other one.
+// The buttons over a plot for zooming and back; takeaway/menu.js has the other one.
 
-/** Plotly's configuration; `reset` is what undoes the zoom. */
-export function config(Plotly, reset) {
+/** Plotly's configuration; `reset` is what undoes the zoom. With `tools` dragging may pan as well as zoom. */
+export function config(Plotly, reset, tools) {
   return {
     displaylogo: false,
     showTips: false,
     showSendToCloud: false,
     displayModeBar: 'hover',
-    modeBarButtons: [[{ name: 'reset-zoom', title: 'Reset zoom (Esc)', icon: Plotly.Icons.home, click: reset }]],
+    modeBarButtons: [...(tools ? [['zoom2d', 'pan2d']] : []), [{ name: 'reset-zoom', title: 'Reset zoom (Esc)', icon: Plotly.Icons.home, click: reset }]],
     doubleClick: false, // Plotly would go back to the ranges of the first figure; plot.js goes to those of the present one
     responsive: false, // Plotly would watch the window only; plot.js watches the plot itself
   };

@@ -3,8 +3,11 @@
 import { announce, listen } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { same, unpack } from '../../attention-lab.shared/kit/payload.js';
-import { Crosshair } from '../../attention-lab.shared/plot/crosshair.js';
+import { cellAt } from '../../attention-lab.shared/matrix/data.js';
+import { Crosshair, matrices } from '../../attention-lab.shared/plot/crosshair.js';
+import { Head } from '../../attention-lab.shared/plot/head.js';
 import { askedRanges, config, resetZoom } from '../../attention-lab.shared/plot/modebar.js';
+import { placeFor, placed } from '../../attention-lab.shared/plot/places.js';
 import { loadPlotly } from '../../attention-lab.shared/plot/plotly_loader.js';
 import { crowded, occasion, thinned, update } from '../../attention-lab.shared/plot/ticks.js';
 import { menu } from '../../attention-lab.shared/takeaway/menu.js';
@@ -20,13 +23,15 @@ class Plot {
     this.link = null; // the group this figure shares its hover with
     this.cell = null; // the cell under the crosshair
     this.frame = 0;
-    this.draws = 0;
+    this.draws = this.frames = 0;
     this.sizes = new ResizeObserver(() => this.resize());
     this.sizes.observe(this.stage);
-    this.silence = listen(this, (cell, group) => group === this.link && this.point(cell));
+    this.silence = listen(this, (cell, group) => group === this.link && this.follow(cell));
     host.addEventListener('keydown', (event) => {
-      if (event.key !== 'Escape' || !this.attached) return;
-      this.reset();
+      if (!this.attached) return;
+      if (this.head?.key(event)) event.preventDefault();
+      else if (event.key === 'Escape') this.reset();
+      else return;
       event.stopPropagation();
     });
     host.__plot = this;
@@ -42,11 +47,17 @@ class Plot {
     this.message = message.slice();
     this.ink = ink;
     const { header, figure } = read(this.message);
-    this.host.style.height = `${header.height}px`;
+    this.grow(figure.layout, header.height);
     this.host.setAttribute('aria-label', header.alt);
     this.host.querySelector('.al-plot-alt').setAttribute('aria-label', header.alt);
+    if (figure.layout.meta?.head) (this.head ??= new Head(this)).update(figure.layout.meta);
     this.wanted = { header, figure: { ...figure, layout: this.layout(figure.layout ?? {}, header) } };
     this.draw();
+  }
+
+  /** Be as high as the figure, which may depend on the width. */
+  grow(layout, height) {
+    this.host.style.height = `${placeFor(layout, this.stage.clientWidth)?.height ?? height}px`;
   }
 
   /** The figure's layout, fitted to its place. */
@@ -66,12 +77,13 @@ class Plot {
         const { header, figure } = this.wanted;
         this.wanted = null;
         // The same configuration each time: react() starts anew, zoom lost, where a function in it is another one.
-        this.config ??= config(Plotly, () => this.reset());
+        this.config ??= config(Plotly, () => this.reset(), Boolean(figure.layout.meta?.link)); // of tokens by tokens
         this.asked = askedRanges(figure.layout);
         this.width = this.stage.clientWidth;
+        this.grow(figure.layout, header.height);
         const room = occasion(figure.layout, this.width, header.height);
         const known = this.labels?.room === room;
-        const layout = thinned(figure.layout, known ? this.labels.every : {});
+        const layout = thinned(placed(figure.layout, this.width), known ? this.labels.every : {});
         await Plotly.react(this.stage, fitting(figure.data, this.width), layout, this.config);
         if (!known) await this.space(Plotly, figure.layout, room);
         this.shown = { header, figure };
@@ -93,7 +105,7 @@ class Plot {
   }
 
   spaced(figure) {
-    return { ...figure, layout: thinned(figure.layout, this.labels?.every) };
+    return { ...figure, layout: thinned(placed(figure.layout, this.width), this.labels?.every) };
   }
 
   drawn(figure) {
@@ -106,8 +118,9 @@ class Plot {
     this.host.querySelector('.al-plot-failure').hidden = true;
     this.host.dataset.state = 'ready';
     this.host.dataset.draws = ++this.draws;
+    if (this.head) this.host.dataset.head = figure.layout.meta.head.name;
     this.host.removeAttribute('aria-busy');
-    this.point(this.cell); // the axes may have moved under the crosshair
+    this.point(); // the axes may have moved under the crosshair
   }
 
   fail(error) {
@@ -125,13 +138,13 @@ class Plot {
   attach() {
     this.attached = true;
     menu(this.host, this.given());
-    this.stage.on('plotly_click', ({ points }) => points?.length && this.fire('click', record(points[0])));
+    this.stage.on('plotly_click', ({ points }) => points?.length && !this.head && this.fire('click', record(points[0])));
     // Plotly hovers every 50 ms. What it has put off until the button is down would forget the point, and lose the click.
     this.stage.on('plotly_beforehover', () => !this.stage._dragging);
     this.stage.on('plotly_hover', ({ points }) => this.hover(points?.[0]));
     this.stage.on('plotly_unhover', () => this.hover(null));
     this.stage.on('plotly_doubleclick', () => this.reset());
-    this.stage.on('plotly_relayout', () => this.point(this.cell));
+    this.stage.on('plotly_relayout', () => this.point());
   }
 
   /** What can be saved of it (see takeaway/menu.js): as Python sent it, for Plotly writes into what it is given. */
@@ -142,7 +155,7 @@ class Plot {
       name: this.shown.header.revision,
       alt: () => this.shown.header.alt,
       makers: () => this.shown.header.makers ?? null,
-      note: () => '',
+      note: () => this.shown.figure.layout.meta?.note ?? '',
       svg: async () => (await made()).svg(this.stage),
       png: async () => (await made()).png(this.stage),
       body: async () => (await made()).body(this.stage, this.spaced(sent().figure), this.shown.header.plotly),
@@ -155,20 +168,33 @@ class Plot {
   }
 
   hover(point) {
-    if (!this.link) return;
-    const z = point?.data.type === 'heatmap' && this.stage.calcdata[point.curveNumber]?.[0].z;
+    if (!this.link || this.head) return; // a head follows the pointer itself, over its arcs as well
     const [row, column] = cellOf(point) ?? [];
-    const cell = z && row !== undefined ? { row, column, rows: z.length, columns: z[0].length } : null;
+    const matrix = row !== undefined && matrices(this.stage).find(({ trace }) => trace.index === point.curveNumber);
+    this.announce(matrix ? cellAt(matrix, row, column) : null);
+  }
+
+  /** Point at a cell here, and in the other pictures of the link. */
+  announce(cell) {
     this.point(cell);
-    announce(this.link, cell, this);
+    if (this.link) announce(this.link, cell, this);
+  }
+
+  /** Another picture of this link has its pointer on a cell. */
+  follow(cell) {
+    this.head?.follow(cell);
+    this.point(cell);
   }
 
   /** Move the crosshair with the next frame. */
-  point(cell) {
+  point(cell = this.cell) {
     this.cell = cell;
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
-      if (this.attached && !this.disposed) this.crosshair.show(this.stage, this.link ? this.cell : null);
+      if (!this.attached || this.disposed) return;
+      this.frames++;
+      this.crosshair.show(this.stage, this.link ? this.cell : null);
+      this.head?.refresh();
     });
   }
 
@@ -177,12 +203,13 @@ class Plot {
     if (this.wanted) return this.draw();
     if (!this.attached || this.stage.clientWidth === this.stage._fullLayout?.width) return;
     const { data, layout } = this.shown.figure;
-    if (occasion(layout, 0, 0) || fits(data, this.width) !== fits(data, this.stage.clientWidth)) {
-      this.wanted = this.shown; // labels or traces come or go with the room there is
+    const other = fits(data, this.width) !== fits(data, this.stage.clientWidth);
+    if (other || occasion(layout, 0, 0) || placeFor(layout, 0)) {
+      this.wanted = this.shown; // labels, traces or panels come, go or move with the room there is
       return this.draw();
     }
     window.Plotly.Plots.resize(this.stage).then(
-      () => this.point(this.cell),
+      () => this.point(),
       () => {}, // hidden meanwhile: the next size calls again
     );
   }

@@ -21,7 +21,9 @@ export const png = async (gd) => (await picture(gd, 'png')).arrayBuffer();
 export async function body(gd, figure, version) {
   const theme = readTheme(gd);
   const { width: _, ...layout } = figure.layout;
-  const alive = { data: figure.data, layout: { ...layout, paper_bgcolor: theme.background, autosize: true } };
+  // Panels that stand at pixels keep them; anything else is as wide as the page.
+  const size = layout.meta?.places ? { width: gd._fullLayout.width } : { autosize: true };
+  const alive = { data: figure.data, layout: { ...layout, paper_bgcolor: theme.background, ...size } };
   const draw = `Plotly.newPlot('figure', ${json(alive.data)}, ${json(alive.layout)}, {responsive: true, displaylogo: false, showSendToCloud: false});`;
   const height = gd._fullLayout.height;
   return {
@@ -34,7 +36,7 @@ export async function body(gd, figure, version) {
 /**
  * The numbers of a figure. Left out is what only decorates: a trace that answers no pointer (hoverinfo "skip"), unless
  * its `meta` says {numbers: true}; and one whose `meta` says {numbers: false}. A heatmap with `meta` {forbidden: true}
- * is the mask of the one before it. `layout.meta.tokens` {x, y} are the labels of whole axes, for ticks may leave out some: their
+ * is the mask of the one before it; one with {numbers: "customdata"} is drawn in shares of what stands there. `layout.meta.tokens` {x, y} are the labels of whole axes, for ticks may leave out some: their
  * places are counted from 1, as on the screen. `layout.meta.places` {x, y} are numbers in place of those that are drawn.
  */
 export function series({ data, layout }) {
@@ -57,7 +59,7 @@ export function series({ data, layout }) {
 }
 
 function matrix(trace, layout) {
-  const z = flat(trace.z);
+  const z = flat(trace[trace.meta?.numbers] ?? trace.z);
   const [rows, columns] = z.shape;
   const vertical = dimension(layout, 'y', trace.y, trace.y0, trace.dy, rows);
   const horizontal = dimension(layout, 'x', trace.x, trace.x0, trace.dx, columns);
@@ -83,12 +85,12 @@ function curve(trace, layout) {
 const measured = (layout) => column(layout.yaxis?.title?.text) || 'value';
 
 /** An axis of a trace: what it is called, its places and their tokens. */
-function dimension(layout, letter, at, first = 0, step = 1, count) {
+function dimension(layout, letter, at, first, step = 1, count) {
   const axis = layout[`${letter}axis`];
   const named = (kind) => (layout.meta?.[kind]?.[letter]?.length === count ? layout.meta[kind][letter] : null);
-  const found = at === undefined ? places(count, first, step) : flat(named('places') ?? at);
+  const found = at === undefined ? places(count, first ?? 0, step) : flat(named('places') ?? at);
   const tokens = found.dtype === '<U' ? found.data : named('tokens');
-  return { name: column(axis?.title?.text) || letter, at: tokens ? places(count, 1) : found, tokens };
+  return { name: column(axis?.title?.text) || letter, at: tokens ? places(count, first ?? 1, step) : found, tokens };
 }
 
 /** An axis' title as a column's name: "query: who looks" is query, "second half right" second_half_right. */
