@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from dashboard.view.pages import PAGES
-from transformer import masks, positions, tasks
+from transformer import edits, masks, positions, tasks
 from transformer.foundation.registry import Registry, folder_names
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 MOST_MODULES = 14
-REGISTRIES = {"positions": positions.ENCODINGS, "masks": masks.MASKS, "tasks": tasks.TASKS}
+REGISTRIES = {"positions": positions.ENCODINGS, "masks": masks.MASKS, "tasks": tasks.TASKS, "edits": edits.EDITS}
 
 
 def tracked() -> list[Path]:
@@ -108,15 +108,15 @@ def test_no_test_imports_a_test():
 
 @pytest.mark.parametrize("kind", REGISTRIES)
 def test_every_file_in_the_folder_is_a_plug_in(kind):
-    """No file is left out, and each is what its name says."""
-    files = {path.stem for path in (ROOT / "transformer" / kind).glob("[!_]*.py")}
+    """No file is left out, in the folder or in one of its folders, and each is what its name says."""
+    files = {path.stem.replace("_", "-"): path for path in (ROOT / "transformer" / kind).rglob("[!_]*.py")}
     registry = REGISTRIES[kind]
-    assert set(registry.names()) == {name.replace("_", "-") for name in files}
+    assert registry.names() == tuple(sorted(files))
     assert len(files) >= 5
-    for name in registry.names():
+    for name, path in files.items():
         found = registry[name]
         assert issubclass(found, registry.base)
-        assert found.__module__ == f"transformer.{kind}.{name.replace('-', '_')}"
+        assert found.__module__ == ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
 NEW = {
@@ -130,27 +130,34 @@ NEW = {
         "from transformer.tasks._layouts import Aligned\n\nclass New(Aligned):\n    law = 'y = x'\n"
         "    def answer(self, question):\n        return question\n"
     ),
+    "edits/places": (
+        "from dataclasses import dataclass\nfrom transformer.edits import PlacesEdit\n\n"
+        "@dataclass(frozen=True)\nclass New(PlacesEdit):\n    title = 'something else'\n"
+        "    def apply(self, value):\n        return 2 * value\n"
+    ),
+}
+USED = {
+    "positions": "RunConfig(model=ModelConfig(positions='brand-new')).to_dict()",
+    "masks": "RunConfig(model=ModelConfig(mask='brand-new')).to_dict()",
+    "tasks": "RunConfig(task=TaskConfig(task='brand-new')).to_dict()",
+    "edits/places": "[edits.parse_edit('brand-new').write(), edits.kinds()[-1]]",
 }
 
 
 @pytest.mark.parametrize("kind", NEW)
 def test_a_new_file_is_found_and_nothing_else_need_be_touched(kind, tmp_path):
-    """In a copy of the whole package: one file dropped in, and the registry, the config and the help know it."""
+    """In a copy of the whole package: one file dropped in, and the registry, the config and the links know it."""
     shutil.copytree(ROOT / "transformer", tmp_path / "transformer", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "transformer" / kind / "brand_new.py").write_text(NEW[kind])
     (tmp_path / "transformer" / kind / "_private.py").write_text("raise SystemExit('never imported')\n")
-    setting = {
-        "positions": "ModelConfig(positions='brand-new')",
-        "masks": "ModelConfig(mask='brand-new')",
-        "tasks": "TaskConfig(task='brand-new')",
-    }[kind]
+    registries = "positions.ENCODINGS, masks.MASKS, tasks.TASKS, edits.EDITS"
     code = (
-        "from transformer import config, masks, positions, tasks\n"
+        "from transformer import config, edits, masks, positions, tasks\n"
         "from transformer.config import ModelConfig, RunConfig, TaskConfig\n"
-        f"found = {{'positions': positions.ENCODINGS, 'masks': masks.MASKS, 'tasks': tasks.TASKS}}[{kind!r}]\n"
+        f"found = ({registries})[{list(NEW).index(kind)}]\n"
         "assert 'brand-new' in found.names() and found['brand-new'].__name__ == 'New', found.names()\n"
         "assert not any('private' in name for name in found.names())\n"
-        f"print(RunConfig(**{{{'task' if kind == 'tasks' else 'model'!r}: {setting}}}).to_dict())\n"
+        f"print({USED[kind]})\n"
         "print(config.__file__)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)

@@ -25,7 +25,9 @@ from transformer.analysis.film.film import Film
 from transformer.analysis.health.examine import examine
 from transformer.analysis.interventions.effects import one_token_changed
 from transformer.analysis.interventions.patching import patching
-from transformer.edits import AblateHead, EditError, PatchInput, edit_text, parse_edit
+from transformer.edits import EditError, parse_edit
+from transformer.edits.heads.patch_input import PatchInput
+from transformer.edits.heads.zero import AblateHead
 from transformer.training.recording import develop
 from transformer.training.runs import Run
 
@@ -162,7 +164,7 @@ def test_patching_a_text_restores_what_the_model_itself_would_say(made: Path) ->
 @pytest.mark.parametrize("passage", ["To see,\n  to touch", "a_b~c:d;e=f", "100 % “of” words", "é ↵"])
 def test_a_passage_that_is_patched_from_fits_into_a_link_and_comes_back(passage: str) -> None:
     edit = PatchInput("decoder.0.self_attention.z", 1, passage)
-    text = edit_text(edit)
+    text = edit.write()
     assert parse_edit(text) == edit
     assert not re.search(r"[~\s;,]|:.*:.*:", text)
 
@@ -170,7 +172,7 @@ def test_a_passage_that_is_patched_from_fits_into_a_link_and_comes_back(passage:
 def test_a_link_of_symbols_reads_as_before() -> None:
     edit = parse_edit("patch-input:decoder.0.self_attention.1:3_1_4")
     assert edit == PatchInput("decoder.0.self_attention.z", 1, "3 1 4")
-    assert edit_text(edit) == "patch-input:decoder.0.self_attention.1:3_1_4"
+    assert edit.write() == "patch-input:decoder.0.self_attention.1:3_1_4"
     with pytest.raises(EditError, match="a passage as in"):
         parse_edit("patch-input:decoder.0.self_attention.1:%zz")
 
@@ -293,11 +295,11 @@ def test_an_edit_is_told_in_perplexity_and_token_by_token(made: Path) -> None:
 def test_a_passage_is_patched_from_another_of_as_many_tokens(made: Path) -> None:
     model, task = loaded(made)
     other = task.typed(one_token_changed(model, task, task.example))
-    text = edit_text(PatchInput("decoder.1.self_attention.z", 0, other))
+    text = PatchInput("decoder.1.self_attention.z", 0, other).write()
     app = open_page("edits", run="reader", edits=text)
     assert not app.error
     assert "With head 1.0 as in input" in app.title[0].value
-    shorter = edit_text(PatchInput("decoder.1.self_attention.z", 0, "To see"))
+    shorter = PatchInput("decoder.1.self_attention.z", 0, "To see").write()
     assert "has 3 tokens, and here are 32" in open_page("edits", run="reader", edits=shorter).error[0].value
 
 

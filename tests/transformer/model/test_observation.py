@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from tests.kit.models import ARCHITECTURES, TASK_OF, inputs, small, tokens_of
-from transformer.edits import AblateHead, EditError, OverrideMask
+from transformer.edits import EditError, OverrideMask
+from transformer.edits.heads.zero import AblateHead
 from transformer.network import of_few_words
 from transformer.observation import observe
 

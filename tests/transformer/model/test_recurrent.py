@@ -39,7 +39,9 @@ from transformer.analysis.health.examine import examine
 from transformer.analysis.interventions.influence import gradients, poke
 from transformer.analysis.sample import sample, say
 from transformer.config import ATTENTIONS, ModelConfig, RunConfig, TrainingConfig
-from transformer.edits import AblateHead, ForcePattern, OverrideMask
+from transformer.edits import OverrideMask
+from transformer.edits.heads.zero import AblateHead
+from transformer.edits.patterns.painted import ForcePattern
 from transformer.model import Transformer, build
 from transformer.observation import observe
 from transformer.recurrent import Alignment, Recurrent

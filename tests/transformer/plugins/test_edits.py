@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
@@ -16,33 +17,119 @@ from transformer.analysis.batches import questions
 from transformer.analysis.interventions.effects import one_token_changed, redundancy
 from transformer.analysis.interventions.patching import patching
 from transformer.compiled import compiled_config
-from transformer.config import ModelConfig, RunConfig, TaskConfig
-from transformer.edits import (
-    AblateHead,
-    EditError,
-    ExpectPattern,
-    ForcePattern,
-    KeepOnlyHead,
-    Occasion,
-    Patch,
-    PatchHead,
-    PatchStep,
-    RemovePositions,
-    ScaleScores,
-    ShiftScores,
-    SwapPositions,
-    edit_text,
-    parse_edit,
-)
-from transformer.model import build
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.edits import EDITS, Edit, EditError, Occasion, Patch, PatchHead, kinds, parse_edit, resolve
+from transformer.edits.heads.mean import MeanAblateHead
+from transformer.edits.heads.only import KeepOnlyHead
+from transformer.edits.heads.patch_step import PatchStep
+from transformer.edits.heads.shuffled import ResampleHead
+from transformer.edits.heads.zero import AblateHead
+from transformer.edits.patterns.diagonal import DiagonalPattern
+from transformer.edits.patterns.expected import ExpectPattern
+from transformer.edits.patterns.painted import ForcePattern
+from transformer.edits.patterns.scale import ScaleScores
+from transformer.edits.patterns.shift import ShiftScores
+from transformer.edits.patterns.uniform import EvenPattern
+from transformer.edits.places.swap import SwapPositions
+from transformer.edits.places.unplaced import RemovePositions
+from transformer.model import Transformer, build
 
 SITE = "decoder.0.self_attention"
+ABLATIONS = {"zero": AblateHead, "mean": MeanAblateHead, "shuffled": ResampleHead}
 TOKENS = torch.tensor([[3, 1, 4, 1, 10, 1, 4, 1], [9, 2, 6, 5, 10, 5, 6, 2], [0, 0, 7, 8, 10, 8, 7, 0]])
 
 
 def small(**model):
     config = RunConfig(task=TaskConfig(length=4), model=ModelConfig(d_model=16, **model))
     return build(config).eval()
+
+
+# --- the contract: every file in the folders is held to it, by the text that it gives as its example
+
+ALL = pytest.mark.parametrize("kind", EDITS.names())
+CONFIG = RunConfig(task=TaskConfig(length=3), model=ModelConfig(d_model=16))
+TASK = CONFIG.build_task()
+READ = torch.from_numpy(TASK.encode([np.array(x) for x in ([3, 1, 4], [1, 5, 9], [2, 6, 5])]).tokens)
+
+
+def example(kind: str) -> Edit:
+    return parse_edit(EDITS[kind].example())
+
+
+def resolved(edit: Edit, model: Transformer) -> Edit:
+    """The edit itself, where it is a wish: other inputs are read by this model, another step has other weights."""
+
+    def look(question: np.ndarray, site: str) -> torch.Tensor:
+        return observe(model, torch.from_numpy(TASK.encode([question]).tokens))[site]
+
+    other = build(dataclasses.replace(CONFIG, training=TrainingConfig(seed=1))).eval()
+    (made,) = resolve((edit,), Occasion(TASK, TASK.length, look=look, at_step=lambda _: other))
+    return made
+
+
+@ALL
+def test_it_is_called_what_a_menu_can_show(kind):
+    edit = example(kind)
+    assert type(edit) is EDITS[kind]
+    assert edit.kind == kind
+    assert edit.title.isprintable()
+    assert not edit.title.endswith(".")
+    assert [EDITS[other].title for other in kinds()].count(edit.title) == 1
+    assert edit.words.isprintable()
+    assert edit.words != repr(edit)
+
+
+@ALL
+def test_it_is_read_as_it_is_written(kind):
+    edit = example(kind)
+    assert edit.write() == EDITS[kind].example()
+    assert edit.write().partition(":")[0] == kind
+    assert parse_edit(edit.write()) == edit
+    assert hash(parse_edit(edit.write())) == hash(edit)
+
+
+@ALL
+@pytest.mark.parametrize("behind", ["", ":x", ":decoder", ":decoder.0.self_attention.1:", ":~", ":1:2:3"])
+def test_nonsense_behind_it_is_refused_in_a_sentence(kind, behind):
+    text = f"{kind}{behind}"
+    if text != EDITS[kind].example():
+        with pytest.raises(EditError) as error:
+            parse_edit(text)
+        assert str(error.value).isprintable()
+
+
+@ALL
+def test_it_changes_what_the_model_says_and_no_tensor_in_place(kind):
+    model = build(CONFIG).eval()
+    before = observe(model, READ)
+    edit = resolved(example(kind), model).begun(lambda network, site: observe(network, READ)[site])
+    after = observe(model, READ, (edit,))
+    assert after.logits.shape == before.logits.shape
+    assert not torch.equal(after.logits, before.logits)
+    met = {site: value for site, value in before.sites.items() if edit.meets(site)}
+    assert met
+    for value in met.values():
+        kept = value.clone()
+        assert edit.apply(value).shape == value.shape
+        assert torch.equal(value, kept)
+
+
+@ALL
+def test_where_it_meets_nothing_that_is_said(kind):
+    model = build(CONFIG).eval()
+    elsewhere = dataclasses.replace(resolved(example(kind), model), site="decoder.7.nothing")
+    with pytest.raises(EditError, match="met no site"):
+        observe(model, READ, (elsewhere,))
+
+
+def test_numbers_are_offered_within_their_limits():
+    """A menu draws them from what their field says."""
+    for kind in kinds():
+        for field in dataclasses.fields(EDITS[kind]):
+            if offer := field.metadata:
+                assert offer["label"]
+                assert offer["min_value"] <= offer["value"] <= offer["max_value"]
+                assert type(offer["value"]) is type(offer["min_value"]) is type(offer["max_value"])
 
 
 # --- heads
@@ -52,7 +139,7 @@ def small(**model):
 def test_a_removed_head_says_what_it_should(mode):
     model = small()
     plain = observe(model, TOKENS)[f"{SITE}.z"].numpy()
-    seen = observe(model, TOKENS, (AblateHead(f"{SITE}.z", 2, mode),))[f"{SITE}.z"].numpy()
+    seen = observe(model, TOKENS, (ABLATIONS[mode](f"{SITE}.z", 2),))[f"{SITE}.z"].numpy()
     expected = plain.copy()
     for sequence in range(3):
         for place in range(8):
@@ -66,7 +153,7 @@ def test_a_removed_head_says_what_it_should(mode):
 @pytest.mark.parametrize("n", [2, 3, 17, 64])
 def test_shuffling_hands_each_output_to_another_sequence_always_the_same(n):
     value = torch.arange(n, dtype=torch.float32)[:, None, None, None].expand(n, 4, 8, 2)
-    first, again = (AblateHead("z", 1, "shuffled").apply(value)[:, 1, 0, 0].tolist() for _ in range(2))
+    first, again = (ResampleHead("z", 1).apply(value)[:, 1, 0, 0].tolist() for _ in range(2))
     assert first == again
     assert sorted(first) == list(range(n))
     assert all(own != given for own, given in enumerate(first))
@@ -76,7 +163,7 @@ def test_shuffling_hands_each_output_to_another_sequence_always_the_same(n):
 def test_a_shuffled_head_hands_on_what_it_found_in_another_sequence_whole():
     model = small()
     plain = observe(model, TOKENS)[f"{SITE}.z"]
-    seen = observe(model, TOKENS, (AblateHead(f"{SITE}.z", 2, "shuffled"),))[f"{SITE}.z"]
+    seen = observe(model, TOKENS, (ResampleHead(f"{SITE}.z", 2),))[f"{SITE}.z"]
     owners = [[i for i in range(3) if torch.equal(seen[own, 2], plain[i, 2])] for own in range(3)]
     assert sorted(owners) == [[0], [1], [2]]
     assert all(own not in given for own, given in enumerate(owners))
@@ -96,7 +183,7 @@ def test_keeping_one_head_is_removing_the_others():
 @pytest.mark.parametrize("mode", ["mean", "shuffled"])
 def test_one_sequence_has_no_other_to_take_from(mode):
     with pytest.raises(EditError, match="needs several sequences"):
-        observe(small(), TOKENS[:1], (AblateHead(f"{SITE}.z", 0, mode),))
+        observe(small(), TOKENS[:1], (ABLATIONS[mode](f"{SITE}.z", 0),))
 
 
 # --- patterns
@@ -104,14 +191,14 @@ def test_one_sequence_has_no_other_to_take_from(mode):
 
 @pytest.mark.parametrize("positions", ["learned", "rotary", "alibi", "none"])
 def test_looking_evenly_gives_the_mean_of_the_values(positions):
-    seen = observe(small(positions=positions), TOKENS, (ForcePattern(f"{SITE}.scores", 1, "uniform"),))
+    seen = observe(small(positions=positions), TOKENS, (EvenPattern(f"{SITE}.scores", 1),))
     value, z = seen[f"{SITE}.value"][:, 1].numpy(), seen[f"{SITE}.z"][:, 1].numpy()
     for query in range(8):
         np.testing.assert_allclose(z[:, query], value[:, : query + 1].mean(axis=1), atol=1e-6)
 
 
 def test_looking_at_itself_hands_on_its_own_value():
-    seen = observe(small(), TOKENS, (ForcePattern(f"{SITE}.scores", 1, "diagonal"),))
+    seen = observe(small(), TOKENS, (DiagonalPattern(f"{SITE}.scores", 1),))
     assert torch.equal(seen[f"{SITE}.z"][:, 1], seen[f"{SITE}.value"][:, 1])
 
 
@@ -120,7 +207,7 @@ def test_a_painted_pattern_is_shared_among_the_keys_that_may_be_seen():
     painted[4, [1, 3, 6]] = painted[2, 7] = True  # the causal mask forbids key 6 to query 4, and key 7 to query 2
     model = small()
     plain = observe(model, TOKENS)[f"{SITE}.pattern"][:, 1].numpy()
-    edit = parse_edit(edit_text(ForcePattern.of(painted, f"{SITE}.scores", 1)))
+    edit = parse_edit(ForcePattern.of(painted, f"{SITE}.scores", 1).write())
     seen = observe(model, TOKENS, (edit,))[f"{SITE}.pattern"][:, 1].numpy()
     expected = plain.copy()
     expected[:, 4] = [0, 0.5, 0, 0.5, 0, 0, 0, 0]
@@ -188,7 +275,7 @@ def test_an_edit_that_changes_nothing_is_an_error():
     ):
         with pytest.raises(EditError, match="choose"):
             make()
-    even = ForcePattern(f"{SITE}.scores", 0, "uniform")
+    even = EvenPattern(f"{SITE}.scores", 0)
     with pytest.raises(EditError, match="changed no number"):
         observe(small(), TOKENS, (even, ScaleScores(f"{SITE}.scores", 0, 2.0)))
 
@@ -316,7 +403,7 @@ def test_redundancy_is_what_two_cost_beyond_each():
 )
 def test_a_text_is_its_edit(text):
     edit = parse_edit(text)
-    assert edit_text(edit) == text
+    assert edit.write() == text
     assert edit == parse_edit(text)
     assert hash(edit) == hash(parse_edit(text))
     assert edit.words.isprintable()
@@ -326,27 +413,24 @@ def test_a_pattern_painted_on_many_tokens_is_a_short_text():
     chosen = np.eye(300, dtype=bool)
     chosen[90:96, 12:30] = True
     edit = ForcePattern.of(chosen, f"{SITE}.scores", 1)
-    text = edit_text(edit)
+    text = edit.write()
     assert re.fullmatch(rf"painted:{re.escape(SITE)}\.1:300x300z[\w-]{{10,400}}", text)
     assert parse_edit(text) == edit
     np.testing.assert_array_equal(parse_edit(text).chosen, chosen)
     wide = ForcePattern.of(chosen[:, :40], f"{SITE}.scores", 1)
-    assert parse_edit(edit_text(wide)) == wide
+    assert parse_edit(wide.write()) == wide
     with pytest.raises(EditError, match="this is no painted pattern of 300 × 299: the cells cannot be read"):
         parse_edit(text.replace("300x300", "300x299"))
 
 
-@given(
-    st.text()
-    | st.from_regex(r"(zero|scale|shift|swap|painted|places-[a-z]+|patch-(input|step)):[a-z0-9.:x,_-]*", fullmatch=True)
-)
+@given(st.text() | st.from_regex(rf"({'|'.join(kinds())}):[a-z0-9.:x,_-]*", fullmatch=True))
 def test_a_hostile_text_is_refused_in_a_sentence(text):
     try:
         edit = parse_edit(text)
     except EditError as error:
         sentence = str(error)
     else:
-        sentence = edit_text(edit)
+        sentence = edit.write()
         assert parse_edit(sentence) == edit
     assert "\n" not in sentence
     assert "<" not in sentence

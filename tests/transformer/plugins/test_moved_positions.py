@@ -8,15 +8,12 @@ import pytest
 import torch
 
 from transformer.config import ModelConfig, RunConfig, TaskConfig
-from transformer.edits import (
-    EditError,
-    RemovePositions,
-    ShiftPositions,
-    ShufflePositions,
-    SwapPositions,
-    TurnPositions,
-    parse_edit,
-)
+from transformer.edits import EditError, parse_edit
+from transformer.edits.places.places_shift import ShiftPositions
+from transformer.edits.places.places_shuffle import ShufflePositions
+from transformer.edits.places.places_turn import TurnPositions
+from transformer.edits.places.swap import SwapPositions
+from transformer.edits.places.unplaced import RemovePositions
 from transformer.model import Transformer, build
 from transformer.observation import observe
 from transformer.positions import ENCODINGS

@@ -11,7 +11,8 @@ from torch import from_numpy
 
 from transformer.analysis.accuracy.by_position import logits
 from transformer.analysis.heads.measure import heads_of
-from transformer.edits import AblateHead, Edit
+from transformer.edits import Edit
+from transformer.edits.heads.zero import AblateHead
 from transformer.network import Network
 from transformer.tasks import Batch
 from transformer.text.perplexity import perplexity

@@ -10,7 +10,7 @@ from transformer.analysis.accuracy.by_position import EVALUATION_STREAM, accurac
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.measure import heads_of
-from transformer.edits import AblateHead
+from transformer.edits.heads.zero import AblateHead
 from transformer.network import Network
 from transformer.tasks import Task
 

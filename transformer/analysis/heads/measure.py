@@ -15,7 +15,8 @@ from torch import Tensor
 from transformer.analysis.batches import in_parts, questions, working_attention
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.metrics import METRICS, Estimate, HeadMetrics
-from transformer.edits import AblateHead, Edit
+from transformer.edits import Edit
+from transformer.edits.heads.zero import AblateHead
 from transformer.network import Network, of_few_words
 from transformer.observation import Observation
 from transformer.tasks import Batch, Task

@@ -13,7 +13,8 @@ from transformer.analysis.accuracy.by_position import predictions
 from transformer.analysis.batches import questions
 from transformer.analysis.heads.measure import heads_of, right_answers
 from transformer.analysis.sample import observe_batch
-from transformer.edits import AblateHead, Edit
+from transformer.edits import Edit
+from transformer.edits.heads.zero import AblateHead
 from transformer.network import Network
 from transformer.tasks import Batch, Question, Task
 

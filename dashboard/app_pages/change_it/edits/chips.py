@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,30 +23,12 @@ from transformer.analysis.findings import Attention, Head
 from transformer.masks.painted import LARGEST
 
 if TYPE_CHECKING:
-    from transformer.edits import Edit, ForcePattern
+    from transformer.edits import Edit
+    from transformer.edits.patterns.painted import ForcePattern
     from transformer.tasks import Question
 
 MOST = 12
 """Edits at a time."""
-KINDS = {
-    "zero": "remove a head: zero",
-    "mean": "remove a head: mean",
-    "shuffled": "remove a head: shuffled",
-    "only": "keep only this head",
-    "uniform": "look evenly at all",
-    "diagonal": "look at itself",
-    "expected": "look at the expected key",
-    "painted": "look where it is painted",
-    "scale": "scale the scores",
-    "shift": "move the scores by keys",
-    "patch-input": "patch from another input",
-    "patch-step": "patch from another step",
-    "swap": "swap two positions",
-    "places-shift": "shift all positions",
-    "places-turn": "turn the positions round",
-    "places-shuffle": "shuffle the positions",
-    "unplaced": "remove the positions",
-}
 PATTERN = Words(
     on="looks at",
     off="does not look at",
@@ -112,10 +94,10 @@ def chips(model: Model, question: Question) -> list[Chip]:
 
 def _chip(text: str) -> Chip:
     """A chip that is on. Raises EditError."""
-    from transformer.edits import edit_text, parse_edit
+    from transformer.edits import parse_edit
 
     edit = parse_edit(text)
-    return Chip(edit_text(edit), True, edit)
+    return Chip(edit.write(), True, edit)
 
 
 def active(found: list[Chip]) -> tuple[Edit, ...]:
@@ -191,25 +173,26 @@ def toggle(found: list[Chip], text: str) -> None:
 
 def add(model: Model, question: Question, found: list[Chip], heads: list[Head]) -> None:
     """The line with which an edit is added: what, where, how much."""
+    from transformer.edits import EDITS, HeadEdit, kinds
+
     left, middle, right, button = st.columns([3, 2, 2, 1.2], vertical_alignment="bottom")
     steps = [step for step in session.choices()[model.name].snapshots if step != model.step]
     missing = {"patch-step": not steps, "expected": not model.task.lawful}
-    kinds = [kind for kind in KINDS if not missing.get(kind)]
-    if st.session_state.get("edit-kind") not in kinds:
-        st.session_state["edit-kind"] = kinds[0]
-    kind = left.selectbox("Edit", kinds, key="edit-kind", format_func=KINDS.__getitem__)
+    offered = [kind for kind in kinds() if not missing.get(kind)]
+    if st.session_state.get("edit-kind") not in offered:
+        st.session_state["edit-kind"] = offered[0]
+    kind = left.selectbox("Edit", offered, key="edit-kind", format_func=lambda kind: EDITS[kind].title)
     parts = [kind]
     if kind == "swap":
         places = len(model.task.target_names(model.task.length))
         first = middle.number_input("Position", 1, places, value=1, key="edit-first")
         second = right.number_input("and position", 1, places, value=min(2, places), key="edit-second")
         parts.append(f"{first},{second}")
-    elif kind.startswith("places-"):
-        low = 0 if kind == "places-shuffle" else -99
-        parts.append(str(middle.number_input("by" if low else "Draw", low, 99, value=1, key=f"edit-{kind}")))
-    elif kind != "unplaced":
+    elif issubclass(EDITS[kind], HeadEdit):
         head = _head(middle, heads)
         parts += [str(head), *_more(kind, head, model, question, right)]
+    else:
+        parts += _numbers(kind, middle)
     button.button(
         "Add", on_click=_added, args=(found, ":".join(parts)), icon=":material/add:", width="stretch", type="primary"
     )
@@ -226,7 +209,7 @@ def _head(place: DeltaGenerator, heads: list[Head]) -> Head:
 
 def _called(head: Head) -> str:
     """A head as the chips call it."""
-    from transformer.edits import AblateHead
+    from transformer.edits.heads.zero import AblateHead
 
     return AblateHead(head.site, head.index).name
 
@@ -234,10 +217,6 @@ def _called(head: Head) -> str:
 def _more(kind: str, head: Head, model: Model, question: Question, place: DeltaGenerator) -> list[str]:
     """What must be known beside the head, as the edit's text has it."""
     match kind:
-        case "scale":
-            return [f"{place.number_input('Factor', -100.0, 100.0, value=0.5, step=0.5, key='edit-factor'):.10g}"]
-        case "shift":
-            return [str(place.number_input("Keys", -99, 99, value=1, key="edit-keys"))]
         case "patch-step":
             steps = [step for step in session.choices()[model.name].snapshots if step != model.step]
             if st.session_state.get("edit-step") not in steps:
@@ -247,16 +226,25 @@ def _more(kind: str, head: Head, model: Model, question: Question, place: DeltaG
             return [input_of_patch(model, question, place)]
         case "painted":
             return [_first_painting(model.sample(question, own_words=False).attentions[head.site], head)]
-    return []
+    return _numbers(kind, place)
+
+
+def _numbers(kind: str, place: DeltaGenerator) -> list[str]:
+    """The numbers of an edit, as it offers them itself."""
+    from transformer.edits import EDITS
+
+    offered = {field.name: field.metadata for field in fields(EDITS[kind]) if field.metadata}
+    values = [place.number_input(**offer, key=f"edit-{kind}-{name}") for name, offer in offered.items()]
+    return [f"{value:.10g}" for value in values]
 
 
 def _first_painting(attention: Attention, head: Head) -> str:
     """The cells to begin with: the key that each query looks at most. Its size only, where no more can be painted."""
-    from transformer.edits.text import pattern_text
+    from transformer.edits.patterns.painted import ForcePattern
 
     pattern = attention.pattern[head.index]
     cells = (pattern == pattern.max(axis=1, keepdims=True)) & attention.mask
-    return "" if _why_not(attention) else pattern_text(cells)
+    return "" if _why_not(attention) else ForcePattern.of(cells, head.site, head.index).more()
 
 
 @clicks.once
@@ -289,12 +277,12 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
         return
 
     def painted(stroke: Stroke) -> None:
-        from transformer.edits import ForcePattern, edit_text
+        from transformer.edits.patterns.painted import ForcePattern
 
         # Reports may come twice or late, and each holds all cells: only a newer one counts.
         if stroke.mask.shape == edit.chosen.shape and stroke.at > st.session_state.get("stroke_at", 0):
             st.session_state.stroke_at = stroke.at
-            text = edit_text(ForcePattern.of(stroke.mask, edit.site, edit.head))
+            text = ForcePattern.of(stroke.mask, edit.site, edit.head).write()
             if not keep([replace(each, text=text) if each == chip else each for each in found]):
                 st.session_state.refused_at = stroke.at
 

@@ -21,7 +21,8 @@ from transformer.analysis.findings import Head
 from transformer.analysis.heads.measure import heads_of
 from transformer.analysis.interventions.effects import Said
 from transformer.analysis.interventions.patching import Patching
-from transformer.edits import EditError, PatchInput
+from transformer.edits import EditError
+from transformer.edits.heads.patch_input import PatchInput
 from transformer.text.perplexity import said as in_words
 
 model = session.chosen()
@@ -245,7 +246,7 @@ for (heading, part), place in zip(parts.items(), places, strict=True):
         st.markdown(f"**{heading}**")
         part()
 show_code(
-    "transformer.edits.AblateHead",
+    "transformer.edits.heads.zero.AblateHead",
     "transformer.edits.PatchHead",
     "transformer.analysis.heads.measure.measure_removal",
     "transformer.analysis.interventions.effects.redundancy",

@@ -87,7 +87,7 @@ def together(seen: Patching) -> str:
 
 def input_of_patch(model: Model, question: Question, place: DeltaGenerator) -> str:
     """The input that a head is handed on from, in a field, as the edit's text has it."""
-    from transformer.edits import PatchInput, edit_text
+    from transformer.edits.heads.patch_input import PatchInput
 
     # What was typed for another task is no input of this one.
     key = "edit-input" if model.task.lawful else f"edit-input-{model.config.task.text}"
@@ -95,4 +95,4 @@ def input_of_patch(model: Model, question: Question, place: DeltaGenerator) -> s
     typed = place.text_input("as in input", key=key, max_chars=longest("edits"))
     if model.task.lawful:
         return "_".join(c for c in typed.lower() if not c.isspace() and c not in ",;")
-    return edit_text(PatchInput("decoder.0.self_attention.z", 0, as_typed(typed))).rpartition(":")[2]
+    return PatchInput("decoder.0.self_attention.z", 0, as_typed(typed)).more()

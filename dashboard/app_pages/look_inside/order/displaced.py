@@ -61,13 +61,13 @@ def can(model: Model, text: str, length: int) -> bool:
 
 def asked(default: str) -> str:
     """The intervention of the view; what a link names in vain falls back, with a notice."""
-    from transformer.edits import EditError, edit_text, parse_edit
+    from transformer.edits import EditError, parse_edit
 
     text = session.settings().order
     if not text:
         return default
     try:
-        text = edit_text(parse_edit(text))
+        text = parse_edit(text).write()
     except EditError:
         session.notice("The link's intervention cannot be read; this is the page's own.")
     else:

@@ -183,6 +183,6 @@ if encoding != "none":
 show_code(
     "transformer.analysis.heads.score_terms.split_scores",
     "transformer.analysis.heads.score_terms.measure_shares",
-    "transformer.edits.ShiftPositions",
+    "transformer.edits.places.places_shift.ShiftPositions",
     "transformer.positions.PositionalEncoding.at",
 )

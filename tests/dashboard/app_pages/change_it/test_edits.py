@@ -11,7 +11,7 @@ from tests.kit.pages import array, counted, figures, laid_out, link, network, op
 from transformer import observe
 from transformer.analysis.batches import questions
 from transformer.analysis.heads.measure import measure_removal
-from transformer.edits import AblateHead
+from transformer.edits.heads.zero import AblateHead
 
 SITE = "decoder.0.self_attention"
 

@@ -24,7 +24,8 @@ from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.accuracy.without_heads import ask, without_each_head
 from transformer.analysis.intervals import wilson
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.edits import AblateHead, EditError
+from transformer.edits import EditError
+from transformer.edits.heads.zero import AblateHead
 from transformer.model import Transformer
 from transformer.training.recording import record
 from transformer.training.runs import Run

@@ -11,7 +11,8 @@ from transformer.analysis.accuracy.result import Accuracy, verdict
 from transformer.analysis.intervals import wilson
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.edits import AblateHead, EditError, OverrideMask
+from transformer.edits import EditError, OverrideMask
+from transformer.edits.heads.zero import AblateHead
 from transformer.model import build
 from transformer.training.loop import train
 

@@ -12,7 +12,7 @@ from tests.kit.heads_by_hand import CROSS, SELF, double, random_model
 from transformer import compiled_reverser, observe
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.circuits import circuits
-from transformer.edits import AblateHead
+from transformer.edits.heads.zero import AblateHead
 from transformer.model import Transformer
 
 

@@ -13,7 +13,8 @@ from transformer.analysis.heads.survey import Head, survey
 from transformer.analysis.sample import sample, say
 from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import ModelConfig, RunConfig, TaskConfig
-from transformer.edits import AblateHead, OverrideMask
+from transformer.edits import OverrideMask
+from transformer.edits.heads.zero import AblateHead
 from transformer.model import build
 from transformer.observation import observe
 from transformer.training.runs import DEFAULT_ROOT, Run

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from transformer.edits.base import Edit, EditError
+from transformer.edits._base import Edit, EditError
 
 
 @dataclass(frozen=True)

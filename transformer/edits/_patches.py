@@ -1,69 +1,16 @@
-"""Edits of what heads hand on: their output z, [batch, head, query, d_head], at `decoder.0.self_attention.z`."""
+"""Patches: what another pass, or another model, had at a site, in place of what this one has."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.edits.base import Edit, EditError, HeadEdit, Look
+from transformer.edits._base import Edit, EditError, HeadEdit, Look
 from transformer.network import Network
-
-Mode = Literal["zero", "mean", "shuffled"]
-SEED = 0
-"""Of the order in which sequences are shuffled."""
-
-
-@dataclass(frozen=True)
-class AblateHead(HeadEdit):
-    """Remove one head: what it says no longer depends on the sequence.
-
-    - zero: its z becomes zero (Michel et al., 2019, "Are Sixteen Heads Really Better than One?", section 2.3).
-    - mean: its z becomes, place by place, the mean over the sequences of this pass (Wang et al., 2022,
-      "Interpretability in the Wild", section 2.2): zero is a place where the next layers may never have been.
-    - shuffled: the z of the sequences of this pass change owners, each getting that of another (resampling; Chan et
-      al., 2022, "Causal Scrubbing"): drawn with a fixed seed, so it is the same at every call.
-
-    Mean and shuffled need several sequences in the pass; one alone raises EditError.
-    """
-
-    mode: Mode = "zero"
-
-    def apply(self, value: Tensor) -> Tensor:
-        self.check(value)
-        own = value[:, self.head]
-        if self.mode == "zero":
-            return self.replaced(value, torch.zeros_like(own))
-        if len(value) < 2:
-            raise EditError(f"{self.words} needs several sequences side by side: one has no other to take from")
-        if self.mode == "mean":
-            return self.replaced(value, own.mean(dim=0, keepdim=True).expand_as(own))
-        # A random cycle through all sequences (Sattolo, 1986): a permutation that leaves none in its place.
-        cycle = torch.randperm(len(own), generator=torch.Generator().manual_seed(SEED)).to(own.device)
-        shuffled = torch.empty_like(own)
-        shuffled[cycle] = own[cycle.roll(1)]
-        return self.replaced(value, shuffled)
-
-    @property
-    def words(self) -> str:
-        how = {"zero": "removed", "mean": "replaced by its mean", "shuffled": "shuffled between sequences"}
-        return f"{self.name} {how[self.mode]}"
-
-
-@dataclass(frozen=True)
-class KeepOnlyHead(HeadEdit):
-    """Keep one head: the output z of all others in its attention becomes zero."""
-
-    def apply(self, value: Tensor) -> Tensor:
-        self.check(value)
-        return self.replaced(torch.zeros_like(value), value[:, self.head])
-
-    @property
-    def words(self) -> str:
-        return f"only {self.name} of its layer"
 
 
 @dataclass(frozen=True)
@@ -124,6 +71,8 @@ class PatchHead(HeadEdit):
     must_change: ClassVar[bool] = True
     donor: Network
     found: Tensor | None = field(default=None, compare=False, repr=False)
+
+    write = Edit.write  # another model has no text
 
     def begun(self, look: Look) -> PatchHead:
         return replace(self, found=look(self.donor, self.site))

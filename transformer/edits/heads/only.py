@@ -1,0 +1,27 @@
+"""Keep one head of an attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from transformer.edits import HeadEdit
+
+
+@dataclass(frozen=True)
+class KeepOnlyHead(HeadEdit):
+    """Keep one head: the output z of all others in its attention becomes zero."""
+
+    title: ClassVar[str] = "keep only this head"
+    order: ClassVar[int] = 40
+
+    def apply(self, value: Tensor) -> Tensor:
+        self.check(value)
+        return self.replaced(torch.zeros_like(value), value[:, self.head])
+
+    @property
+    def words(self) -> str:
+        return f"only {self.name} of its layer"

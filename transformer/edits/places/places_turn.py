@@ -1,0 +1,25 @@
+"""Turn the positions round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from transformer.edits.places.places_shift import ShiftPositions
+
+
+@dataclass(frozen=True)
+class TurnPositions(ShiftPositions):
+    """Shift the positions `by` places, those that run over an end coming in at the other: no new one is needed."""
+
+    title: ClassVar[str] = "turn the positions round"
+    order: ClassVar[int] = 150
+
+    def apply(self, value: Tensor) -> Tensor:
+        return value.roll(-self.by)
+
+    @property
+    def words(self) -> str:
+        return f"positions turned by {self.by:+d}".replace("-", "−")
