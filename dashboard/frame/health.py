@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.parts.tables import height_of
@@ -167,7 +167,7 @@ def is_large(model: Model) -> bool:
     return shape.n_layers * shape.d_model**2 + words > LARGE
 
 
-@kept(256)
+@cached(256)
 def _checkup(model: Model, question: bytes) -> Checkup:
     from transformer.analysis.health.examine import examine
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dashboard.models.background import MEASUREMENTS
 from dashboard.models.budget import FINEST, passes
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.heads.metrics import Estimate
@@ -46,7 +46,7 @@ def said(model: Model, question: Question, edits: tuple[Edit, ...] = ()) -> Said
     return _said(model, question.tobytes(), edits)
 
 
-@kept(128)
+@cached(128)
 def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
     """Accuracy by position under edits; without any, on the same sequences. Raises EditError."""
     from transformer.analysis.accuracy.by_position import accuracy_by_position
@@ -63,7 +63,7 @@ def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
     )
 
 
-@kept(64, "Reading …")
+@cached(64, "Reading …")
 def reading(model: Model, edits: tuple[Edit, ...], length: int, tokens: int = TOKENS) -> Reading:
     """What it costs to read windows of a text that were held out, under edits; always the same. Raises EditError."""
     from transformer.analysis.accuracy.reading import reading
@@ -72,7 +72,7 @@ def reading(model: Model, edits: tuple[Edit, ...], length: int, tokens: int = TO
     return reading(model.network(), _windows(model, length, tokens), resolve(edits, _occasion(model, length)))
 
 
-@kept(32)
+@cached(32)
 def costs(model: Model, edits: tuple[Edit, ...], length: int) -> Future[np.ndarray]:
     """What silencing each head adds to the loss of a text, under the edits; measured behind the page's back."""
     from transformer.analysis.accuracy.reading import cost_of_each_head
@@ -93,7 +93,7 @@ def _windows(model: Model, length: int, tokens: int) -> Batch:
     return model.task.fresh(rng, max(1, tokens // length), length)
 
 
-@kept(32, "Removing each head in turn …")
+@cached(32, "Removing each head in turn …")
 def removal(model: Model, edits: tuple[Edit, ...]) -> Estimate:
     """What removing each head costs, under the edits. Raises EditError."""
     from transformer.analysis.heads.measure import measure_removal
@@ -124,7 +124,7 @@ def redundancy(model: Model, edits: tuple[Edit, ...], told: Callable[[float], ob
     return beyond_each(n, right)
 
 
-@kept(32)
+@cached(32)
 def _passes(model: Model, edits: tuple[Edit, ...]) -> dict[tuple[int, ...], float]:
     """What was right when which heads were removed, as far as it is known."""
     return {}
@@ -135,7 +135,7 @@ def patching(model: Model, question: Question, other: Question, edits: tuple[Edi
     return _patching(model, question.tobytes(), other.tobytes(), edits)
 
 
-@kept(64, "Looking for a second input …")
+@cached(64, "Looking for a second input …")
 def _changed(model: Model, question: bytes) -> np.ndarray:
     from transformer.analysis.interventions.effects import one_token_changed
 
@@ -147,7 +147,7 @@ def one_token_changed(model: Model, question: Question) -> Question:
     return _changed(model, question.tobytes())
 
 
-@kept(32)
+@cached(32)
 def patched(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Future[Patching]:
     """The same behind the page's back: a text's words are many, and each pass weighs them all."""
     return MEASUREMENTS.submit(_patch, model, question, other, edits)
@@ -161,7 +161,7 @@ def affordable(model: Model) -> bool:
     return len(heads_of(network)) <= MOST_HEADS and not removal_takes_long(network, model.task)
 
 
-@kept(256)
+@cached(256)
 def _said(model: Model, question: bytes, edits: tuple[Edit, ...]) -> Said:
     from transformer.analysis.interventions.effects import said_under
     from transformer.edits import resolve
@@ -174,7 +174,7 @@ def _said(model: Model, question: bytes, edits: tuple[Edit, ...]) -> Said:
     return said_under(model.network(), model.task, symbols, made, beside=beside)
 
 
-@kept(32, "Patching site by site …")
+@cached(32, "Patching site by site …")
 def _patching(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Patching:
     return _patch(model, question, other, edits)
 

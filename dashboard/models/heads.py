@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 from transformer.analysis.findings import Detail
 from transformer.analysis.heads.rollout import evenly, rollout
@@ -34,7 +34,7 @@ def removal_takes_long(model: Model) -> bool:
     return removal_takes_long(model.network(), model.task)
 
 
-@kept(4, "Looking closer …")
+@cached(4, "Looking closer …")
 def _detail(model: Model, question: bytes, site: str) -> Detail:
     from transformer.analysis.heads.detail import detail
 
@@ -42,7 +42,7 @@ def _detail(model: Model, question: bytes, site: str) -> Detail:
     return detail(model.network(), model.task, symbols, site, said=words_of(model, symbols))
 
 
-@kept(32)
+@cached(32)
 def _rolled(model: Model, question: bytes, through: int) -> tuple[np.ndarray, np.ndarray]:
     model.config.model.require_residual("rollout counts half of each stream as what was there, and here nothing stays")
     attentions = model.sample(np.frombuffer(question, dtype=np.int64)).attentions

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from transformer.tasks import Question
 
 
-@kept(32)
+@cached(32)
 def table(model: Model, name: str) -> Table:
     """A model's encoding, or another one of the same sizes."""
     from transformer.analysis.encodings import table_of
@@ -22,7 +22,7 @@ def table(model: Model, name: str) -> Table:
     return table_of(model.transformer(), name)
 
 
-@kept(64, "Fitting a linear map …")
+@cached(64, "Fitting a linear map …")
 def fitted(model: Model, name: str, length: int, steps: int) -> FittedShift:
     """The linear map nearest to a step, over the first positions of a table."""
     from transformer.analysis.encodings import fit_shift
@@ -30,7 +30,7 @@ def fitted(model: Model, name: str, length: int, steps: int) -> FittedShift:
     return fit_shift(table(model, name).values[:length], steps)
 
 
-@kept(32)
+@cached(32)
 def lengths(model: Model, name: str) -> Lengths:
     """The norms of token embeddings and of what is added to them."""
     from transformer.analysis.encodings import lengths_of
@@ -43,7 +43,7 @@ def reversal(model: Model, question: Question, *, everything_seen: bool) -> Reve
     return _reversal(model, question.tobytes(), everything_seen)
 
 
-@kept(32)
+@cached(32)
 def _reversal(model: Model, question: bytes, everything_seen: bool) -> Reversal:
     import torch
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.encodings import encoding_heatmap
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.parts import waiting
@@ -111,7 +111,7 @@ def encoder_states(model: Model, question: Question) -> np.ndarray:
     return _states(model, question.tobytes())
 
 
-@kept(32)
+@cached(32)
 def _states(model: Model, question: bytes) -> np.ndarray:
     from transformer.analysis.sample import lay_out, observe_batch
     from transformer.trace import only

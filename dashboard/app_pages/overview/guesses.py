@@ -11,7 +11,7 @@ from dashboard.app_pages.overview.figures import guesses_strip
 from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import Axis, Series, sheet
 from dashboard.figures.lens import tokens_bars
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
@@ -77,7 +77,7 @@ def likeliest(model: Model, question: Question) -> tuple[np.ndarray, np.ndarray]
     return _alternatives(model, question.tobytes())
 
 
-@kept(64)
+@cached(64)
 def _alternatives(model: Model, question: bytes) -> tuple[np.ndarray, np.ndarray]:
     from transformer.analysis.stream.lens import alternatives
 

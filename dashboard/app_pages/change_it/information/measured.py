@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ def gradients(model: Model, question: Question, outputs: tuple[int, ...] | None 
     return _gradients(model, question.tobytes(), outputs)
 
 
-@kept(64, "Poking token after token …")
+@cached(64, "Poking token after token …")
 def _pokes(model: Model, question: bytes, candidates: tuple[int, ...], slots: tuple[int, ...] | None) -> Pokes:
     from transformer.analysis.interventions.influence import poke
 
     return poke(model.network(), _read(model, question), candidates, slots=slots)
 
 
-@kept(32, "Taking gradients …")
+@cached(32, "Taking gradients …")
 def _gradients(model: Model, question: bytes, outputs: tuple[int, ...] | None) -> np.ndarray:
     from transformer.analysis.interventions.influence import gradients
 

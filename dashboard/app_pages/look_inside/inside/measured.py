@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 from transformer.analysis.findings import Head
 
@@ -21,7 +21,7 @@ def inside(model: Model, question: Question, head: Head, query: int) -> Inside:
     return _inside(model, question.tobytes(), head, query)
 
 
-@kept(64)
+@cached(64)
 def circuits(model: Model, head: Head, tokens: tuple[int, ...]) -> Circuits:
     """What a head does to the embeddings of these tokens and to positions, whatever is read."""
     from transformer.analysis.heads.circuits import circuits
@@ -29,7 +29,7 @@ def circuits(model: Model, head: Head, tokens: tuple[int, ...]) -> Circuits:
     return circuits(model.transformer(), head, tokens)
 
 
-@kept(64)
+@cached(64)
 def _inside(model: Model, question: bytes, head: Head, query: int) -> Inside:
     from transformer.analysis.heads.inside import look_inside
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def writes(model: Model, question: Question) -> dict[str, np.ndarray]:
     return _writes(model, question.tobytes())
 
 
-@kept(64, "Looking into the model …")
+@cached(64, "Looking into the model …")
 def _lens(model: Model, question: bytes) -> Lens:
     from transformer.analysis.stream.lens import lens
 
@@ -32,7 +32,7 @@ def _lens(model: Model, question: bytes) -> Lens:
     return lens(model.transformer(), model.task, symbols, said=words_of(model, symbols))
 
 
-@kept(64)
+@cached(64)
 def _writes(model: Model, question: bytes) -> dict[str, np.ndarray]:
     from transformer.analysis.stream.attribution import writes
 

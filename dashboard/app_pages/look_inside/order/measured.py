@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def split(model: Model, question: Question, site: str) -> Split:
     return _split(model, question.tobytes(), site)
 
 
-@kept(32)
+@cached(32)
 def _split(model: Model, question: bytes, site: str) -> Split:
     from transformer.analysis.heads.score_terms import split_question
 
@@ -27,7 +27,7 @@ def _split(model: Model, question: bytes, site: str) -> Split:
     return split_question(model.transformer(), model.task, symbols, site, said=words_of(model, symbols))
 
 
-@kept(32, "Taking scores apart …")
+@cached(32, "Taking scores apart …")
 def shares(model: Model) -> Shares:
     """What tells keys apart in every head whose scores can be split, over many sequences."""
     from transformer.analysis.heads.score_terms import measure_shares

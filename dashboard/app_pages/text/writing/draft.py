@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dashboard.models.background import WATCHED
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.view.settings import Settings
 from transformer.sampling import Sampling
@@ -135,7 +135,7 @@ def begun(model: Model, prompt: str, sampling: Sampling) -> Writing:
     return found
 
 
-@kept(16)
+@cached(16)
 def _begun(model: Model, prompt: str, temperature: float, top_k: int, top_p: float, seed: int) -> Writing:
     import torch
 
@@ -154,7 +154,7 @@ def glance(model: Model, text: tuple[int, ...], place: int) -> Glance:
     return _glance(model, np.array(text[:place]).tobytes())
 
 
-@kept(128)
+@cached(128)
 def _glance(model: Model, before: bytes) -> Glance:
     from transformer.analysis.heads.one_token import glance as look
 
