@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -157,7 +156,7 @@ IN_A_LAYER = 12
 
 def checkup(model: Model, question: Question) -> Checkup:
     """Whether it keeps the laws of health, on a few sequences of its task and, unless it is large, this question."""
-    return _checkup(model, b"" if is_large(model) else question.tobytes())
+    return _checkup(model, question[:0] if is_large(model) else question)
 
 
 def is_large(model: Model) -> bool:
@@ -168,8 +167,7 @@ def is_large(model: Model) -> bool:
 
 
 @cached(256)
-def _checkup(model: Model, question: bytes) -> Checkup:
+def _checkup(model: Model, question: Question) -> Checkup:
     from transformer.analysis.health.examine import examine
 
-    symbols = np.frombuffer(question, dtype=np.int64)
-    return examine(model.network(), model.task, symbols, model.config.training.seed)
+    return examine(model.network(), model.task, question, model.config.training.seed)

@@ -82,7 +82,7 @@ class Model:
     def said(self, question: Question) -> np.ndarray:
         """Its own answer, nobody helping; to a question longer than OWN_WORDS, what it says after the right tokens."""
         kept = _example(self, question)
-        return _said(self, question.tobytes()) if kept is None else kept.said
+        return _said(self, question) if kept is None else kept.said
 
     def sample(
         self, question: Question, *, own_words: bool = True, mask: Mask | None = None, pad: bool = False
@@ -91,7 +91,7 @@ class Model:
         kept = _example(self, question)
         if kept is not None and own_words and mask is None and not pad:
             return kept.sample
-        return _sample(self, question.tobytes(), own_words, mask, pad)
+        return _sample(self, question, own_words, mask, pad)
 
     def film(self) -> Film:
         """How its run came to be: the film that the run keeps, or one taken now from its snapshots. Not if compiled."""
@@ -202,13 +202,12 @@ def _survey(model: Model) -> Survey:
 
 
 @cached(256)
-def _said(model: Model, question: bytes) -> np.ndarray:
+def _said(model: Model, question: Question) -> np.ndarray:
     from transformer.analysis.sample import say
 
-    symbols = np.frombuffer(question, dtype=np.int64)
-    if len(symbols) <= OWN_WORDS or not model.task.lawful:
-        return say(model.network(), model.task, symbols)
-    helped, names = model.sample(symbols, own_words=False), model.task.target_names(len(symbols))
+    if len(question) <= OWN_WORDS or not model.task.lawful:
+        return say(model.network(), model.task, question)
+    helped, names = model.sample(question, own_words=False), model.task.target_names(len(question))
     said = [token for token, name in zip(helped.predicted, names, strict=True) if name.startswith("y")]
     return np.array([model.task.vocabulary.index(token) for token in said])
 
@@ -219,16 +218,15 @@ def words_of(model: Model, question: Question) -> np.ndarray | None:
 
 
 @cached(16)
-def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, pad: bool) -> Sample:
+def _sample(model: Model, question: Question, own_words: bool, mask: Mask | None, pad: bool) -> Sample:
     from transformer.analysis.sample import sample
 
-    symbols = np.frombuffer(question, dtype=np.int64)
     return sample(
         model.network(),
         model.task,
-        symbols,
-        said=words_of(model, symbols) if own_words else None,
-        edits=mask_edits(model, mask, len(symbols), pad),
+        question,
+        said=words_of(model, question) if own_words else None,
+        edits=mask_edits(model, mask, len(question), pad),
         pad_to=model.config.task.length if pad else None,
     )
 

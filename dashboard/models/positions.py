@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
 
@@ -38,18 +36,14 @@ def lengths(model: Model, name: str) -> Lengths:
     return lengths_of(model.transformer(), name)
 
 
+@cached(32)
 def reversal(model: Model, question: Question, *, everything_seen: bool) -> Reversal:
     """A question and its right answer, read both ways by the model without its positions."""
-    return _reversal(model, question.tobytes(), everything_seen)
-
-
-@cached(32)
-def _reversal(model: Model, question: bytes, everything_seen: bool) -> Reversal:
     import torch
 
     from transformer.analysis.encodings import read_backwards
 
-    batch = model.task.encode([np.frombuffer(question, dtype=np.int64)])
+    batch = model.task.encode([question])
     source = None if batch.source is None else torch.from_numpy(batch.source[0])
     return read_backwards(
         model.transformer(), torch.from_numpy(batch.tokens[0]), source, everything_seen=everything_seen

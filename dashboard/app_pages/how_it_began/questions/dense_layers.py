@@ -114,13 +114,9 @@ def feeds(model: Model) -> Feeds:
     return compare_feeds(model.transformer(), model.task, model.task.example)
 
 
+@cached(32)
 def permuted(model: Model, question: Question) -> float:
     """How far feeding permuted positions is from permuting what was fed, at most."""
-    return _permuted(model, question.tobytes())
-
-
-@cached(32)
-def _permuted(model: Model, question: bytes) -> float:
     from transformer.analysis.stream.dense_layers import permuted
 
-    return permuted(model.transformer(), model.task, np.frombuffer(question, dtype=np.int64))
+    return permuted(model.transformer(), model.task, question)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 
@@ -14,17 +12,12 @@ if TYPE_CHECKING:
     from transformer.tasks import Question
 
 
+@cached(32)
 def split(model: Model, question: Question, site: str) -> Split:
     """The scores of one attention, term by term, reading its own words."""
-    return _split(model, question.tobytes(), site)
-
-
-@cached(32)
-def _split(model: Model, question: bytes, site: str) -> Split:
     from transformer.analysis.heads.score_terms import split_question
 
-    symbols = np.frombuffer(question, dtype=np.int64)
-    return split_question(model.transformer(), model.task, symbols, site, said=words_of(model, symbols))
+    return split_question(model.transformer(), model.task, question, site, said=words_of(model, question))
 
 
 @cached(32, "Taking scores apart …")

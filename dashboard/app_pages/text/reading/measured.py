@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
 
@@ -20,16 +18,12 @@ if TYPE_CHECKING:
     from transformer.text.task import Text
 
 
+@cached(32)
 def surprise(model: Model, passage: Question, before: int) -> Surprise:
     """What each token of a passage cost it, but for those `before` it that lead up to it."""
-    return _surprise(model, passage.tobytes(), before)
-
-
-@cached(32)
-def _surprise(model: Model, passage: bytes, before: int) -> Surprise:
     from transformer.analysis.accuracy.surprise import surprise
 
-    return surprise(model.network(), text_of(model), np.frombuffer(passage, dtype=np.int64), before)
+    return surprise(model.network(), text_of(model), passage, before)
 
 
 @cached(16)

@@ -27,6 +27,7 @@ from transformer.text.tokens import Vocabulary
 if TYPE_CHECKING:
     from transformer.analysis.heads.one_token import Glance
     from transformer.generation import Said
+    from transformer.tasks import Question
 
 
 SPEAKER = re.compile(r"(?m)^[A-Z]{2}[A-Z ]*[.:]?(?:  +|\t)(?=\S)")
@@ -151,15 +152,14 @@ def _begun(model: Model, prompt: str, temperature: float, top_k: int, top_p: flo
 
 def glance(model: Model, text: tuple[int, ...], place: int) -> Glance:
     """What every head looked at when the token at `place` was said, and how likely each was."""
-    return _glance(model, np.array(text[:place]).tobytes())
+    return _glance(model, np.array(text[:place], dtype=np.int64))
 
 
 @cached(128)
-def _glance(model: Model, before: bytes) -> Glance:
+def _glance(model: Model, before: Question) -> Glance:
     from transformer.analysis.heads.one_token import glance as look
 
-    text = np.frombuffer(before, dtype=np.int64).tolist()
-    return look(model.transformer(), text, len(text))
+    return look(model.transformer(), before.tolist(), len(before))
 
 
 # --- what is in view

@@ -99,11 +99,11 @@ def by_length(model: Model, sequences: int) -> dict[int, Accuracy]:
 
 
 @cached(64)
-def by_itself(model: Model, questions: bytes, length: int) -> Int[np.ndarray, "question length"]:
+def by_itself(model: Model, questions: Int[np.ndarray, "question length"]) -> Int[np.ndarray, "question length"]:
     """Its own answers to some questions, nobody helping."""
     from transformer.analysis.sample import say_each
 
-    return say_each(model.network(), model.task, np.frombuffer(questions, dtype=np.int64).reshape(-1, length))
+    return say_each(model.network(), model.task, questions.astype(np.int64))
 
 
 def _seed(model: Model) -> int:
