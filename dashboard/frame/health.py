@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.parts.tables import height_of
@@ -157,7 +156,7 @@ IN_A_LAYER = 12
 
 def checkup(model: Model, question: Question) -> Checkup:
     """Whether it keeps the laws of health, on a few sequences of its task and, unless it is large, this question."""
-    return _checkup(model, b"" if is_large(model) else question.tobytes())
+    return _checkup(model, question[:0] if is_large(model) else question)
 
 
 def is_large(model: Model) -> bool:
@@ -167,9 +166,8 @@ def is_large(model: Model) -> bool:
     return shape.n_layers * shape.d_model**2 + words > LARGE
 
 
-@kept(256)
-def _checkup(model: Model, question: bytes) -> Checkup:
+@cached(256)
+def _checkup(model: Model, question: Question) -> Checkup:
     from transformer.analysis.health.examine import examine
 
-    symbols = np.frombuffer(question, dtype=np.int64)
-    return examine(model.network(), model.task, symbols, model.config.training.seed)
+    return examine(model.network(), model.task, question, model.config.training.seed)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dashboard.models.background import MEASUREMENTS
 from dashboard.models.budget import FINEST, passes
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.heads.metrics import Estimate
@@ -41,12 +41,20 @@ TOKENS, FEW_TOKENS = 2**11, 2**10
 """Tokens of a text that are read to answer a click; and for each of many passes."""
 
 
-def said(model: Model, question: Question, edits: tuple[Edit, ...] = ()) -> Said:
+@cached(256)
+def said(model: Model, question: Question, edits: tuple[Edit, ...]) -> Said:
     """What is said to a question, the right answer being read. Raises EditError."""
-    return _said(model, question.tobytes(), edits)
+    from transformer.analysis.interventions.effects import said_under
+    from transformer.edits import resolve
+
+    beside = max(1, min(63, FEW_CELLS // len(model.task.target_names(len(question))) ** 2))
+    if not model.task.lawful:
+        beside = max(1, min(beside, FEW_TOKENS // len(question)))
+    made = resolve(edits, _occasion(model, len(question), question))
+    return said_under(model.network(), model.task, question, made, beside=beside)
 
 
-@kept(128)
+@cached(128)
 def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
     """Accuracy by position under edits; without any, on the same sequences. Raises EditError."""
     from transformer.analysis.accuracy.by_position import accuracy_by_position
@@ -63,7 +71,7 @@ def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
     )
 
 
-@kept(64, "Reading …")
+@cached(64, "Reading …")
 def reading(model: Model, edits: tuple[Edit, ...], length: int, tokens: int = TOKENS) -> Reading:
     """What it costs to read windows of a text that were held out, under edits; always the same. Raises EditError."""
     from transformer.analysis.accuracy.reading import reading
@@ -72,7 +80,7 @@ def reading(model: Model, edits: tuple[Edit, ...], length: int, tokens: int = TO
     return reading(model.network(), _windows(model, length, tokens), resolve(edits, _occasion(model, length)))
 
 
-@kept(32)
+@cached(32)
 def costs(model: Model, edits: tuple[Edit, ...], length: int) -> Future[np.ndarray]:
     """What silencing each head adds to the loss of a text, under the edits; measured behind the page's back."""
     from transformer.analysis.accuracy.reading import cost_of_each_head
@@ -93,7 +101,7 @@ def _windows(model: Model, length: int, tokens: int) -> Batch:
     return model.task.fresh(rng, max(1, tokens // length), length)
 
 
-@kept(32, "Removing each head in turn …")
+@cached(32, "Removing each head in turn …")
 def removal(model: Model, edits: tuple[Edit, ...]) -> Estimate:
     """What removing each head costs, under the edits. Raises EditError."""
     from transformer.analysis.heads.measure import measure_removal
@@ -124,31 +132,28 @@ def redundancy(model: Model, edits: tuple[Edit, ...], told: Callable[[float], ob
     return beyond_each(n, right)
 
 
-@kept(32)
+@cached(32)
 def _passes(model: Model, edits: tuple[Edit, ...]) -> dict[tuple[int, ...], float]:
     """What was right when which heads were removed, as far as it is known."""
     return {}
 
 
+@cached(32, "Patching site by site …")
 def patching(model: Model, question: Question, other: Question, edits: tuple[Edit, ...]) -> Patching:
     """Where the difference between two inputs lies, under the edits. Raises EditError."""
-    return _patching(model, question.tobytes(), other.tobytes(), edits)
+    return _patch(model, question, other, edits)
 
 
-@kept(64, "Looking for a second input …")
-def _changed(model: Model, question: bytes) -> np.ndarray:
-    from transformer.analysis.interventions.effects import one_token_changed
-
-    return one_token_changed(model.network(), model.task, np.frombuffer(question, dtype=np.int64))
-
-
+@cached(64, "Looking for a second input …")
 def one_token_changed(model: Model, question: Question) -> Question:
     """The same input but for one token."""
-    return _changed(model, question.tobytes())
+    from transformer.analysis.interventions.effects import one_token_changed
+
+    return one_token_changed(model.network(), model.task, question)
 
 
-@kept(32)
-def patched(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Future[Patching]:
+@cached(32)
+def patched(model: Model, question: Question, other: Question, edits: tuple[Edit, ...]) -> Future[Patching]:
     """The same behind the page's back: a text's words are many, and each pass weighs them all."""
     return MEASUREMENTS.submit(_patch, model, question, other, edits)
 
@@ -161,33 +166,15 @@ def affordable(model: Model) -> bool:
     return len(heads_of(network)) <= MOST_HEADS and not removal_takes_long(network, model.task)
 
 
-@kept(256)
-def _said(model: Model, question: bytes, edits: tuple[Edit, ...]) -> Said:
-    from transformer.analysis.interventions.effects import said_under
-    from transformer.edits import resolve
-
-    symbols = np.frombuffer(question, dtype=np.int64)
-    beside = max(1, min(63, FEW_CELLS // len(model.task.target_names(len(symbols))) ** 2))
-    if not model.task.lawful:
-        beside = max(1, min(beside, FEW_TOKENS // len(symbols)))
-    made = resolve(edits, _occasion(model, len(symbols), symbols))
-    return said_under(model.network(), model.task, symbols, made, beside=beside)
-
-
-@kept(32, "Patching site by site …")
-def _patching(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Patching:
-    return _patch(model, question, other, edits)
-
-
-def _patch(model: Model, question: bytes, other: bytes, edits: tuple[Edit, ...]) -> Patching:
+def _patch(model: Model, question: Question, other: Question, edits: tuple[Edit, ...]) -> Patching:
     from transformer.analysis.interventions.patching import patching
     from transformer.edits import resolve
 
-    clean, corrupted = np.frombuffer(question, dtype=np.int64), np.frombuffer(other, dtype=np.int64)
-    tokens = len(model.task.target_names(len(clean))) + (len(clean) if model.task.has_source else 0)
+    length = len(question)
+    tokens = len(model.task.target_names(length)) + (length if model.task.has_source else 0)
     runs = passes(model.config.model, model.task.symbols, tokens) * (1 if model.task.lawful else LONGER)
-    made = resolve(edits, _occasion(model, len(clean)))
-    return patching(model.network(), model.task, clean, corrupted, made, runs=runs, columns=FINEST)
+    made = resolve(edits, _occasion(model, length))
+    return patching(model.network(), model.task, question, other, made, runs=runs, columns=FINEST)
 
 
 def _occasion(model: Model, length: int, question: Question | None = None) -> Occasion:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 from transformer.analysis.findings import Detail
 from transformer.analysis.heads.rollout import evenly, rollout
@@ -18,32 +18,23 @@ if TYPE_CHECKING:
     from transformer.tasks import Question
 
 
+@cached(4, "Looking closer …")
 def detail(model: Model, question: Question, site: str) -> Detail:
     """One attention module on one question, cell by cell, reading its own words."""
-    return _detail(model, question.tobytes(), site)
+    from transformer.analysis.heads.detail import detail
+
+    return detail(model.network(), model.task, question, site, said=words_of(model, question))
 
 
+@cached(32)
 def rolled(model: Model, question: Question, through: int) -> tuple[np.ndarray, np.ndarray]:
     """Attention rolled out through a layer, and the same if every head looked evenly: float [query, slot]."""
-    return _rolled(model, question.tobytes(), through)
+    model.config.model.require_residual("rollout counts half of each stream as what was there, and here nothing stays")
+    attentions = model.sample(question).attentions
+    return rollout(attentions, through), rollout(evenly(attentions), through)
 
 
 def removal_takes_long(model: Model) -> bool:
     from transformer.analysis.heads.measure import removal_takes_long
 
     return removal_takes_long(model.network(), model.task)
-
-
-@kept(4, "Looking closer …")
-def _detail(model: Model, question: bytes, site: str) -> Detail:
-    from transformer.analysis.heads.detail import detail
-
-    symbols = np.frombuffer(question, dtype=np.int64)
-    return detail(model.network(), model.task, symbols, site, said=words_of(model, symbols))
-
-
-@kept(32)
-def _rolled(model: Model, question: bytes, through: int) -> tuple[np.ndarray, np.ndarray]:
-    model.config.model.require_residual("rollout counts half of each stream as what was there, and here nothing stays")
-    attentions = model.sample(np.frombuffer(question, dtype=np.int64)).attentions
-    return rollout(attentions, through), rollout(evenly(attentions), through)

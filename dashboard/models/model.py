@@ -15,7 +15,7 @@ import numpy as np
 from dashboard.components.origin import Maker
 from dashboard.models import menu
 from dashboard.models.budget import ACCURACY_CELLS, SURVEY_CELLS, affordable
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached, keyed_by_repr
 from dashboard.models.menu import COMPILED, Choice
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.film.film import Film
@@ -35,6 +35,7 @@ OWN_WORDS = 64
 """Symbols up to which a model is let speak by itself: each token costs a pass over all before it."""
 
 
+@keyed_by_repr
 @dataclass(frozen=True)
 class Model:
     """A run at a step: everything a page asks of it, cached."""
@@ -81,7 +82,7 @@ class Model:
     def said(self, question: Question) -> np.ndarray:
         """Its own answer, nobody helping; to a question longer than OWN_WORDS, what it says after the right tokens."""
         kept = _example(self, question)
-        return _said(self, question.tobytes()) if kept is None else kept.said
+        return _said(self, question) if kept is None else kept.said
 
     def sample(
         self, question: Question, *, own_words: bool = True, mask: Mask | None = None, pad: bool = False
@@ -90,7 +91,7 @@ class Model:
         kept = _example(self, question)
         if kept is not None and own_words and mask is None and not pad:
             return kept.sample
-        return _sample(self, question.tobytes(), own_words, mask, pad)
+        return _sample(self, question, own_words, mask, pad)
 
     def film(self) -> Film:
         """How its run came to be: the film that the run keeps, or one taken now from its snapshots. Not if compiled."""
@@ -126,7 +127,7 @@ def _example(model: Model, question: Question | None = None) -> Example | None:
     return kept if kept is None or question is None or np.array_equal(kept.question, question) else None
 
 
-@kept(16)
+@cached(16)
 def _kept_example(model: Model) -> Example | None:
     run = Run(menu.ROOT / model.name)
     try:
@@ -141,14 +142,14 @@ def _evaluation(model: Model) -> Accuracy | None:
     return None if model.run is None else _kept_evaluation(model)
 
 
-@kept(16)
+@cached(16)
 def _kept_evaluation(model: Model) -> Accuracy | None:
     run = Run(menu.ROOT / model.name)
     kept = run.evaluation or {}
     return Accuracy.from_evaluation(kept, model.task) if kept.get("snapshot") == run.digest(model.step) else None
 
 
-@kept(4, "Taking the film …")
+@cached(4, "Taking the film …")
 def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | None) -> Film:
     run = Run(menu.ROOT / name)
     try:
@@ -166,7 +167,7 @@ def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | Non
     return film(frames, task, sequences=sequences, snapshot=run.digest())
 
 
-@kept(64)
+@cached(64)
 def _weights(model: Model) -> str:
     if model.run is not None:
         return model.run.sha256(model.step)
@@ -177,12 +178,12 @@ def _weights(model: Model) -> str:
     return digest.hexdigest()
 
 
-@kept(64)
+@cached(64)
 def _file_digest(path: Path, stamp: float) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@kept(16)
+@cached(16)
 def _network(model: Model) -> Network:
     if model.name == COMPILED:
         return compiled_reverser()
@@ -192,7 +193,7 @@ def _network(model: Model) -> Network:
     return network
 
 
-@kept(32)
+@cached(32)
 def _survey(model: Model) -> Survey:
     from transformer.analysis.heads.survey import survey
 
@@ -200,14 +201,13 @@ def _survey(model: Model) -> Survey:
     return survey(model.network(), model.task, sequences=sequences)
 
 
-@kept(256)
-def _said(model: Model, question: bytes) -> np.ndarray:
+@cached(256)
+def _said(model: Model, question: Question) -> np.ndarray:
     from transformer.analysis.sample import say
 
-    symbols = np.frombuffer(question, dtype=np.int64)
-    if len(symbols) <= OWN_WORDS or not model.task.lawful:
-        return say(model.network(), model.task, symbols)
-    helped, names = model.sample(symbols, own_words=False), model.task.target_names(len(symbols))
+    if len(question) <= OWN_WORDS or not model.task.lawful:
+        return say(model.network(), model.task, question)
+    helped, names = model.sample(question, own_words=False), model.task.target_names(len(question))
     said = [token for token, name in zip(helped.predicted, names, strict=True) if name.startswith("y")]
     return np.array([model.task.vocabulary.index(token) for token in said])
 
@@ -217,22 +217,21 @@ def words_of(model: Model, question: Question) -> np.ndarray | None:
     return model.said(question) if model.task.lawful and len(question) <= OWN_WORDS else None
 
 
-@kept(16)
-def _sample(model: Model, question: bytes, own_words: bool, mask: Mask | None, pad: bool) -> Sample:
+@cached(16)
+def _sample(model: Model, question: Question, own_words: bool, mask: Mask | None, pad: bool) -> Sample:
     from transformer.analysis.sample import sample
 
-    symbols = np.frombuffer(question, dtype=np.int64)
     return sample(
         model.network(),
         model.task,
-        symbols,
-        said=words_of(model, symbols) if own_words else None,
-        edits=mask_edits(model, mask, len(symbols), pad),
+        question,
+        said=words_of(model, question) if own_words else None,
+        edits=mask_edits(model, mask, len(question), pad),
         pad_to=model.config.task.length if pad else None,
     )
 
 
-@kept(64)
+@cached(64)
 def _accuracy(model: Model, sequences: int, mask: Mask | None, length: int) -> Accuracy:
     from transformer.analysis.accuracy.by_position import accuracy_by_position
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dashboard.models import quick_training
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import RunConfig, TaskConfig
 
@@ -38,7 +38,7 @@ def accuracy() -> Accuracy:
     return quick_training.answer(small("none"), SECONDS, sequences=SEQUENCES).accuracy
 
 
-@kept(8)
+@cached(8)
 def turned(positions: str, question: tuple[int, ...], other: tuple[int, ...]) -> Turned:
     """Ask the small model with these positions, or with none, for the first symbol of both answers."""
     import torch
@@ -51,7 +51,7 @@ def turned(positions: str, question: tuple[int, ...], other: tuple[int, ...]) ->
     return Turned(positions, question, other, int(said[0]), int(said[1]), float(np.abs(logits[0] - logits[1]).max()))
 
 
-@kept(4)
+@cached(4)
 def carried(question: tuple[int, ...], order: tuple[int, ...]) -> float:
     """How far permuting the question is from permuting the output: the largest |f(x∘π) − f(x)∘π| over all logits.
 

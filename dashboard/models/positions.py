@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 
 if TYPE_CHECKING:
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
     from transformer.tasks import Question
 
 
-@kept(32)
+@cached(32)
 def table(model: Model, name: str) -> Table:
     """A model's encoding, or another one of the same sizes."""
     from transformer.analysis.encodings import table_of
@@ -22,7 +20,7 @@ def table(model: Model, name: str) -> Table:
     return table_of(model.transformer(), name)
 
 
-@kept(64, "Fitting a linear map …")
+@cached(64, "Fitting a linear map …")
 def fitted(model: Model, name: str, length: int, steps: int) -> FittedShift:
     """The linear map nearest to a step, over the first positions of a table."""
     from transformer.analysis.encodings import fit_shift
@@ -30,7 +28,7 @@ def fitted(model: Model, name: str, length: int, steps: int) -> FittedShift:
     return fit_shift(table(model, name).values[:length], steps)
 
 
-@kept(32)
+@cached(32)
 def lengths(model: Model, name: str) -> Lengths:
     """The norms of token embeddings and of what is added to them."""
     from transformer.analysis.encodings import lengths_of
@@ -38,18 +36,14 @@ def lengths(model: Model, name: str) -> Lengths:
     return lengths_of(model.transformer(), name)
 
 
+@cached(32)
 def reversal(model: Model, question: Question, *, everything_seen: bool) -> Reversal:
     """A question and its right answer, read both ways by the model without its positions."""
-    return _reversal(model, question.tobytes(), everything_seen)
-
-
-@kept(32)
-def _reversal(model: Model, question: bytes, everything_seen: bool) -> Reversal:
     import torch
 
     from transformer.analysis.encodings import read_backwards
 
-    batch = model.task.encode([np.frombuffer(question, dtype=np.int64)])
+    batch = model.task.encode([question])
     source = None if batch.source is None else torch.from_numpy(batch.source[0])
     return read_backwards(
         model.transformer(), torch.from_numpy(batch.tokens[0]), source, everything_seen=everything_seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import RunConfig
 
@@ -45,7 +45,7 @@ def trained(config: RunConfig, seconds: float) -> Trained:
     return _trained(config, seconds)
 
 
-@kept(64, "Training …")
+@cached(64, "Training …")
 def _measured(_found: Trained, seconds: float, config: RunConfig, length: int | None, sequences: int) -> Answer:
     """One training is told from the next by the time it took, so that no measurement outlives its model."""
     from transformer.analysis.accuracy.by_position import accuracy_by_position
@@ -55,7 +55,7 @@ def _measured(_found: Trained, seconds: float, config: RunConfig, length: int | 
     return Answer(config, _found.solved, len(_found.steps), seconds, accuracy)
 
 
-@kept(16)
+@cached(16)
 def _trained(config: RunConfig, seconds: float) -> Trained:
     from transformer.training.quick import answer
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.encodings import encoding_heatmap
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.parts import waiting
@@ -89,12 +89,12 @@ def offer(model: Model, suits: Callable[[RunConfig], bool]) -> None:
     )
 
 
-def states(model: Model, question: object, *, key: str, height: int) -> None:
+def states(model: Model, question: Question, *, key: str, height: int) -> None:
     """Draw the encoder's states while it reads, and frame the one that is handed over."""
     if session.first_look():
         waiting.hourglass("Its states are about to be read …")
         return
-    table = encoder_states(model, question)  # type: ignore[arg-type]
+    table = encoder_states(model, question)
     low, high = (f"{value:.2f}".replace("-", "−") for value in (table.min(), table.max()))
     said = (
         f"A row is the state after a token, {table.shape[1]} numbers from {low} to {high} here; framed: the last of "
@@ -106,17 +106,13 @@ def states(model: Model, question: object, *, key: str, height: int) -> None:
     st.caption(said if layers == 1 else f"{said} That of the uppermost of {layers} layers; each hands over its own.")
 
 
+@cached(32)
 def encoder_states(model: Model, question: Question) -> np.ndarray:
     """A recurrent encoder's states, of its uppermost layer, after each token of a question: float [source, d_model]."""
-    return _states(model, question.tobytes())
-
-
-@kept(32)
-def _states(model: Model, question: bytes) -> np.ndarray:
     from transformer.analysis.sample import lay_out, observe_batch
     from transformer.trace import only
 
-    batch = lay_out(model.task, np.frombuffer(question, dtype=np.int64))
+    batch = lay_out(model.task, question)
     seen = observe_batch(model.network(), batch, remember=only("encoder.states"))
     found: np.ndarray = seen["encoder.states"][0].numpy()
     return found

@@ -11,7 +11,7 @@ from dashboard.app_pages.overview.figures import guesses_strip
 from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import Axis, Series, sheet
 from dashboard.figures.lens import tokens_bars
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
@@ -72,13 +72,9 @@ def alternatives(model: Model, question: np.ndarray, sample: Sample, *, key: str
     st.caption("The likeliest tokens there; ✓ is the one that comes. Click a row of the pattern for another place.")
 
 
+@cached(64)
 def likeliest(model: Model, question: Question) -> tuple[np.ndarray, np.ndarray]:
     """The likeliest tokens at each position and their probabilities: int and float [position, listed]."""
-    return _alternatives(model, question.tobytes())
-
-
-@kept(64)
-def _alternatives(model: Model, question: bytes) -> tuple[np.ndarray, np.ndarray]:
     from transformer.analysis.stream.lens import alternatives
 
-    return alternatives(model.network(), model.task, np.frombuffer(question, dtype=np.int64))
+    return alternatives(model.network(), model.task, question)

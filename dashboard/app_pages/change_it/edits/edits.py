@@ -47,7 +47,7 @@ def strip(said: Said, before: Said | None = None) -> list[Token]:
 
 def said() -> None:
     """What it says to this input, before and after."""
-    first, last = edits.said(model, question), edits.said(model, question, made)
+    first, last = edits.said(model, question, ()), edits.said(model, question, made)
     if not task.lawful:
         text.passage(first, last if made else None, key="edits-said")
         return
@@ -183,7 +183,7 @@ def _patched(other: np.ndarray) -> Patching | None:
     """The measurement, or None while it is under way. Raises EditError."""
     if task.lawful:
         return edits.patching(model, question, other, made)
-    future = edits.patched(model, question.tobytes(), other.tobytes(), made)
+    future = edits.patched(model, question, other, made)
     return waiting.ready(future, "Patching site by site …")
 
 

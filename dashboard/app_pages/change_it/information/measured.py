@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 
 if TYPE_CHECKING:
@@ -14,34 +14,25 @@ if TYPE_CHECKING:
     from transformer.tasks import Batch, Question
 
 
-def pokes(model: Model, question: Question, candidates: tuple[int, ...], slots: tuple[int, ...] | None = None) -> Pokes:
+@cached(64, "Poking token after token …")
+def pokes(model: Model, question: Question, candidates: tuple[int, ...], slots: tuple[int, ...] | None) -> Pokes:
     """Each token, or those at some slots, replaced in turn by each candidate, the others as they are when it reads its
     own words."""
-    return _pokes(model, question.tobytes(), candidates, slots)
-
-
-def gradients(model: Model, question: Question, outputs: tuple[int, ...] | None = None) -> np.ndarray:
-    """How steeply the logit of each output, or of some, leans on each token, reading its own words: [output, slot]."""
-    return _gradients(model, question.tobytes(), outputs)
-
-
-@kept(64, "Poking token after token …")
-def _pokes(model: Model, question: bytes, candidates: tuple[int, ...], slots: tuple[int, ...] | None) -> Pokes:
     from transformer.analysis.interventions.influence import poke
 
     return poke(model.network(), _read(model, question), candidates, slots=slots)
 
 
-@kept(32, "Taking gradients …")
-def _gradients(model: Model, question: bytes, outputs: tuple[int, ...] | None) -> np.ndarray:
+@cached(32, "Taking gradients …")
+def gradients(model: Model, question: Question, outputs: tuple[int, ...] | None) -> np.ndarray:
+    """How steeply the logit of each output, or of some, leans on each token, reading its own words: [output, slot]."""
     from transformer.analysis.interventions.influence import gradients
 
     return gradients(model.network(), _read(model, question), outputs=outputs)
 
 
-def _read(model: Model, question: bytes) -> Batch:
+def _read(model: Model, question: Question) -> Batch:
     """What a model reads when it reads its own words."""
     from transformer.analysis.sample import lay_out
 
-    symbols = np.frombuffer(question, dtype=np.int64)
-    return lay_out(model.task, symbols, said=words_of(model, symbols))
+    return lay_out(model.task, question, said=words_of(model, question))

@@ -66,7 +66,7 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
 def said(model: Model, question: np.ndarray, mask: Mask) -> None:
     """The passage, each token tinted by how much more or less it costs under the mask."""
     made = mask_edits(model, mask, len(question))
-    text.passage(edits.said(model, question), edits.said(model, question, made), key="mask-tokens")
+    text.passage(edits.said(model, question, ()), edits.said(model, question, made), key="mask-tokens")
 
 
 # --- the ways to one output

@@ -12,7 +12,7 @@ from dashboard.app_pages.how_it_began.bottleneck.figures import Line
 from dashboard.figures.kit.numbers import share_text
 from dashboard.models import menu
 from dashboard.models.background import Measuring
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from transformer.analysis.findings import Survey
@@ -30,7 +30,7 @@ measuring = Measuring("bottleneck", grows=False)
 # --- what was measured
 
 
-@kept(8)
+@cached(8)
 def load(path: Path, stamp: float) -> Bottleneck:
     """A measurement, read once for each time (`stamp`) it was written. Raises BottleneckError with one sentence."""
     return Bottleneck.load(path)
@@ -159,7 +159,7 @@ def attending(each: Contestant, choices: Mapping[str, Choice]) -> Model | None:
     return Model.of(choice, choice.snapshots[-1])
 
 
-@kept(32, "Averaging over many sequences …")
+@cached(32, "Averaging over many sequences …")
 def mean_alignment(model: Model, length: int) -> Survey:
     """Its attention averaged over fresh sequences of one length, the right answers read."""
     if length == model.task.length:

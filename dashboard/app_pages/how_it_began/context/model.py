@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from transformer.analysis.dot_products import Growth, growth
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def scorings(trained: str) -> tuple[str, ...]:
     return (*FIXED, "additive") if trained == "additive" else FIXED
 
 
-@kept(8, "Training a GRU with two numbers of memory …")
+@cached(8, "Training a GRU with two numbers of memory …")
 def walker(trained: str) -> Trained:
     """Two numbers wide, so that all its vectors lie in the plane; walks of 2 to MOST given corners, a second or so."""
     from transformer.recurrent.corners import CornerConfig, build_walker, train_corners
@@ -50,7 +50,7 @@ def walker(trained: str) -> Trained:
     return Trained(model, last.error)
 
 
-@kept(256)
+@cached(256)
 def looked(trained: str, start: int, turn: int, given: int, target: int) -> LookBack:
     """What the model has before it at a target (from 0) of the walk from a corner (from 0)."""
     from transformer.recurrent.look_back import look_back, one_walk
@@ -65,7 +65,7 @@ def weighed(look: LookBack, scoring: str, factor: float = 1.0, degrees: float = 
     return weigh(look, scoring, moved(look.query, factor, degrees))
 
 
-@kept(1)
+@cached(1)
 def measured() -> Growth:
     """Random queries and keys, from narrow to wide."""
     return growth()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dashboard.models import background
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.view.settings import Settings
 from transformer.corners import FEWEST, CornerConfig, Walks, every_walk
 
@@ -143,7 +143,7 @@ def taught(config: CornerConfig) -> Lesson:
     return lesson
 
 
-@kept(32)
+@cached(32)
 def _begun(config: CornerConfig, failed: int) -> Lesson:
     """The training after so many that `failed`."""
     return Lesson(config)

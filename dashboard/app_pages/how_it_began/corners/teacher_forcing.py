@@ -14,7 +14,7 @@ from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.models import menu
 from dashboard.models.background import Measuring
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.parts import waiting
 from dashboard.view import clicks, session
 from transformer.corners import CornerConfig, floor
@@ -110,7 +110,7 @@ def own(config: CornerConfig) -> Path:
     return menu.ROOT / file_name(config)
 
 
-@kept(32)
+@cached(32)
 def load(path: Path, stamp: float) -> Forcing:
     """A measurement, read once for each time (`stamp`) it was written. Raises ForcingError with one sentence."""
     return Forcing.load(path)

@@ -12,7 +12,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models import background, no_positions
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.models.positions import reversal
 from dashboard.parts import waiting
@@ -26,7 +26,7 @@ QUESTION = (3, 1, 4, 1, 5, 9, 2, 6)
 POSITIONS = ("none", "learned")
 
 
-@kept(1)
+@cached(1)
 def _trained() -> Future[bool]:
     """The two small models, which are trained behind the page's back; then what is asked of them is at hand."""
     return background.TRAININGS.submit(

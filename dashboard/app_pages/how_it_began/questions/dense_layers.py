@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.app_pages.how_it_began.questions.figures.dense_layers import MOST_SHOWN, cosine_heatmap, weight_heatmaps
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import tiny
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.view import session
 
@@ -106,7 +106,7 @@ def _untrained(model: Model) -> Feeds | None:
 # --- 3: the dense layers
 
 
-@kept(32)
+@cached(32)
 def feeds(model: Model) -> Feeds:
     """Its feed-forward layers beside each other. Raises ConfigError where there are none."""
     from transformer.analysis.stream.dense_layers import compare_feeds
@@ -114,13 +114,9 @@ def feeds(model: Model) -> Feeds:
     return compare_feeds(model.transformer(), model.task, model.task.example)
 
 
+@cached(32)
 def permuted(model: Model, question: Question) -> float:
     """How far feeding permuted positions is from permuting what was fed, at most."""
-    return _permuted(model, question.tobytes())
-
-
-@kept(32)
-def _permuted(model: Model, question: bytes) -> float:
     from transformer.analysis.stream.dense_layers import permuted
 
-    return permuted(model.transformer(), model.task, np.frombuffer(question, dtype=np.int64))
+    return permuted(model.transformer(), model.task, question)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.app_pages.how_it_began.questions.figures.schedule import Schedule, Timing, pass_lines, schedule_heatmaps
 from dashboard.components.plot import coloured, plot
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.widgets import bound
@@ -128,7 +128,7 @@ class Timed:
     device: str
 
 
-@kept(8, "Reading sequences of up to 256 tokens …")
+@cached(8, "Reading sequences of up to 256 tokens …")
 def timed(n_layers: int) -> Timed:
     """One pass of recurrent layers and of transformer blocks of the same size, at every one of LENGTHS."""
     from transformer.analysis.sequential.timing import time_passes

@@ -15,7 +15,7 @@ from dashboard.app_pages.how_it_began.questions.figures.residuals import Line, l
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.models import background
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence
@@ -220,7 +220,7 @@ def deep(n_layers: int, residual: bool, rate: str = "0.005") -> RunConfig:
     )
 
 
-@kept(32)
+@cached(32)
 def depth(n_layers: int, residual: bool) -> Depth:
     """What such a model does before its first step."""
     from transformer.analysis.stream.depth import look_down
@@ -302,7 +302,7 @@ class Race:
                 learner.steps.append(step.step)  # the last: whoever reads counts by these
 
 
-@kept(8)
+@cached(8)
 def race(n_layers: int, rate: str) -> Race:
     """Begin to train both, unless that is done already."""
     return Race(n_layers, rate)

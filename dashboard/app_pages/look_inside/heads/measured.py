@@ -5,12 +5,12 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from dashboard.models.background import MEASUREMENTS
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from transformer.analysis.heads.metrics import Estimate, HeadMetrics
 
 
-@kept(16)
+@cached(16)
 def head_metrics(model: Model) -> Future[HeadMetrics]:
     """What every head is like over many sequences, without removing any; measured behind the page's back."""
     from transformer.analysis.heads.measure import measure_heads
@@ -18,7 +18,7 @@ def head_metrics(model: Model) -> Future[HeadMetrics]:
     return MEASUREMENTS.submit(measure_heads, model.network(), model.task)
 
 
-@kept(16)
+@cached(16)
 def removal(model: Model) -> Future[Estimate]:
     """What removing each head costs; measured behind the page's back."""
     from transformer.analysis.heads.measure import measure_removal

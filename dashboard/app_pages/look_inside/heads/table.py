@@ -23,7 +23,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.numbers import interval
 from dashboard.models import heads as models_heads
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.heads import working_sentence
@@ -102,7 +102,7 @@ def _choose(heads: Sequence[Head], index: object) -> None:
 # --- the table
 
 
-@kept(8)
+@cached(8)
 def _painted(model: Model, shown: tuple[str, ...], dark: bool, _metrics: HeadMetrics) -> Styler:
     """The table of a model in a theme: of 144 heads it takes 0.13 s, which no click should wait for."""
     names = [_metrics.name(head) for head in _metrics.heads]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 from transformer.analysis.findings import Head
 
@@ -16,22 +14,17 @@ if TYPE_CHECKING:
     from transformer.tasks import Question
 
 
+@cached(64)
 def inside(model: Model, question: Question, head: Head, query: int) -> Inside:
     """Every number of one query of one head, while it reads its own words; the query's place counted from 0."""
-    return _inside(model, question.tobytes(), head, query)
+    from transformer.analysis.heads.inside import look_inside
+
+    return look_inside(model.transformer(), model.task, question, head, query, said=words_of(model, question))
 
 
-@kept(64)
+@cached(64)
 def circuits(model: Model, head: Head, tokens: tuple[int, ...]) -> Circuits:
     """What a head does to the embeddings of these tokens and to positions, whatever is read."""
     from transformer.analysis.heads.circuits import circuits
 
     return circuits(model.transformer(), head, tokens)
-
-
-@kept(64)
-def _inside(model: Model, question: bytes, head: Head, query: int) -> Inside:
-    from transformer.analysis.heads.inside import look_inside
-
-    symbols = np.frombuffer(question, dtype=np.int64)
-    return look_inside(model.transformer(), model.task, symbols, head, query, said=words_of(model, symbols))

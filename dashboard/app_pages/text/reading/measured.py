@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 
 if TYPE_CHECKING:
@@ -20,19 +18,15 @@ if TYPE_CHECKING:
     from transformer.text.task import Text
 
 
+@cached(32)
 def surprise(model: Model, passage: Question, before: int) -> Surprise:
     """What each token of a passage cost it, but for those `before` it that lead up to it."""
-    return _surprise(model, passage.tobytes(), before)
-
-
-@kept(32)
-def _surprise(model: Model, passage: bytes, before: int) -> Surprise:
     from transformer.analysis.accuracy.surprise import surprise
 
-    return surprise(model.network(), text_of(model), np.frombuffer(passage, dtype=np.int64), before)
+    return surprise(model.network(), text_of(model), passage, before)
 
 
-@kept(16)
+@cached(16)
 def evaluation(model: Model) -> dict[str, Any] | None:
     """What was measured when its run had ended, if it is of these weights."""
     if model.run is None:
@@ -41,7 +35,7 @@ def evaluation(model: Model) -> dict[str, Any] | None:
     return found if found.get("snapshot") == model.run.digest(model.step) and "perplexity" in found else None
 
 
-@kept(16, "Reading what was held out …")
+@cached(16, "Reading what was held out …")
 def growth(model: Model) -> Growth:
     """The loss by place in a window of the text."""
     from transformer.analysis.accuracy.surprise import growth
@@ -49,7 +43,7 @@ def growth(model: Model) -> Growth:
     return growth(model.network(), text_of(model))
 
 
-@kept(16, "Reading everything twice …")
+@cached(16, "Reading everything twice …")
 def repetition(model: Model, passages: bool) -> Repetition:
     """What heads do on repeated text. Raises ConfigError where a model says no next token, or reads too few."""
     from transformer.analysis.heads.induction import find_induction
@@ -57,7 +51,7 @@ def repetition(model: Model, passages: bool) -> Repetition:
     return find_induction(model.network(), model.task, passages=passages)
 
 
-@kept(16, "Measuring how far heads look …")
+@cached(16, "Measuring how far heads look …")
 def distances(model: Model) -> Distances:
     """How far each head looks."""
     from transformer.analysis.heads.distances import measure_distances

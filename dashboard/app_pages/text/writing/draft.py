@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dashboard.models.background import WATCHED
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.view.settings import Settings
 from transformer.sampling import Sampling
@@ -27,6 +27,7 @@ from transformer.text.tokens import Vocabulary
 if TYPE_CHECKING:
     from transformer.analysis.heads.one_token import Glance
     from transformer.generation import Said
+    from transformer.tasks import Question
 
 
 SPEAKER = re.compile(r"(?m)^[A-Z]{2}[A-Z ]*[.:]?(?:  +|\t)(?=\S)")
@@ -135,7 +136,7 @@ def begun(model: Model, prompt: str, sampling: Sampling) -> Writing:
     return found
 
 
-@kept(16)
+@cached(16)
 def _begun(model: Model, prompt: str, temperature: float, top_k: int, top_p: float, seed: int) -> Writing:
     import torch
 
@@ -151,15 +152,14 @@ def _begun(model: Model, prompt: str, temperature: float, top_k: int, top_p: flo
 
 def glance(model: Model, text: tuple[int, ...], place: int) -> Glance:
     """What every head looked at when the token at `place` was said, and how likely each was."""
-    return _glance(model, np.array(text[:place]).tobytes())
+    return _glance(model, np.array(text[:place], dtype=np.int64))
 
 
-@kept(128)
-def _glance(model: Model, before: bytes) -> Glance:
+@cached(128)
+def _glance(model: Model, before: Question) -> Glance:
     from transformer.analysis.heads.one_token import glance as look
 
-    text = np.frombuffer(before, dtype=np.int64).tolist()
-    return look(model.transformer(), text, len(text))
+    return look(model.transformer(), before.tolist(), len(before))
 
 
 # --- what is in view

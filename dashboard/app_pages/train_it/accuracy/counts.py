@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dashboard.models.budget import ACCURACY_CELLS, affordable
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.breakdown import Answers
@@ -40,7 +40,7 @@ def answer(model: Model, length: int) -> np.ndarray:
     return np.array([name.startswith("y") for name in model.task.target_names(length)])
 
 
-@kept(64)
+@cached(64)
 def known(model: Model, length: int) -> np.ndarray:
     """Those of them that can be known under the model's mask; where none can, all of them: bool [target]."""
     whole = answer(model, length)
@@ -53,14 +53,14 @@ def answers(model: Model, sequences: int, length: int) -> Answers:
     return _answers(model, asked(model, sequences, length), length)
 
 
-@kept(4, "Asking fresh sequences …")
+@cached(4, "Asking fresh sequences …")
 def _answers(model: Model, sequences: int, length: int) -> Answers:
     from transformer.analysis.accuracy.without_heads import ask
 
     return ask(model.network(), model.task, sequences=sequences, length=length, seed=_seed(model))
 
 
-@kept(16, "Removing each head in turn …")
+@cached(16, "Removing each head in turn …")
 def without_each_head(model: Model, sequences: int, length: int) -> tuple[Accuracy, dict[Head, Accuracy]]:
     """Accuracy by position of the whole model, and without each head, on the same sequences."""
     from transformer.analysis.accuracy.by_position import accuracy_by_position
@@ -80,7 +80,7 @@ def removal_sequences(model: Model, sequences: int, length: int) -> int:
     return asked(model, min(sequences, SEQUENCES, max(FEWEST_SEQUENCES, most)), length)
 
 
-@kept(16, "Measuring each length …")
+@cached(16, "Measuring each length …")
 def by_length(model: Model, sequences: int) -> dict[int, Accuracy]:
     """Accuracy by position at the lengths that it can be asked: all from 1, or MOST_LENGTHS of them."""
     from transformer.analysis.accuracy.by_position import accuracy_by_position
@@ -98,12 +98,12 @@ def by_length(model: Model, sequences: int) -> dict[int, Accuracy]:
     }
 
 
-@kept(64)
-def by_itself(model: Model, questions: bytes, length: int) -> Int[np.ndarray, "question length"]:
+@cached(64)
+def by_itself(model: Model, questions: Int[np.ndarray, "question length"]) -> Int[np.ndarray, "question length"]:
     """Its own answers to some questions, nobody helping."""
     from transformer.analysis.sample import say_each
 
-    return say_each(model.network(), model.task, np.frombuffer(questions, dtype=np.int64).reshape(-1, length))
+    return say_each(model.network(), model.task, questions.astype(np.int64))
 
 
 def _seed(model: Model) -> int:

@@ -94,7 +94,7 @@ def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: 
 
     own = {}
     if is_forced(model) and questions.shape[1] <= OWN_WORDS:
-        alone = counts.by_itself(model, questions.astype(np.int64).tobytes(), questions.shape[1])
+        alone = counts.by_itself(model, questions)
         own["alone"] = [marked(*pair) for pair in zip(alone, targets, strict=True)]
     return pd.DataFrame(
         {

@@ -11,7 +11,7 @@ from dashboard.components.film_file import film_file
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import learning
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from dashboard.models.model import Model, maker_of
 from dashboard.parts import other_models
 from dashboard.parts.film import dots, even_look, heads_of, moment_sentence, of_film, order_sentence
@@ -111,7 +111,7 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
     )
 
 
-@kept(4)
+@cached(4)
 def packed(digest: str, points: int, model: Model, _film: Film, headline: str) -> bytes:
     """The film as a file."""
     assert model.run is not None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dashboard.models import quick_training
-from dashboard.models.cache import kept
+from dashboard.models.cache import cached
 from transformer.config import ModelConfig, RunConfig, TrainingConfig
 
 RACE_STEPS, RACE_SECONDS = 300, 20.0
@@ -40,7 +40,7 @@ def race(encodings: tuple[str, ...]) -> Iterator[Racer]:
         yield _raced(positions)
 
 
-@kept(16)
+@cached(16)
 def _raced(positions: str) -> Racer:
     config = racing(positions)
     task, found = config.build_task(), quick_training.trained(config, RACE_SECONDS)
