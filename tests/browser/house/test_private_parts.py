@@ -1,13 +1,14 @@
-"""The private parts of Streamlit's page that our style sheet and scripts lean on are there, each by its name."""
+"""The private parts of Streamlit and Plotly that our style sheet and scripts lean on are there, each by its name."""
 
 from __future__ import annotations
 
 import json
 import re
 import time
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Locator
 
 from dashboard.theme import style
 from tests.kit.driving import PATIENCE
@@ -63,3 +64,48 @@ def test_what_st_html_drew_is_found_by_its_class(seen: set[str]) -> None:
 
 def test_the_page_says_that_a_rerun_is_under_way(seen: set[str]) -> None:
     assert RERUNNING in seen
+
+
+# --- Plotly: components/web/plot/plotly_private.js
+
+
+@pytest.fixture(scope="module")
+def plots(chromium: Browser, address: str) -> Iterator[Locator]:
+    """The figures of a page, among them a heatmap."""
+    page = chromium.new_page()
+    page.goto(f"{address}/layers")
+    page.locator(".al-plot[data-state=ready]").nth(2).wait_for(timeout=PATIENCE)
+    yield page.locator(".al-plot[data-state=ready] .al-plot-stage")
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "private",
+    [
+        pytest.param("(xaxis) => Number.isFinite(xaxis._offset) && xaxis._length > 0", id="offset_and_length"),
+        pytest.param("(xaxis) => Math.abs(xaxis.p2c(xaxis.c2p(1)) - 1) < 1e-6", id="c2p_and_p2c"),
+    ],
+)
+def test_an_axis_of_the_full_layout_knows_its_pixels(private: str, plots: Locator) -> None:
+    assert plots.first.evaluate(f"(gd) => ({private})(gd._fullLayout.xaxis)")
+
+
+def test_the_calcdata_of_a_heatmap_hold_its_numbers_and_edges(plots: Locator) -> None:
+    found = plots.evaluate_all(
+        """stages => stages.flatMap((gd) => gd.calcdata.map(([first]) => first))
+          .filter(({ trace }) => trace.type === 'heatmap' && trace.visible === true)
+          .map(({ trace, x, y, z }) => ({
+            number: trace.index, axes: [trace.xaxis, trace.yaxis],
+            edges: [y.length, x.length], shape: [z.length, z[0].length],
+          }))"""
+    )
+    assert found
+    for each in found:
+        assert each["number"] >= 0
+        assert [axis[0] for axis in each["axes"]] == ["x", "y"]
+        assert each["edges"] == [each["shape"][0] + 1, each["shape"][1] + 1]
+
+
+@pytest.mark.parametrize("selector", [".main-svg .hoverlayer", ".main-svg", ".xtick text", ".modebar"])
+def test_a_figure_has_its_layers_labels_and_buttons(selector: str, plots: Locator) -> None:
+    assert plots.first.locator(selector).count()

@@ -126,11 +126,3 @@ def test_no_other_module_imports_an_inside_of_streamlit() -> None:
                 f"{path.name}: {name}" for name in names if name.split(".")[0] == "streamlit" and name not in PUBLIC
             ]
     assert {line.partition(":")[0] for line in found} == {"streamlit_private.py"}, found
-
-
-def test_no_other_script_leans_on_an_inside_of_streamlits_page() -> None:
-    leaning = re.compile(r"data-test|[\"'`. ]st(?:[A-Z]\w+)\b")
-    web = Path(dashboard.__file__).parent / "components" / "web"
-    files = [path for ending in ("*.js", "*.css") for path in sorted(web.rglob(ending))]
-    assert len(files) > 50
-    assert [path.name for path in files if leaning.search(path.read_text(encoding="utf-8"))] == ["streamlit_private.js"]

@@ -1,6 +1,7 @@
 // The heatmaps of a plot, and a crosshair over them, made of a few divs: moving it costs no Plotly call.
 
 import { placeOf } from '../matrix/data.js';
+import { axisOf, heatmaps, pixelOf, span } from './plotly_private.js';
 
 /**
  * Each heatmap that `gd` shows: its trace, its numbers [row][column], its axes and its edges on them, and which cells of
@@ -8,31 +9,29 @@ import { placeOf } from '../matrix/data.js';
  */
 export function matrices(gd) {
   const found = [];
-  for (const [first] of gd.calcdata ?? []) {
-    const trace = first?.trace;
-    if (trace?.type !== 'heatmap' || trace.visible !== true || !first.z) continue;
-    const [rows, columns] = [first.z.length, first.z[0]?.length ?? 0];
-    // Plotly holds the edges of the cells, one more than there are cells.
-    if (first.x.length !== columns + 1 || first.y.length !== rows + 1) continue;
-    const [x, y] = [trace.xaxis.replace('x', 'xaxis'), trace.yaxis.replace('y', 'yaxis')].map((name) => gd._fullLayout[name]);
+  for (const { trace, number, z, x, y } of heatmaps(gd)) {
+    const [rows, columns] = [z.length, z[0]?.length ?? 0];
+    if (x.edges.length !== columns + 1 || y.edges.length !== rows + 1) continue;
     const cells = { first: [0, 0], whole: [rows, columns], factor: 1, ...trace.meta?.cells };
-    found.push({ trace, z: first.z, rows, columns, x, y, edges: first, ...cells });
+    const edges = { x: x.edges, y: y.edges };
+    found.push({ trace, number, z, rows, columns, x: axisOf(gd, x.name), y: axisOf(gd, y.name), edges, ...cells });
   }
   return found;
 }
 
 /** Where a matrix shows a row and a column, in pixels within its figure, and the frame of its axes. */
 export function band({ x, y, edges }, row, column) {
+  const [across, down] = [span(x), span(y)];
   return {
-    frame: { left: x._offset, top: y._offset, width: x._length, height: y._length },
-    column: span(x, edges.x, column),
-    row: span(y, edges.y, row),
+    frame: { left: across.start, top: down.start, width: across.length, height: down.length },
+    column: cell(x, edges.x, column),
+    row: cell(y, edges.y, row),
   };
 }
 
-function span(axis, edges, index) {
-  const ends = [axis.c2p(edges[index]), axis.c2p(edges[index + 1])];
-  return { start: Math.max(0, Math.min(...ends)), end: Math.min(axis._length, Math.max(...ends)) };
+function cell(axis, edges, index) {
+  const ends = [pixelOf(axis, edges[index]), pixelOf(axis, edges[index + 1])];
+  return { start: Math.max(0, Math.min(...ends)), end: Math.min(span(axis).length, Math.max(...ends)) };
 }
 
 export class Crosshair {

@@ -4,6 +4,7 @@
 import { choose } from '../kit/link.js';
 import { cellAt, placeOf } from '../matrix/data.js';
 import { band, matrices } from './crosshair.js';
+import { axisOf, isButton, span, valueAt } from './plotly_private.js';
 
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const TRUST = 1500; // ms for which a lock made here stands against an older one still coming from Python
@@ -65,9 +66,9 @@ export class Head {
     return { views, grey: cells.find(({ x, trace }) => trace.meta.forbidden && x === views[0].x), whole };
   }
 
-  /** The axes of the arcs: across, the queries' and the keys'. */
+  /** Where the axes of the arcs stand: across, the queries' and the keys'. */
   axes() {
-    return this.sent.arcs.axes.map((name) => this.plot.stage._fullLayout[name]);
+    return this.sent.arcs.axes.map((name) => span(axisOf(this.plot.stage, name)));
   }
 
   /** The key that a query looks at most, or the query that looks at a key most, of those in view; null without any. */
@@ -98,8 +99,8 @@ export class Head {
       return { row: down, column: across, whole: matrix === whole };
     }
     const [across, queries] = this.axes();
-    const [x, y] = [(px - across._offset) / across._length, (py - queries._offset) / queries._length];
-    const margin = this.sent.arcs.names / across._length;
+    const [x, y] = [(px - across.start) / across.length, (py - queries.start) / queries.length];
+    const margin = this.sent.arcs.names / across.length;
     if (x < -margin || x > 1 + margin || y < 0 || y >= 1) return null;
     const [view] = views;
     const { row, column } = cellAt(view, Math.floor(y * view.rows), Math.floor(y * view.columns));
@@ -137,7 +138,7 @@ export class Head {
 
   /** A click: locks a query or a key, or moves the window. Plotly covers the page while a button is down. */
   press(down) {
-    const at = down.button === 0 && !down.target.closest?.('.modebar') && this.under(down);
+    const at = down.button === 0 && !isButton(down.target) && this.under(down);
     if (!at) return;
     const up = ({ clientX, clientY }) => {
       if (Math.hypot(clientX - down.clientX, clientY - down.clientY) > STILL) return;
@@ -272,8 +273,8 @@ export class Head {
     const { views, grey } = this.read();
     const [view] = views;
     const [across, queries, keys] = this.axes();
-    const [left, right] = [across._offset, across._offset + across._length];
-    const level = (axis, i, count) => axis._offset + ((i + 0.5) / count) * axis._length;
+    const [left, right] = [across.start, across.start + across.length];
+    const level = ({ start, length }, i, count) => start + ((i + 0.5) / count) * length;
     const asks = row !== undefined;
     const found = [];
     for (let i = 0; i < (asks ? view.columns : view.rows); i++) {
@@ -302,7 +303,7 @@ export class Head {
     const at = asks ? level(queries, row, view.rows) : level(keys, column, view.columns);
     const chip = label(name.replaceAll('\n', '↵'), asks ? left - 6 : right + 6, at, asks ? 'end' : 'start');
     chip.classList.add(this.locked === spoken ? 'locked' : 'named');
-    const ground = drawing('rect', { class: 'ground', x: left, y: queries._offset, width: right - left, height: queries._length });
+    const ground = drawing('rect', { class: 'ground', x: left, y: queries.start, width: right - left, height: queries.length });
     return [ground, ...lines, ...numbers, chip];
   }
 }
@@ -317,9 +318,10 @@ const isForbidden = (grey, { row, column }) => Number.isFinite(grey?.z[row]?.[co
 
 /** Which cell of an axis is at a pixel of the figure; null outside. */
 function place(axis, edges, px) {
-  const along = px - axis._offset;
-  const at = Math.floor((axis.p2c(along) - edges[0]) / (edges[1] - edges[0]));
-  return along >= 0 && along < axis._length && at >= 0 && at < edges.length - 1 ? at : null;
+  const { start, length } = span(axis);
+  const along = px - start;
+  const at = Math.floor((valueAt(axis, along) - edges[0]) / (edges[1] - edges[0]));
+  return along >= 0 && along < length && at >= 0 && at < edges.length - 1 ? at : null;
 }
 
 const number = (value, digits) => value.toFixed(digits).replace('-', '−');

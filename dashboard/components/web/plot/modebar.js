@@ -22,7 +22,7 @@ export function askedRanges(layout) {
 /** Every axis back to what its figure asked for. */
 export function resetZoom(Plotly, gd, asked) {
   const update = {};
-  for (const [name, axis] of Object.entries(gd._fullLayout)) {
+  for (const [name, axis] of Object.entries(gd.layout)) {
     if (!/^[xy]axis\d*$/.test(name) || axis.fixedrange) continue;
     const { range, autorange } = asked[name] ?? {};
     if (range) update[`${name}.range`] = range.slice();

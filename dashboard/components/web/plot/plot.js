@@ -9,6 +9,7 @@ import { Head } from '../../attention-lab.shared/plot/head.js';
 import { askedRanges, config, resetZoom } from '../../attention-lab.shared/plot/modebar.js';
 import { placeFor, placed } from '../../attention-lab.shared/plot/places.js';
 import { loadPlotly } from '../../attention-lab.shared/plot/plotly_loader.js';
+import { hoverLayer, pictures } from '../../attention-lab.shared/plot/plotly_private.js';
 import { crowded, occasion, thinned, update } from '../../attention-lab.shared/plot/ticks.js';
 import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 
@@ -113,8 +114,8 @@ class Plot {
     this.link = figure.layout.meta?.link ?? null;
     if (!this.attached) this.attach();
     // Under the hover labels, which are to stay legible; Plotly may have built its layers anew.
-    this.stage.querySelector('.hoverlayer')?.ownerSVGElement.before(this.crosshair.layer);
-    for (const picture of this.stage.querySelectorAll('.main-svg')) picture.setAttribute('aria-hidden', 'true');
+    hoverLayer(this.stage)?.before(this.crosshair.layer);
+    for (const picture of pictures(this.stage)) picture.setAttribute('aria-hidden', 'true');
     this.host.querySelector('.al-plot-failure').hidden = true;
     this.host.dataset.state = 'ready';
     this.host.dataset.draws = ++this.draws;
@@ -140,7 +141,8 @@ class Plot {
     menu(this.host, this.given());
     this.stage.on('plotly_click', ({ points }) => points?.length && !this.head && this.fire('click', record(points[0])));
     // Plotly hovers every 50 ms. What it has put off until the button is down would forget the point, and lose the click.
-    this.stage.on('plotly_beforehover', () => !this.stage._dragging);
+    this.stage.on('plotly_beforehover', () => !this.pressed);
+    this.stage.addEventListener('pointerdown', () => this.press(), true);
     this.stage.on('plotly_hover', ({ points }) => this.hover(points?.[0]));
     this.stage.on('plotly_unhover', () => this.hover(null));
     this.stage.on('plotly_doubleclick', () => this.reset());
@@ -170,7 +172,7 @@ class Plot {
   hover(point) {
     if (!this.link || this.head) return; // a head follows the pointer itself, over its arcs as well
     const [row, column] = cellOf(point) ?? [];
-    const matrix = row !== undefined && matrices(this.stage).find(({ trace }) => trace.index === point.curveNumber);
+    const matrix = row !== undefined && matrices(this.stage).find(({ number }) => number === point.curveNumber);
     this.announce(matrix ? cellAt(matrix, row, column) : null);
   }
 
@@ -201,17 +203,32 @@ class Plot {
   resize() {
     if (this.stage.clientWidth === 0) return;
     if (this.wanted) return this.draw();
-    if (!this.attached || this.stage.clientWidth === this.stage._fullLayout?.width) return;
+    const width = this.stage.clientWidth;
+    if (!this.attached || width === this.width) return;
     const { data, layout } = this.shown.figure;
-    const other = fits(data, this.width) !== fits(data, this.stage.clientWidth);
+    const other = fits(data, this.width) !== fits(data, width);
     if (other || occasion(layout, 0, 0) || placeFor(layout, 0)) {
       this.wanted = this.shown; // labels, traces or panels come, go or move with the room there is
       return this.draw();
     }
     window.Plotly.Plots.resize(this.stage).then(
-      () => this.point(),
+      () => {
+        this.width = width;
+        this.point();
+      },
       () => {}, // hidden meanwhile: the next size calls again
     );
+  }
+
+  /** The pointer is down, until it is let go or taken away. */
+  press() {
+    this.pressed = true;
+    const over = new AbortController();
+    const free = () => {
+      this.pressed = false;
+      over.abort();
+    };
+    for (const end of ['pointerup', 'pointercancel']) addEventListener(end, free, { signal: over.signal, capture: true });
   }
 
   dispose() {

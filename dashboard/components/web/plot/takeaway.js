@@ -8,7 +8,7 @@ import { plotlySource } from './plotly_loader.js';
 
 /** As seen, on the page's own ground: a transparent one would be unreadable where themes differ. */
 async function picture(gd, format) {
-  const { width, height } = gd._fullLayout;
+  const { clientWidth: width, clientHeight: height } = gd;
   const scene = { data: gd.data, layout: { ...gd.layout, paper_bgcolor: readTheme(gd).background }, config: { displayModeBar: false } };
   const address = await window.Plotly.toImage(scene, { format, width, height, scale: format === 'png' ? 2 : 1 });
   return fetch(address);
@@ -22,12 +22,11 @@ export async function body(gd, figure, version) {
   const theme = readTheme(gd);
   const { width: _, ...layout } = figure.layout;
   // Panels that stand at pixels keep them; anything else is as wide as the page.
-  const size = layout.meta?.places ? { width: gd._fullLayout.width } : { autosize: true };
+  const size = layout.meta?.places ? { width: gd.clientWidth } : { autosize: true };
   const alive = { data: figure.data, layout: { ...layout, paper_bgcolor: theme.background, ...size } };
   const draw = `Plotly.newPlot('figure', ${json(alive.data)}, ${json(alive.layout)}, {responsive: true, displaylogo: false, showSendToCloud: false});`;
-  const height = gd._fullLayout.height;
   return {
-    markup: `<div id="figure" style="height: ${height}px"></div>`,
+    markup: `<div id="figure" style="height: ${gd.clientHeight}px"></div>`,
     scripts: [await plotlySource(version), draw],
     theme,
   };

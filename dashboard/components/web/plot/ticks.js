@@ -1,6 +1,7 @@
 // Of the labels of an axis as many as do not touch. How much room they have only the browser knows, so Python names all.
 
 import { named } from '../matrix/paint.js';
+import { tickLabels } from './plotly_private.js';
 
 const GAPS = [1, 3]; // CSS pixels to be left free at either end of a letter, and of a word
 const LEADING = 0.15; // of a line's height, above and below: no letter reaches there,
@@ -43,13 +44,13 @@ const places = (labels, every) => named(labels, 0, labels.length, every);
 export function crowded(gd, layout) {
   const found = {};
   for (const [name, axis] of labelled(layout)) {
-    const id = name.replace('axis', '');
     const turned = Math.abs(axis.tickangle ?? 0) === 90;
-    const boxes = Array.from(gd.querySelectorAll(`.${id}tick text`), (label) => core(label, turned));
+    const boxes = Array.from(tickLabels(gd, name), (label) => core(label, turned));
     if (boxes.length !== axis.ticktext.length) continue; // zoomed in: there is room
-    const [start, end] = gd._fullLayout[name].range;
-    const way = (id[0] === 'x') === start < end ? 1 : -1; // on the screen; upwards is down to a screen
-    boxes.sort(id[0] === 'x' ? (one, other) => way * (one.left + one.right - other.left - other.right) : (one, other) => way * (one.top + one.bottom - other.top - other.bottom));
+    const rising = axis.range ? axis.range[0] < axis.range[1] : axis.autorange !== 'reversed';
+    const across = name[0] === 'x';
+    const way = across === rising ? 1 : -1; // on the screen; upwards is down to a screen
+    boxes.sort(across ? (one, other) => way * (one.left + one.right - other.left - other.right) : (one, other) => way * (one.top + one.bottom - other.top - other.bottom));
     let every = 1;
     while (every < boxes.length && anyTouch(places(axis.ticktext, every).map((i) => boxes[i]))) every++;
     if (every > 1) found[name] = every;

@@ -1,0 +1,37 @@
+// The private parts of Plotly.js that our scripts lean on, all of them. Plotly promises none of these names, and in 7.1 no
+// public one does the same. After an upgrade tests/browser/house/test_private_parts.py says by its names what is gone.
+
+/** An axis as it is drawn, by its name in the layout. Without it there is no crosshair, and no arc can be pointed at. */
+export const axisOf = (gd, name) => gd._fullLayout[name];
+
+/** Where an axis begins and how long it is, in pixels of its figure. */
+export const span = (axis) => ({ start: axis._offset, length: axis._length });
+
+/** How many pixels after its beginning an axis shows a value, and the other way round. */
+export const pixelOf = (axis, value) => axis.c2p(value);
+export const valueAt = (axis, pixel) => axis.p2c(pixel);
+
+/**
+ * The heatmaps on the screen: the trace as it is drawn, its number among the traces, its numbers z[row][column], the names
+ * of its axes and the edges of its cells on them, one more than there are cells. Without them there is no crosshair.
+ */
+export function* heatmaps(gd) {
+  for (const [first] of gd.calcdata ?? []) {
+    const trace = first?.trace;
+    if (trace?.type !== 'heatmap' || trace.visible !== true || !first.z) continue;
+    const [x, y] = ['x', 'y'].map((letter) => ({ name: trace[`${letter}axis`].replace(letter, `${letter}axis`), edges: first[letter] }));
+    yield { trace, number: trace.index, z: first.z, x, y };
+  }
+}
+
+/** The layer with the labels at the pointer. Without it the crosshair covers them. */
+export const hoverLayer = (gd) => gd.querySelector('.hoverlayer')?.ownerSVGElement;
+
+/** The pictures that a figure is made of. Without them a screen reader reads every label of every axis. */
+export const pictures = (gd) => gd.querySelectorAll('.main-svg');
+
+/** The labels of an axis' ticks. Without them labels touch. */
+export const tickLabels = (gd, name) => gd.querySelectorAll(`.${name.replace('axis', '')}tick text`);
+
+/** Does something belong to the buttons over a figure? plot.css moves them too, beside ours. */
+export const isButton = (element) => Boolean(element.closest?.('.modebar'));
