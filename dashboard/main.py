@@ -12,6 +12,7 @@ from dashboard.parts import other_models, prose, waiting
 from dashboard.server.streamlit_private import run_again
 from dashboard.view import session
 from dashboard.view.pages import OVERVIEW, PAGES
+from transformer.foundation.checks import UserError
 
 st.set_page_config(page_title="Attention Lab", page_icon=Image.fromarray(theme.icon()), layout="wide")
 
@@ -34,12 +35,10 @@ notices = st.container()
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Say what went wrong where it is one sentence, made to be read: CheckpointError, RunError, ConfigError …"""
+    """Say what went wrong where that is one sentence, made to be read."""
     try:
         yield
-    except ValueError as error:
-        if not type(error).__module__.startswith("transformer"):
-            raise
+    except UserError as error:
         st.error(prose.sentence(str(error)), icon=":material/error:")
 
 

@@ -17,6 +17,7 @@ from safetensors.torch import save as pack
 
 from transformer.config import RunConfig
 from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.checks import UserError
 from transformer.model import build
 from transformer.network import Network
 from transformer.text import shelf
@@ -37,7 +38,7 @@ _SIGNATURES = {
 }
 
 
-class CheckpointError(ValueError):
+class CheckpointError(UserError):
     """A file that is not a usable checkpoint; the message is one sentence."""
 
 

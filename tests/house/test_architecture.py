@@ -14,6 +14,7 @@ import pytest
 
 from dashboard.view.pages import PAGES
 from transformer import edits, masks, positions, tasks
+from transformer.foundation.checks import UserError
 from transformer.foundation.registry import Registry, folder_names
 
 ROOT = Path(__file__).parents[2]
@@ -184,6 +185,17 @@ def test_a_plug_in_that_is_not_one_is_refused_with_a_sentence(tmp_path, monkeypa
         _ = registry["two"]
     with pytest.raises(KeyError, match="no mask named 'three': choose one of nothing, two, two-words"):
         _ = registry["three"]
+
+
+def test_what_is_wrong_with_what_was_asked_for_is_said_in_a_sentence():
+    """The dashboard says a `UserError` where it is raised; any other fault of the library is a traceback there."""
+
+    def kinds(error: type[Exception]) -> list[type[Exception]]:
+        return [error, *(each for kind in error.__subclasses__() for each in kinds(kind))]
+
+    ours = [error for error in kinds(ValueError) if error.__module__.startswith("transformer.")]
+    assert len(ours) > 10
+    assert [error for error in ours if not issubclass(error, UserError)] == []
 
 
 # --- the text

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from transformer.foundation.checks import UserError
 from transformer.network import Network
 
 Look = Callable[[Network, str], Tensor | None]
@@ -22,7 +23,7 @@ HEAD = re.compile(r"((?:encoder|decoder)\.\d{1,3}\.(?:self|cross)_attention)\.(\
 SOME_HEAD = "decoder.1.self_attention.3"
 
 
-class EditError(ValueError):
+class EditError(UserError):
     """An edit that cannot be made; the message is one sentence."""
 
 

@@ -18,13 +18,14 @@ from jaxtyping import Int
 from transformer.config import ConfigError, RunConfig, TaskConfig
 from transformer.experiments.stored import damaged, read_stored
 from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.checks import UserError
 
 FORMAT = "attention-lab bottleneck/1"
 KINDS = ("gru", "gru-attention", "transformer")
 """Who is compared: one vector, attention over all states, and no recurrence at all."""
 
 
-class BottleneckError(ValueError):
+class BottleneckError(UserError):
     """A file that holds no such measurement; the message is one sentence."""
 
 

@@ -19,11 +19,12 @@ from jaxtyping import Float
 from transformer.config import POSITIONS, ConfigError, RunConfig
 from transformer.experiments.stored import damaged, read_stored
 from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.checks import UserError
 
 FORMAT = "attention-lab lengths/1"
 
 
-class LengthsError(ValueError):
+class LengthsError(UserError):
     """A file that holds no such measurement; the message is one sentence."""
 
 

@@ -20,13 +20,14 @@ from transformer.config import ConfigError
 from transformer.corners import CornerConfig
 from transformer.experiments.stored import damaged, read_stored
 from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.checks import UserError
 
 FORMAT = "attention-lab forcing/1"
 T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Student's t of a two-sided 95 % interval, for 1, 2, … degrees of freedom; beyond them 2.262, a little too wide."""
 
 
-class ForcingError(ValueError):
+class ForcingError(UserError):
     """A file that holds no such measurement; the message is one sentence."""
 
 

@@ -1,4 +1,4 @@
-"""Records that check themselves: what is wrong with a setting is one sentence that says what would be right."""
+"""What is wrong, in one sentence that says what would be right; and records that check themselves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import dataclasses
 from typing import Any
 
 
-class ConfigError(ValueError):
+class UserError(ValueError):
+    """What is wrong with what was asked for, and not with the program; the message is one sentence, made to be read."""
+
+
+class ConfigError(UserError):
     """A setting that cannot be used; the message is one sentence that says what can."""
 
 

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from transformer.foundation.checks import UserError
 from transformer.foundation.registry import Registry
 
 BASE = 10_000.0
@@ -29,7 +30,7 @@ def angles(places: Int[Tensor, "position"], width: int, base: float = BASE) -> F
     return places.double()[:, None] / base ** (2 * pair / width)
 
 
-class PlaceError(ValueError):
+class PlaceError(UserError):
     """A place for which an encoding has no number; the message is one sentence."""
 
 

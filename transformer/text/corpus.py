@@ -17,6 +17,7 @@ from jaxtyping import Int
 from numpy.lib.stride_tricks import sliding_window_view
 
 from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.checks import UserError
 from transformer.text.tokens import Vocabulary, split
 from transformer.text.works import hold_out, works
 
@@ -28,7 +29,7 @@ Tokens = Int[np.ndarray, "_token"]
 """Of one work: each has its own length."""
 
 
-class TextError(ValueError):
+class TextError(UserError):
     """A text that cannot be used; the message is one sentence."""
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.config import RunConfig
+from transformer.foundation.checks import UserError
 from transformer.training.lock import NAME, Occupied, hold
 from transformer.training.runs import Run
 
@@ -40,7 +41,7 @@ WORDS = {
 }
 
 
-class LibraryError(ValueError):
+class LibraryError(UserError):
     """What cannot be done with a run; the message is one sentence."""
 
 

@@ -27,7 +27,7 @@ from transformer.text.perplexity import said
 from transformer.training import lock, resume
 from transformer.training.device import describe_device, memory, resolve_device
 from transformer.training.events import Events
-from transformer.training.loop import Step, Training
+from transformer.training.loop import Step, Training, TrainingError
 from transformer.training.requests import Wishes
 from transformer.training.runs import Run, RunError
 from transformer.training.team import ALONE, Team
@@ -300,5 +300,4 @@ def _sentence(error: BaseException) -> str:
     text = str(error).strip().split("\n")[0] or type(error).__name__
     if isinstance(error, OSError) and error.strerror:
         return f"it could not be written down: {error.strerror.lower()}"
-    ours = type(error).__module__.startswith("transformer") or isinstance(error, ValueError)
-    return text if ours else f"{type(error).__name__}: {text}"
+    return text if isinstance(error, (ValueError, TrainingError)) else f"{type(error).__name__}: {text}"

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from transformer.checkpoints import packed
 from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.checks import UserError
 from transformer.training.loop import Training
 
 FORMAT = "attention-lab-training/1"
@@ -24,7 +25,7 @@ MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 PROGRESS = ("step", "seconds", "in_a_row", "last_norm")
 
 
-class ResumeError(ValueError):
+class ResumeError(UserError):
     """A file from which a training cannot be taken up; the message is one sentence."""
 
 

@@ -29,6 +29,7 @@ from typing import Any
 
 from transformer.config import ConfigError, RunConfig
 from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.checks import UserError
 from transformer.text import shelf
 from transformer.text.corpus import TextError
 from transformer.text.shelf import TEXT_FILE
@@ -43,7 +44,7 @@ FOREVER = 1e11
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
-class RunError(ValueError):
+class RunError(UserError):
     """A folder that is not a readable run; the message is one sentence."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,15 +24,14 @@ class Drawn:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, view: Settings | None = None) -> None:
         self.state = State({"settings": view or Settings(), "said": []})
         monkeypatch.setattr(st, "session_state", self.state)
-        monkeypatch.setattr(clicks.ThreadState, "get", lambda: SimpleNamespace(fragment_id="page"))
-        self.context = SimpleNamespace(fragment_ids_this_run=["page"])
-        monkeypatch.setattr(clicks, "get_script_run_ctx", lambda: self.context)
+        monkeypatch.setattr(clicks, "fragment_here", lambda: "page")
+        monkeypatch.setattr(clicks, "fragments_asked", lambda: self.asked)
 
     def __call__(self, label: str, *args: Any, key: str, on_change: Any, **options: Any) -> None:
         self.key, self.answer, self.options = key, on_change, options
 
     def report(self, value: object, *, of: str = "page") -> None:
-        self.state[self.key], self.context.fragment_ids_this_run = value, [of]
+        self.state[self.key], self.asked = value, [of]
         self.answer()
 
 

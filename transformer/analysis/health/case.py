@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer.analysis.sample import observe_batch
+from transformer.foundation.checks import UserError
 from transformer.masks import parse
 from transformer.network import Network
 from transformer.observation import Observation, observe
@@ -37,7 +38,7 @@ Cell = str | int | float
 Look = Callable[["Case"], "Finding"]
 
 
-class HealthError(ValueError):
+class HealthError(UserError):
     """A model that cannot be checked here; the message is one sentence."""
 
 
