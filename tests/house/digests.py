@@ -37,10 +37,13 @@ MASKED = (
     (r"[\d,]+ tokens/s", "… tokens/s"),
     (r"Trains on .*", "Trains on …"),
     (r"--out \S+/", "--out …/"),
+    (r"\b0\.0000\d\d\b", "0.0000…"),
+    (r"\d\.\d × 10⁻¹[⁰¹²³⁴⁵⁶⁷⁸⁹]", "… × 10⁻¹…"),
     (r"\b[0-9a-f]{64}\b", "digest"),
     (r"Save the film \(\d+ kB\)", "Save the film (… kB)"),
 )
-"""What changes from one run to the next, or with the files of the code, and what stands in its place."""
+"""What changes from one run to the next, with the files of the code, or by rounding on another machine; and what stands
+in its place."""
 
 
 def masked(text: str) -> str:

@@ -8,8 +8,8 @@ what it shows now. After a change that is meant, record anew and read the differ
 Without `--write` it compares, and says what differs. Recorded is what stays the same from one run to the next. Masked
 or left out are: what the clock measures (the seconds of a training on the spot, tokens a second), versions, the time in
 a page's origin, the dates of a table, the line numbers of code that is shown, the size of the film's file (it holds
-code), the folders of this machine and its devices, the digests of weights, the name of a file for TensorBoard, and the
-style sheet. Nothing is recorded that only the clock ends: the races of encodings and of residual connections, passes
+code), the folders of this machine and its devices, the digests of weights, the name of a file for TensorBoard, what is
+rounding alone, and the style sheet. Nothing is recorded that only the clock ends: the races of encodings and of residual connections, passes
 that are timed, and small models that are not solved before their budget is spent.
 """
 
@@ -416,11 +416,11 @@ def _same(one: str, other: str) -> bool:
 
 
 def _close(one: str, other: str) -> bool:
-    digits = [len(text.partition("e")[0].partition(".")[2]) for text in (one, other)]
-    if min(digits) < 2:
+    digits = min(len(text.partition("e")[0].partition(".")[2]) for text in (one, other))
+    if digits < 2:
         return False
     a, b = (float(text.replace(",", "").replace("−", "-")) for text in (one, other))
-    unit = 0.0 if "e" in one + other else 10.0 ** -max(digits)
+    unit = 0.0 if "e" in one + other else 10.0**-digits
     return abs(a - b) <= max(1.5 * unit, 1e-3 * max(abs(a), abs(b)))
 
 
