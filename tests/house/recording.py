@@ -9,8 +9,8 @@ Without `--write` it compares, and says what differs. Recorded is what stays the
 or left out are: what the clock measures (the seconds of a training on the spot, tokens a second), versions, the time in
 a page's origin, the dates of a table, the line numbers of code that is shown, the size of the film's file (it holds
 code), the folders of this machine and its devices, the digests of weights, the name of a file for TensorBoard, what is
-rounding alone, and the style sheet. Nothing is recorded that only the clock ends: the races of encodings and of residual connections, passes
-that are timed, and small models that are not solved before their budget is spent.
+rounding alone, and the style sheet. Nothing is recorded that only the clock ends: the races of encodings and of
+residual connections, passes that are timed, and small models that are not solved before their budget is spent.
 """
 
 from __future__ import annotations
