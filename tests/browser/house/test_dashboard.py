@@ -149,7 +149,6 @@ def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
 # Pages
 
 
-@pytest.mark.smoke
 def test_a_click_looks_into_a_stage(page: Page, address: str):
     page.goto(f"{address}/layers")
     wait_until_painted(page, plots=PAGES["Through the layers"])
@@ -274,7 +273,6 @@ def test_back_and_forward_walk_through_the_views(page: Page, address: str):
         expect(field).to_have_value(typed)
 
 
-@pytest.mark.smoke
 def test_the_view_goes_along_to_the_other_pages(page: Page, address: str):
     page.goto(f"{address}/?run=reverse-aligned&input=1+2+3+4+5+6+7+8")
     expect(out_strip(page)).to_have_attribute("aria-label", says("87654321"))
@@ -304,7 +302,6 @@ def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):
         expect(notices).to_have_count(0)
 
 
-@pytest.mark.smoke
 def test_a_menu_can_be_set_back(page: Page, address: str):
     page.goto(address)
     expect(title(page)).to_be_visible()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import plot, title
@@ -16,7 +15,6 @@ def said(page: Page) -> list[float]:
     )
 
 
-@pytest.mark.smoke
 def test_corners_fly_to_their_places_and_a_click_chooses_a_walk(page: Page, address: str) -> None:
     page.goto(f"{address}/corners")
     train = page.get_by_role("button", name="Train and watch")

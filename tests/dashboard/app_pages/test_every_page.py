@@ -377,7 +377,14 @@ def trainable(app: AppTest) -> bool:
     return not problem
 
 
-@pytest.mark.parametrize("task", ["reverse", "reverse-aligned", "reverse-translate", "copy", "sort"])
+@pytest.mark.parametrize(
+    "task",
+    [
+        "reverse",
+        "reverse-translate",
+        *(pytest.param(task, marks=pytest.mark.nightly) for task in ("reverse-aligned", "copy", "sort")),
+    ],
+)
 def test_every_option_of_every_menu_can_be_trained_or_says_why(task: str) -> None:
     app = open_page("heads")
     assert task in app.selectbox(key="control-task").options

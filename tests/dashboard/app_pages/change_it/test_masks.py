@@ -305,12 +305,15 @@ def test_a_mask_too_irregular_for_a_link_is_refused_and_nothing_is_lost(runs: Pa
     assert link(app)["mask"] == "causal"
 
 
-def test_every_page_opens_on_a_model_of_a_painted_mask(runs: Path) -> None:
+@pytest.mark.parametrize(
+    "pages", [("overview", "heads"), pytest.param(tuple(PAGES), marks=pytest.mark.nightly, id="all")]
+)
+def test_every_page_opens_on_a_model_of_a_painted_mask(pages: tuple[str, ...], runs: Path) -> None:
     cells = np.random.default_rng(0).random((8, 8)) < 0.6
     cells[0] = False
     text = str(Painted.of(cells))
     untrained(runs / "painted", TaskConfig(length=4), mask=text)
-    for page in PAGES:
+    for page in pages:
         app = open_page(page)
         assert not app.error, page
         assert not any(text in element.value for element in (*app.caption, *app.markdown, *app.title)), page
