@@ -106,7 +106,7 @@ def head_figure(
     """The `views` of one head: the first large, its arcs beside it, and below it the others and the `whole`.
 
     `locked` is the query, from 0, that is framed and whose arcs stand out. With `by_row` each row of a scale from 0
-    ends at its own greatest value. The pattern is `side` pixels wide where there is room; `layout.meta.places` says
+    ends at its own greatest value. The pattern is `side` pixels wide where there is room; `layout.meta.panels` says
     where everything stands, in pixels, for several widths (web/plot/places.js), and `layout.meta.head` what can be
     asked of it by pointer and key (web/plot/head.js). Raises ValueError where shapes do not fit.
     """
@@ -137,7 +137,7 @@ def head_figure(
                 "link": link,
                 "tokens": {"x": list(subject.keys), "y": list(subject.queries)},
                 "note": _note(subject, whole),
-                "places": places,
+                "panels": places,
                 "head": {
                     "name": subject.head,
                     "number": subject.number,

@@ -237,7 +237,7 @@ def test_at_every_width_everything_has_a_place_of_its_own(subject: Subject, coun
     shape = subject.mask.shape
     views = [replace(view, values=np.zeros(shape)) for view in VIEWS[:count]]
     figure = head_figure(subject, views, whole=WHOLE if long else None)
-    places = figure.layout.meta["places"]
+    places = figure.layout.meta["panels"]
     assert places[-1]["least"] == min(place["least"] for place in places), "which is taken where none fits"
     for place in places:
         boxes = {}
@@ -263,7 +263,7 @@ def test_at_every_width_everything_has_a_place_of_its_own(subject: Subject, coun
 def test_the_figure_as_it_is_made_stands_where_its_widest_place_says() -> None:
     """Whoever takes the figure itself, as a notebook does, sees what the page shows."""
     layout = head_figure(SUBJECT, VIEWS).layout
-    place = layout.meta["places"][0]
+    place = layout.meta["panels"][0]
     assert (layout.width, layout.height) == (place["least"], place["height"])
     for n in ("", "2", "3"):
         left, right = layout[f"xaxis{n}"].domain

@@ -1,11 +1,11 @@
-// Where the panels of a figure stand. Python says it in pixels, for several widths: `layout.meta.places`, the best
+// Where the panels of a figure stand. Python says it in pixels, for several widths: `layout.meta.panels`, the best
 // first, each {least, height, axes: {name: [from, to]}, bars: {name: [x, y]}}; what counts from the right edge is not
 // positive. What share of the figure that is only the browser knows.
 
 /** The place that fits into a width, or the last; undefined where the figure has none. */
 export function placeFor(layout, width) {
-  const { places } = layout.meta ?? {};
-  return places?.find(({ least }) => least <= width) ?? places?.at(-1);
+  const { panels } = layout.meta ?? {};
+  return panels?.find(({ least }) => least <= width) ?? panels?.at(-1);
 }
 
 /** The layout with its panels where they stand in a figure that is so wide. */

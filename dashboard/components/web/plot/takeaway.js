@@ -22,7 +22,7 @@ export async function body(gd, figure, version) {
   const theme = readTheme(gd);
   const { width: _, ...layout } = figure.layout;
   // Panels that stand at pixels keep them; anything else is as wide as the page.
-  const size = layout.meta?.places ? { width: gd.clientWidth } : { autosize: true };
+  const size = layout.meta?.panels ? { width: gd.clientWidth } : { autosize: true };
   const alive = { data: figure.data, layout: { ...layout, paper_bgcolor: theme.background, ...size } };
   const draw = `Plotly.newPlot('figure', ${json(alive.data)}, ${json(alive.layout)}, {responsive: true, displaylogo: false, showSendToCloud: false});`;
   return {
