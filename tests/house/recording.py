@@ -1,7 +1,7 @@
 """What a user sees, recorded: 60 links, the link grammar, the command line, the files of a run, and the downloads.
 
-`recorded.json` beside this file says what the code showed when it was recorded, and `test_recorded.py` compares it with
-what it shows now. After a change that is meant, record anew and read the difference:
+`recorded.json.gz` beside this file (`gzip -dc` reads it) says what the code showed when it was recorded, and
+`test_recorded.py` compares it with what it shows now. After a change that is meant, record anew and read the difference:
 
     .venv/bin/python -m tests.house.recording --write
 
@@ -19,6 +19,7 @@ import base64
 import contextlib
 import dataclasses
 import difflib
+import gzip
 import io
 import json
 import os
@@ -48,7 +49,7 @@ from transformer.training.exchange import archive
 from transformer.training.runs import Run
 
 ROOT = Path(__file__).resolve().parents[2]
-FILE = Path(__file__).with_name("recorded.json")
+FILE = Path(__file__).with_name("recorded.json.gz")
 SHIPPED = (
     *("reverse", "reverse-aligned", "reverse-aligned-causal", "reverse-sinusoidal", "reverse-translate"),
     *("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer", "shakespeare"),
@@ -385,7 +386,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
 
 def recorded() -> dict[str, dict[str, Any]]:
     """What the file says, by section and name."""
-    found: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
+    found: dict[str, dict[str, Any]] = json.loads(gzip.decompress(FILE.read_bytes()))
     return found
 
 
@@ -440,7 +441,7 @@ def main(write: bool) -> int:
                     print("\n    ".join([f"{section}: {name}", *lines]), flush=True)
     print(f"{changed} of {sum(map(len, found.values()))} records differ.")
     if write:
-        FILE.write_text("\n".join(_lines(found)) + "\n", encoding="utf-8")
+        FILE.write_bytes(gzip.compress(("\n".join(_lines(found)) + "\n").encode(), mtime=0))
     return 0 if write else min(1, changed)
 
 
