@@ -15,18 +15,18 @@ import plotly.graph_objects as go
 
 from dashboard.figures.kit.colour_bar import end_text, scaled
 from dashboard.figures.kit.lines import frame
-from dashboard.figures.kit.token_axis import breadth, labelled, token_axis
+from dashboard.figures.kit.token_axis import breadth, elided, token_axis
 from dashboard.figures.patterns import forbidden, outline
 from dashboard.theme import LIGHT, Palette, template
 
 SIDE, SMALL = 340, 0.74
 """Pixels of the pattern's longer side, where there is room, and the share of them that the other matrices have."""
-HEADING, NAME, GAP, EDGE = 26, 20, 22, 6
+HEADING, NAME, GAP, EDGE = 26, 20, 18, 6
 """Pixels above a panel for its title and scale, beside it for an axis' name, between two panels, and at the edge."""
 STANDOFF = 4
 """Pixels between a label and what it names."""
-ARCS = 110
-"""Pixels between the two columns of tokens, at least."""
+ARCS, LETTERS = 90, 8
+"""Pixels between the two columns of tokens, at least, and letters that are written of each."""
 BAR = 36
 """Pixels of a scale from end to end."""
 SMALLEST_FRAME, SMALLEST_ROW = 4, 6
@@ -173,6 +173,7 @@ def _matrix(
 ) -> _Part:
     """A matrix on the axes of this number; the first names what its rows and columns are."""
     n, first = ("", True) if number == 1 else (str(number), False)
+    step *= 1 if first else SMALL
     own = by_row and view.low == 0
     z = np.where(subject.mask, view.values, np.nan).astype(np.float32)
     most = "at most " if subject.factor > 1 else ""
@@ -195,15 +196,16 @@ def _matrix(
         grey[0] = {**grey[0], "meta": {"forbidden": True, **_cells(subject)}}
     marks = subject.marks if subject.marks is not None and step >= SMALLEST_FRAME else None
     frames = [outline(marks, palette.chance, 2, "expected")] if marks is not None and marks.any() else []
-    across = token_axis("key: looked at" if first else "", subject.keys, upright=False)
-    down = token_axis("query: who looks" if first else "", subject.queries)
+    rows, columns = subject.mask.shape
+    across = token_axis("key: looked at" if first else "", subject.keys, upright=False, length=step * columns)
+    down = token_axis("query: who looks" if first else "", subject.queries, length=step * rows)
     low, high = (0.0, 1.0) if own else (view.low, view.high)
     ends = ("0", "row’s most") if own else (end_text(view.low), end_text(view.high))
-    room = (1 if first else SMALL) * step * max(subject.mask.shape) - sum(breadth(end, 12) for end in ends) - BAR - GAP
+    room = step * columns - sum(breadth(end, 12) for end in ends) - BAR - GAP
     left, right = _range(subject, 1)
     top = _range(subject, 0)[0] + (locked or 0) * subject.factor
     return _Part(
-        shape=subject.mask.shape,
+        shape=(rows, columns),
         axes={
             f"xaxis{n}": _axis(across, subject, 1, first) | {"anchor": f"y{n}"},
             f"yaxis{n}": _axis(down, subject, 0, first) | {"anchor": f"x{n}"},
@@ -259,8 +261,11 @@ def _arcs(
     Rows that are too close for their arcs to be told apart have them only where they have a name.
     """
     rows, columns = subject.mask.shape
-    down, across = (token_axis("", labels) for labels in (subject.queries, subject.keys))
-    drawn = range(rows) if step >= SMALLEST_ROW else labelled(subject.queries)
+    down, across = (
+        token_axis("", [elided(label, LETTERS) for label in labels], length=step * rows)
+        for labels in (subject.queries, subject.keys)
+    )
+    drawn: Sequence[int] = range(rows) if step >= SMALLEST_ROW else down["tickvals"]
     weights = np.where(subject.mask, pattern, 0.0)
     chosen = np.isin(np.arange(rows), drawn)[:, None] & (weights >= FAINT)
     x, y = f"x{number}", f"y{number}"
@@ -340,7 +345,7 @@ def _places(panels: list[_Part], arcs: _Part, side: int) -> list[dict[str, Any]]
     Each is {least, height, axes, bars}: the width it needs, its height, from where to where its axes go, and where
     scales end on the right, and at what height. What counts from the right edge is negative, or zero.
     """
-    sides = (side, round(0.8 * side))
+    sides = [round(share * side) for share in (1, 0.9, 0.8)]
     return [_arranged(panels, arcs, each, beside) for beside in (True, False) for each in sides]
 
 
@@ -352,7 +357,7 @@ def _arranged(panels: list[_Part], arcs: _Part, side: int, beside: bool) -> dict
     def put(panel: _Part, left: float, top: float, longest: float) -> tuple[float, float]:
         """Place a matrix with its labels; returns where it ends on the right, and below."""
         rows, columns = panel.shape
-        step = _whole(longest / max(rows, columns))
+        step = longest / max(rows, columns)
         x0, y0 = left + panel.left, top + HEADING
         x1, y1 = x0 + step * columns, y0 + step * rows
         across, down, *colours = panel.axes
@@ -392,11 +397,6 @@ def _placed(axes: dict[str, dict[str, Any]], place: dict[str, Any]) -> dict[str,
     return layout
 
 
-def _whole(step: float) -> float:
-    """Whole pixels for a cell, where that costs less than a quarter of its size."""
-    return int(step) if step >= 1 and int(step) / step >= 0.75 else step
-
-
 # Axes, titles and scales.
 
 
@@ -419,7 +419,8 @@ def _at(trace: dict[str, Any], subject: Subject, n: str) -> dict[str, Any]:
 def _ticks(axis: dict[str, Any], subject: Subject, side: int) -> dict[str, Any]:
     """An axis of tokens whose places count from 0, at their positions."""
     places = [place * subject.factor + subject.first[side] + 1 for place in axis["tickvals"]]
-    return axis | {"tickvals": places, "ticklabelstandoff": STANDOFF}
+    # Plotly measures every label to find out whether one leaves the figure: half of the time that it takes to draw it.
+    return axis | {"tickvals": places, "ticklabelstandoff": STANDOFF, "ticklabeloverflow": "allow"}
 
 
 def _axis(axis: dict[str, Any], subject: Subject, side: int, first: bool) -> dict[str, Any]:

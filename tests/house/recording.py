@@ -1,7 +1,7 @@
 """What a user sees, recorded: 60 links, the link grammar, the command line, the files of a run, and the downloads.
 
 `recorded.json.gz` beside this file (`gzip -dc` reads it) says what the code showed when it was recorded, and
-`test_recorded.py` compares it with what it shows now. After a change that is meant, record anew and read the difference:
+`test_recorded.py` compares it with what it shows now. After a change that is meant, record anew and read it:
 
     .venv/bin/python -m tests.house.recording --write
 

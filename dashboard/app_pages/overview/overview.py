@@ -77,7 +77,7 @@ if model.config.model.attends:
         grid(sample.attentions, head, key="overview-heads", size=92)
     with focus_place:
         st.markdown(f"**{working_sentence(model, head, survey)}**")
-        stands_for = head_focus.glance(model, question, head, key="overview-pattern", side=232)
+        stands_for = head_focus.glance(model, question, head, key="overview-pattern", side=224)
         st.caption(f"{stands_for}{orientation(head)}")
 else:
     with focus_place:

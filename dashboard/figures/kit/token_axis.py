@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 MOST_LABELS, MOST_WORDS = 40, 20
 """More tokens than this, or more where there are words among them, and only some of them get a label."""
@@ -13,18 +15,23 @@ LONGEST = 12
 """Of longer tokens the middle is left out on the axis; hovering says them in full."""
 SMALL_PLOT = 160
 """Pixels of the smallest matrix that is to be legible."""
+LINE, BETWEEN = 10, 4
+"""Pixels from one line of small letters to the next, and between two labels in one, at least."""
 DIGIT = 0.52
 """The width of a letter as a share of its height."""
 
 
-def token_axis(title: str, labels: Sequence[str], *, upright: bool = True) -> dict[str, object]:
-    """A Plotly axis over places 0, 1, 2, …; `upright` for the vertical one, whose labels have a line each."""
-    places = labelled(labels)
+def token_axis(title: str, labels: Sequence[str], *, upright: bool = True, length: float = 0) -> dict[str, Any]:
+    """A Plotly axis over places 0, 1, 2, …; `upright` for the vertical one, whose labels have a line each.
+
+    Where it is known how many pixels long it is, only as many labels are written as have room for a line.
+    """
+    places = labelled(labels, every=math.ceil(LINE * len(labels) / length) if length else 1)
     size = 14 if len(places) <= 12 else 12 if len(places) <= 24 else 10
     shown = [elided(labels[place]) for place in places]
     angle = 0
     if not upright:
-        room = SMALL_PLOT / len(shown)
+        room = length / len(shown) - BETWEEN if length else SMALL_PLOT / len(shown)
         if _touch(shown, room, size):
             # Lone long tokens among short ones go a line lower; many of them stand on end.
             upper = [text if len(text) == 1 else "" for text in shown]
@@ -66,10 +73,10 @@ def safe(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def labelled(labels: Sequence[str], words: int = MOST_WORDS) -> list[int]:
-    """The places that get a label; no more than so many where there are words."""
+def labelled(labels: Sequence[str], words: int = MOST_WORDS, *, every: int = 1) -> list[int]:
+    """The places that get a label, `every` so many at most; no more than so many where there are words."""
     wordy = max(map(len, labels), default=0) > SHORT
-    return named(labels, -(-len(labels) // (words if wordy else MOST_LABELS)))
+    return named(labels, max(every, -(-len(labels) // (words if wordy else MOST_LABELS))))
 
 
 def named(labels: Sequence[str], every: int) -> list[int]:
