@@ -266,15 +266,6 @@ def _grid(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
             yield f"mask of head {each['name']} and others", _read(body, each["mask"], "u1", *shape)
 
 
-def _focus(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
-    # Of a long input a window is sent, whose sides are those of its mask.
-    for each in header["views"]:
-        rest = [view["values"] for view in header["views"]] + [view["colours"] for view in header["views"]]
-        rest += [header[name] for name in ("mask", "marks") if name in header]
-        end = min((offset for offset in rest if offset > each["values"]), default=len(body))
-        yield each["title"], _read(body, each["values"], "<f4", (end - each["values"]) // 4)
-
-
 def _film(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
     steps = len(header["patternSteps"])
     for each in header["panels"]:
@@ -322,7 +313,6 @@ def _sheet(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
 ARRAYS = {
     "head grid": _grid,
     "film": _film,
-    "head in focus": _focus,
     "painter": _painter,
     "glances": _glances,
     "passage": _passage,
@@ -332,7 +322,6 @@ ARRAYS = {
 SIGNS = {
     "film": "patternSteps",
     "head grid": "panels",
-    "head in focus": "views",
     "painter": "squares",
     "glances": "weights",
     "passage": "says",
