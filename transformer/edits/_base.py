@@ -128,11 +128,11 @@ class HeadEdit(Edit):
 
     @classmethod
     def read(cls, text: str) -> Edit:
-        named, _, more = text.partition(":")
+        named, colon, more = text.partition(":")
         found = HEAD.fullmatch(named)
         if not found:
             raise EditError(f"{cls.kind} names a head, as in {cls.kind}:{SOME_HEAD}, not “{tame(named)}”")
-        if bool(more) != bool(cls.needs):
+        if bool(colon) != bool(cls.needs) or bool(more) != bool(cls.needs):
             needed = f"needs {cls.needs}" if cls.needs else "takes nothing"
             raise EditError(f"{cls.kind} {needed} after the head")
         return cls.of_text(f"{found[1]}.{cls.part}", int(found[2]), more)

@@ -38,14 +38,16 @@ def test_a_click_right_after_the_pointer_came_is_answered(new_page: Callable[...
     moves.evaluate(
         """async (host, [x, y]) => {
           const drag = host.querySelector('.nsewdrag');
-          const at = (type, x) => drag.dispatchEvent(
-            new MouseEvent(type, { clientX: x, clientY: y, bubbles: true, cancelable: true })
-          );
-          at('mousemove', x - 3);
-          at('mousemove', x);
-          at('mousedown', x);
+          const at = (type, x) => {
+            const where = { clientX: x, clientY: y, bubbles: true, cancelable: true };
+            drag.dispatchEvent(new PointerEvent(`pointer${type}`, where)); // as browsers do, before the mouse's own
+            drag.dispatchEvent(new MouseEvent(`mouse${type}`, where));
+          };
+          at('move', x - 3);
+          at('move', x);
+          at('down', x);
           await new Promise((resolve) => setTimeout(resolve, 60));
-          at('mouseup', x);
+          at('up', x);
         }""",
         list(cell_in(moves, 15, 0)),
     )

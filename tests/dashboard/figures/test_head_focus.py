@@ -44,7 +44,7 @@ def matrices(figure: go.Figure) -> dict[str, dict[str, Any]]:
 def arcs(figure: go.Figure) -> dict[tuple[float, float], tuple[float, float]]:
     """Width and opacity of each arc, by where it begins and ends."""
     found = {}
-    for shape in sent(figure)["layout"]["shapes"]:
+    for shape in sent(figure)["layout"].get("shapes", []):
         if shape["type"] == "path":
             for start, *bends, end in re.findall(r"M0,([\d.]+)C0.45,([\d.]+) 0.55,([\d.]+) 1,([\d.]+)", shape["path"]):
                 assert bends == [start, end], "its ends run level"
@@ -53,7 +53,7 @@ def arcs(figure: go.Figure) -> dict[tuple[float, float], tuple[float, float]]:
 
 
 def frames(figure: go.Figure) -> list[tuple[str, tuple[float, ...]]]:
-    rectangles = [shape for shape in sent(figure)["layout"]["shapes"] if shape["type"] == "rect"]
+    rectangles = [shape for shape in sent(figure)["layout"].get("shapes", []) if shape["type"] == "rect"]
     return [(each["xref"], tuple(each[side] for side in ("x0", "x1", "y0", "y1"))) for each in rectangles]
 
 
@@ -257,7 +257,8 @@ def test_at_every_width_everything_has_a_place_of_its_own(subject: Subject, coun
                 a, b = boxes[one], boxes[other]
                 assert one == other or a[1] < b[0] or b[1] < a[0] or a[3] < b[2] or b[3] < a[2]
     beside = [place["axes"][f"yaxis{panels}"] == place["axes"]["yaxis"] for place in places]
-    assert beside == [True, True, False, False], "the arcs are beside the pattern, row for row, or below it"
+    half = len(places) // 2
+    assert beside == [True] * half + [False] * half, "the arcs are beside the pattern, row for row, or below it"
 
 
 def test_the_figure_as_it_is_made_stands_where_its_widest_place_says() -> None:

@@ -47,7 +47,7 @@ def small(**model):
 # --- the contract: every file in the folders is held to it, by the text that it gives as its example
 
 ALL = pytest.mark.parametrize("kind", EDITS.names())
-CONFIG = RunConfig(task=TaskConfig(length=3), model=ModelConfig(d_model=16))
+CONFIG = RunConfig(task=TaskConfig(length=3), model=ModelConfig(d_model=16, positions="sinusoidal"))
 TASK = CONFIG.build_task()
 READ = torch.from_numpy(TASK.encode([np.array(x) for x in ([3, 1, 4], [1, 5, 9], [2, 6, 5])]).tokens)
 

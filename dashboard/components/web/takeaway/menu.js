@@ -51,7 +51,8 @@ let sheet = null;
 export function menu(place, figure) {
   const root = place.getRootNode();
   sheet ??= styled();
-  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+  // What is no longer in the page has no root that takes a style sheet.
+  if (root.adoptedStyleSheets?.includes(sheet) === false) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
   const button = element('button', { type: 'button', class: 'takeaway', 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
   button.setAttribute('aria-label', `Save ${figure.name}`);
   button.title = 'Save picture or numbers';
