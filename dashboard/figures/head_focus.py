@@ -447,8 +447,10 @@ def _under(axis: dict[str, Any]) -> int:
 
 
 def _title(text: str, n: str, room: float = math.inf) -> dict[str, Any]:
-    """The name of a panel above its left corner; what it adds after a colon only where there is room for it."""
+    """The name of a panel above its left corner: what it adds after a colon, and its middle, only where there is room."""
     shown = text if breadth(text, 13) <= room else text.split(": ")[0]
+    most = next((most for most in range(len(shown), 8, -1) if breadth(elided(shown, most), 13) <= room), 8)
+    shown = elided(shown, most)
     return {**_note_above(n), "text": f"<b>{shown}</b>", "x": 0, "xanchor": "left"}
 
 
