@@ -22,15 +22,15 @@ def test_a_chip_is_added_switched_off_gone_back_to_painted_and_removed(page: Pag
     expect(title(page)).to_have_text(re.compile("^Nothing is edited"))
     choose(page, "Edit", "patch from another step")
     page.get_by_role("button", name="Add").click()
-    patched = f"patch-step%3A{SITE}.0%3A30"
+    patched = f"patch-step%3A{SITE}.0%3A20"
     expect(page).to_have_url(edits(patched))
-    expect(title(page)).to_have_text(re.compile("^With head 0.0 as at step 30 the "))
-    page.locator("[data-testid=stCheckbox] label", has_text="head 0.0 as at step 30").click()
+    expect(title(page)).to_have_text(re.compile("^With head 0.0 as at step 20 the "))
+    page.locator("[data-testid=stCheckbox] label", has_text="head 0.0 as at step 20").click()
     expect(page).to_have_url(edits(f"-{patched}"))
     expect(title(page)).to_have_text(re.compile("^Nothing is edited"))
     page.go_back()
-    expect(title(page)).to_have_text(re.compile("^With head 0.0 as at step 30 the "))
-    page.get_by_role("button", name="Take away: head 0.0 as at step 30").click()
+    expect(title(page)).to_have_text(re.compile("^With head 0.0 as at step 20 the "))
+    page.get_by_role("button", name="Take away: head 0.0 as at step 20").click()
     expect(title(page)).to_have_text(re.compile("^Nothing is edited"))
     expect(page.locator("[class*=st-key-pill]")).to_have_count(0)
 
