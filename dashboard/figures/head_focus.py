@@ -449,8 +449,9 @@ def _under(axis: dict[str, Any]) -> int:
 def _title(text: str, n: str, room: float = math.inf) -> dict[str, Any]:
     """The name of a panel above its left corner: what it adds after a colon, and its middle, where there is room."""
     shown = text if breadth(text, 13) <= room else text.split(": ")[0]
-    most = next((most for most in range(len(shown), 8, -1) if breadth(elided(shown, most), 13) <= room), 8)
-    shown = elided(shown, most)
+    # `breadth` is rather too large, so the middle goes only where the name is sure to reach the scale.
+    long = (most for most in range(len(shown), 8, -1) if 0.8 * breadth(elided(shown, most), 13) <= room + GAP)
+    shown = elided(shown, next(long, 8))
     return {**_note_above(n), "text": f"<b>{shown}</b>", "x": 0, "xanchor": "left"}
 
 

@@ -7,11 +7,18 @@ from collections.abc import Iterator
 from urllib.parse import parse_qs
 
 import pytest
+import streamlit as st
 
 from tests.house.digests import cut
 from tests.house.recording import LINKS, ROOT, SECTIONS, SHIPPED, difference, recorded, settled
 
 NAMED = [(section, name) for section, (names, _) in SECTIONS.items() for name in names]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fresh() -> None:
+    """What other tests of this process left in the cache, as a model of fewer steps, is nobody's record."""
+    st.cache_resource.clear()
 
 
 @pytest.fixture(autouse=True)
