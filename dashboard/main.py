@@ -7,10 +7,11 @@ import streamlit as st
 from PIL import Image
 
 from dashboard import theme
+from dashboard.components import appearance
 from dashboard.frame import health, live, sidebar, training_panel
 from dashboard.parts import other_models, prose, waiting
 from dashboard.server.streamlit_private import run_again
-from dashboard.view import session
+from dashboard.view import clicks, session
 from dashboard.view.pages import OVERVIEW, PAGES
 from transformer.foundation.checks import UserError
 
@@ -30,6 +31,7 @@ page = st.navigation(menus, position="top")
 shown = PAGES.get(page.url_path, OVERVIEW)
 st.html(theme.style(next(place for place, pages in enumerate(menus.values(), 1) if page in pages)))
 session.begin(page.title)
+appearance.follow(clicks.touch)
 notices = st.container()
 
 

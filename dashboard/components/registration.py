@@ -14,15 +14,16 @@ FOLDER = Path(__file__).parent
 
 
 def renderer(name: str, *, html: str, isolate_styles: bool) -> ComponentRenderer:
-    """The callable that mounts component `name`, whose script and style are `web/<name>/<name>.js` and `.css`."""
+    """The callable that mounts component `name`: the script `web/<name>/<name>.js`, and the style beside it, if any."""
     register_components(declared(), FOLDER)
     return _component(f"{declared()['project']['name']}.{name}", name, html, isolate_styles)
 
 
 @cache
 def _component(qualified: str, name: str, html: str, isolate_styles: bool) -> ComponentRenderer:
+    css = f"{name}/{name}.css" if (FOLDER / "web" / name / f"{name}.css").exists() else None
     return st.components.v2.component(
-        qualified, html=html, css=f"{name}/{name}.css", js=f"{name}/{name}.js", isolate_styles=isolate_styles
+        qualified, html=html, css=css, js=f"{name}/{name}.js", isolate_styles=isolate_styles
     )
 
 

@@ -234,7 +234,9 @@ def _rest(found: Iterable[tuple[str, Any]]) -> str:
 
 
 def component(header: Mapping[str, Any], body: bytes) -> list[str]:
-    """The message of one of our components: what it says in words, and its arrays."""
+    """What the message of a component says in words, and its arrays; nothing where it shows nothing."""
+    if "alt" not in header:
+        return []
     if "revision" in header:
         said = {name: value for name, value in header.items() if name not in ("revision", "plotly")}
         return [f"plot {header['revision']}: {_said(said)}", *figure(json.loads(body))]

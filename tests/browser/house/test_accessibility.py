@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from dashboard import theme
 from tests.kit.driving import PAGES, go_to, title, wait_until_painted
 
 Scheme = Literal["light", "dark"]
@@ -22,6 +23,13 @@ SETTLED = """() =>
     (each) => each.dataset.stale !== 'true' && getComputedStyle(each).opacity === '1')
 """
 """A change of theme and the end of a training are reruns, and what a rerun has not drawn anew yet is pale."""
+REDRAWN = """colours => {
+  const stale = (each) => each.checkVisibility() && colours.includes(getComputedStyle(each).color);
+  const redrawn = (root) => [...root.querySelectorAll('*')].every(
+    (each) => !stale(each) && (!each.shadowRoot || redrawn(each.shadowRoot)));
+  return redrawn(document);
+}"""
+"""The ground changes at once, what Python coloured a rerun later: until then some words have the other theme's."""
 
 
 def violations(page: Page) -> list[str]:
@@ -33,6 +41,13 @@ def violations(page: Page) -> list[str]:
         for violation in found
         for node in violation["nodes"]
     ]
+
+
+def inks(scheme: Scheme) -> list[str]:
+    """The colours of words of a palette, as a browser gives them back."""
+    palette = theme.palette(scheme == "dark")
+    rgb = [bytes.fromhex(colour.lstrip("#")) for colour in (palette.text, palette.muted)]
+    return [f"rgb({red}, {green}, {blue})" for red, green, blue in rgb]
 
 
 @pytest.mark.parametrize("half", [0, 1])
@@ -49,6 +64,7 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_projector(half: int,
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": height})
             page.wait_for_function(GROUND, arg=scheme)
+            page.wait_for_function(REDRAWN, arg=inks("light" if scheme == "dark" else "dark"))
             wait_until_painted(page, plots)
             expect(title(page)).to_be_in_viewport()
             assert violations(page) == [], (name, scheme)
@@ -66,3 +82,16 @@ def test_a_training_is_accessible(page: Page, address: str):
     expect(page.locator(".st-key-training .film[data-state=ready]")).to_be_visible()
     wait_until_painted(page, PAGES["Overview"])
     assert violations(page) == []
+
+
+def test_a_theme_that_changes_while_a_page_is_opened_is_followed(page: Page, address: str):
+    """The page is drawn for the old theme then; the browser knows the new one when its pictures first appear."""
+    page.emulate_media(color_scheme="dark")
+    page.goto(address)
+    wait_until_painted(page, PAGES["Overview"])
+    go_to(page, "Inside a head")
+    page.emulate_media(color_scheme="light")
+    page.wait_for_function(GROUND, arg="light")
+    wait_until_painted(page, PAGES["Inside a head"])
+    page.wait_for_function(REDRAWN, arg=inks("dark"))
+    page.wait_for_function(SETTLED)

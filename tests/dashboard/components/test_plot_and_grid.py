@@ -192,13 +192,12 @@ def test_the_manifest_names_this_distribution_and_files_that_are_there() -> None
     assert shared["name"] == "shared"
     assert {component["asset_dir"] for component in declared} == {"web"}
     for component in mounted:
-        for kind in ("js", "css"):
-            assert (registration.FOLDER / "web" / component["name"] / f"{component['name']}.{kind}").is_file()
+        assert (registration.FOLDER / "web" / component["name"] / f"{component['name']}.js").is_file()
 
 
 WEB = registration.FOLDER / "web"
 SHARED = "../../attention-lab.shared/"
-ENTRIES = {path.with_suffix(".js") for path in WEB.glob("*/*.css") if path.parent.name == path.stem}
+ENTRIES = {path for path in WEB.glob("*/*.js") if path.parent.name == path.stem}
 
 
 def imports(path: Path) -> list[tuple[set[str], str]]:

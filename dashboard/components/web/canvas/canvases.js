@@ -39,10 +39,7 @@ export class Canvases {
   news(message, fire) {
     this.fire = fire;
     const theme = readTheme(this.host);
-    if (same(message, this.message)) {
-      if (theme.key === this.theme.key) return false;
-      fire('theme', theme.text); // Python chose the colours for the other theme, and learns of a change in reruns only
-    }
+    if (same(message, this.message) && theme.key === this.theme.key) return false;
     this.message = message.slice();
     this.theme = theme;
     return true;

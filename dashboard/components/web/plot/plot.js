@@ -41,10 +41,7 @@ class Plot {
   update(message, fire) {
     this.fire = fire;
     const ink = getComputedStyle(this.host).getPropertyValue('--st-text-color').trim();
-    if (same(message, this.message)) {
-      if (ink === this.ink) return;
-      fire('theme', ink); // Python chose the figure's colours for the other theme, and learns of a change in reruns only
-    }
+    if (same(message, this.message) && ink === this.ink) return;
     this.message = message.slice();
     this.ink = ink;
     const { header, figure } = read(this.message);

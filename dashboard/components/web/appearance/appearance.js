@@ -1,0 +1,22 @@
+// Asks for the page anew where Python drew it for the other theme: Streamlit tells Python of a change with reruns only.
+
+import { mounting } from '../../attention-lab.shared/kit/mount.js';
+import { unpack } from '../../attention-lab.shared/kit/payload.js';
+import { readTheme } from '../../attention-lab.shared/kit/theme.js';
+
+export default mounting((root) => new Appearance(root));
+
+class Appearance {
+  constructor(root) {
+    this.host = root.querySelector('.al-appearance');
+    this.asked = null; // what the page was asked for and is not drawn in yet: dark, or not
+  }
+
+  update(message, fire) {
+    const { dark } = readTheme(this.host);
+    if (dark === unpack(message.slice()).header.dark) this.asked = null;
+    else if (dark !== this.asked) fire('theme', (this.asked = dark));
+  }
+
+  dispose() {}
+}
