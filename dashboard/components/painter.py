@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -127,8 +127,8 @@ class Painter:
     """`mask`, bool [query, key] and square, True = may see, to be painted on; at most `height` pixels high.
 
     Plots and grids of one `link` share their hovered cell. `words` say what its cells mean, where they are not a
-    mask's. Where the cells are many they are shown and painted in `squares`. `refused` is when the last stroke was
-    made that could not be had: the picture goes back to `mask`.
+    mask's. Where the cells are many they are shown and painted in `squares`. `answered` is when the last stroke was
+    made of which `mask` knows, `refused` when one was made that could not be had: the picture goes back to `mask`.
     """
 
     mask: np.ndarray
@@ -141,17 +141,26 @@ class Painter:
     height: int = 310
     words: Words = MASK
     squares: Squares | None = None
+    answered: int = 0
     refused: int = 0
 
-    def draw(self, on_stroke: Callable[[Stroke], None]) -> None:
-        """Mount it. `on_stroke` is called, before the rerun, when a stroke, an undo or the like has ended."""
+    def draw(self, on_stroke: Callable[[np.ndarray], bool]) -> None:
+        """Mount it. `on_stroke` is given the mask, before the rerun, when a stroke, an undo or the like has ended.
+
+        It says whether that mask can be had. Reports may come twice or late, and each holds the whole mask: only a
+        newer one counts.
+        """
+        known = st.session_state.setdefault("strokes", {"answered": 0, "refused": 0})
 
         def painted() -> None:
-            if stroke := Stroke.read(st.session_state[self.key]["stroke"]):
-                on_stroke(stroke)
+            stroke = Stroke.read(st.session_state[self.key]["stroke"])
+            if stroke and stroke.mask.shape == self.mask.shape and stroke.at > known["answered"]:
+                known["answered"] = stroke.at
+                if not on_stroke(stroke.mask):
+                    known["refused"] = stroke.at
 
         mount = renderer("painter", html=HTML, isolate_styles=True)
-        mount(key=self.key, data=self.pack(palette()), on_stroke_change=painted)
+        mount(key=self.key, data=replace(self, **known).pack(palette()), on_stroke_change=painted)
 
     def pack(self, colours: Palette) -> bytes:
         """The message for the browser: the cells as `numpy.packbits` writes them, 1 = may see.
@@ -172,6 +181,7 @@ class Painter:
             "queries": list(self.queries),
             "keys": list(self.keys),
             "squares": {"factor": squares.factor, "queries": list(squares.queries), "keys": list(squares.keys)},
+            "answered": self.answered,
             "refused": self.refused,
             "link": self.link,
             "height": self.height,

@@ -98,6 +98,30 @@ def test_a_drag_paints_what_the_first_cell_becomes_and_is_answered(page: Page, a
     assert host.evaluate("host => host.mine")
 
 
+def test_the_mask_of_python_is_drawn_once_it_knows_the_last_stroke(page: Page, address: str):
+    """A way back may be answered together with the stroke before it: what Python said last then says the same again."""
+    host = open_masks(page, address)
+    causal, full = np.tri(16, dtype=bool), np.ones((16, 16), dtype=bool)
+    names = [str(place) for place in range(16)]
+
+    def say(cells: np.ndarray, answered: int) -> None:
+        message = Painter(cells, names, names, key="painter", alt="A mask.", answered=answered).pack(LIGHT)
+        host.evaluate(
+            """(host, text) => host.__painter.update(
+              Uint8Array.from(atob(text), (c) => c.charCodeAt(0)), (_, { at }) => (host.at = at))""",
+            b64encode(message).decode(),
+        )
+
+    say(causal, answered=0)
+    page.get_by_role("button", name="Clear").click()
+    np.testing.assert_array_equal(drawn(host), full)
+    at = host.evaluate("host => host.at")
+    say(causal, answered=at - 1)  # on its way when the stroke was made
+    np.testing.assert_array_equal(drawn(host), full)
+    say(causal, answered=at)
+    np.testing.assert_array_equal(drawn(host), causal)
+
+
 def test_brushes_mirrors_and_a_query_that_sees_nothing(page: Page, address: str):
     host = open_masks(page, address, "full")
     tool = page.locator(".tools button")

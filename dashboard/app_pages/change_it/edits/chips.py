@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard.app_pages.change_it.edits.second_input import input_of_patch
-from dashboard.components.painter import Painter, Stroke, Words
+from dashboard.components.painter import Painter, Words
 from dashboard.models import edits
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
@@ -276,15 +276,11 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
         st.info(reason)
         return
 
-    def painted(stroke: Stroke) -> None:
+    def painted(cells: np.ndarray) -> bool:
         from transformer.edits.patterns.painted import ForcePattern
 
-        # Reports may come twice or late, and each holds all cells: only a newer one counts.
-        if stroke.mask.shape == edit.chosen.shape and stroke.at > st.session_state.get("stroke_at", 0):
-            st.session_state.stroke_at = stroke.at
-            text = ForcePattern.of(stroke.mask, edit.site, edit.head).write()
-            if not keep([replace(each, text=text) if each == chip else each for each in found]):
-                st.session_state.refused_at = stroke.at
+        text = ForcePattern.of(cells, edit.site, edit.head).write()
+        return keep([replace(each, text=text) if each == chip else each for each in found])
 
     cells, seen = edit.chosen, from_afar(attention, words=not model.task.lawful)
     said = sentence(f"{edit.name} is told where to look in {int(cells.any(axis=1).sum())} of {len(cells)} rows")
@@ -298,7 +294,6 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
         height=height,
         words=PATTERN,
         squares=squares(seen),
-        refused=st.session_state.get("refused_at", 0),
     ).draw(painted)
     said += " It looks evenly at the painted keys of a row that the mask allows; a row without any stays as it is."
     st.caption(said if seen.factor == 1 else f"{said} {squares_sentence(seen.factor, 'only some cells are painted')}")

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.app_pages.change_it.masks import kept_masks
 from dashboard.app_pages.change_it.masks.kept_masks import BookError
-from dashboard.components.painter import Painter, Stroke
+from dashboard.components.painter import Painter
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import patterns
 from dashboard.models import menu
@@ -218,19 +218,17 @@ def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) ->
         st.caption(f"{said} Painting is for up to {LARGEST} positions; this input has {tokens}.")
         return
 
-    def painted(stroke: Stroke) -> None:
-        # Reports may come twice or late, and each holds the whole mask: only a newer one counts.
-        if len(stroke.mask) == n and stroke.at > st.session_state.get("stroke_at", 0):
-            st.session_state.stroke_at = stroke.at
-            text = str(as_mask(stroke.mask))
-            if len(text) <= longest("mask"):
-                session.update(mask=text)
-            else:
-                st.session_state.refused_at = stroke.at
-                session.notice(
-                    f"This mask is too irregular for a link: it takes {len(text):,} letters, of {longest('mask'):,} "
-                    "at most. It stays as it was."
-                )
+    def painted(cells: np.ndarray) -> bool:
+        text = str(as_mask(cells))
+        short = len(text) <= longest("mask")
+        if short:
+            session.update(mask=text)
+        else:
+            session.notice(
+                f"This mask is too irregular for a link: it takes {len(text):,} letters, of {longest('mask'):,} "
+                "at most. It stays as it was."
+            )
+        return short
 
     Painter(
         cells,
@@ -241,7 +239,6 @@ def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) ->
         link=LINK,
         height=height,
         squares=squares(seen),
-        refused=st.session_state.get("refused_at", 0),
     ).draw(painted)
     if seen.factor > 1:
         st.caption(squares_sentence(seen.factor, "only some of its cells may be seen"))

@@ -9,7 +9,7 @@ import { historyOf } from '../../attention-lab.shared/painter/history.js';
 import { BRUSHES, blindRows, blindness, counts, fill, pack, sentence, size, touched, unpackCells } from '../../attention-lab.shared/painter/mask.js';
 import { layOut, mark, paint, pick, repaint } from '../../attention-lab.shared/painter/paint.js';
 
-const TRUST = 3000; // ms for which a mask that was sent stands against older ones still coming from Python
+const TRUST = 3000; // ms for which a stroke that was reported stands against masks that do not know it yet
 
 export default mounting((root) => new Painter(root));
 
@@ -20,7 +20,7 @@ class Painter extends Canvases {
     this.tools = root.querySelector('.tools');
     this.cells = null;
     this.stroke = null; // while one is drawn: {value, from, to, before}
-    this.pending = []; // masks sent, of which Python has not yet spoken
+    this.at = 0; // when the last stroke was made, by the clock that Python is told
     this.sentAt = -Infinity;
     this.brush = 'cell';
     this.mirrors = { main: false, anti: false };
@@ -45,7 +45,7 @@ class Painter extends Canvases {
     const text = toBase64(body.subarray(0, Math.ceil(header.n ** 2 / 8)));
     if (!before || before.n !== header.n) this.start();
     else if (before.refused !== header.refused) this.back(text);
-    this.take(text);
+    this.take(text, header.answered);
     this.arrange();
     this.offer(() => import('../../attention-lab.shared/painter/takeaway.js'), () => this.cells);
   }
@@ -53,26 +53,20 @@ class Painter extends Canvases {
   /** Another canvas: nothing is under way on it. */
   start() {
     this.history = historyOf(`${this.data.key} ${this.data.n}`);
-    this.cells = this.cell = this.stroke = this.known = null;
-    this.pending = [];
+    this.cells = this.cell = this.stroke = null;
+    this.sentAt = -Infinity;
   }
 
   /** What was painted last cannot be had: the mask is the one before. */
   back(text) {
     this.history.forget(text);
     this.cells = this.stroke = null;
-    this.pending = [];
   }
 
-  /** The mask that Python says: an echo of what was painted here, an old one, or another one, which is followed. */
-  take(text) {
-    const before = this.known;
-    this.known = text;
-    const echo = this.pending.indexOf(text);
-    if (echo >= 0) this.pending.splice(0, echo + 1);
-    const waiting = this.pending.length > 0 && performance.now() - this.sentAt < TRUST;
-    if (this.cells && (this.stroke || (waiting && (echo >= 0 || text === before)))) return;
-    this.pending = [];
+  /** The mask that Python says, unless it comes amid a stroke, or from before the last one was `answered`. */
+  take(text, answered) {
+    const late = answered < this.at && performance.now() - this.sentAt < TRUST;
+    if (this.cells && (this.stroke || late)) return;
     this.history.go(text);
     this.cells = unpackCells(text, this.data.n ** 2);
   }
@@ -168,9 +162,8 @@ class Painter extends Canvases {
   }
 
   report(cells) {
-    this.pending.push(cells);
     this.sentAt = performance.now();
-    this.at = Math.max(Date.now(), (this.at ?? 0) + 1); // strictly later, however quick the hand
+    this.at = Math.max(Date.now(), this.at + 1); // strictly later, however quick the hand
     this.fire('stroke', { n: this.data.n, cells, at: this.at });
   }
 
