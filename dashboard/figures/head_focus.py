@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from dashboard.figures.kit.colour_bar import end_text, scaled
 from dashboard.figures.kit.lines import frame
-from dashboard.figures.kit.token_axis import breadth, elided, token_axis
+from dashboard.figures.kit.token_axis import MOST_LABELS, breadth, elided, token_axis
 from dashboard.figures.patterns import forbidden, outline
 from dashboard.theme import LIGHT, Palette, template
 
@@ -29,6 +29,8 @@ ARCS, LETTERS = 90, 8
 """Pixels between the two columns of tokens, at least, and letters that are written of each."""
 BAR = 36
 """Pixels of a scale from end to end."""
+FEW = 0.5
+"""Of the labels for which a matrix of many tokens has room, the share that is written: a click waits for each of them."""
 SMALLEST_FRAME, SMALLEST_ROW = 4, 6
 """Pixels of a cell from which on it is outlined, and of a row from which on it has arcs without having a name."""
 FAINT = 0.02
@@ -197,8 +199,9 @@ def _matrix(
     marks = subject.marks if subject.marks is not None and step >= SMALLEST_FRAME else None
     frames = [outline(marks, palette.chance, 2, "expected")] if marks is not None and marks.any() else []
     rows, columns = subject.mask.shape
-    across = token_axis("key: looked at" if first else "", subject.keys, upright=False, length=step * columns)
-    down = token_axis("query: who looks" if first else "", subject.queries, length=step * rows)
+    sides = [step * count * (FEW if count > MOST_LABELS else 1) for count in (columns, rows)]
+    across = token_axis("key: looked at" if first else "", subject.keys, upright=False, length=sides[0])
+    down = token_axis("query: who looks" if first else "", subject.queries, length=sides[1])
     low, high = (0.0, 1.0) if own else (view.low, view.high)
     ends = ("0", "row’s most") if own else (end_text(view.low), end_text(view.high))
     room = step * columns - sum(breadth(end, 12) for end in ends) - BAR - GAP
