@@ -1,4 +1,4 @@
-"""Make the README's picture anew from the running dashboard: `make screenshots`."""
+"""Make the pictures of the README and of the guide anew from the running dashboard: `make screenshots`."""
 
 from __future__ import annotations
 
@@ -8,37 +8,72 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
+from playwright.sync_api import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.kit.driving import PAGES, browser, dashboard, wait_until_painted  # noqa: E402
+from dashboard.view.pages import OVERVIEW, PAGES, TEXT  # noqa: E402
+from tests.kit.driving import PAGES as PLOTS  # noqa: E402
+from tests.kit.driving import browser, dashboard, wait_until_painted  # noqa: E402
 
 OUT = ROOT / "docs" / "dashboard.png"
+GUIDE = ROOT / "docs" / "guide" / "pictures"
 SCREEN = {"width": 1440, "height": 900}
-SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
+RUNS = (
+    *("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate"),
+    *("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer", "shakespeare"),
+)
 MOST_BYTES = 100_000
 COLOURS = 256
 """As many as a palette holds; a pixel then takes one byte and not three."""
+SIDEBAR, WIDTH, QUALITY = 300, 440, 45
+"""Pixels of the sidebar, which the guide leaves out; how wide its pictures are, and how exact."""
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, browser() as chromium:
-        for name in SHIPPED:  # not what its maker has trained besides
+        for name in RUNS:  # not what its maker has trained besides
             shutil.copytree(ROOT / "checkpoints" / name, Path(folder) / name)
         with dashboard(Path(folder)) as address:
             page = chromium.new_page(viewport=SCREEN, color_scheme="light", reduced_motion="reduce")
-            for _ in range(2):  # the first visit warms the server
-                page.goto(address)
-                wait_until_painted(page, PAGES["Overview"])
-            page.mouse.move(0, 0)
-            page.wait_for_timeout(500)  # the last fonts and fades
-            page.screenshot(path=OUT, animations="disabled", scale="css")
-    painted = Image.open(OUT).convert("RGB")
-    painted.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(OUT, optimize=True)
+            for each in PAGES.values():
+                run = "shakespeare" if each.menu == TEXT else "reverse"
+                for _ in range(2):  # the first visit warms the server
+                    page.goto(f"{address}/{'' if each is OVERVIEW else each.address}?run={run}")
+                    if each.menu == TEXT:  # how many figures they have depends on the text
+                        page.locator("[data-testid=stMain] canvas").first.wait_for()
+                    else:
+                        wait_until_painted(page, PLOTS[each.title])
+                taken = shot(page, Path(folder) / f"{each.address}.png")
+                if each is OVERVIEW:
+                    save_large(taken)
+                else:
+                    save_small(taken, GUIDE / f"{each.address}.webp")
+
+
+def shot(page: Page, path: Path) -> Image.Image:
+    """What the window shows."""
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(2000)  # the last fonts and fades, and what is measured behind the page
+    page.screenshot(path=path, animations="disabled", scale="css")
+    return Image.open(path).convert("RGB")
+
+
+def save_large(taken: Image.Image) -> None:
+    taken.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(OUT, optimize=True)
     if OUT.stat().st_size > MOST_BYTES:
         raise SystemExit(f"{OUT.name} weighs {OUT.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
     print(f"docs/{OUT.name}: {OUT.stat().st_size:,} bytes")
+
+
+def save_small(taken: Image.Image, path: Path) -> None:
+    """The page beside the sidebar, small."""
+    path.parent.mkdir(exist_ok=True)
+    beside = taken.crop((SIDEBAR, 0, *taken.size))
+    height = round(beside.height * WIDTH / beside.width)
+    beside.resize((WIDTH, height), Image.Resampling.LANCZOS).save(path, quality=QUALITY, method=6)
+    print(f"docs/guide/pictures/{path.name}: {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

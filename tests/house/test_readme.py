@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.view.pages import OVERVIEW, PAGES
 from transformer import checkpoints
 from transformer.__main__ import main
 from transformer.training.runs import Run
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 QUICK = ["--length", "3", "--d-model", "16", "--d-ff", "0", "--max-steps", "5"]
 
@@ -64,7 +66,8 @@ def test_the_commands_work_one_after_the_other(tmp_path, monkeypatch, capsys):
 
 
 def test_every_option_that_is_named_exists(capsys):
-    named = set(re.findall(r"`(--[\w-]+)`|python -m transformer.*?(--[\w-]+)", TEXT))
+    texts = " ".join([TEXT, *(page.read_text(encoding="utf-8") for page in GUIDE)])
+    named = set(re.findall(r"`(--[\w-]+)`|python -m transformer.*?(--[\w-]+)", texts))
     assert not any(main([command, "--help"]) for command in ("train", "evaluate", "generate", "corpus"))
     known = capsys.readouterr().out + " --help"
     for option in {one or other for one, other in named}:
@@ -127,10 +130,22 @@ def test_the_folder_map_leaves_no_folder_out():
         assert any(name.startswith(package) for name in names), package
 
 
-def test_pictures_and_links_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
+@pytest.mark.parametrize("page", [ROOT / "README.md", *GUIDE], ids=lambda page: page.stem)
+def test_pictures_and_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         if not re.match(r"https?://", target):
-            assert (ROOT / target).is_file(), target
+            assert (page.parent / target).is_file(), target
+
+
+def test_the_readme_is_short_and_the_guide_has_a_part_for_every_page():
+    assert len(TEXT.splitlines()) <= 150
+    for each in PAGES.values():
+        if each is OVERVIEW:
+            continue
+        menu = (ROOT / "docs" / "guide" / f"{each.menu.lower().replace(' ', '-')}.md").read_text(encoding="utf-8")
+        assert f"## {each.title}\n" in menu
+        assert f"](pictures/{each.address}.webp)" in menu
+        assert f"](docs/guide/pictures/{each.address}.webp)" in TEXT
 
 
 def test_the_words_of_the_readme_are_those_of_the_shipped_run():
