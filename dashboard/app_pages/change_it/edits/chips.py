@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.change_it.edits.second_input import input_of_patch
