@@ -30,7 +30,7 @@ ARCS, LETTERS = 90, 8
 BAR = 36
 """Pixels of a scale from end to end."""
 FEW = 0.5
-"""Of the labels for which a matrix of many tokens has room, the share that is written: a click waits for each of them."""
+"""The share of the labels for which a matrix of many tokens has room that is written: a click waits for each."""
 SMALLEST_FRAME, SMALLEST_ROW = 4, 6
 """Pixels of a cell from which on it is outlined, and of a row from which on it has arcs without having a name."""
 FAINT = 0.02
