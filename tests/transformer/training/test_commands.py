@@ -361,7 +361,7 @@ def test_help_does_not_wait_for_pytorch():
 OUT = ["--out", "out"]
 BAD = [
     (["knit"], 'Unknown command "knit"'),
-    (["train", "--task", "knit", *OUT], "no task named 'knit': choose one of copy, reverse"),
+    (["train", "--task", "knit", *OUT], "reverse-translate, sort, text"),
     (["train", "--lenght", "3", *OUT], "Did you mean --length?"),
     (["train", "--length", "eight", *OUT], "--length"),
     (["train", "--length", "0", *OUT], "length must be between 1 and 2048, not 0"),
