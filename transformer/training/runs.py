@@ -278,7 +278,7 @@ class Run:
 
 
 def located(run: str) -> Path:
-    """A run's folder or a file, by its path, or by its name below checkpoints/. Raises RunError when there is neither."""
+    """A run's folder or file, by its path or its name below checkpoints/. Raises RunError when neither is there."""
     found = next((path for path in (Path(run), DEFAULT_ROOT / run) if path.exists()), None)
     if found is None:
         raise RunError(f"there is no run {run}, neither at that path nor below {DEFAULT_ROOT.name}/")
