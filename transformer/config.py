@@ -302,8 +302,10 @@ class RunConfig:
         try:
             kind = Text if self.task.task == TEXT else TASKS[self.task.task]
             return kind.of(self.task)
-        except (KeyError, TextError) as error:
-            raise ConfigError(str(error.args[0])) from None
+        except KeyError as error:
+            raise ConfigError(f"{error.args[0]}, {TEXT}") from None  # the registry's menu, and what has no law
+        except TextError as error:
+            raise ConfigError(str(error)) from None
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

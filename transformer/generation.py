@@ -202,13 +202,13 @@ def _uncached(model: Transformer) -> Callable[[Sequence[int]], Float[Tensor, "d_
 def generate(
     model: Network,
     prompt: Int[Tensor, "position"],
-    most: int,
+    tokens: int,
     sampling: Sampling | None = None,
     *,
     cached: bool = True,
     never: Collection[int] = (),
 ) -> Iterator[Said]:
-    """Go on with a prompt: `most` tokens, each as soon as it is known.
+    """Go on with a prompt: so many `tokens`, each as soon as it is known.
 
     The same whether cached or not (to rounding: from 256 tokens on, what is read all at once takes a fused kernel),
     whenever the next one is asked for, and whatever else is drawn meanwhile: each draw depends on the seed and the
@@ -225,16 +225,16 @@ def generate(
         raise ConfigError(f"the prompt has tokens that the model does not know: it knows 0 to {model.d_vocab - 1}")
     if not set(range(model.d_vocab - 1)) - set(never):
         raise ConfigError("there is no token left that could be drawn")
-    if most < 0:
-        raise ConfigError(f"most must be 0 or more, not {most}")
-    return _generate(model, prompt.tolist(), most, sampling or Sampling(), cached, never)
+    if tokens < 0:
+        raise ConfigError(f"tokens must be 0 or more, not {tokens}")
+    return _generate(model, prompt.tolist(), tokens, sampling or Sampling(), cached, never)
 
 
 def _generate(
-    model: Transformer, text: list[int], most: int, sampling: Sampling, cached: bool, never: Collection[int]
+    model: Transformer, text: list[int], tokens: int, sampling: Sampling, cached: bool, never: Collection[int]
 ) -> Iterator[Said]:
     next_logits = Cache(model).next_logits if cached else _uncached(model)
-    for _ in range(most):
+    for _ in range(tokens):
         # Token by token: in between, the caller has the model's mode, and gradients, as it was.
         with _evaluating(model), torch.no_grad():
             said = _say(next_logits(text), sampling, len(text), never)

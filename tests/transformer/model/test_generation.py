@@ -350,7 +350,7 @@ def test_sampling_that_cannot_be_is_refused_in_a_sentence(settings, sentence):
         ((), 3, "a prompt needs at least one token"),
         ((1, D_VOCAB), 3, "the prompt has tokens that the model does not know: it knows 0 to 12"),
         ((-1,), 3, "the prompt has tokens that the model does not know: it knows 0 to 12"),
-        ((1,), -1, "most must be 0 or more, not -1"),
+        ((1,), -1, "tokens must be 0 or more, not -1"),
     ],
     ids=str,
 )

@@ -9,7 +9,7 @@ import { Head } from '../../attention-lab.shared/plot/head.js';
 import { askedRanges, config, resetZoom } from '../../attention-lab.shared/plot/modebar.js';
 import { placeFor, placed } from '../../attention-lab.shared/plot/places.js';
 import { loadPlotly } from '../../attention-lab.shared/plot/plotly_loader.js';
-import { hoverLayer, pictures } from '../../attention-lab.shared/plot/plotly_private.js';
+import { emptied, hoverLayer, pictures } from '../../attention-lab.shared/plot/plotly_private.js';
 import { crowded, occasion, thinned, update } from '../../attention-lab.shared/plot/ticks.js';
 import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 
@@ -82,6 +82,7 @@ class Plot {
         const room = occasion(figure.layout, this.width, header.height);
         const known = this.labels?.room === room;
         const layout = thinned(placed(figure.layout, this.width), known ? this.labels.every : {});
+        for (const place of emptied(this.stage)) place.remove();
         await Plotly.react(this.stage, fitting(figure.data, this.width), layout, this.config);
         if (!known) await this.space(Plotly, figure.layout, room);
         this.shown = { header, figure };

@@ -33,5 +33,11 @@ export const pictures = (gd) => gd.querySelectorAll('.main-svg');
 /** The labels of an axis' ticks. Without them labels touch. */
 export const tickLabels = (gd, name) => gd.querySelectorAll(`.${name.replace('axis', '')}tick text`);
 
+/**
+ * Places of a trace's texts that hold none: of an empty text Plotly takes the node away but keeps its place, and a text that
+ * comes later finds no node there and is not drawn. Without them Plotly makes places anew.
+ */
+export const emptied = (gd) => gd.querySelectorAll('.textpoint:not(:has(text))');
+
 /** Does something belong to the buttons over a figure? plot.css moves them too, beside ours. */
 export const isButton = (element) => Boolean(element.closest?.('.modebar'));

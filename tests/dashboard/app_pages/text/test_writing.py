@@ -246,7 +246,7 @@ def test_the_command_line_writes_the_same(shelf: Run, capsys: pytest.CaptureFixt
     [
         (["--top-p", "0"], "top_p must be above 0"),
         (["--temperature=-1"], "temperature must be"),
-        (["--tokens=-1"], "most must be 0 or more"),
+        (["--tokens=-1"], "tokens must be 0 or more, not -1"),
         (["--step", "9"], "has no step 9"),
     ],
 )
