@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.kit.numbers import between
 from dashboard.figures.kit.token_axis import safe
 from dashboard.theme import LIGHT, Palette, template
 
@@ -177,7 +178,7 @@ def _bars(
         "customdata": [int(place) for place in places],
         "hovertext": [
             f"{safe(state.title)}<br>position {i + 1} ({safe(labels[i])}): {accuracy[i]:.3f} right in "
-            f"{state.sequences:,} sequences, 95 % interval {low[i]:.3f} to {high[i]:.3f}<br>"
+            f"{state.sequences:,} sequences, {between(low[i], high[i])}<br>"
             f"ceiling {state.ceiling[i]:.2f} · click: what reaches it?"
             for i in places
         ],
