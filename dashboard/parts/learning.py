@@ -14,10 +14,10 @@ from dashboard.figures import learning
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.loss import loss_curve
 from dashboard.models.model import Model, maker_of
-from dashboard.parts.film import COUNTS
+from dashboard.parts.film import Rows, against
 from dashboard.parts.text import course, newest
 from dashboard.view import session
-from transformer.analysis.accuracy import ceilings, windows
+from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy, verdict
 from transformer.analysis.film.film import Film, learned_at, sharpening
 from transformer.config import RunConfig
@@ -51,25 +51,16 @@ def accuracy_bars(
 
 def order_heatmap(film: Film, config: RunConfig) -> go.Figure:
     """Which position was learned when, and the moment at which the heads sharpen; of a text, stretch by stretch."""
-    if not config.build_task().lawful:
-        names = windows.named(len(film.names))
-        return coloured(
-            learning.accuracy_by_step_heatmap,
-            film.steps,
-            windows.drawn_together(film.accuracy),
-            names,
-            ("",) * len(names),
-            called=[f"place {name}" for name in names],
-        )
-    moment = sharpening(film)
+    moment, rows = sharpening(film), Rows.of(config)
     return coloured(
         learning.accuracy_by_step_heatmap,
         film.steps,
-        film.accuracy,
-        film.names,
-        film.groups,
-        learned=learned_at(film),
+        rows.together(film.accuracy),
+        rows.names,
+        rows.groups,
+        learned=None if rows.called else learned_at(film),
         moment=None if moment is None else moment.step,
+        called=rows.called,
     )
 
 
@@ -95,15 +86,13 @@ def loss(model: Model, *, key: str, height: int) -> None:
         return
     metrics = run.metrics()
     steps, losses = np.array([m["step"] for m in metrics]), np.array([m["loss"] for m in metrics], dtype=np.float64)
-    sentence, lawful = loss_sentence(model.config, metrics), model.task.lawful
+    sentence = loss_sentence(model.config, metrics)
     figure = coloured(
         loss_curve,
         steps,
         losses,
-        floor=ceilings.loss_floor(model.config) if lawful else None,
         chance=model.task.chance_loss,
-        guess="guessing" if lawful else COUNTS,
-        held_out=None if lawful else course(metrics),
+        **against(model.config, metrics),
         solved_at=solved_at(run),
     )
     last = maker_of(run, int(steps[-1]) if len(steps) else None)
