@@ -11,42 +11,17 @@ import streamlit as st
 
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import learning
-from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.loss import loss_curve
 from dashboard.models.model import Model, maker_of
 from dashboard.parts.film import Rows, against
 from dashboard.parts.text import course, newest
+from dashboard.parts.yardstick import accuracy_bars
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
-from transformer.analysis.accuracy.result import Accuracy, verdict
+from transformer.analysis.accuracy.result import verdict
 from transformer.analysis.film.film import Film, learned_at, sharpening
 from transformer.config import RunConfig
 from transformer.training.runs import Run
-
-
-def accuracy_bars(
-    model: Model,
-    measured: Accuracy,
-    length: int | None,
-    *,
-    before: np.ndarray | None = None,
-    leaks: np.ndarray | None = None,
-) -> go.Figure:
-    """What was measured at a length, with its intervals, before the model's ceiling and above chance."""
-    low, high = measured.interval()
-    return coloured(
-        accuracy_by_position_bars,
-        measured.mean,
-        low,
-        high,
-        ceilings.ceiling(model.config, length).accuracy,
-        measured.chance,
-        measured.names,
-        groups=measured.groups,
-        before=before,
-        leaks=leaks,
-        sequences=measured.sequences,
-    )
 
 
 def order_heatmap(film: Film, config: RunConfig) -> go.Figure:
@@ -69,7 +44,7 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     measured = model.accuracy(session.settings().sequences, length=length)
     words = verdict(measured, model.config)
     leaks = measured.beyond(ceilings.honest_ceiling(model.config, length).accuracy)
-    figure = accuracy_bars(model, measured, length, leaks=leaks)
+    figure = accuracy_bars(measured, ceilings.ceiling(model.config, length).accuracy, leaks=leaks)
     sentence = f"{words[0].upper()}{words[1:]}."
     if heading:
         st.markdown(f"**{sentence}**")
