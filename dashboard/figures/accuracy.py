@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.kit.lines import end_name, level, upright
+from dashboard.figures.kit.lines import end_name, interval_bars, level, upright
 from dashboard.figures.kit.numbers import between
 from dashboard.figures.kit.token_axis import lines_of, safe
 from dashboard.theme import LIGHT, Palette, template
@@ -122,14 +122,8 @@ def position_bars(
                 "size": 7,
             },
         },
-        "error_y": {
-            "array": np.maximum(high - values, 0).astype(np.float32),
-            "arrayminus": np.maximum(values - low, 0).astype(np.float32),
-            "color": palette.text,
-            "thickness": 1.2,
-            "width": 3,
-            "visible": interval is not None and bool(np.isfinite(high).any()),
-        },
+        "error_y": interval_bars(values, low, high, palette.text)
+        | {"visible": interval is not None and bool(np.isfinite(high).any())},
         "hovertext": [lines_of(sentence) for sentence in sentences],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "name": "after" if before is not None else "measured",
