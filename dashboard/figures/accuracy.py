@@ -85,7 +85,7 @@ def position_bars(
     once: Sequence[str] | None = None,
     top: float | None = None,
     ceiling: np.ndarray | None = None,
-    groups: Sequence[str] | None = (),
+    groups: Sequence[str] | None = None,
     leaks: np.ndarray | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
@@ -133,6 +133,9 @@ def position_bars(
         lines = [np.full(len(places), against[0]), *([] if ceiling is None else [ceiling])]
         traces.append(_values(places, values, highest, lines, top / TOP, leaks, palette, full=ceiling is None))
     both = before is not None and groups is not None
+    room = 48 if both else 22 if groups is not None else 6
+    if ceiling is None:
+        room = 22 if before is None else 40
     layout = {
         "template": template(palette),
         "barmode": "overlay",
@@ -151,7 +154,7 @@ def position_bars(
             "xanchor": "center",
             "font": {"size": 14},
         },
-        "margin": {"t": 48 if both else 22 if groups is not None else 6, "r": 58 if ceiling is not None else 84},
+        "margin": {"t": room, "r": 58 if ceiling is not None else 84},
         "meta": {"tokens": {"x": list(names)}},
     }
     return go.Figure(traces, layout)
