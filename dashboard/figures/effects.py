@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.kit.colour_bar import bar_layout, scaled
-from dashboard.figures.kit.labels import LABEL_ROOM, ink, name_axis
+from dashboard.figures.kit.labels import LABEL_ROOM, cell_numbers, name_axis
 from dashboard.figures.kit.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
 
@@ -18,27 +18,34 @@ MOST_NUMBERED = 20
 """More columns than this, and numbers in the cells would touch."""
 
 
-def removal_heatmap(
-    drops: np.ndarray, layers: Sequence[str], removed: np.ndarray, *, palette: Palette = LIGHT
+def cost_heatmap(
+    costs: np.ndarray,
+    layers: Sequence[str],
+    removed: np.ndarray,
+    words: tuple[str, str],
+    *,
+    limit: float | None = None,
+    palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Accuracy lost without each head, float [layer, head], −1 to 1; a cross stands where `removed`, bool, is True.
+    """What each head is worth, float [layer, head]: accuracy lost or nats added without it. The first stands below.
 
-    Dark means that the answer falls with this head alone. The first layer stands below, as the data goes.
+    A cross stands where `removed`, bool, is True. `words` are what the pointer says of a cost and of a gain. The scale
+    is centred on 0 and ends at `limit`, or at the greatest cost.
     """
-    heads = [str(head) for head in range(drops.shape[1])]
+    heads = [str(head) for head in range(costs.shape[1])]
     sentences = [
         [
-            f"{safe(layer)}, head {head}: removed, accuracy {'falls' if drop >= 0 else 'rises'} by {abs(drop):.3f}"
-            for head, drop in enumerate(row)
+            f"{safe(layer)}, head {head}: {words[int(cost < 0)].format(f'{abs(cost):.3f}')}"
+            for head, cost in enumerate(row)
         ]
-        for layer, row in zip(layers, drops, strict=True)
+        for layer, row in zip(layers, costs, strict=True)
     ]
     axes = (
         {**token_axis("head", heads), "range": [-0.5, len(heads) - 0.5]},
         {**name_axis(layers), "range": [-0.5, len(layers) - 0.5]},
     )
-    crosses = ["✗" if gone else None for gone in removed.ravel()]
-    return _map(drops, sentences, axes, marks=crosses, palette=palette)
+    limit = limit or max(0.01, float(np.abs(costs).max(initial=0.0)))
+    return _map(costs, sentences, axes, limit=limit, marks=np.where(removed, "✗", ""), palette=palette)
 
 
 def redundancy_heatmap(extra: np.ndarray, heads: Sequence[str], *, palette: Palette = LIGHT) -> go.Figure:
@@ -91,7 +98,7 @@ def _map(
     axes: tuple[dict[str, object], dict[str, object]],
     *,
     limit: float = 1.0,
-    marks: Sequence[str | None] | None = None,
+    marks: np.ndarray | None = None,
     note: str = "",
     palette: Palette,
 ) -> go.Figure:
@@ -106,34 +113,15 @@ def _map(
         "hovertemplate": f"%{{text}}{note}<extra></extra>",
         "name": "values",
     }
-    numbers = [_numbers(values, limit, marks, palette)] if values.shape[1] <= MOST_NUMBERED else []
+    width = LABEL_ROOM + NUMBER_ROOM * values.shape[1]
+    numbers = cell_numbers(values, _number, (-limit, limit), palette.signed, palette, width=width, marks=marks)
     layout = {
         "template": template(palette),
         "xaxis": axes[0],
         "yaxis": axes[1],
         **bar_layout(-limit, limit, palette),
     }
-    return go.Figure([cells, *numbers], layout)
-
-
-def _numbers(
-    values: np.ndarray, limit: float, marks: Sequence[str | None] | None, palette: Palette
-) -> dict[str, object]:
-    """The numbers in their cells, or the marks in place of some, in ink that can be read there."""
-    rows, columns = np.indices(values.shape).reshape(2, -1).tolist()
-    numbers = values.astype(np.float64).ravel()
-    shares = (np.clip(np.nan_to_num(numbers), -limit, limit) / limit + 1) / 2
-    return {
-        "type": "scatter",
-        "x": columns,
-        "y": rows,
-        "mode": "text",
-        "text": [mark or _number(value) for value, mark in zip(numbers, marks or [None] * numbers.size, strict=True)],
-        "textfont": {"size": 14, "color": [ink(float(share), palette.signed, palette) for share in shares]},
-        "hoverinfo": "skip",
-        "meta": {"least_width": LABEL_ROOM + NUMBER_ROOM * values.shape[1]},
-        "name": "numbers",
-    }
+    return go.Figure([cells, *([numbers] if values.shape[1] <= MOST_NUMBERED else [])], layout)
 
 
 def _number(value: float) -> str:
@@ -142,27 +130,3 @@ def _number(value: float) -> str:
     if text in ("0.00", "nan"):
         return ""
     return f"{'−' if value < 0 else ''}{text.removeprefix('0')}"
-
-
-def cost_heatmap(
-    costs: np.ndarray, layers: Sequence[str], removed: np.ndarray, *, palette: Palette = LIGHT
-) -> go.Figure:
-    """What silencing each head adds to the loss, in nats a token, float [layer, head]; a cross where `removed`.
-
-    The scale is centred on 0 and ends at the greatest cost, named at its ends.
-    """
-    heads = [str(head) for head in range(costs.shape[1])]
-    limit = max(0.01, float(np.abs(costs).max(initial=0.0)))
-    sentences = [
-        [
-            f"{safe(layer)}, head {head}: without it {abs(cost):.3f} nats a token {'more' if cost >= 0 else 'less'}"
-            for head, cost in enumerate(row)
-        ]
-        for layer, row in zip(layers, costs, strict=True)
-    ]
-    axes = (
-        {**token_axis("head", heads), "range": [-0.5, len(heads) - 0.5]},
-        {**name_axis(layers), "range": [-0.5, len(layers) - 0.5]},
-    )
-    crosses = ["✗" if gone else None for gone in removed.ravel()]
-    return _map(costs, sentences, axes, limit=limit, marks=crosses, palette=palette)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dashboard.figures.kit.colour_bar import ROOM, bar_ends, scaled
 from dashboard.figures.kit.lines import frame, upright
-from dashboard.figures.kit.token_axis import safe
+from dashboard.figures.kit.token_axis import lines_of, safe
 from dashboard.theme import LIGHT, Palette, rgb, template
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
@@ -38,7 +38,7 @@ def encoding_heatmap(
     positions, dimensions = table.shape
     across: dict[str, object] = {"title": {"text": safe(title_x)}}
     if ticks:
-        names = [safe(text).replace("\n", "<br>") for text in ticks.values()]
+        names = [lines_of(text) for text in ticks.values()]
         across |= {"tickmode": "array", "tickvals": list(ticks), "ticktext": names, "tickangle": 0}
     if columns is not None:
         across |= {"type": "category"}

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.models import passages
 from dashboard.models.model import Model
-from dashboard.models.passages import as_typed, in_a_line
+from dashboard.models.passages import in_a_line, in_link, parsed
 from dashboard.parts.prose import sentence
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import clicks, session, training
@@ -102,14 +102,13 @@ def _input(model: Model) -> None:
     error = st.session_state.pop("input_error", "")
 
     def written(typed: str) -> None:
-        text = typed.strip() if lawful else as_typed(typed)
         try:
-            task.parse(text)
+            parsed(task, typed)
         except ValueError as error:
             st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), typed
             clicks.touch()
             return
-        session.update(input=" ".join(text.lower().split()) if lawful else in_a_line(text))
+        session.update(input=in_link(task, typed))
 
     def drawn() -> None:
         session.update(input=in_a_line(task.typed(session.draw(model))))

@@ -207,9 +207,8 @@ def _said(model: Model, question: Question) -> np.ndarray:
 
     if len(question) <= OWN_WORDS or not model.task.lawful:
         return say(model.network(), model.task, question)
-    helped, names = model.sample(question, own_words=False), model.task.target_names(len(question))
-    said = [token for token, name in zip(helped.predicted, names, strict=True) if name.startswith("y")]
-    return np.array([model.task.vocabulary.index(token) for token in said])
+    helped = np.array(model.sample(question, own_words=False).predicted)
+    return np.array([model.task.vocabulary.index(token) for token in helped[model.task.answers(len(question))]])
 
 
 def words_of(model: Model, question: Question) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 if TYPE_CHECKING:
-    from transformer.tasks import Task
+    from transformer.tasks import Question, Task
     from transformer.text.task import Text
 
 
@@ -29,6 +29,16 @@ def as_typed(line: str) -> str:
     for sign, meant in SIGNS.items():
         line = line.replace(sign, meant)
     return line
+
+
+def parsed(task: Task, typed: str) -> Question:
+    """What is typed, or stands in a link, as the task's tokens. Raises ValueError with a sentence."""
+    return task.parse(typed if task.lawful else as_typed(typed))
+
+
+def in_link(task: Task, typed: str) -> str:
+    """What is typed as it stands in a link."""
+    return " ".join(typed.lower().split()) if task.lawful else in_a_line(as_typed(typed))
 
 
 def known(task: Task) -> str:

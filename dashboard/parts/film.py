@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,35 @@ COUNTS = "counts alone"
 """The loss of who knows how common each token of a text is, and reads nothing."""
 FOUND = {"reverse": "the mirror image", "copy": "the token to copy", "sort": "the token that is next in order"}
 """What a head of a task has found once it looks at the token to be said."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is measured while a model learns, row by row: of a law each target, of a text each stretch of a window."""
+
+    names: Sequence[str]
+    groups: Sequence[str]
+    ceiling: np.ndarray
+    together: Callable[[np.ndarray], np.ndarray]
+    """Accuracy by row, from accuracy by target: float [..., target]."""
+    called: Sequence[str] = ()
+    """What the pointer says of a row that is more than a position."""
+
+    @classmethod
+    def of(cls, config: RunConfig) -> Rows:
+        task, ceiling = config.build_task(), ceilings.ceiling(config).accuracy
+        if task.lawful:
+            return cls(task.target_names(task.length), task.groups(task.length), ceiling, np.asarray)
+        names, together = windows.named(task.length), windows.drawn_together
+        called = [f"place {name}" for name in names]
+        return cls(names, ("",) * len(names), together(ceiling), together, called)
+
+
+def against(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a loss is to be read against; the floor of a text nobody knows, but it is read on what was held out."""
+    if config.build_task().lawful:
+        return {"floor": ceilings.loss_floor(config), "guess": "guessing", "held_out": None}
+    return {"floor": None, "guess": COUNTS, "held_out": course(metrics)}
 
 
 def heads_of(film: Film) -> list[Head]:
@@ -49,7 +79,7 @@ def of_film(
         pattern_steps=film.steps[film.pictured].tolist() if tracks else [],
         tracks=tracks,
         accuracy_steps=film.steps.tolist(),
-        accuracy=_drawn_together(film.accuracy, config),
+        accuracy=Rows.of(config).together(film.accuracy),
         sequences=[film.sequences] * len(film.steps),
         moment=None if moment is None else Moment(moment.step, f"head {moment.head.short} sharpens"),
         focus=next((heads.index(head) for head in (focus, moment and moment.head) if head in heads), None),
@@ -79,7 +109,7 @@ def of_training(
         pattern_steps=[] if step is None or not tracks else [step],
         tracks=tracks if step is not None else [],
         accuracy_steps=[m["step"] for m in measured],
-        accuracy=_drawn_together(np.array([m["accuracy"] for m in measured]).reshape(-1, targets), config),
+        accuracy=Rows.of(config).together(np.array([m["accuracy"] for m in measured]).reshape(-1, targets)),
         sequences=[m.get("probed", PROBE_SEQUENCES) for m in measured],
         **_course(config, metrics),
     )
@@ -147,11 +177,6 @@ def dots(config: RunConfig) -> str:
     return " The dot: from there on right nine times in ten." if config.build_task().lawful else ""
 
 
-def _drawn_together(accuracy: np.ndarray, config: RunConfig) -> np.ndarray:
-    """Accuracy by target, float [measurement, target]; of a text, whose windows are long, by stretch."""
-    return accuracy if config.build_task().lawful else windows.drawn_together(accuracy)
-
-
 def _named(names: Sequence[str], which: np.ndarray) -> str:
     """Positions in words, neighbours drawn together: "x2 to x8 and SEP"."""
     parts: list[str] = []
@@ -193,26 +218,18 @@ def _track(
 
 def _course(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The loss, and what loss and accuracy are to be read against."""
-    task = config.build_task()
+    task, rows = config.build_task(), Rows.of(config)
     last = metrics[-1] if metrics else {}
-    names, groups = task.target_names(task.length), task.groups(task.length)
-    ceiling = ceilings.ceiling(config).accuracy
-    called: tuple[str, ...] = ()
-    if not task.lawful:
-        names, ceiling = windows.named(task.length), windows.drawn_together(ceiling)
-        groups, called = ("",) * len(names), tuple(f"Place {name}" for name in names)
     return {
         "loss_steps": np.array([m["step"] for m in metrics], dtype=np.int64),
         "loss": np.array([m["loss"] for m in metrics], dtype=np.float64),
-        "floor": ceilings.loss_floor(config) if task.lawful else None,
+        **against(config, metrics),
         "chance_loss": task.chance_loss,
-        "guess": "guessing" if task.lawful else COUNTS,
-        "held_out": None if task.lawful else course(metrics),
         "solved_at": last["step"] if last.get("solved") else None,
-        "names": names,
-        "groups": groups,
+        "names": rows.names,
+        "groups": rows.groups,
         "chance": task.chance,
         "hit": "chance" if task.lawful else "commonest",
-        "ceiling": ceiling,
-        "called": called,
+        "ceiling": rows.ceiling,
+        "called": [name.capitalize() for name in rows.called],
     }

@@ -11,66 +11,32 @@ import streamlit as st
 
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import learning
-from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.loss import loss_curve
 from dashboard.models.model import Model, maker_of
-from dashboard.parts.film import COUNTS
+from dashboard.parts.film import Rows, against
 from dashboard.parts.text import course, newest
+from dashboard.parts.yardstick import accuracy_bars
 from dashboard.view import session
-from transformer.analysis.accuracy import ceilings, windows
-from transformer.analysis.accuracy.result import Accuracy, verdict
+from transformer.analysis.accuracy import ceilings
+from transformer.analysis.accuracy.result import verdict
 from transformer.analysis.film.film import Film, learned_at, sharpening
 from transformer.config import RunConfig
 from transformer.foundation.words import counted
 from transformer.training.runs import Run
 
 
-def accuracy_bars(
-    model: Model,
-    measured: Accuracy,
-    length: int | None,
-    *,
-    before: np.ndarray | None = None,
-    leaks: np.ndarray | None = None,
-) -> go.Figure:
-    """What was measured at a length, with its intervals, before the model's ceiling and above chance."""
-    low, high = measured.interval()
-    return coloured(
-        accuracy_by_position_bars,
-        measured.mean,
-        low,
-        high,
-        ceilings.ceiling(model.config, length).accuracy,
-        measured.chance,
-        measured.names,
-        groups=measured.groups,
-        before=before,
-        leaks=leaks,
-        sequences=measured.sequences,
-    )
-
-
 def order_heatmap(film: Film, config: RunConfig) -> go.Figure:
     """Which position was learned when, and the moment at which the heads sharpen; of a text, stretch by stretch."""
-    if not config.build_task().lawful:
-        names = windows.named(len(film.names))
-        return coloured(
-            learning.accuracy_by_step_heatmap,
-            film.steps,
-            windows.drawn_together(film.accuracy),
-            names,
-            ("",) * len(names),
-            called=[f"place {name}" for name in names],
-        )
-    moment = sharpening(film)
+    moment, rows = sharpening(film), Rows.of(config)
     return coloured(
         learning.accuracy_by_step_heatmap,
         film.steps,
-        film.accuracy,
-        film.names,
-        film.groups,
-        learned=learned_at(film),
+        rows.together(film.accuracy),
+        rows.names,
+        rows.groups,
+        learned=None if rows.called else learned_at(film),
         moment=None if moment is None else moment.step,
+        called=rows.called,
     )
 
 
@@ -79,7 +45,7 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     measured = model.accuracy(session.settings().sequences, length=length)
     words = verdict(measured, model.config)
     leaks = measured.beyond(ceilings.honest_ceiling(model.config, length).accuracy)
-    figure = accuracy_bars(model, measured, length, leaks=leaks)
+    figure = accuracy_bars(measured, ceilings.ceiling(model.config, length).accuracy, leaks=leaks)
     sentence = f"{words[0].upper()}{words[1:]}."
     if heading:
         st.markdown(f"**{sentence}**")
@@ -96,15 +62,13 @@ def loss(model: Model, *, key: str, height: int) -> None:
         return
     metrics = run.metrics()
     steps, losses = np.array([m["step"] for m in metrics]), np.array([m["loss"] for m in metrics], dtype=np.float64)
-    sentence, lawful = loss_sentence(model.config, metrics), model.task.lawful
+    sentence = loss_sentence(model.config, metrics)
     figure = coloured(
         loss_curve,
         steps,
         losses,
-        floor=ceilings.loss_floor(model.config) if lawful else None,
         chance=model.task.chance_loss,
-        guess="guessing" if lawful else COUNTS,
-        held_out=None if lawful else course(metrics),
+        **against(model.config, metrics),
         solved_at=solved_at(run),
     )
     last = maker_of(run, int(steps[-1]) if len(steps) else None)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.encodings import encoding_heatmap
+from dashboard.figures.kit.numbers import signed
 from dashboard.models.cache import cached
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
@@ -95,7 +96,7 @@ def states(model: Model, question: Question, *, key: str, height: int) -> None:
         waiting.hourglass("Its states are about to be read …")
         return
     table = encoder_states(model, question)
-    low, high = (f"{value:.2f}".replace("-", "−") for value in (table.min(), table.max()))
+    low, high = (signed(value) for value in (table.min(), table.max()))
     said = (
         f"A row is the state after a token, {table.shape[1]} numbers from {low} to {high} here; framed: the last of "
         f"{len(table)}, and all that the decoder is told."

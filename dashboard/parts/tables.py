@@ -18,6 +18,12 @@ def height_of(rows: int, most: int) -> int:
     return HEAD + ROW * min(most, max(1, rows))
 
 
+def number_columns(three_digits: Sequence[str], whole: Sequence[str]) -> dict[str, Any]:
+    """How numbers of a table are written: some with three digits, others as they are, thousands apart."""
+    number = st.column_config.NumberColumn
+    return {name: number(format="%.3f") for name in three_digits} | {name: number(format="localized") for name in whole}
+
+
 def ticked_table(
     frame: Any,
     names: Sequence[str],

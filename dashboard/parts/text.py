@@ -2,70 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
-from dashboard.components.plot import coloured, plot
+from dashboard.components.plot import coloured
 from dashboard.components.sheet import Axis, Series, sheet
-from dashboard.figures import effects
 from dashboard.figures.html.tinted_text import tinted_text
-from dashboard.figures.text_costs import place_bars
-from dashboard.models import edits
-from dashboard.models.model import Model
-from dashboard.parts import waiting
-from dashboard.parts.prose import labels_of, plain
+from dashboard.figures.kit.numbers import between, signed
+from dashboard.parts.prose import plain
 from transformer.analysis.accuracy.windows import ByPlace
-from transformer.analysis.findings import Head
 from transformer.text.perplexity import perplexity, said
 from transformer.text.perplexity import said as in_words
 
 if TYPE_CHECKING:
-    from transformer.analysis.accuracy.reading import Reading
     from transformer.analysis.interventions.effects import Said
-    from transformer.edits import Edit
 
 
-SAME = 0.005
-"""A smaller change of the loss, in nats a token, is none."""
 MOST_NATS, MOST_CHANGE = 10.0, 3.0
 """Nats, and a change of nats, at which a token has the full colour."""
-
-
-def signed(value: float) -> str:
-    """One digit, and the sign."""
-    return f"{value:+.1f}".replace("-", "−")
-
-
-def change(what: str, before: Reading, after: Reading) -> str:
-    """What an edit does to the reading, and of what, in a sentence."""
-    was, now = float(before.nats.mean()), float(after.nats.mean())
-    if abs(now - was) < SAME:
-        return f"{what} a token costs what it did, {now:.2f} nats, in {windows(*before.nats.shape)}."
-    verb = "rises" if now > was else "falls"
-    ends = f"from {in_words(before.perplexity)} to {in_words(after.perplexity)}"
-    return f"{what} perplexity {verb} {ends} in {windows(*before.nats.shape)}."
-
-
-def by_place(model: Model, after: Reading, before: Reading | None, *, key: str, height: int, words: str) -> None:
-    """Nats a token by place in the window; with what it was before, where there is a before."""
-    found = ByPlace.of(after.nats, after.right)
-    old = None if before is None else ByPlace.of(before.nats, before.right)
-    figure = coloured(
-        place_bars,
-        found.nats,
-        found.names,
-        sentences(found),
-        title="nats a token",
-        against=(model.task.chance_loss, "counts\nalone"),
-        half=None if old is not None else (found.half, found.half),
-        before=None if old is None else old.nats,
-    )
-    plot(figure, key=key, alt=f"Cross-entropy by place in the window. {words}", height=height)
-    intervals = "" if old is not None or found.windows < 2 else " 95 % intervals over windows."
-    st.caption(f"{words} {basis(after)}{intervals} Dotted: who knows how common each token is, and reads nothing.")
 
 
 def sentences(found: ByPlace) -> list[str]:
@@ -73,14 +30,9 @@ def sentences(found: ByPlace) -> list[str]:
     rows = zip(found.names, found.nats, found.half, found.right, found.low, found.high, strict=True)
     return [
         f"place {name}: {nats:.3f}{f' ± {half:.3f}' if half == half else ''} nats a token, perplexity "
-        f"{in_words(perplexity(nats))}; {right:.3f} right, 95 % interval {low:.3f} to {high:.3f}"
+        f"{in_words(perplexity(nats))}; {right:.3f} right, {between(low, high)}"
         for name, nats, half, right, low, high in rows
     ]
-
-
-def basis(read: Reading) -> str:
-    """What was read."""
-    return f"{windows(*read.nats.shape)}; {read.right.mean():.2f} of the tokens are guessed."
 
 
 def passage(first: Said, last: Said | None, *, key: str) -> None:
@@ -101,7 +53,7 @@ def passage(first: Said, last: Said | None, *, key: str) -> None:
         flips = int((np.array(first.tokens) != np.array(last.tokens)).sum())
         said = (
             f"{flips} of {len(cost)} guesses change, and a token costs {first.nats.mean():.2f} nats before, "
-            f"{last.nats.mean():.2f} after; {named} changes most, by {signed(float(cost[worst]))} nats."
+            f"{last.nats.mean():.2f} after; {named} changes most, by {signed(float(cost[worst]), 1, plus=True)} nats."
         )
     axis = (Axis("position", np.arange(1, len(cost) + 1), first.targets),)
     series = [Series("before", first.nats, axis), *([] if last is None else [Series("after", last.nats, axis)])]
@@ -116,45 +68,6 @@ def _priced(first: Said, last: Said | None, place: int) -> str:
         said += f", then {last.nats[place]:.2f} nats (p = {last.truth[place]:.3g})"
     guess = first if last is None else last
     return f"{said}; likeliest {guess.tokens[place]}, {guess.confidence[place]:.3g}"
-
-
-# --- head by head
-
-
-def heads(
-    model: Model,
-    made: tuple[Edit, ...],
-    found: Sequence[Head],
-    gone: set[str],
-    length: int,
-    *,
-    key: str,
-    choose: Callable[[Head], None],
-    does: str,
-) -> None:
-    """What silencing each head costs, measured behind the page's back; a click hands a head to `choose`."""
-    measured = waiting.ready(edits.costs(model, made, length), "Silencing each head in turn …")
-    if measured is None:
-        return
-    sites = list(dict.fromkeys(head.site for head in found))
-    costs = measured.reshape(len(sites), -1)
-    crossed = np.array([str(head) in gone for head in found]).reshape(costs.shape)
-    most = int(measured.argmax())
-    said = f"Silencing head {labels_of(list(found))[most]} costs most: {measured[most]:.3f} nats a token."
-    if measured[most] < SAME:
-        said = "No single head is needed: silencing any one of them costs nothing."
-
-    def clicked() -> None:
-        cell = st.session_state[key]["click"] or {}
-        place = (cell.get("row"), cell.get("column"))
-        chosen = next((head for head in found if (sites.index(head.site), head.index) == place), None)
-        if chosen is not None:
-            choose(chosen)
-
-    figure = coloured(effects.cost_heatmap, costs, [f"layer {site.split('.')[1]}" for site in sites], crossed)
-    plot(figure, key=key, alt=said, height=max(240, 60 + 42 * len(sites)), on_click=clicked)
-    tokens = max(1, edits.FEW_TOKENS // length) * length
-    st.caption(f"{said} At most {tokens:,} held-out tokens, in windows of {length}. {does}")
 
 
 # --- how well what was held out of a text is read, and how much of it: each perplexity is of some windows, or of all

@@ -12,7 +12,7 @@ from dashboard.components.origin import origin_element
 from dashboard.models import menu as model_menu
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
-from dashboard.models.passages import as_typed
+from dashboard.models.passages import parsed
 from dashboard.view.clicks import touch
 from dashboard.view.settings import AROUND, FIELDS, OF_MODEL, Settings, from_query
 
@@ -188,7 +188,7 @@ def question(model: Model) -> Question:
     typed = settings().input
     if typed:
         try:
-            return model.task.parse(typed if model.task.lawful else as_typed(typed))
+            return parsed(model.task, typed)
         except ValueError as error:
             notice(f"The input cannot be read: {error}.")
             update(input="")

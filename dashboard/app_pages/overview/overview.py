@@ -21,8 +21,7 @@ task, question = model.task, session.question(model)
 def answered() -> None:
     """The title, and what goes in and comes out: of a task with a law."""
     said, law, names = model.said(question), task.answer(question), task.vocabulary
-    answers = [name.startswith("y") for name in task.target_names(len(law))]
-    knowable = ceilings.ceiling(model.config, len(law)).accuracy[answers] == 1
+    knowable = ceilings.ceiling(model.config, len(law)).accuracy[task.answers(len(law))] == 1
     right, count = int(((said == law) & knowable).sum()), int(knowable.sum())
     verb = {"copy": "copies", "sort": "sorts"}.get(task.name, "reverses")
     what = f"It {verb}" if count == len(law) else f"It {verb} what its mask lets it see"

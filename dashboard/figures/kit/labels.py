@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -119,3 +119,37 @@ def _inks(anchors: tuple[str, ...], palette: Palette) -> tuple[str, ...]:
     """The colour of letters on each step of a scale."""
     grounds = ("#" + bytes(map(int, colour[4:-1].split(","))).hex() for _, colour in colour_scale(anchors))
     return tuple(max((palette.text, palette.background), key=lambda ink: contrast(ink, ground)) for ground in grounds)
+
+
+def cell_numbers(
+    values: np.ndarray,
+    write: Callable[[float], str],
+    ends: tuple[float, float],
+    scale: tuple[str, ...],
+    palette: Palette,
+    *,
+    width: int,
+    size: int = 14,
+    start: float = 0,
+    marks: np.ndarray | None = None,
+) -> dict[str, object]:
+    """A trace: numbers in the cells of a map, float [row, column], in ink that can be read there; none for nan.
+
+    `ends` are those of the colour `scale`, `width` is what the figure needs for them (pixels), `start` where the first
+    column stands; `marks`, str [row, column], stand in place of some numbers.
+    """
+    rows, columns = np.nonzero(np.isfinite(values))
+    shown = values[rows, columns].astype(np.float64)
+    shares = np.clip((shown - ends[0]) / (ends[1] - ends[0]), 0, 1)
+    over = np.full(len(shown), "") if marks is None else marks[rows, columns]
+    return {
+        "type": "scatter",
+        "x": (columns + start).tolist(),
+        "y": rows.tolist(),
+        "mode": "text",
+        "text": [str(mark) or write(value) for mark, value in zip(over, shown.tolist(), strict=True)],
+        "textfont": {"size": size, "color": [ink(share, scale, palette) for share in shares.tolist()]},
+        "hoverinfo": "skip",
+        "meta": {"least_width": width},
+        "name": "numbers",
+    }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from dashboard.theme import Palette, rgb
 
 
@@ -54,6 +56,19 @@ def end_name(y: float, text: str, colour: str) -> dict[str, object]:
         "align": "left",
         "showarrow": False,
         "font": {"size": 14, "color": colour},
+    }
+
+
+def interval_bars(
+    values: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str, *, width: int = 3, thickness: float = 1.2
+) -> dict[str, object]:
+    """The bars of intervals about values, all float [point], for a trace's `error_y`; nan where there is none."""
+    return {
+        "array": np.maximum(high - values, 0).astype(np.float32),
+        "arrayminus": np.maximum(values - low, 0).astype(np.float32),
+        "color": colour,
+        "thickness": thickness,
+        "width": width,
     }
 
 

@@ -50,6 +50,12 @@ def tiny(number: float) -> str:
     return f"{digits} × 10{raised}"
 
 
-def signed(number: float, digits: int = 2) -> str:
-    """With a minus sign as long as a plus, and none on a zero."""
-    return f"{round(float(number), digits) + 0.0:.{digits}f}".replace("-", "−")
+def signed(number: float, digits: int = 2, *, plus: bool = False) -> str:
+    """With a minus sign as long as a plus, and none on a zero; with a `plus` where it is no minus."""
+    text = f"{round(float(number), digits) + 0.0:.{digits}f}".replace("-", "−")
+    return f"+{text}" if plus and not text.startswith("−") else text
+
+
+def between(low: float, high: float) -> str:
+    """The bounds of an interval, of a share: "95 % interval 0.982 to 0.991"."""
+    return f"95 % interval {low:.3f} to {high:.3f}"

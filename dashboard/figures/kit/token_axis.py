@@ -44,7 +44,7 @@ def token_axis(title: str, labels: Sequence[str], *, upright: bool = True, lengt
         "title": {"text": title},
         "tickmode": "array",
         "tickvals": places,
-        "ticktext": [safe(text).replace("\n", "<br>") for text in shown],
+        "ticktext": [lines_of(text) for text in shown],
         "tickfont": {"size": size},
         "tickangle": angle,
         "showgrid": False,
@@ -71,6 +71,11 @@ def matrix_axes(down: tuple[str, Sequence[str]], across: tuple[str, Sequence[str
 def safe(text: str) -> str:
     """Plotly reads tags in labels and hover texts; a token is not one."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def lines_of(text: str) -> str:
+    """The same for words of several lines."""
+    return safe(text).replace("\n", "<br>")
 
 
 def labelled(labels: Sequence[str], words: int = MOST_WORDS, *, every: int = 1) -> list[int]:

@@ -12,13 +12,13 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.train_it.accuracy.text import confused, token_table
+from dashboard.app_pages.train_it.accuracy.text import token_table
 from dashboard.app_pages.train_it.film.text import kept_habits
 from dashboard.components.payload import unpack
 from tests.kit.pages import array, figures, link, open_page, trace
 from tests.kit.texts import config, trained, untrained
 from transformer import checkpoints, observe
-from transformer.analysis.accuracy.breakdown import Answers
+from transformer.analysis.accuracy.breakdown import Answers, commonest, confusion_among
 from transformer.analysis.accuracy.reading import cost_of_each_head, reading
 from transformer.analysis.accuracy.windows import ByPlace, drawn_together, named, stretches
 from transformer.analysis.film.film import Film
@@ -197,7 +197,8 @@ def test_the_commonest_tokens_are_counted_by_hand() -> None:
 
 
 def test_what_is_said_for_the_rest_is_drawn_together() -> None:
-    counts, tokens = confused(answers(), 2)
+    tokens = commonest(answers(), 2)
+    counts = confusion_among(answers(), tokens)
     assert tokens.tolist() == [0, 1]
     assert counts.tolist() == [[2, 1, 1], [2, 1, 0]]
     assert counts.sum() == 7  # every target that is one of the two

@@ -46,6 +46,49 @@ def confusion(answers: Answers, counted: Bool[np.ndarray, "target"], tokens: int
     return np.bincount(true * tokens + said, minlength=tokens**2).reshape(tokens, tokens)
 
 
+def commonest(answers: Answers, most: int) -> Int[np.ndarray, "row"]:
+    """The tokens that were to be said most often, at most so many, the most frequent first."""
+    found, times = np.unique(answers.targets, return_counts=True)
+    return found[np.argsort(-times, kind="stable")[:most]]
+
+
+def confusion_among(answers: Answers, tokens: Int[np.ndarray, "row"]) -> Int[np.ndarray, "row said"]:
+    """How often each of some tokens was said where each of them was right; the last column is all others together."""
+    n, every = len(tokens), 1 + max(int(answers.targets.max()), int(answers.predicted.max()))
+    column = np.full(every, n)
+    column[tokens] = np.arange(n)
+    true, said = column[answers.targets].ravel(), column[answers.predicted].ravel()
+    return np.bincount((true * (n + 1) + said)[true < n], minlength=n * (n + 1)).reshape(n, n + 1)
+
+
+@dataclass(frozen=True)
+class ByToken:
+    """One token where it was to be said: how often it was, and what was said in its place."""
+
+    token: int
+    times: int
+    right: int
+    nats: float
+    """What it cost, on average."""
+    instead: int | None
+    """What was said most often in its place, if anything was; and how often."""
+    often: int
+
+
+def by_token(answers: Answers, tokens: Int[np.ndarray, "row"]) -> list[ByToken]:
+    """Each of some tokens by itself."""
+    rows = []
+    for token in tokens.tolist():
+        here = answers.targets == token
+        said = answers.predicted[here]
+        others, often = np.unique(said[said != token], return_counts=True)
+        instead = int(others[often.argmax()]) if len(others) else None
+        nats = float(-answers.log_probability[here].mean())
+        right = int((said == token).sum())
+        rows.append(ByToken(token, int(here.sum()), right, nats, instead, int(often.max(initial=0))))
+    return rows
+
+
 def worst_confusion(counts: Int[np.ndarray, "true said"]) -> tuple[int, int] | None:
     """The true token and the other one that was most often said in its place; None where nothing is confused."""
     others = np.where(np.eye(len(counts), dtype=bool), 0, counts)

@@ -1,7 +1,6 @@
 """The same model with some of it changed: what breaks, what is made up for, and where the difference lies."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -13,17 +12,14 @@ from dashboard.figures.html.tokens import Token
 from dashboard.models import edits
 from dashboard.parts import text, waiting
 from dashboard.parts import tokens as parts_tokens
-from dashboard.parts.learning import accuracy_bars
 from dashboard.parts.prose import sentence, show_code
-from dashboard.parts.text import windows
+from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
-from transformer.analysis.findings import Head
 from transformer.analysis.heads.measure import heads_of
 from transformer.analysis.interventions.effects import Said
 from transformer.analysis.interventions.patching import Patching
 from transformer.edits import EditError
 from transformer.edits.heads.patch_input import PatchInput
-from transformer.text.perplexity import said as in_words
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -64,54 +60,35 @@ def said() -> None:
 
 
 said()
-length = len(question) if len(question) in task.lengths else task.length
-measure: Callable[..., Any] = edits.accuracy if task.lawful else edits.reading
-before = measure(model, (), length)
+yard = yardstick(model, len(question) if len(question) in task.lengths else task.length)
+before = yard.measured()
 after, unmeasured = before, ""
 try:
-    after = measure(model, made, length)
+    after = yard.measured(made)
 except EditError as error:
     unmeasured = sentence(str(error))
 
 
 def headline() -> str:
-    """The larger change of the two halves, or of a text's perplexity, in a sentence."""
-    if not made and not task.lawful:
-        return f"Nothing is edited: perplexity is {in_words(before.perplexity)} in {windows(*before.nats.shape)}."
+    """What the edits change, in a sentence."""
     if not made:
-        return f"Nothing is edited: the second half stands at {before.of('second half'):.2f}."
+        return f"Nothing is edited: {yard.state(before)}."
     what = f"With {made[0].words}" if len(made) == 1 else f"With {len(made)} edits"
     if unmeasured:
         return f"{what} only inputs of {len(question)} symbols can be asked, and it was trained on others."
-    if not task.lawful:
-        return text.change(what, before, after)
-    halves = {half: (before.of(half), after.of(half)) for half in ("second half", "first half")}
-    half, (was, is_now) = max(halves.items(), key=lambda item: np.nan_to_num(abs(item[1][1] - item[1][0])))
-    if f"{was:.2f}" != f"{is_now:.2f}":
-        return f"{what} the {half} {'falls' if is_now < was else 'rises'} from {was:.2f} to {is_now:.2f}."
-    return f"{what} the second half keeps its {after.of('second half'):.2f}."
+    return yard.change(what, before, after)
 
 
 title.title(headline(), anchor=False)
 
 
-def accuracy() -> None:
-    """Accuracy by position, before and after."""
+def by_position() -> None:
+    """How good it is by position, before and after."""
     if unmeasured:
-        what = "accuracy" if task.lawful else "loss"
-        st.info(f"This is the {what} without the edits. {unmeasured}", icon=":material/info:")
-    if not task.lawful:
-        old = before if made and not unmeasured else None
-        words = "Without edits." if old is None else "Open: as it is. Filled: with the edits."
-        text.by_place(model, after, old, key="edits-accuracy", height=330, words=words)
-        return
-    figure = accuracy_bars(model, after, length, before=before.mean if made and not unmeasured else None)
-    halves = f"Second half {after.of('second half'):.2f}."
-    if made and not unmeasured:
-        halves = f"Second half {before.of('second half'):.2f} before, {after.of('second half'):.2f} after."
-    plot(figure, key="edits-accuracy", alt=f"Accuracy by position. {halves}", height=330)
+        st.info(f"This is the {yard.measure} without the edits. {unmeasured}", icon=":material/info:")
     same = [f" Each is handed what {edit.name} found in {edit.typed}." for edit in made if isinstance(edit, PatchInput)]
-    st.caption(f"{halves} {after.sequences:,} fresh sequences of length {length}.{''.join(same)}")
+    old = before if made and not unmeasured else None
+    yard.by_position(after, old, key="edits-accuracy", height=330, more="".join(same))
 
 
 def canvas() -> None:
@@ -125,32 +102,9 @@ def canvas() -> None:
 
 def removals() -> None:
     """What removing each head costs; a click removes it, or brings it back."""
-    if not task.lawful:
-        silenced = {chip.text.removeprefix("zero:") for chip in found if chip.on}
-        does = "Click a cell to remove that head, or to bring it back (✗ = removed)."
-        pick = lambda head: chips.toggle(found, f"zero:{head}")  # noqa: E731
-        text.heads(model, made, heads, silenced, length, key="edits-removal", choose=pick, does=does)
-        return
-    sites = list(dict.fromkeys(head.site for head in heads))
-    many = len({head.kind for head in heads}) > 1
-    names = [f"layer {site.split('.')[1]}{f', {Head(site, 0).kind}' if many else ''}" for site in sites]
-    drops = edits.removal(model, made).mean.reshape(len(sites), -1)
-    on = {chip.text for chip in found if chip.on}
-    gone = np.array([f"zero:{head}" in on for head in heads]).reshape(drops.shape)
-    worst = heads[int(drops.argmax())]
-    name = f"head {worst.short}{f' ({worst.kind})' if many else ''}"
-    words = f"Removing {name} costs most: {drops.max():.2f} of the answer’s accuracy."
-    if drops.max() < 0.005:
-        words = "No single head is needed: removing any one of them costs nothing."
-
-    def clicked() -> None:
-        click = st.session_state["edits-removal"]["click"]
-        if click and click.get("row") is not None:
-            chips.toggle(found, f"zero:{sites[click['row']]}.{click['column']}")
-
-    figure = coloured(effects.removal_heatmap, drops, names, gone)
-    plot(figure, key="edits-removal", alt=words, height=max(240, 60 + 42 * len(sites)), on_click=clicked)
-    st.caption(f"{words} Click a cell to remove that head, or to bring it back (✗ = removed).")
+    gone = {chip.text.removeprefix("zero:") for chip in found if chip.on}
+    does = "Click a cell to remove that head, or to bring it back (✗ = removed)."
+    yard.by_head(made, heads, gone, key="edits-removal", choose=lambda h: chips.toggle(found, f"zero:{h}"), does=does)
 
 
 def twos() -> None:
@@ -234,9 +188,9 @@ def unless_slow(part: Callable[[], None]) -> Callable[[], None]:
 painted = [chip for chip in found if chip.painted and chip.on]
 parts = {
     **({"Where it is told to look": canvas} if painted else {}),
-    "Accuracy by position" if task.lawful else "Loss by place in the window": accuracy,
-    "What removing each head costs": unless_slow(removals) if task.lawful else removals,
-    **({"What removing two costs beyond each": unless_slow(twos)} if task.lawful else {}),
+    yard.heading: by_position,
+    "What removing each head costs": unless_slow(removals) if yard.waits else removals,
+    **({"What removing two costs beyond each": unless_slow(twos)} if yard.waits else {}),
     "Where the difference between two inputs lies": patches,
 }
 places = [place for _ in range(len(parts) // 2) for place in st.columns(2, gap="medium")]

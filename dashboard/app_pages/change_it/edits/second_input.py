@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.figures.kit.token_axis import span
 from dashboard.models import edits
 from dashboard.models.model import Model
-from dashboard.models.passages import as_typed, in_a_line
+from dashboard.models.passages import as_typed, in_a_line, in_link, parsed
 from dashboard.parts.prose import plain
 from dashboard.parts.widgets import controlled
 from dashboard.server.streamlit_private import DeltaGenerator
@@ -34,7 +34,7 @@ def second_input(model: Model, question: Question) -> Question:
     typed = session.settings().other
     if typed:
         try:
-            other = task.parse(typed if task.lawful else as_typed(typed))
+            other = parsed(task, typed)
         except ValueError as error:
             session.notice(f"The second input cannot be read: {error}.")
             session.update(other="")
@@ -43,7 +43,7 @@ def second_input(model: Model, question: Question) -> Question:
         "Second input",
         key="control-other",
         value=in_a_line(task.typed(other)),
-        picked=lambda text: session.update(other=" ".join(text.lower().split()) if task.lawful else in_a_line(text)),
+        picked=lambda text: session.update(other=in_link(task, text)),
         max_chars=longest("other"),
     )
     if not task.lawful and (words := apart(model, question, other)):

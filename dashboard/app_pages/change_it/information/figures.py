@@ -10,6 +10,7 @@ from itertools import groupby
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.kit import numbers
 from dashboard.figures.kit.colour_bar import bar_layout, scaled
 from dashboard.figures.kit.lines import frame
 from dashboard.figures.kit.token_axis import matrix_axes, safe
@@ -212,4 +213,4 @@ def _boxed(above: str, content: str, inside: str, below: str, palette: Palette) 
 
 def signed(value: float) -> str:
     """Two digits and a sign as long as a plus; a move too small for two digits is not none."""
-    return NEXT_TO_0 if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−")
+    return NEXT_TO_0 if abs(value) < 0.005 else numbers.signed(value, plus=True)

@@ -8,10 +8,14 @@ from dashboard.app_pages.change_it.masks.canvas import WIDTHS, canvas, pick_mask
 from dashboard.app_pages.change_it.masks.ways import chosen_target, ways
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import patterns
+from dashboard.models import edits
+from dashboard.models.model import mask_edits
 from dashboard.parts.heads import LINK, focused, heads_of
 from dashboard.parts.long_inputs import from_afar, spans
 from dashboard.parts.prose import orientation, show_code
+from dashboard.parts.text import passage
 from dashboard.parts.widgets import pick_head
+from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
 
 HEIGHT, FINE, MORE = (
@@ -77,24 +81,20 @@ st.header("What is said", anchor=False)
 if task.lawful:
     said(before, after, task.chance)
 else:
-    text.said(model, question, mask)
+    masked = edits.said(model, question, mask_edits(model, mask, len(question)))
+    passage(edits.said(model, question, ()), masked, key="mask-tokens")
 
 # What was asked for is on the screen; what takes longer comes after it, also where it stands above.
-sequences = session.settings().sequences
 length = len(question) if len(question) in task.lengths else task.length
-if task.lawful:
-    measured = model.accuracy(sequences, length=length), model.accuracy(sequences, mask, length)
-    title.title(retraining.headline(mask, *measured), anchor=False)
-    with three:
+yard = yardstick(model, length)
+compared = yard.as_it_is(), yard.as_it_is(mask)
+title.title(yard.change(f"Under the {mask.name} mask", *compared), anchor=False)
+with three:
+    if task.lawful:
         retraining.pictures(model, mask, length)
         retraining.seeds()
-else:
-    title.title(text.headline(model, mask, length), anchor=False)
-    with three:
-        text.pictures(model, mask, length)
+    else:
+        text.pictures(yard, mask, *compared)
 st.header("The ways to one output", anchor=False)
-if task.lawful:
-    ways(model, mask, length, chosen_target(task, length))
-else:
-    text.ways(model, mask, before, chosen_target(task, length))
+ways(model, mask, length, chosen_target(task, length), before)
 show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.accuracy.reachability.flow")

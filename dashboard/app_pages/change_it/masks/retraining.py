@@ -76,16 +76,6 @@ SEEDS = (
 )
 
 
-def headline(mask: Mask, before: Accuracy, after: Accuracy) -> str:
-    """What the mask does to the model as it is: the largest change, in a sentence."""
-    changes = [(before.of(name), after.of(name), name) for name in ("second half", "first half")]
-    first, second, part = max(changes, key=lambda change: (abs(np.nan_to_num(change[1] - change[0])), change[2]))
-    if abs(second - first) >= NEAR:
-        verb = "falls" if second < first else "rises"
-        return f"Under the {mask.name} mask the {part} {verb} from {first:.2f} to {second:.2f}."
-    return f"Under the {mask.name} mask nothing is lost: the second half keeps its {changes[0][1]:.2f}."
-
-
 def seeds() -> None:
     """Links to begin with, and what to expect of the one that is open."""
     view, columns = session.settings(), st.columns([1, 4, 4, 4], vertical_alignment="center")

@@ -9,16 +9,20 @@ import streamlit as st
 
 from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_merged, path_flow
 from dashboard.components.plot import coloured, plot
+from dashboard.figures.kit.token_axis import elided
 from dashboard.models.model import Model
 from dashboard.parts.widgets import controlled
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.reachability import Flow, flow, flow_of_mask, least_layers, needed_by
+from transformer.analysis.findings import Sample
 from transformer.masks import Mask
 from transformer.tasks import Task
 
 ROW, MOST_HEIGHT = 27, 620
 """Pixels that a token has, and that the picture may be high."""
+LETTERS = 6
+"""Of a token of a text beside the picture."""
 FEW = 3
 """More ways than this through one layer are counted, not named."""
 
@@ -56,41 +60,51 @@ def pick_output(names: Sequence[str], target: int) -> None:
     )
 
 
-def ways(model: Model, mask: Mask, length: int, target: int) -> None:
+def ways(model: Model, mask: Mask, length: int, target: int, sample: Sample) -> None:
     """The flow to one output, the words that say what it shows, and the menu of outputs."""
     task, n_layers = model.task, model.config.model.n_layers
-    names = task.target_names(length)
-    wide = task.has_source  # two stacks need the whole width
+    if task.lawful:
+        names = outputs = task.target_names(length)
+        slots, needed = slot_names(task, length), "what the output needs"
+        found, said = flow_of_mask(task, mask, n_layers, length, target), sentence(task, mask, n_layers, length, target)
+    else:
+        names, needed = tuple(f"'{token}'" for token in sample.targets), "what stands before the token to be said"
+        slots, outputs = ((), elided_all(sample.read)), elided_all(sample.targets)
+        found = flow(mask.matrix(length), n_layers, target, np.arange(length) <= target)
+        said = told(found.columns[0].leads, target, n_layers)
     place = st.container(key="stacked-ways")
+    wide = task.has_source  # two stacks need the whole width
     picture, words = (place.container(), place.container()) if wide else place.columns([3, 2], gap="large")
-    said = sentence(task, mask, n_layers, length, target)
     with words:
         pick_output(names, target)
         st.markdown(f"**{said}**")
         st.caption(
-            "Green: what the output needs, and every way it can take. Grey: what else arrives. Thin and level: the "
-            "residual path; bent: a query reads a key. Click an output on the right."
+            f"Green: {needed}, and every way it can take. Grey: what else arrives. Thin and level: the residual path; "
+            "bent: a query reads a key. Click an output on the right."
         )
-    columns, steps = drawn(flow_of_mask(task, mask, n_layers, length, target), task, length)
+    columns, steps = drawn(found, *slots)
     rows = max(len(column.labels) for column in columns)
     with picture:
         height = min(MOST_HEIGHT, 60 + ROW * max(rows, 6))
-        figure = coloured(path_flow, columns, steps, target, outputs=names, height=height)
-        plot(figure, key="flow", alt=said, height=height, on_click=lambda: _choose_output(columns))
+        figure = coloured(path_flow, columns, steps, target, outputs=outputs, height=height)
+        plot(figure, key="flow", alt=said, height=height, on_click=_choose_output)
     if is_merged(columns):
         words.caption(f"{rows} tokens are too many for a line each: a band spans from the first way to the last.")
 
 
-def _choose_output(columns: list[Nodes]) -> None:
+def _choose_output() -> None:
     """Only the last column chooses: the others are no outputs."""
     click = st.session_state["flow"]["click"]
     if click is not None and click.get("meta") == "output":
         choose_clicked("flow")
 
 
-def drawn(found: Flow, task: Task, length: int) -> tuple[list[Nodes], list[Steps]]:
+def elided_all(tokens: Sequence[str]) -> tuple[str, ...]:
+    return tuple(elided(token, LETTERS) for token in tokens)
+
+
+def drawn(found: Flow, source: Sequence[str], tokens: Sequence[str]) -> tuple[list[Nodes], list[Steps]]:
     """A flow as the figure takes it: its columns named by what has happened so far."""
-    source, tokens = slot_names(task, length)
     layers = max(column.layer for column in found.columns)
     columns = []
     for column in found.columns:
@@ -164,3 +178,15 @@ def _whole_question(task: Task, mask: Mask, n_layers: int, length: int, target: 
     if most == 1:
         return f"{output}; what it takes can arrive in {n_layers} layer{'s' if n_layers != 1 else ''}."
     return f"{output}; {arrived} can arrive: only {most:.2f} can be had."
+
+
+def told(arrives: np.ndarray, target: int, n_layers: int) -> str:
+    """By how many tokens an output of a text can be told: bool [slot], which of them reach it."""
+    before, after = int(arrives[: target + 1].sum()), int(arrives[target + 1 :].sum())
+    layers = f"{n_layers} layer{'s' if n_layers != 1 else ''}"
+    read = f"the {target + 1} tokens before it" if target else "the one token before it"
+    words = f"Output {target + 1} can be told by {before} of {read}, in {layers}"
+    if not after:
+        return f"{words}; by none that comes later: the mask holds."
+    own = ", its own among them" if arrives[target + 1] else ""
+    return f"{words}; and by {after} that come{'s' if after == 1 else ''} later{own}: this mask leaks."

@@ -12,6 +12,7 @@ from dashboard.app_pages.how_it_began.corners import lesson
 from dashboard.app_pages.how_it_began.corners.figures import forcing_curves
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
+from dashboard.figures.kit.numbers import signed
 from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.models.cache import cached
@@ -158,11 +159,12 @@ def sentence(found: Forcing) -> str:
         if low <= 0 <= high
         else f"teacher forcing {'costs' if mean > 0 else 'saves'} free-running error"
     )
+    change, least, most = (signed(value, 3, plus=True) for value in (mean, low, high))
     told, used = helped[0, whole].mean(), helped[-1, whole].mean()
     return (
         f"By itself it is {never.mean():.3f} off if it never read a true corner while it trained (p = "
         f"{found.chances[0]:g}), {always.mean():.3f} if it always did (p = {found.chances[-1]:g}): "
-        f"{_signed(mean)}, 95 % interval {_signed(low)} to {_signed(high)} over {int(whole.sum())} seeds, {verdict}. "
+        f"{change}, 95 % interval {least} to {most} over {int(whole.sum())} seeds, {verdict}. "
         f"Told the true first corner, it is {told:.3f} and {used:.3f} off."
     )
 
@@ -176,7 +178,3 @@ def made(found: Forcing) -> str:
         f"{found.config.batch_size} walks each; {found.sequences:,} fresh walks a point, {spent:.0f} s of training, "
         f"torch {found.versions.get('torch', '?')}.{missing}"
     )
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")

@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard.components.origin import Maker
 from dashboard.models.heads import detail
 from dashboard.models.model import Model
-from dashboard.models.passages import as_typed, in_a_line
+from dashboard.models.passages import in_a_line, parsed
 from dashboard.parts.heads import heads_of
 from dashboard.parts.widgets import controlled
 from dashboard.view import session
@@ -136,6 +136,6 @@ def _find(model: Model, question: np.ndarray, head: Head, kind: str, value: str 
             raise ValueError(f"{value} has no head {head.short} ({head.kind})")
         return Reference(value, detail(other_model, own, head.site).pattern[head.index], other_model.maker())
     if kind == "input":
-        other_question = model.task.parse(value if model.task.lawful else as_typed(value))
+        other_question = parsed(model.task, value)
         return Reference("other input", detail(model, other_question, head.site).pattern[head.index], model.maker())
     raise ValueError(f"“{kind[:20]}” is none of {', '.join(filter(None, REFERENCES))}")

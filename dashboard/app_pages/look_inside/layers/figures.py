@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.kit.colour_bar import bar_layout, flat, scaled
-from dashboard.figures.kit.labels import LABEL_ROOM, ink, name_axis
+from dashboard.figures.kit.labels import LABEL_ROOM, cell_numbers, name_axis
+from dashboard.figures.kit.numbers import signed
 from dashboard.figures.kit.token_axis import matrix_axes, safe
 from dashboard.theme import LIGHT, Palette, template
 
@@ -41,7 +43,8 @@ def writes_heatmap(
         "hovertemplate": "%{customdata}: %{z:.2f}<extra></extra>",
         "name": "writes",
     }
-    numbers = [_numbers(writes, limit, palette)] if len(parts) <= MOST_NUMBERED else []
+    width, one_digit = LABEL_ROOM + NUMBER_ROOM * len(parts), partial(signed, digits=1)
+    numbers = [cell_numbers(writes, one_digit, (-limit, limit), palette.signed, palette, width=width, size=15)]
     layout = {
         "template": template(palette),
         "xaxis": {
@@ -56,24 +59,7 @@ def writes_heatmap(
         "yaxis": {**name_axis([f"layer {layer}" for layer in layers]), "range": [-0.5, len(layers) - 0.5]},
         **bar_layout(-limit, limit, palette),
     }
-    return go.Figure([cells, *numbers], layout)
-
-
-def _numbers(writes: np.ndarray, limit: float, palette: Palette) -> dict[str, object]:
-    """The numbers in their cells, where there is such a part."""
-    rows, columns = np.nonzero(np.isfinite(writes))
-    values = writes[rows, columns].astype(np.float64).tolist()
-    return {
-        "type": "scatter",
-        "x": columns.tolist(),
-        "y": rows.tolist(),
-        "mode": "text",
-        "text": [f"{round(value, 1) + 0.0:.1f}".replace("-", "−") for value in values],
-        "textfont": {"size": 15, "color": [ink((value / limit + 1) / 2, palette.signed, palette) for value in values]},
-        "hoverinfo": "skip",
-        "meta": {"least_width": LABEL_ROOM + NUMBER_ROOM * writes.shape[1]},
-        "name": "numbers",
-    }
+    return go.Figure([cells, *(numbers if len(parts) <= MOST_NUMBERED else [])], layout)
 
 
 # --- a pattern too long for its cells to be seen: square blocks in their place, each with its largest cell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ import streamlit as st
 from dashboard.app_pages.look_inside.layers import measured
 from dashboard.app_pages.look_inside.layers.figures import writes_heatmap
 from dashboard.components.plot import coloured, plot
+from dashboard.figures.kit.numbers import signed
 from dashboard.figures.lens import lens_heatmap, stage_line, tokens_bars
 from dashboard.models.model import Model
 from dashboard.models.passages import sayable
@@ -53,8 +55,7 @@ class Reading:
 
     @classmethod
     def of(cls, model: Model, question: np.ndarray) -> Reading:
-        names = model.task.target_names(len(question))
-        answers = np.array([name.startswith("y") for name in names])
+        answers = model.task.answers(len(question))
         if not model.task.lawful:  # what can be known of a text, nobody knows
             return cls(measured.lens(model, question), answers, lawful=False)
         ceiling = ceilings.ceiling(model.config, len(question)).accuracy
@@ -186,19 +187,15 @@ def writers(model: Model, question: np.ndarray, reading: Reading) -> None:
     target = reading.lens.vocabulary[int(reading.lens.targets[place])]
     most = max((name for name in writes if "." in name), key=writes.__getitem__)
     total = sum(writes.values())
+    plus = partial(signed, plus=True)
     sentence = (
-        f"At position {place + 1}, {part_name(most)} writes most for '{plain(target)}': {signed(writes[most])}. "
-        f"All parts together put its logit {signed(total)} above the mean token's, of which the embedding adds "
-        f"{signed(writes['embedding'])} and biases {signed(writes['biases'])}."
+        f"At position {place + 1}, {part_name(most)} writes most for '{plain(target)}': {plus(writes[most])}. "
+        f"All parts together put its logit {plus(total)} above the mean token's, of which the embedding adds "
+        f"{plus(writes['embedding'])} and biases {plus(writes['biases'])}."
     )
     st.markdown(f"**{sentence}**")
     figure = coloured(writes_heatmap, table, layers, parts)
     plot(figure, key="writes", alt=sentence, height=min(460, 80 + 46 * len(layers)))
-
-
-def signed(value: float) -> str:
-    """Two digits and a sign as long as a plus; no "−0.00"."""
-    return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
 
 
 def part_name(name: str) -> str:

@@ -1,23 +1,20 @@
-"""Accuracy of a model whose tokens are given other positions: shifted, turned, swapped, shuffled or removed."""
+"""What a model makes of other positions than its tokens have: shifted, turned, swapped, shuffled or removed."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.order.figures.interventions import intervention_bars
 from dashboard.components.plot import coloured, plot
-from dashboard.models import edits
-from dashboard.models.model import Model
-from dashboard.parts.learning import accuracy_bars
+from dashboard.figures.kit.numbers import signed
 from dashboard.parts.prose import sentence
 from dashboard.parts.widgets import controlled
+from dashboard.parts.yardstick import SAME, Yardstick
 from dashboard.view import session
-from transformer.analysis.accuracy import ceilings
-from transformer.analysis.accuracy.result import Accuracy
 
 if TYPE_CHECKING:
     from transformer.edits import Edit
@@ -27,36 +24,7 @@ SHIFT, TURN, SWAP, SHUFFLE, REMOVE = "places-shift", "places-turn", "swap", "pla
 NAMES = {SHIFT: "Shift all", TURN: "Turn round", SWAP: "Swap two", SHUFFLE: "Shuffle", REMOVE: "Remove"}
 """The interventions, by the word that begins their text."""
 SHIFTS = (-3, -2, -1, 1, 2, 3)
-SAME = 0.005
-"""A smaller change of accuracy is none."""
-FALLEN = 0.5
-"""What a target loses that is named as lost."""
 MOST_BY = 99
-
-
-def knowable(model: Model, length: int) -> np.ndarray:
-    """The symbols of the answer that can be known under the model's mask, bool [target]; all targets if none can."""
-    ceiling, groups = ceilings.ceiling(model.config, length).accuracy, np.array(model.task.groups(length))
-    known = (ceiling > model.task.chance + SAME) & (groups != "separator")
-    return known if known.any() else np.ones_like(known)
-
-
-def accuracy_after(model: Model, text: str, length: int) -> Accuracy:
-    """Accuracy by position after an intervention. Raises EditError where it cannot be made."""
-    from transformer.edits import parse_edit
-
-    return edits.accuracy(model, (parse_edit(text),), length)
-
-
-def can(model: Model, text: str, length: int) -> bool:
-    """Can this intervention be made on this model?"""
-    from transformer.edits import EditError
-
-    try:
-        accuracy_after(model, text, length)
-    except EditError:
-        return False
-    return True
 
 
 def asked(default: str) -> str:
@@ -132,87 +100,78 @@ def controls(text: str, places: int) -> None:
             number("Draw", "seed", 0, 10**9 - 1)
 
 
-def lesson(kind: str, before: Accuracy, after: Accuracy, known: np.ndarray) -> str:
+def lesson(yard: Yardstick, kind: str, before: Any, after: Any) -> str:
     """What an intervention shows, from the numbers."""
-    lost = [name for name, fell in zip(after.names, before.mean - after.mean > FALLEN, strict=True) if fell]
-    was, now = before.mean[known].mean(), after.mean[known].mean()
-    kept = abs(was - now) < SAME
+    kept = abs(yard.mean(before) - yard.mean(after)) < SAME
     if kind == SHIFT:
-        return (
-            "All distances are as they were, and nothing is lost."
-            if kept
-            else "All distances are as they were: it goes by the places themselves."
-        )
-    if kind == REMOVE and not kept:
-        return "What it still gets right it knows from the mask and from which tokens there are."
+        tail = ", and nothing is lost." if kept else ": it goes by the places themselves."
+        return f"All distances are as they were{tail}"
     if kept:
         return "It does not go by what was changed."
-    if not lost:
-        return "Every place is still told, but of another token."
-    if set(lost) >= {name for name, each in zip(after.names, known, strict=True) if each}:
-        return "All that can be known is lost, though every place is still told: it is told of another token."
-    return f"Lost: {', '.join(lost)}. Every place is still told, but of another token."
+    if kind == REMOVE:
+        return f"What it still {yard.gets} it knows from the mask and from which tokens there are."
+    return yard.lost(before, after)
 
 
-def heading(edit: Edit, was: float, now: float) -> str:
-    """The change in a sentence."""
-    what = f"With {edit.words}"
-    if abs(was - now) < SAME:
-        return f"{what} the answer keeps its {now:.2f}."
-    return f"{what} the answer {'falls' if now < was else 'rises'} from {was:.2f} to {now:.2f}."
+def without(yard: Yardstick) -> str:
+    """What the model loses without its positions, in a sentence."""
+    yard = yard.quick()
+    what = f"Without its {yard.model.config.model.positions} positions"
+    return yard.change_of_mean(what, yard.measured(), yard.measured(edits_of(REMOVE)))
 
 
-def interventions(model: Model, length: int) -> None:
-    """The section of a page: one intervention with its accuracy by position, and all kinds beside each other."""
-    from transformer.edits import EditError, parse_edit
+def edits_of(text: str) -> tuple[Edit, ...]:
+    """An intervention as the edits of a measurement."""
+    from transformer.edits import parse_edit
 
-    places = len(model.task.target_names(length))
-    first = f"{SHIFT}:1" if can(model, f"{SHIFT}:1", length) else f"{TURN}:1"
-    text = asked(first)
-    controls(text, places)
-    known = knowable(model, length)
-    before = edits.accuracy(model, (), length)
+    return (parse_edit(text),)
+
+
+def interventions(yard: Yardstick) -> None:
+    """The section of a page: one intervention with what it does by position, and all kinds beside each other."""
+    from transformer.edits import EditError
+
+    yard = yard.quick()
+    try:
+        yard.measured(edits_of(f"{SHIFT}:1"))
+        moved = SHIFT
+    except EditError:
+        moved = TURN
+    text = asked(f"{moved}:1")
+    controls(text, len(yard.model.task.target_names(yard.length)))
+    before = yard.measured()
     left, right = st.container(key="stacked-moved").columns([1.25, 1], gap="medium")
     with left:
         try:
-            after = accuracy_after(model, text, length)
+            made = edits_of(text)
+            after, old = yard.measured(made), before
         except EditError as error:
-            st.info(f"{sentence(str(error))} {_instead(text)}", icon=":material/info:")
-            _bars(model, before, None, "Nothing was changed.", length)
+            turn = " Turn the positions round in place of shifting them." if text.startswith(SHIFT) else ""
+            st.info(f"{sentence(str(error))}{turn}", icon=":material/info:")
+            after, old, words = before, None, "Nothing was changed."
         else:
-            said = heading(parse_edit(text), before.mean[known].mean(), after.mean[known].mean())
-            st.markdown(f"**{said}**")
-            _bars(model, after, before, f"{lesson(text.partition(':')[0], before, after, known)}", length)
+            st.markdown(f"**{yard.change_of_mean(f'With {made[0].words}', before, after)}**")
+            words = lesson(yard, text.partition(":")[0], before, after)
+        yard.by_position(after, old, key="order-accuracy", height=320, words=words)
     with right:
-        _summary(model, text, length, before, known)
+        _summary(yard, moved, text, yard.mean(before))
 
 
-def _instead(text: str) -> str:
-    return "Turn the positions round in place of shifting them." if text.startswith(SHIFT) else ""
-
-
-def _bars(model: Model, after: Accuracy, before: Accuracy | None, words: str, length: int) -> None:
-    figure = accuracy_bars(model, after, length, before=None if before is None else before.mean)
-    plot(figure, key="order-accuracy", alt=f"Accuracy by position. {words}", height=320)
-    st.caption(f"{words} {after.sequences:,} fresh sequences of length {length}; the right tokens are read.")
-
-
-def _summary(model: Model, text: str, length: int, before: Accuracy, known: np.ndarray) -> None:
+def _summary(yard: Yardstick, moved: str, text: str, was: float) -> None:
     """All kinds beside each other; a click chooses one."""
-    from transformer.edits import EditError, parse_edit
+    from transformer.edits import EditError
 
-    moved = SHIFT if any(can(model, f"{SHIFT}:{by}", length) for by in SHIFTS) else TURN
-    menu = {f"{moved}:{by}": f"{by:+d}".replace("-", "−") for by in SHIFTS}
+    menu = {f"{moved}:{by}": signed(by, 0, plus=True) for by in SHIFTS}
     menu |= {f"{SHUFFLE}:0": "shuf-\nfled", REMOVE: "re-\nmoved"}
     values, sentences = [], []
     for each in menu:
         try:
-            values.append(float(accuracy_after(model, each, length).mean[known].mean()))
-            sentences.append(f"{parse_edit(each).words}: {values[-1]:.3f}")
+            made = edits_of(each)
+            values.append(yard.mean(yard.measured(made)))
+            sentences.append(f"{made[0].words}: {values[-1]:.3f}{yard.unit}")
         except EditError as error:
             values.append(np.nan)
             sentences.append(str(error))
-    was = float(before.mean[known].mean())
     keys = list(menu)
 
     def clicked() -> None:
@@ -221,10 +180,12 @@ def _summary(model: Model, text: str, length: int, before: Accuracy, known: np.n
         if isinstance(place, int) and 0 <= place < len(keys):
             session.update(order=keys[place])
 
-    worst = int(np.nanargmin(values)) if np.isfinite(values).any() else 0
     how = "turned" if moved == TURN else "shifted"
-    words = f"Positions {how} by −3 to +3, shuffled, removed: it falls lowest with {parse_edit(keys[worst]).words}"
-    words = f"{words}, to {values[worst]:.2f}."
+    words = "No position can be moved in this model."
+    if np.isfinite(values).any():
+        worst = int(np.nanargmax(yard.worse * np.array(values)))
+        kinds = f"Positions {how} by −3 to +3, shuffled, removed"
+        words = yard.furthest(kinds, edits_of(keys[worst])[0].words, values[worst], was)
     st.markdown("**All kinds beside each other**")
     figure = coloured(
         intervention_bars,
@@ -232,11 +193,11 @@ def _summary(model: Model, text: str, length: int, before: Accuracy, known: np.n
         list(menu.values()),
         sentences,
         title=f"positions {how} by",
+        unit=yard.quantity,
         before=was,
-        chance=before.chance,
+        against=yard.against,
         chosen=keys.index(text) if text in keys else None,
     )
     plot(figure, key="order-summary", alt=words, height=320, on_click=clicked)
     ends = " A learned table has no place beyond its ends, so they come in at the other." if moved == TURN else ""
-    targets = "all targets" if known.all() else "the symbols of the answer that can be known"
-    st.caption(f"{words}{ends} Mean over {targets}. Click a bar to see it by position.")
+    st.caption(f"{words}{ends}{yard.over()} Click a bar to see it by {yard.by}.")

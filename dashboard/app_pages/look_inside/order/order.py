@@ -5,15 +5,15 @@ import math
 import numpy as np
 import streamlit as st
 
-from dashboard.app_pages.look_inside.order import displaced, displaced_text
+from dashboard.app_pages.look_inside.order import displaced
 from dashboard.app_pages.look_inside.order import measured as order_measured
 from dashboard.app_pages.look_inside.order.figures.terms import pattern_pair, share_bars, term_heatmaps
 from dashboard.components.plot import coloured, plot
-from dashboard.models import edits
 from dashboard.parts import waiting
 from dashboard.parts.heads import focused
 from dashboard.parts.prose import show_code
 from dashboard.parts.widgets import pick_head
+from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.measure import heads_of
@@ -23,7 +23,7 @@ MOST_TOKENS = 64  # more, and four maps of them are a blur that weighs megabytes
 
 model = session.chosen()
 task, question = model.task, session.question(model)
-length = len(question) if len(question) in task.lengths else task.length
+yard = yardstick(model, len(question) if len(question) in task.lengths else task.length)
 encoding = model.config.model.positions
 heads = list(splittable(model.transformer()))
 several = len({head.kind for head in heads}) > 1
@@ -150,18 +150,7 @@ def without_terms() -> None:
         st.title("This model is told no positions: there are none to take apart or to move.", anchor=False)
         st.info("What it knows of order comes from its mask alone. Choose a model with a positional encoding.")
         return
-    if task.lawful:
-        known = displaced.knowable(model, length)
-        was, now = (
-            measured.mean[known].mean()
-            for measured in (
-                edits.accuracy(model, (), length),
-                displaced.accuracy_after(model, displaced.REMOVE, length),
-            )
-        )
-        st.title(f"Without its {encoding} positions the answer goes from {was:.2f} to {now:.2f}.", anchor=False)
-    else:
-        st.title(displaced_text.headline(model), anchor=False)
+    st.title(displaced.without(yard), anchor=False)
     st.info(
         "Rotary positions are not added to the tokens: they turn queries and keys, and each score is one product of "
         "content and distance together. So there are no four terms to show."
@@ -176,10 +165,8 @@ if encoding != "none":
     st.header("Told other positions", anchor=False)
     if session.first_look():
         waiting.hourglass("What it does with other positions is about to be measured …")
-    elif task.lawful:
-        displaced.interventions(model, length)
     else:
-        displaced_text.interventions(model)
+        displaced.interventions(yard)
 show_code(
     "transformer.analysis.heads.score_terms.split_scores",
     "transformer.analysis.heads.score_terms.measure_shares",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.components.origin import Maker
-from dashboard.components.plot import coloured, plot
-from dashboard.figures import accuracy
+from dashboard.components.plot import plot
 from dashboard.models import quick_training
 from dashboard.parts.prose import sentence
 from dashboard.parts.widgets import bound
+from dashboard.parts.yardstick import accuracy_bars
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import verdict
@@ -38,18 +38,7 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
         st.info(f"It cannot be trained that way: {error}.", icon=":material/info:")
         return
     measured, ceiling = answer.accuracy, ceilings.ceiling(answer.config).accuracy
-    low, high = measured.interval()
-    figure = coloured(
-        accuracy.accuracy_by_position_bars,
-        measured.mean,
-        low,
-        high,
-        ceiling,
-        measured.chance,
-        measured.names,
-        groups=measured.groups,
-        sequences=measured.sequences,
-    )
+    figure = accuracy_bars(measured, ceiling)
     end = "solved" if answer.solved else "not solved yet"
     found = sentence(verdict(measured, answer.config))
     taken = f"{counted(answer.steps, 'step')} and {answer.seconds:.2f} s"
@@ -57,7 +46,7 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
     st.markdown(f"**{said}**")
     maker = Maker(f"one layer trained on the spot {words}", answer.steps)
     plot(figure, key="what-if", alt=said, height=300, makers=[maker])
-    short = bool((high < ceiling).any())
+    short = bool((measured.interval()[1] < ceiling).any())
     caption, button = st.columns([3, 1], vertical_alignment="center")
     caption.caption(
         f"{measured.sequences:,} fresh sequences, 95 % intervals. "

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.kit.colour_bar import ROOM, bar_ends, scaled
-from dashboard.figures.kit.lines import end_name, frame, level
+from dashboard.figures.kit.lines import end_name, frame, interval_bars, level
 from dashboard.figures.kit.token_axis import safe, span, token_axis
 from dashboard.theme import LIGHT, Palette, rgb, template
 
@@ -77,13 +77,7 @@ def loss_by_place_line(places: Sequence[str], loss: Curve, unread: float, *, pal
         "type": "scatter",
         "x": list(range(len(places))),
         "y": loss.mean.astype(np.float32),
-        "error_y": {
-            "array": (loss.high - loss.mean).astype(np.float32),
-            "arrayminus": (loss.mean - loss.low).astype(np.float32),
-            "color": palette.measured,
-            "thickness": 1.5,
-            "width": 4,
-        },
+        "error_y": interval_bars(loss.mean, loss.low, loss.high, palette.measured, width=4, thickness=1.5),
         "mode": "lines+markers",
         "line": {"color": palette.measured, "width": 3},
         "marker": {"size": 9},

@@ -9,6 +9,7 @@ from dashboard.app_pages.train_it.accuracy.length import measured_length, pick_l
 from dashboard.models.model import Model
 from dashboard.parts import learning
 from dashboard.parts.prose import show_code
+from dashboard.parts.tables import number_columns
 from dashboard.parts.widgets import bound
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
@@ -54,9 +55,7 @@ def lawful(model: Model) -> None:
                 "right": measured.correct,
             }
         )
-        number = st.column_config.NumberColumn(format="%.3f")
-        columns = dict.fromkeys(("accuracy", "low", "high", "ceiling"), number)
-        columns["right"] = st.column_config.NumberColumn(format="localized")
+        columns = number_columns(("accuracy", "low", "high", "ceiling"), ["right"])
         st.dataframe(frame, hide_index=True, column_config=columns, height=320)
 
 

@@ -26,13 +26,13 @@ from dashboard.components.plot import coloured, plot
 from dashboard.models.heads import removal_takes_long
 from dashboard.models.model import Model, maker_of
 from dashboard.parts import waiting
-from dashboard.parts.film import dots, order_sentence
+from dashboard.parts.film import Rows, dots, order_sentence
 from dashboard.parts.learning import order_heatmap
 from dashboard.parts.prose import labels_of
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import session, settings
 from dashboard.view.pages import PAGES
-from transformer.analysis.accuracy import breakdown, windows
+from transformer.analysis.accuracy import breakdown
 from transformer.analysis.intervals import wilson
 
 LOOKS = {
@@ -84,8 +84,7 @@ def _over_training(model: Model, _: int) -> None:
     st.markdown(f"**{said}**")
     last = maker_of(model.run, int(film.steps[-1]))
     alt = f"Accuracy by position and step. {said}"
-    rows = len(film.names) if model.task.lawful else len(windows.named(len(film.names)))
-    plot(figure, key=key, alt=alt, height=_height(rows), on_click=clicked, makers=[last])
+    plot(figure, key=key, alt=alt, height=_height(len(Rows.of(model.config).names)), on_click=clicked, makers=[last])
     others = "" if model.task.lawful else "Measured as it learned, on other windows than those above: "
     st.caption(
         f"{others}{asked(model, film.sequences, model.task.length)}{dots(model.config)} Every "

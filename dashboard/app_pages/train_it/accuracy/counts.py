@@ -35,15 +35,10 @@ def asked(model: Model, sequences: int, length: int) -> int:
     return affordable(sequences, model.task, length, ACCURACY_CELLS)
 
 
-def answer(model: Model, length: int) -> np.ndarray:
-    """The targets that make up the answer: bool [target]."""
-    return np.array([name.startswith("y") for name in model.task.target_names(length)])
-
-
 @cached(64)
 def known(model: Model, length: int) -> np.ndarray:
-    """Those of them that can be known under the model's mask; where none can, all of them: bool [target]."""
-    whole = answer(model, length)
+    """The answer's targets that can be known under the mask, bool [target]; where none can, all of them."""
+    whole = model.task.answers(length)
     found = whole & (ceilings.ceiling(model.config, length).accuracy == 1)
     return found if found.any() else whole
 

@@ -9,8 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.kit.colour_bar import ROOM, bar_layout, flat, scaled
-from dashboard.figures.kit.labels import ink, name_axis
+from dashboard.figures.kit.labels import cell_numbers, name_axis
 from dashboard.figures.kit.lines import frame, upright
+from dashboard.figures.kit.numbers import between
 from dashboard.figures.kit.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
 
@@ -84,7 +85,7 @@ def accuracy_by_symbol_heatmap(
     said = [
         [
             f"'{safe(token)}' at {_at(names, i)}: {shares[row, i]:.3f} right, {correct[row, i]:,} of {seen[row, i]:,}"
-            f"<br>95 % interval {low[row, i]:.3f} to {high[row, i]:.3f}"
+            f"<br>{between(low[row, i], high[row, i])}"
             if seen[row, i]
             else f"'{safe(token)}' was never to be said at {_at(names, i)}"
             for i in range(len(names))
@@ -127,9 +128,7 @@ def accuracy_by_length_heatmap(
     in_words = [[f"length {n}: {share:.3f} of whole answers right"] for n, share in zip(lengths, exact, strict=True)]
     whole = {**_cells(last, in_words, palette)[0], "x": [place], "showscale": False, "name": "whole answers"}
     numbers = (
-        [_numbers(last, palette, LABEL_ROOM + NUMBER_ROOM * len(names), start=place)]
-        if len(names) <= MOST_NUMBERED
-        else []
+        [_numbers(last, palette, LABEL_ROOM + NUMBER_ROOM * len(names), place)] if len(names) <= MOST_NUMBERED else []
     )
     layout = {
         "xaxis": _targets(names, whole=place),
@@ -202,20 +201,7 @@ def _cells(shares: np.ndarray, sentences: list[list[str]], palette: Palette) -> 
 
 
 def _numbers(shares: np.ndarray, palette: Palette, width: int, start: float = 0.0) -> dict[str, object]:
-    """The shares in their cells, in ink that can be read there, where the figure has the `width`; none for nan."""
-    rows, places = np.nonzero(np.isfinite(shares))
-    values = shares[rows, places].tolist()
-    return {
-        "type": "scatter",
-        "x": (places + start).tolist(),
-        "y": rows.tolist(),
-        "mode": "text",
-        "text": [_short(value) for value in values],
-        "textfont": {"size": 14, "color": [ink(value, palette.scale, palette) for value in values]},
-        "hoverinfo": "skip",
-        "meta": {"least_width": width},
-        "name": "numbers",
-    }
+    return cell_numbers(shares, _short, (0.0, 1.0), palette.scale, palette, width=width, start=start)
 
 
 def _short(share: float) -> str:

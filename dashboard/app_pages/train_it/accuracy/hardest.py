@@ -79,7 +79,7 @@ def _of_the_answer(model: Model) -> str:
 def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: np.ndarray) -> pd.DataFrame:
     """What the table shows of some sequences: wrong tokens in brackets, a dot for what is not counted."""
     names, questions = model.task.vocabulary, answers.questions[rows]
-    answer = counts.answer(model, questions.shape[1])
+    answer = model.task.answers(questions.shape[1])
     log_p = answers.log_probability[rows][:, known].astype(np.float64)
     targets, said = answers.targets[rows][:, answer], answers.predicted[rows][:, answer]
 

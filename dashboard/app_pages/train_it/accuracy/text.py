@@ -12,16 +12,17 @@ from dashboard.app_pages.train_it.accuracy import counts as accuracy_counts
 from dashboard.app_pages.train_it.accuracy import figures
 from dashboard.app_pages.train_it.accuracy.length import measured_length, pick_length
 from dashboard.components.plot import coloured, plot
-from dashboard.figures.text_costs import place_bars
-from dashboard.models import edits
+from dashboard.figures.accuracy import position_bars
 from dashboard.models.model import Model
 from dashboard.models.passages import in_a_line, known
 from dashboard.parts import text
 from dashboard.parts.prose import plain
-from dashboard.parts.tables import height_of, ticked_table
+from dashboard.parts.tables import height_of, number_columns, ticked_table
 from dashboard.parts.text import whole, windows
+from dashboard.parts.yardstick import ByLoss, yardstick
 from dashboard.view import session
 from dashboard.view.pages import PAGES
+from transformer.analysis.accuracy import breakdown
 from transformer.analysis.accuracy.breakdown import Answers
 from transformer.analysis.accuracy.windows import ByPlace
 from transformer.analysis.heads.measure import heads_of
@@ -42,7 +43,8 @@ HARDEST = 20
 def page(model: Model) -> None:
     """What a text has in place of the page's first part: perplexity, and what more of the window is worth."""
     task, length = model.task, measured_length(model.task)
-    read = edits.reading(model, (), length, READ)
+    yard = ByLoss(model, length, READ)
+    read = yard.measured()
     found = ByPlace.of(read.nats, read.right)
     st.title(headline(read), anchor=False)
     st.markdown(
@@ -53,7 +55,7 @@ def page(model: Model) -> None:
     left, right = st.container(key="accuracy-row").columns(2, gap="medium")
     with left:
         st.markdown("**What a token costs**")
-        text.by_place(model, read, None, key="accuracy", height=340, words=_worth(found))
+        yard.by_position(read, None, key="accuracy", height=340, words=_worth(found))
     with right:
         st.markdown("**How many are guessed**")
         _guessed(model, found)
@@ -97,14 +99,14 @@ def _whole(model: Model) -> str:
 def _guessed(model: Model, found: ByPlace) -> None:
     """The share that is right, by place."""
     figure = coloured(
-        place_bars,
+        position_bars,
         found.right,
         found.names,
         text.sentences(found),
         title="guessed",
         against=(model.task.chance, "commonest"),
-        half=(found.high - found.right, found.right - found.low),
-        most=1.0,
+        interval=(found.low, found.high),
+        top=1.0,
     )
     best = int(found.right.argmax())
     first = "" if best == 0 else f", at the first {found.right[0]:.2f}"
@@ -125,9 +127,7 @@ def _table(found: ByPlace) -> None:
             "high": found.high,
         }
     ).dropna(axis=1, how="all")
-    number = st.column_config.NumberColumn(format="%.3f")
-    columns = dict.fromkeys(frame.columns[1:], number)
-    columns["perplexity"] = st.column_config.NumberColumn(format="localized")
+    columns = number_columns(frame.columns[1:], ["perplexity"])
     st.dataframe(frame, hide_index=True, column_config=columns, height=height_of(len(frame), 8))
 
 
@@ -139,7 +139,7 @@ def by_head(model: Model, length: int) -> None:
     found = list(heads_of(model.network()))
     focus = {str(head) for head in found if str(head) == session.settings().head}
     does = "Click a cell to enlarge that head on every page."
-    text.heads(model, (), found, set(), length, key="depth-head", choose=_enlarge, does=does)
+    yardstick(model, length).by_head((), found, set(), key="depth-head", choose=_enlarge, does=does)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         label = (
             f"See head {next(iter(focus)).split('.')[1]}.{next(iter(focus)).split('.')[-1]}" if focus else "See heads"
@@ -164,44 +164,35 @@ def by_token(model: Model, length: int) -> None:
         "or more."
     )
     st.markdown(f"**{said}**")
-    number = st.column_config.NumberColumn(format="%.3f")
-    columns = dict.fromkeys(("guessed", "low", "high", "nats a token", "share"), number)
-    columns["times"] = st.column_config.NumberColumn(format="localized")
+    columns = number_columns(("guessed", "low", "high", "nats a token", "share"), ["times"])
     st.dataframe(frame, hide_index=True, height=height_of(len(frame), 12), column_config=columns, alt=said)
     st.caption(f"{_asked(answers)} Said instead: what it says most often where this token is right and it is not.")
 
 
 def token_table(answers: Answers, names: tuple[str, ...], most: int) -> pd.DataFrame:
     """The commonest targets, the most frequent first: times, share guessed with its interval, nats, and mistakes."""
-    targets, said = answers.targets.ravel(), answers.predicted.ravel()
-    found, times = np.unique(targets, return_counts=True)
-    commonest = found[np.argsort(-times, kind="stable")[:most]]
-    rows = []
-    for token in commonest:
-        here = targets == token
-        right, wrong = int((said[here] == token).sum()), said[here & (said != token)]
-        low, high = wilson(right, int(here.sum()))
-        others, often = np.unique(wrong, return_counts=True)
-        instead = int(often.argmax()) if len(often) else None
-        rows.append(
-            {
-                "token": names[token],
-                "times": int(here.sum()),
-                "guessed": right / int(here.sum()),
-                "low": float(low),
-                "high": float(high),
-                "nats a token": float(-answers.log_probability.ravel()[here].mean()),
-                "said instead": "" if instead is None else names[others[instead]],
-                "share": 0.0 if instead is None else float(often[instead] / here.sum()),
-            }
-        )
-    return pd.DataFrame(rows)
+    rows = breakdown.by_token(answers, breakdown.commonest(answers, most))
+    right, times = np.array([each.right for each in rows]), np.array([each.times for each in rows])
+    low, high = wilson(right, times)
+    return pd.DataFrame(
+        {
+            "token": [names[each.token] for each in rows],
+            "times": times,
+            "guessed": right / times,
+            "low": low,
+            "high": high,
+            "nats a token": [each.nats for each in rows],
+            "said instead": ["" if each.instead is None else names[each.instead] for each in rows],
+            "share": [each.often / each.times for each in rows],
+        }
+    )
 
 
 def confusion(model: Model, length: int) -> None:
     """What is said for the commonest tokens, the rest drawn together."""
     answers, names = accuracy_counts.answers(model, session.settings().sequences, length), model.task.vocabulary
-    counts, tokens = confused(answers, CONFUSED)
+    tokens = breakdown.commonest(answers, CONFUSED)
+    counts = breakdown.confusion_among(answers, tokens)
     labels = [names[token] for token in tokens]
     wrong = counts[:, : len(tokens)] * ~np.eye(len(tokens), dtype=bool)
     true, other = np.unravel_index(int(wrong.argmax()), wrong.shape)
@@ -218,18 +209,6 @@ def confusion(model: Model, length: int) -> None:
         f"{_asked(answers)} Each row is what is said where that token is right, as shares of the row; the last column "
         f"is all others of the {known(model.task)} it knows, and ⟨unk⟩, together."
     )
-
-
-def confused(answers: Answers, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """What is said for what among the commonest targets: int [token, token and one for all others]; the tokens."""
-    found, times = np.unique(answers.targets, return_counts=True)
-    tokens = found[np.argsort(-times, kind="stable")[:most]]
-    place = {int(token): i for i, token in enumerate(tokens)}
-    counts = np.zeros((len(tokens), len(tokens) + 1), dtype=np.int64)
-    for true, said in zip(answers.targets.ravel().tolist(), answers.predicted.ravel().tolist(), strict=True):
-        if true in place:
-            counts[place[true], place.get(said, len(tokens))] += 1
-    return counts, tokens
 
 
 def hardest(model: Model, length: int) -> None:
@@ -262,8 +241,7 @@ def hardest(model: Model, length: int) -> None:
         mode="single-row",
         column_config={
             "passage": st.column_config.TextColumn("passage", width="large"),
-            "nats a token": st.column_config.NumberColumn(format="%.3f"),
-            "perplexity": st.column_config.NumberColumn(format="localized"),
+            **number_columns(["nats a token"], ["perplexity"]),
         },
         alt=said,
     )

@@ -29,13 +29,13 @@ def forced(model: Model) -> str:
 def is_forced(model: Model) -> bool:
     """Was it helped where, speaking by itself, it would have had to read its own words?"""
     task = model.task
-    reads = task.has_source or not accuracy_counts.answer(model, task.length).all()
+    reads = task.has_source or not task.answers(task.length).all()
     return reads and not model.config.model.recurrent
 
 
 def which(model: Model, length: int) -> str:
     """What is counted, in words."""
-    known, answer = accuracy_counts.known(model, length), accuracy_counts.answer(model, length)
+    known, answer = accuracy_counts.known(model, length), model.task.answers(length)
     if known.sum() < answer.sum():
         return f"the {known.sum()} of {answer.sum()} tokens of the answer that can be known under its mask"
     guessed = ceilings.ceiling(model.config, length).accuracy[known].max() < 1

@@ -46,10 +46,7 @@ def page(model: Model, run: Run) -> None:
     with left:
         positions(model, film)
     with right:
-        if model.task.lawful:
-            shares(model, film, focus)
-        else:
-            text.heads(film, focus, [last(model, film)])
+        shares(model, film, focus)
     if not model.task.lawful:
         st.markdown("**Loss on what is learned from, and on what was held out**")
         loss(model, key="film-loss", height=360)
@@ -141,32 +138,45 @@ def positions(model: Model, film: Film) -> None:
 
 
 def shares(model: Model, film: Film, focus: Head | None) -> None:
-    """Which head found the answer when."""
+    """Which head came to look at its token when: at the one to be said, or at the place that a text's heads look at."""
     if not film.readings:
         other_models.attention_wanted(model)
         return
-    st.markdown("**Attention of each head on the token to be said**")
-    known = {head: share for head, share in film.shares.items() if np.isfinite(share[-1])}
+    place, title, found = "the token to be said", "share on the answer", film.shares
+    steps, over = film.steps, f"the mean over {film.surveyed} sequences"
+    none = "This task has no token that a head would have to look at."
+    if not model.task.lawful:
+        place, found = text.most_looked_at(film)
+        steps, title = film.steps[film.pictured], f"share on {place}"
+        over, none = (
+            "the mean over the tokens of this passage that have a choice",
+            "No query of this passage has a choice of keys.",
+        )
+    if place:
+        st.markdown(f"**Attention of each head on {place}**")
+    known = {head: share for head, share in found.items() if np.isfinite(share[-1])}
     if not known:
-        st.info("This task has no token that a head would have to look at.")
+        st.info(none)
         return
     moment, best = sharpening(film), max(known, key=lambda head: (known[head][-1], head))
     shown = focus if focus in known else best
     figure = coloured(
         learning.share_curves,
-        film.steps,
+        steps,
         {head.short: share for head, share in known.items()},
         focus=shown.short,
         even=even_look(film, model.config),
         moment=None if moment is None else moment.step,
+        title=title,
     )
     share = known[shown]
+    earlier = f"; at step {steps[0]} it had {share[0]:.2f}" if len(steps) > 1 else ""
+    also = f" Head {best.short} has most, {known[best][-1]:.2f}." if shown != best else ""
     sentence = (
-        f"At step {film.steps[-1]}, head {shown.short} has {share[-1]:.2f} of its attention on the token to be said, "
-        f"the mean over {film.surveyed} sequences; at step {film.steps[0]} it had {share[0]:.2f}."
+        f"At step {steps[-1]}, head {shown.short} has {share[-1]:.2f} of its attention on {place}, {over}{earlier}."
     )
     plot(figure, key="film-heads", alt=sentence, height=400, makers=[last(model, film)])
-    st.caption(sentence)
+    st.caption(f"{sentence}{also}")
 
 
 model = session.chosen()

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.kit.lines import interval_bars
+from dashboard.figures.kit.numbers import between
 from dashboard.figures.kit.token_axis import safe
 from dashboard.theme import LIGHT, Palette, template
 
@@ -167,17 +169,11 @@ def _bars(
             "color": palette.right if last else palette.measured,
             "line": {"color": palette.text, "width": [3 if place == target else 0 for place in places]},
         },
-        "error_y": {
-            "array": np.maximum(high - accuracy, 0).astype(np.float32),
-            "arrayminus": np.maximum(accuracy - low, 0).astype(np.float32),
-            "color": palette.text,
-            "thickness": 1.2,
-            "width": 2,
-        },
+        "error_y": interval_bars(accuracy, low, high, palette.text, width=2),
         "customdata": [int(place) for place in places],
         "hovertext": [
             f"{safe(state.title)}<br>position {i + 1} ({safe(labels[i])}): {accuracy[i]:.3f} right in "
-            f"{state.sequences:,} sequences, 95 % interval {low[i]:.3f} to {high[i]:.3f}<br>"
+            f"{state.sequences:,} sequences, {between(low[i], high[i])}<br>"
             f"ceiling {state.ceiling[i]:.2f} · click: what reaches it?"
             for i in places
         ],

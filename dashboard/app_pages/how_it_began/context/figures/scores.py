@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.kit.numbers import signed
 from dashboard.theme import LIGHT, Palette, template
 
 
@@ -43,7 +44,7 @@ def fit_bars(
                 "xaxis": f"x{index}",
                 "yaxis": f"y{index}",
                 "marker": {"color": colour},
-                "text": [f"{value:.2f}".replace("-", "−") for value in values],
+                "text": [signed(value) for value in values],
                 "textposition": "outside",
                 "textfont": {"size": 14, "color": palette.text},
                 "cliponaxis": False,

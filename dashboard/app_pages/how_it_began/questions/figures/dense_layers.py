@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from dashboard.figures.kit.colour_bar import ROOM, bar_ends, scaled
 from dashboard.figures.kit.labels import ink
+from dashboard.figures.kit.numbers import signed
 from dashboard.figures.kit.token_axis import safe
 from dashboard.theme import LIGHT, Palette, colour_scale, template
 
@@ -83,7 +84,7 @@ def cosine_heatmap(cosine: np.ndarray, names: Sequence[str], *, palette: Palette
         {
             "x": column,
             "y": row,
-            "text": f"{round(float(cosine[row, column]), 2) + 0.0:.2f}".replace("-", "−"),
+            "text": signed(cosine[row, column]),
             "showarrow": False,
             "font": {"size": 15, "color": ink((float(cosine[row, column]) + 1) / 2, palette.signed, palette)},
         }

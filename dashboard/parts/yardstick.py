@@ -1,0 +1,362 @@
+"""What a model is measured by, position by position: of a law how often it is right, of a text what a token costs.
+
+A page asks for the `yardstick` of its model, and measures, draws and tells with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard.components.plot import coloured, plot
+from dashboard.figures import effects
+from dashboard.figures.accuracy import accuracy_by_position_bars, position_bars
+from dashboard.models import edits
+from dashboard.models.model import Model, mask_edits
+from dashboard.parts import waiting
+from dashboard.parts.text import sentences, windows
+from dashboard.view import session
+from transformer.analysis.accuracy import ceilings
+from transformer.analysis.accuracy.result import Accuracy
+from transformer.analysis.accuracy.windows import ByPlace
+from transformer.analysis.findings import Head
+from transformer.masks import Mask
+from transformer.text.perplexity import said as in_words
+
+if TYPE_CHECKING:
+    from transformer.analysis.accuracy.reading import Reading
+    from transformer.edits import Edit
+
+
+SAME = 0.005
+"""A smaller change is none: of an accuracy, and of a loss in nats a token."""
+FALLEN = 0.5
+"""What a target of a law loses that is named as lost."""
+LONGEST = 256
+"""Tokens of the longest windows of a text of which several fit into what answers a click."""
+HALVES = ("second half", "first half")
+
+
+@dataclass(frozen=True)
+class Yardstick(Protocol):
+    """How good a model is at its task, at one length. Measured is an Accuracy of a law, a Reading of a text."""
+
+    model: Model
+    length: int
+
+    measure: ClassVar[str]
+    quantity: ClassVar[str]
+    unit: ClassVar[str]
+    """What follows a number."""
+    worse: ClassVar[int]
+    """1 where more is worse, −1 where less is."""
+    heading: ClassVar[str]
+    drawn: ClassVar[str]
+    """What the picture by position shows."""
+    by: ClassVar[str]
+    gets: ClassVar[str]
+    """What a model does to a token that it has right."""
+    removing: ClassVar[str]
+    price: ClassVar[str]
+    """What removing a head costs."""
+    priced: ClassVar[tuple[str, str]]
+    """What the pointer says of such a cost, and of a gain."""
+    most: ClassVar[float | None] = None
+    """The greatest cost there may be."""
+    waits: ClassVar[bool] = True
+    """Is it worked out while somebody waits?"""
+
+    def quick(self) -> Yardstick:
+        """The same for many edits, one after the other, while somebody waits."""
+        return self
+
+    def measured(self, made: tuple[Edit, ...] = ()) -> Any:
+        """What the model does under edits. Raises EditError."""
+
+    def as_it_is(self, mask: Mask | None = None) -> Any:
+        """What it does as it is trained, or under a mask."""
+
+    def mean(self, found: Any) -> float:
+        """In one number."""
+
+    @property
+    def against(self) -> tuple[float, str]:
+        """What who reads nothing has, and what that is called."""
+
+    def bars(self, found: Any, before: Any | None) -> go.Figure:
+        """By position; with what it was before, where there is a before."""
+
+    def basis(self, found: Any, before: Any | None) -> str:
+        """What it was measured on, and what else stands in the picture."""
+
+    def by_position(
+        self, found: Any, before: Any | None, *, key: str, height: int, words: str = "", more: str = ""
+    ) -> None:
+        """The picture by position, and what is to be said of it."""
+        words = words or self.compared(found, before)
+        plot(self.bars(found, before), key=key, alt=f"{self.drawn}. {words}", height=height)
+        st.caption(f"{words} {self.basis(found, before)}{more}")
+
+    def state(self, found: Any) -> str:
+        """How good it is."""
+
+    def change(self, what: str, before: Any, after: Any) -> str:
+        """What an edit does, in a sentence."""
+
+    def change_of_mean(self, what: str, before: Any, after: Any) -> str:
+        """The same of the one number."""
+        return self.change(what, before, after)
+
+    def compared(self, found: Any, before: Any | None) -> str:
+        """What is seen in the picture by position."""
+
+    def lost(self, before: Any, after: Any) -> str:
+        """What it means that an edit of the positions costs something."""
+
+    def furthest(self, all_kinds: str, what: str, mean: float, was: float) -> str:
+        """Which of several edits costs most."""
+
+    def over(self) -> str:
+        """Over what the one number is a mean, in a sentence."""
+
+    def costs(self, made: tuple[Edit, ...]) -> np.ndarray | None:
+        """What removing each head costs, under edits: float [head]; None until it is known. Raises EditError."""
+
+    def by_head(
+        self,
+        made: tuple[Edit, ...],
+        heads: Sequence[Head],
+        gone: set[str],
+        *,
+        key: str,
+        choose: Callable[[Head], None],
+        does: str,
+    ) -> None:
+        """What removing each head costs; a click hands a head to `choose`."""
+        measured = self.costs(made)
+        if measured is None:
+            return
+        sites = list(dict.fromkeys(head.site for head in heads))
+        many = len({head.kind for head in heads}) > 1
+        names = [f"layer {site.split('.')[1]}{f', {Head(site, 0).kind}' if many else ''}" for site in sites]
+        removed = np.array([str(head) in gone for head in heads]).reshape(len(sites), -1)
+        dearest, most = heads[int(measured.argmax())], float(measured.max())
+        kind = f" ({dearest.kind})" if many else ""
+        said = (
+            f"{self.removing.capitalize()} head {dearest.short}{kind} costs most: {self.price.format(most)}."
+            if most >= SAME
+            else f"No single head is needed: {self.removing} any one of them costs nothing."
+        )
+
+        def clicked() -> None:
+            cell = st.session_state[key]["click"] or {}
+            place = (cell.get("row"), cell.get("column"))
+            chosen = next((head for head in heads if (sites.index(head.site), head.index) == place), None)
+            if chosen is not None:
+                choose(chosen)
+
+        costs = measured.reshape(removed.shape)
+        figure = coloured(effects.cost_heatmap, costs, names, removed, self.priced, limit=self.most)
+        plot(figure, key=key, alt=said, height=max(240, 60 + 42 * len(sites)), on_click=clicked)
+        st.caption(f"{said} {self.removed_on()}{does}")
+
+    def removed_on(self) -> str:
+        """What heads were removed on, where that is less than the rest."""
+        return ""
+
+
+@dataclass(frozen=True)
+class ByAccuracy(Yardstick):
+    """Of a law: how often each target is right, before its ceiling and above chance."""
+
+    measure = quantity = "accuracy"
+    unit, by, gets, worse = "", "position", "gets right", -1
+    heading = drawn = "Accuracy by position"
+    removing, price, most = "removing", "{:.2f} of the answer’s accuracy", 1.0
+    priced = ("removed, accuracy falls by {}", "removed, accuracy rises by {}")
+
+    def measured(self, made: tuple[Edit, ...] = ()) -> Accuracy:
+        return edits.accuracy(self.model, made, self.length)
+
+    def as_it_is(self, mask: Mask | None = None) -> Accuracy:
+        return self.model.accuracy(session.settings().sequences, mask, self.length)
+
+    def mean(self, found: Accuracy) -> float:
+        return float(found.mean[self.known].mean())
+
+    @property
+    def against(self) -> tuple[float, str]:
+        return self.model.task.chance, "chance"
+
+    @property
+    def known(self) -> np.ndarray:
+        """The symbols of the answer that can be known under the mask, bool [target]; all targets if none can."""
+        ceiling = ceilings.ceiling(self.model.config, self.length).accuracy
+        groups = np.array(self.model.task.groups(self.length))
+        known = (ceiling > self.model.task.chance + SAME) & (groups != "separator")
+        return known if known.any() else np.ones_like(known)
+
+    def bars(self, found: Accuracy, before: Accuracy | None) -> go.Figure:
+        ceiling = ceilings.ceiling(self.model.config, self.length).accuracy
+        return accuracy_bars(found, ceiling, before=None if before is None else before.mean)
+
+    def basis(self, found: Accuracy, before: Accuracy | None) -> str:
+        task = self.model.task  # an answer in place is said at once: nothing of it is read
+        helped = "; the right tokens are read" * (task.has_source or not task.answers(self.length).all())
+        return f"{found.sequences:,} fresh sequences of length {self.length}{helped}."
+
+    def state(self, found: Accuracy) -> str:
+        return f"the second half stands at {found.of('second half'):.2f}"
+
+    def change(self, what: str, before: Accuracy, after: Accuracy) -> str:
+        """The larger change of the two halves."""
+        halves = {half: (before.of(half), after.of(half)) for half in HALVES}
+        half = max(HALVES, key=lambda each: np.nan_to_num(abs(halves[each][1] - halves[each][0])))
+        same = f"{what} nothing is lost: the second half keeps its {after.of('second half'):.2f}."
+        return _went(f"{what} the {half}", same, *halves[half])
+
+    def change_of_mean(self, what: str, before: Accuracy, after: Accuracy) -> str:
+        was, now = self.mean(before), self.mean(after)
+        return _went(f"{what} the answer", f"{what} the answer keeps its {now:.2f}.", was, now)
+
+    def compared(self, found: Accuracy, before: Accuracy | None) -> str:
+        now = found.of("second half")
+        if before is None:
+            return f"Second half {now:.2f}."
+        return f"Second half {before.of('second half'):.2f} before, {now:.2f} after."
+
+    def lost(self, before: Accuracy, after: Accuracy) -> str:
+        lost = [name for name, fell in zip(after.names, before.mean - after.mean > FALLEN, strict=True) if fell]
+        if not lost:
+            return "Every place is still told, but of another token."
+        if set(lost) >= {name for name, each in zip(after.names, self.known, strict=True) if each}:
+            return "All that can be known is lost, though every place is still told: it is told of another token."
+        return f"Lost: {', '.join(lost)}. Every place is still told, but of another token."
+
+    def furthest(self, all_kinds: str, what: str, mean: float, was: float) -> str:
+        return f"{all_kinds}: it falls lowest with {what}, to {mean:.2f}."
+
+    def over(self) -> str:
+        targets = "all targets" if self.known.all() else "the symbols of the answer that can be known"
+        return f" Mean over {targets}."
+
+    def costs(self, made: tuple[Edit, ...]) -> np.ndarray:
+        return edits.removal(self.model, made).mean
+
+
+@dataclass(frozen=True)
+class ByLoss(Yardstick):
+    """Of a text: what each token costs, in nats, against what it costs who only knows how common it is."""
+
+    tokens: int = edits.TOKENS
+    """How many are read, in all."""
+
+    measure, quantity = "loss", "nats a token"
+    unit, by, gets, worse = " nats a token", "place", "guesses", 1
+    heading, drawn = "Loss by place in the window", "Cross-entropy by place in the window"
+    removing, price, waits = "silencing", "{:.3f} nats a token", False
+    priced = ("without it {} nats a token more", "without it {} nats a token less")
+
+    def quick(self) -> Yardstick:
+        return replace(self, length=min(self.model.task.length, LONGEST), tokens=edits.FEW_TOKENS)
+
+    def measured(self, made: tuple[Edit, ...] = ()) -> Reading:
+        return edits.reading(self.model, made, self.length, self.tokens)
+
+    def as_it_is(self, mask: Mask | None = None) -> Reading:
+        return self.measured(mask_edits(self.model, mask, self.length))
+
+    def mean(self, found: Reading) -> float:
+        return float(found.nats.mean())
+
+    @property
+    def against(self) -> tuple[float, str]:
+        return self.model.task.chance_loss, "counts\nalone"
+
+    def bars(self, found: Reading, before: Reading | None) -> go.Figure:
+        now = ByPlace.of(found.nats, found.right)
+        old = now if before is None else ByPlace.of(before.nats, before.right)
+        return coloured(
+            position_bars,
+            now.nats,
+            now.names,
+            sentences(now),
+            title=self.quantity,
+            against=self.against,
+            interval=(now.nats - now.half, now.nats + now.half) if before is None else None,
+            before=None if before is None else old.nats,
+            once=[f"place {name}: {nats:.3f} before" for name, nats in zip(old.names, old.nats, strict=True)],
+        )
+
+    def basis(self, found: Reading, before: Reading | None) -> str:
+        intervals = "" if before is not None or len(found.nats) < 2 else " 95 % intervals over windows."
+        return (
+            f"{windows(*found.nats.shape)}; {found.right.mean():.2f} of the tokens are guessed.{intervals} Dotted: who "
+            "knows how common each token is, and reads nothing."
+        )
+
+    def state(self, found: Reading) -> str:
+        return f"perplexity is {in_words(found.perplexity)} in {windows(*found.nats.shape)}"
+
+    def change(self, what: str, before: Reading, after: Reading) -> str:
+        was, now, read = self.mean(before), self.mean(after), windows(*before.nats.shape)
+        if abs(now - was) < SAME:
+            return f"{what} a token costs what it did, {now:.2f} nats, in {read}."
+        ends = f"from {in_words(before.perplexity)} to {in_words(after.perplexity)}"
+        return f"{what} perplexity {'rises' if now > was else 'falls'} {ends} in {read}."
+
+    def compared(self, found: Reading, before: Reading | None) -> str:
+        return "Without edits." if before is None else "Open: as it is. Filled: with the edits."
+
+    def lost(self, before: Reading, after: Reading) -> str:
+        return "The tokens are the same, and so is what may be seen: it goes by where they stand."
+
+    def furthest(self, all_kinds: str, what: str, mean: float, was: float) -> str:
+        return f"A token costs most with {what}: {mean:.2f} nats, {was:.2f} before."
+
+    def over(self) -> str:
+        return ""
+
+    def costs(self, made: tuple[Edit, ...]) -> np.ndarray | None:
+        return waiting.ready(edits.costs(self.model, made, self.length), "Silencing each head in turn …")
+
+    def removed_on(self) -> str:
+        tokens = max(1, edits.FEW_TOKENS // self.length) * self.length
+        return f"At most {tokens:,} held-out tokens, in windows of {self.length}. "
+
+
+def yardstick(model: Model, length: int) -> Yardstick:
+    """What this model is measured by."""
+    return (ByAccuracy if model.task.lawful else ByLoss)(model, length)
+
+
+def accuracy_bars(
+    found: Accuracy, ceiling: np.ndarray, *, before: np.ndarray | None = None, leaks: np.ndarray | None = None
+) -> go.Figure:
+    """An accuracy with its intervals, before a ceiling and above chance: float [target]."""
+    low, high = found.interval()
+    return coloured(
+        accuracy_by_position_bars,
+        found.mean,
+        low,
+        high,
+        ceiling,
+        found.chance,
+        found.names,
+        groups=found.groups,
+        before=before,
+        leaks=leaks,
+        sequences=found.sequences,
+    )
+
+
+def _went(what: str, same: str, was: float, now: float) -> str:
+    """Where an accuracy went; what rounds to the same has not changed."""
+    if abs(now - was) < SAME or f"{was:.2f}" == f"{now:.2f}":
+        return same
+    return f"{what} {'falls' if now < was else 'rises'} from {was:.2f} to {now:.2f}."
