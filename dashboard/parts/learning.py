@@ -77,7 +77,7 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
     measured = model.accuracy(session.settings().sequences, length=length)
     words = verdict(measured, model.config)
-    leaks = measured.beyond(ceilings.honest_ceiling(model.config, length).accuracy)
+    leaks = measured.beyond(ceilings.honest_ceiling(model.config, length).greatest)
     figure = accuracy_bars(model, measured, length, leaks=leaks)
     sentence = f"{words[0].upper()}{words[1:]}."
     if heading:

@@ -117,7 +117,8 @@ class Sort(Continuation):
     def cases(self, target, lengths, visible):
         """All questions of each length, each as likely; where these are too many, some, drawn with a fixed seed."""
         return [
-            self._questions(length, len(lengths)) if self._hangs_on_question(target, lengths, visible)
+            self._questions(length, len(lengths))
+            if self._hangs_on_question(target, lengths, visible)
             # what they are does not matter, so one stands for all
             else Cases(np.zeros((1, length), dtype=np.int64), np.ones(1), True)
             for length in lengths

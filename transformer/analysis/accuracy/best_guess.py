@@ -128,5 +128,5 @@ def _summed(
     nats = -(given * np.log(np.where(given > 0, mixed, 1.0))).sum(axis=1)
     least, greatest = np.where(tied, given, np.inf).min(axis=1), given.max(axis=1)
     means = [float(np.round(cases.weights @ each, DECIMALS)) + 0.0 for each in (right, nats, least, greatest)]
-    errors = [0.0 if cases.exact else float(np.round(each.std() / len(each) ** 0.5, DECIMALS)) for each in (right, nats)]
-    return (*means, *errors)
+    spread = [0.0 if cases.exact else float(each.std()) / len(each) ** 0.5 for each in (right, nats)]
+    return (*means, *(round(each, DECIMALS) for each in spread))

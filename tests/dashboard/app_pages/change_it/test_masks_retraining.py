@@ -19,7 +19,7 @@ from transformer import masks
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
-from transformer.tasks import TASKS
+from transformer.tasks import TASKS, Ceiling
 
 FAST = {"live": "0"}
 LEAK = "Output 11 (y3) is told its own answer by token 12, in 1 layer: this mask leaks."
@@ -172,7 +172,7 @@ def measured(correct: list[int], sequences: int = 1000) -> Accuracy:
 
 
 def test_above_the_ceiling_is_four_standard_errors_above_it() -> None:
-    ceiling = np.array([0.1, 0.1, 1.0, 1.0])
+    ceiling = Ceiling.of(np.array([0.1, 0.1, 1.0, 1.0]), np.zeros(4))
     # 0.1 of 1,000: one standard error is 9.5, so 138 is within four of it and 150 is not.
     found = measured([130, 160, 1000, 900])
     assert retraining.beyond(found, ceiling).tolist() == [False, True, False, False]

@@ -1,4 +1,4 @@
-"""What can be known where lengths vary: every number against all sequences there are, grouped by what is seen of them."""
+"""What can be known where lengths vary: against all sequences there are, grouped by what is seen of them."""
 
 import itertools
 import math
@@ -10,8 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from transformer import masks
-from transformer.analysis.accuracy.ceilings import best_guess, ceiling, ceiling_of_mask, honest_ceiling, loss_floor
-from transformer.analysis.accuracy.result import Accuracy, verdict
+from transformer.analysis.accuracy.ceilings import ceiling_of_mask, loss_floor
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.masks.painted import Painted
 from transformer.tasks import TASKS
@@ -52,9 +51,7 @@ def enumerated(name, lengths, symbols, matrix, n_layers):
             source, tokens, targets = laid_out(name, question)
             targets_of[length] = len(targets)
             if question == (0,) * length:
-                slots = [
-                    arriving(matrix, n_layers, target, len(tokens), len(source)) for target in range(len(targets))
-                ]
+                slots = [arriving(matrix, n_layers, target, len(tokens), len(source)) for target in range(len(targets))]
             read = {("source", i): token for i, token in enumerate(source)}
             read |= {("token", i): token for i, token in enumerate(tokens)}
             for target, token in enumerate(targets):
