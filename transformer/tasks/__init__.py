@@ -324,13 +324,13 @@ class Task(ABC):
         length: int,
         target: int,
         visible: Bool[np.ndarray, "slot"],
-        contents: Int[np.ndarray, "row slot"],
+        contents: Int[np.ndarray, "row read"],
     ) -> Belief:
         """What is expected of a target by somebody who takes the sequence to have this length.
 
         Each visible symbol of the question is one of `symbols`, and slots that carry the same one must agree. The
-        target is known where its symbol is visible, and is a guess elsewhere. (Slots of what is really there may be
-        more than this length has; those that are visible are not.)
+        target is known where its symbol is visible, and is a guess elsewhere. (What is really there may have more slots
+        than this length, or fewer: not so those that are visible.)
         """
         sought = int(self.symbols_of_targets(length)[target])
         first, alike = self._firsts(length, visible)

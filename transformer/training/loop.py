@@ -18,15 +18,11 @@ from transformer.analysis.accuracy.reading import READ, reading
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.network import Network
 from transformer.tasks import Task
-from transformer.training.aim import Aim
+from transformer.training.aim import CLOSE, FIRST_LOOK, Aim
 from transformer.training.stepping import CAPTURED, CapturedStep, EagerStep, Inputs, why_eager
 from transformer.training.team import ALONE, Team
 
 TRAINING_STREAM = 0
-FIRST_LOOK = 128
-"""Fresh sequences that are looked at first; the others only when these say that it may be solved."""
-CLOSE = 0.005
-"""How far the first look may fall short of `solved_at` for the others to be looked at."""
 
 
 class TrainingError(RuntimeError):
@@ -161,17 +157,18 @@ class Training:
         """Accuracy by position on fresh sequences, on how many, and of a text the loss on them; is it solved?"""
         if not self.task.lawful:
             return read(self.model, self.task)
-        accuracy, probed = probe(self.model, self.task, self.probe_rng, self._may_be_solved)
-        near = bool(self.team.agree(int(self.aim.near(accuracy, probed))))
-        if near:
-            self.model.eval()
-            near = bool(self.team.agree(int(self.aim.reached(self.model, self.probe_rng))))
-            self.model.train()
-        self.in_a_row = self.in_a_row + 1 if near else 0
-        return accuracy, probed, None
+        reached = False
 
-    def _may_be_solved(self, accuracy: Float[np.ndarray, "target"]) -> bool:
-        return bool(self.team.agree(int(self.aim.near(accuracy, FIRST_LOOK, CLOSE))))
+        def may_be_solved(accuracy: Float[np.ndarray, "target"]) -> bool:
+            nonlocal reached
+            near = self.team.agree(int(self.aim.near(accuracy, FIRST_LOOK, CLOSE)))
+            reached = bool(near and self.team.agree(int(self.aim.reached(self.model, self.probe_rng))))
+            return reached
+
+        accuracy, probed = probe(self.model, self.task, self.probe_rng, may_be_solved)
+        enough = reached and self.team.agree(int(self.aim.near(accuracy, probed)))
+        self.in_a_row = self.in_a_row + 1 if enough else 0
+        return accuracy, probed, None
 
     @contextlib.contextmanager
     def _own_noise(self) -> Iterator[None]:

@@ -55,7 +55,7 @@ class BestGuess:
         return length if self.task.has_source else 0, slots.tobytes(), separators.tobytes()
 
     def expects(
-        self, target: int, lengths: tuple[int, ...], contents: Int[np.ndarray, "row slot"]
+        self, target: int, lengths: tuple[int, ...], contents: Int[np.ndarray, "row read"]
     ) -> tuple[Float[np.ndarray, "row token"], list[Float[np.ndarray, "row token"]]]:
         """Probability of each symbol and of SEP, all `lengths` being as likely beforehand; and if each were the one."""
         visible = self.reach[lengths[0]][target]

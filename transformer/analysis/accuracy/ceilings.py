@@ -7,6 +7,7 @@ they are drawn (`best_guess`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -77,16 +78,15 @@ def ceiling_of_mask(task: Task, mask: Mask | Matrix, n_layers: int, length: int 
     as known: nobody can say what one who never met it would expect.
     """
     length = task.length if length is None else length
-    best = best_guess(task, mask, n_layers)
-    if best is None or length not in best.reach:
-        return task.ceiling(reach(task, mask, n_layers, length))
-    return _ceilings(best)[length]
+    if task.lawful and len(task.lengths) > 1 and length in task.lengths:
+        found = _ceilings(best_guess(task, mask, n_layers))
+        if length in found:
+            return found[length]
+    return task.ceiling(reach(task, mask, n_layers, length))
 
 
-def best_guess(task: Task, mask: Mask | Matrix, n_layers: int) -> BestGuess | None:
-    """Who does not know the length, where lengths vary; None where there is but one, and for a text."""
-    if not task.lawful or len(task.lengths) == 1:
-        return None
+def best_guess(task: Task, mask: Mask | Matrix, n_layers: int) -> BestGuess:
+    """Who knows the law, and of each sequence what this mask lets through, and not its length where lengths vary."""
     matrix, _, _ = masks_of(task, mask, task.length)
     return _best_guess(task, np.packbits(matrix).tobytes(), len(matrix), n_layers)
 
@@ -152,15 +152,25 @@ def leaks(moved: Float[np.ndarray, "target slot"], reach: Bool[np.ndarray, "targ
 def loss_floor(config: RunConfig) -> float:
     """The smallest expected training loss, in nats, under the run's own mask, averaged as the training loss is.
 
-    Targets that belong to the question weigh `prompt_weight`, those of the answer 1; all lengths are as likely. It is
-    as exact as the ceilings are. Of a text it is nan: nobody knows.
+    Targets that belong to the question weigh `prompt_weight`, those of the answer 1; all lengths are as likely. Of a
+    text it is nan: nobody knows.
     """
+    return _of_training(config, lambda ceiling: ceiling.nats)
+
+
+def loss_floor_error(config: RunConfig) -> float:
+    """The standard error of the floor, at most: 0 where all ceilings are exact, nan for a text."""
+    return _of_training(config, lambda ceiling: ceiling.nats_error)
+
+
+def _of_training(config: RunConfig, costs: Callable[[Ceiling], Float[np.ndarray, "target"]]) -> float:
+    """The mean over all targets of a training, each weighed as its loss is."""
     task, mask = config.build_task(), parse(config.model.mask)
     if not task.lawful:
         return math.nan
     total = weight = 0.0
     for length in task.lengths:
         weights = np.where(task.answers(length), 1.0, config.training.prompt_weight)
-        nats = ceiling_of_mask(task, mask, config.model.n_layers, length).nats
-        total, weight = total + float(weights @ nats), weight + float(weights.sum())
+        found = ceiling_of_mask(task, mask, config.model.n_layers, length)
+        total, weight = total + float(weights @ costs(found)), weight + float(weights.sum())
     return total / weight if weight else 0.0

@@ -83,9 +83,7 @@ def verdict(accuracy: Accuracy, config: RunConfig) -> str:
         leaks |= bool(low > float(honest.greatest[chosen].mean()) + slack)
         knowable = bool((honest.accuracy[chosen] > accuracy.chance * (1 + TIE)).any())
         short |= knowable and bool(high < float(honest.least[chosen].mean()) - 0.005 - slack)
-        parts.append(
-            f"{group} {share:.2f}{' = chance' if at_chance else ''}{_at_best(honest, chosen, accuracy.chance)}"
-        )
+        parts.append(f"{group} {share:.2f}{' = chance' if at_chance else ''}{_at_best(honest, chosen)}")
     words = ", ".join(parts)
     if leaks:
         return f"{words}, chance {accuracy.chance:.2f}: your mask leaks"
@@ -104,10 +102,10 @@ def _at_best(honest: Ceiling, chosen: Bool[np.ndarray, "target"]) -> str:
 
 
 def as_far(config: RunConfig) -> str:
-    """After "solved": nothing where every answer can be known, else that this is as far as it goes."""
+    """After "solved": nothing where every answer can be known, else how far it is solved."""
     task = config.build_task()
     known = not task.lawful or (ceilings.ceiling(config).accuracy[task.answers(task.length)] == 1).all()
-    return "" if known else " as far as it can be known"
+    return "" if known else ", as far as it can be known,"
 
 
 def known_and_guessed(config: RunConfig) -> str:
