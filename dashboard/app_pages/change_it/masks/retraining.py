@@ -152,7 +152,7 @@ def joined(mask: Mask, ceiling: Ceiling, before: Accuracy, after: Accuracy, retr
     """What can be had under the mask, what the model has of it, and what a small one learned to have."""
     chosen = _answers(before)
     most, known = float(ceiling.accuracy[chosen].mean()), int((ceiling.accuracy[chosen] == 1).sum())
-    told = np.array_equal(ceiling.accuracy, ceiling.greatest)
+    told = np.array_equal(ceiling.accuracy[chosen], ceiling.greatest[chosen])
     best = f"at most {most:.2f} right" if told else f"the best guess, which is not told the length, has {most:.2f}"
     words = (
         f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: {best}. "
