@@ -42,6 +42,16 @@ class CheckpointError(UserError):
     """A file that is not a usable checkpoint; the message is one sentence."""
 
 
+def require_numbers(model: Network) -> None:
+    """Raises CheckpointError where a weight is infinite or not a number, as a training that diverges leaves them."""
+    broken = [name for name, weight in model.named_parameters() if not weight.isfinite().all()]
+    if broken:
+        raise CheckpointError(
+            f"its weights are not all numbers (NaN or infinity in {len(broken)} of {len(list(model.parameters()))} "
+            f"tensors, first in {broken[0]}): what it says is no answer"
+        )
+
+
 def save(path: Path | str, model: Network, config: RunConfig, *, half: bool = False) -> None:
     """Write weights and config to one file, under a temporary name first: it is never half there.
 

@@ -214,7 +214,8 @@ class TrainingConfig:
     """float32, or bfloat16: matrix products in 16 bits while training. On a processor that has neither AVX-512 BF16 nor
     AMX that is ten times slower."""
     solved_at: float = 0.999
-    """Accuracy, on what the mask lets be known, at which training stops; above 1 never stops early."""
+    """Accuracy at which training stops, as a share of what can be known of the answers y1 to yn; SEP and the question
+    do not count. Above 1 it never stops early."""
 
     def __post_init__(self) -> None:
         check_types(self)

@@ -12,6 +12,8 @@ from dashboard.components.film import Moment, Reel, Track
 from dashboard.parts.heads import alignment_sentence
 from dashboard.parts.text import course
 from transformer.analysis.accuracy import ceilings, windows
+from transformer.analysis.accuracy.best_guess import TIE
+from transformer.analysis.accuracy.result import spans
 from transformer.analysis.film.film import LEARNED, Film, Sharpening, learned_at, quantise, sharpening
 from transformer.analysis.findings import Attention, Head
 from transformer.config import PROBE_SEQUENCES, RunConfig
@@ -160,31 +162,23 @@ def order_sentence(film: Film, config: RunConfig) -> str:
         )
     learned, ceiling = learned_at(film), ceilings.ceiling(config).accuracy
     steps = sorted({int(step) for step in learned if np.isfinite(step)})
-    parts = [f"{_named(film.names, learned == step)} from step {step}" for step in steps]
+    parts = [f"{spans(film.names, learned == step)} from step {step}" for step in steps]
     said = f"Right at least nine times in ten, and for good: {', '.join(parts)}." if parts else ""
     never = np.isnan(learned)
+    partly = ceiling > config.build_task().chance * (1 + TIE)
     for which, why in (
-        (never & (ceiling < LEARNED), "cannot be: nothing that may be seen there tells"),
+        (never & ~partly, "cannot be: nothing that may be seen there tells"),
+        (never & partly & (ceiling < LEARNED), "cannot be: what may be seen there tells it in part"),
         (never & (ceiling >= LEARNED), "could be, and not yet"),
     ):
         if which.any():
-            said += f" {_named(film.names, which)} {why}."
+            said += f" {spans(film.names, which)} {why}."
     return said.strip()
 
 
 def dots(config: RunConfig) -> str:
     """What a dot means in the picture of positions and steps; a text is never right nine times in ten."""
     return " The dot: from there on right nine times in ten." if config.build_task().lawful else ""
-
-
-def _named(names: Sequence[str], which: np.ndarray) -> str:
-    """Positions in words, neighbours drawn together: "x2 to x8 and SEP"."""
-    parts: list[str] = []
-    chosen = np.flatnonzero(which).tolist()
-    for run in np.split(chosen, np.flatnonzero(np.diff(chosen) > 1) + 1):
-        first, last = names[int(run[0])], names[int(run[-1])]
-        parts += [first] if len(run) == 1 else [first, last] if len(run) == 2 else [f"{first} to {last}"]
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def even_look(film: Film, config: RunConfig) -> float | None:

@@ -20,6 +20,7 @@ from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import verdict
 from transformer.analysis.film.film import Film, learned_at, sharpening
+from transformer.analysis.intervals import Z95
 from transformer.config import RunConfig
 from transformer.foundation.words import counted
 from transformer.training.runs import Run
@@ -44,14 +45,16 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
     measured = model.accuracy(session.settings().sequences, length=length)
     words = verdict(measured, model.config)
-    leaks = measured.beyond(ceilings.honest_ceiling(model.config, length).accuracy)
+    leaks = measured.beyond(ceilings.honest_ceiling(model.config, length).greatest)
     figure = accuracy_bars(measured, ceilings.ceiling(model.config, length).accuracy, leaks=leaks)
     sentence = f"{words[0].upper()}{words[1:]}."
     if heading:
         st.markdown(f"**{sentence}**")
     plot(figure, key=key, alt=f"Accuracy by position. {sentence}", height=height)
     alone = " It answers by itself: each token it reads is the one it said." if model.config.model.recurrent else ""
-    st.caption(f"Accuracy by position on {measured.sequences:,} fresh sequences, with 95 % intervals.{alone}")
+    half = Z95 * float(ceilings.ceiling(model.config, length).error.max())
+    guessed = f" The ceiling is estimated from some of all questions, to ± {half:.2f}." if half else ""
+    st.caption(f"Accuracy by position on {measured.sequences:,} fresh sequences, with 95 % intervals.{alone}{guessed}")
 
 
 def loss(model: Model, *, key: str, height: int) -> None:
@@ -89,11 +92,13 @@ def loss_sentence(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> st
     last, task = metrics[-1], config.build_task()
     stands = f"The loss stands at {last['loss']:.2f} nats after {counted(last['step'], 'step')}"
     guess, floor = task.chance_loss, ceilings.loss_floor(config)
+    half = Z95 * ceilings.loss_floor_error(config)
+    estimated = f" (estimated, ± {half:.3f})" if half > 0 else ""
     if not task.lawful:
         steps, nats = course(metrics)
         held_out = f"; held out, at {nats[-1]:.2f} at step {steps[-1]}: {newest(metrics)}" if len(nats) else ""
         return f"{stands}{held_out}. Knowing only how common each token is costs {guess:.2f}."
     return (
         f"{stands}; guessing a symbol costs {guess:.2f}, "
-        f"and {'none' if config.model.recurrent else 'under this mask none'} gets below {floor:.2f}."
+        f"and {'none' if config.model.recurrent else 'under this mask none'} gets below {floor:.2f}{estimated}."
     )

@@ -7,6 +7,8 @@ from jaxtyping import Float, Real
 
 Z95, Z999 = 1.959964, 3.290527
 """Standard normal quantiles of two-sided 95 % and 99.9 %."""
+CAUTION = 4.0
+"""Standard errors behind a verdict: with the usual 1.96, one honest mask in thirty was said to leak."""
 
 
 def wilson(

@@ -1,7 +1,8 @@
 """Tasks: sequences with a law, and the truth about what can be known of them.
 
-A task samples its own data (numpy, no PyTorch), states its law (`answer`), its vocabulary, its chance level and its
-loss floor, and says for any information flow how accurate a perfect predictor could be at each position (`ceiling`).
+A task samples its own data (numpy, no PyTorch), states its law (`answer`), its vocabulary and its chance level, and
+says for any information flow how accurate a perfect predictor could be at each position: one who knows how long the
+sequence is (`ceiling`), or takes it to have one length among others (`belief`).
 
 Words. A *question* x1..xn is drawn at random; the *answer* y1..yn follows from it. The model reads *slots* (a source,
 if it has an encoder and a decoder, then its tokens) and has one *target* at each token. Lengths and indices are
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from transformer.config import TaskConfig
 
 
+MOST_PATTERNS = 5000
+"""Cases that are gone through one by one, at most."""
+SAMPLED_QUESTIONS, MOST_ROWS = 2000, 20_000
+"""Questions that are drawn where there are more cases: of one length, and at most of all that look alike."""
 PI = "31415926535897932384626433832795"
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 Question = Int[np.ndarray, "length"]
@@ -62,9 +68,55 @@ class Ceiling:
     """The best that any predictor can do with the information it is given, target by target."""
 
     accuracy: Float[np.ndarray, "target"]
-    """Largest probability of being right."""
+    """How often the best guess is right; where several are equally likely, each is taken equally often."""
     nats: Float[np.ndarray, "target"]
     """Smallest expected cross-entropy, in nats."""
+    least: Float[np.ndarray, "target"]
+    """How often the best guess is right at the least: of several that are equally likely, the wrong one is taken."""
+    greatest: Float[np.ndarray, "target"]
+    """How often any guess is right at the most: of somebody who is told the length, where lengths vary."""
+    error: Float[np.ndarray, "target"]
+    """Standard error of the accuracy, where it was estimated from some of all questions; 0 where it is exact."""
+    nats_error: Float[np.ndarray, "target"]
+    """The same of the nats."""
+
+    @classmethod
+    def of(
+        cls,
+        accuracy: Float[np.ndarray, "target"],
+        nats: Float[np.ndarray, "target"],
+        error: Float[np.ndarray, "target"] | None = None,
+        nats_error: Float[np.ndarray, "target"] | None = None,
+    ) -> Ceiling:
+        """Of somebody who knows the length: nothing hangs on how ties are broken."""
+        exact = np.zeros(len(accuracy))
+        error, nats_error = exact if error is None else error, exact if nats_error is None else nats_error
+        return cls(accuracy, nats, accuracy, accuracy, error, nats_error)
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What is expected of one target by somebody who sees a part of the sequence and takes it to have one length."""
+
+    log_evidence: Float[np.ndarray, "row"]
+    """ln P(what is seen | the length); minus infinity where it cannot be."""
+    probability: Float[np.ndarray, "row token"]
+    """Of each symbol, and last of SEP; where it cannot be, anything finite."""
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Questions of one length that stand for all there are."""
+
+    questions: Int[np.ndarray, "row length"]
+    weights: Float[np.ndarray, "row"]
+    exact: bool
+    """Are they all there is, and not a sample?"""
+
+    @classmethod
+    def drawn(cls, symbols: int, length: int, size: int) -> Cases:
+        """So many, drawn with a fixed seed."""
+        return cls(np.random.default_rng(0).integers(0, symbols, (size, length)), np.full(size, 1 / size), False)
 
 
 @dataclass(frozen=True)
@@ -237,12 +289,13 @@ class Task(ABC):
         """The ceiling when the slots in `reach` can influence each target (`analysis.ceilings.reachable` computes it).
 
         Symbols are independent, so a target is known where a slot that carries its symbol arrives, or where its
-        position alone decides, and is a guess elsewhere. The length of the sequence is taken as known.
+        position alone decides, and is a guess elsewhere. The length of the sequence is taken as known: where lengths
+        vary, `analysis.accuracy.ceilings` weighs one length against another.
         """
         length = self._length_of(reach.shape[0])
         slots, targets = self.symbols_of_slots(length), self.symbols_of_targets(length)
         arrives = (reach & (slots[None, :] == targets[:, None])).any(axis=1) | (targets < 0)
-        return Ceiling(np.where(arrives, 1.0, self.chance), np.where(arrives, 0.0, self.chance_loss))
+        return Ceiling.of(np.where(arrives, 1.0, self.chance), np.where(arrives, 0.0, self.chance_loss))
 
     def expected_keys(self, question: Question) -> Bool[np.ndarray, "query key"]:
         """Where a head that does the task looks: for each target of the answer, its symbol's place in the question.
@@ -255,26 +308,111 @@ class Task(ABC):
         keys = length if self.has_source else len(targets)
         return np.pad(expected, ((0, 0), (0, keys - length)))
 
-    def loss_floor(self, prompt_weight: float, reach_of: dict[int, Bool[np.ndarray, "_target _slot"]]) -> float:
-        """The smallest expected loss, in nats, that a predictor can reach, averaged as the training loss is.
+    # --- what can be known by somebody who does not know the length
 
-        `reach_of` maps each of `lengths` to what can influence each target (see `ceiling`); targets that belong to the
-        question weigh `prompt_weight`, those of the answer 1.
+    def carried(self, questions: Int[np.ndarray, "row length"]) -> Int[np.ndarray, "row symbol"]:
+        """What the symbols are that slots and targets carry (`symbols_of_slots`), question by question."""
+        return questions
+
+    def contents(self, questions: Int[np.ndarray, "row length"]) -> Int[np.ndarray, "row slot"]:
+        """The token in each slot."""
+        slots = self.symbols_of_slots(questions.shape[1])
+        return np.where(slots < 0, self.separator, self.carried(questions)[:, slots])
+
+    def belief(
+        self,
+        length: int,
+        target: int,
+        visible: Bool[np.ndarray, "slot"],
+        contents: Int[np.ndarray, "row read"],
+    ) -> Belief:
+        """What is expected of a target by somebody who takes the sequence to have this length.
+
+        Each visible symbol of the question is one of `symbols`, and slots that carry the same one must agree. The
+        target is known where its symbol is visible, and is a guess elsewhere. (What is really there may have more slots
+        than this length, or fewer: not so those that are visible.)
         """
-        total = weight = 0.0
-        for length in self.lengths:
-            _, _, determined = self._rows(np.zeros(length, dtype=np.int64))
-            weights = np.where(determined, 1.0, prompt_weight)
-            nats = self.ceiling(reach_of[length]).nats + self._length_nats(length, reach_of[length])
-            total, weight = total + float(weights @ nats), weight + float(weights.sum())
-        return total / weight if weight else 0.0
+        sought = int(self.symbols_of_targets(length)[target])
+        first, alike = self._firsts(length, visible)
+        possible = np.ones(len(contents), dtype=bool)
+        for slot, other in alike:
+            possible &= contents[:, slot] == contents[:, other]
+        evidence = np.where(possible, -len(first) * math.log(self.symbols), -np.inf)
+        if sought < 0:
+            return Belief(evidence, self._sure(np.full(len(contents), self.separator)))
+        if sought in first:
+            return Belief(evidence, self._sure(contents[:, first[sought]]))
+        return Belief(evidence, self._even(len(contents)))
 
-    def _length_nats(self, length: int, reach: Bool[np.ndarray, "target slot"]) -> Float[np.ndarray, "target"]:
-        """What each target costs beyond the ceiling because the length is not known beforehand."""
-        return np.zeros(len(reach))
+    def _firsts(self, length: int, visible: Bool[np.ndarray, "slot"]) -> tuple[dict[int, int], list[tuple[int, int]]]:
+        """In which slot each visible symbol stands first, and each later slot with the first that carries the same."""
+        first: dict[int, int] = {}
+        alike = []
+        slots = self.symbols_of_slots(length).tolist()
+        for slot in np.flatnonzero(visible[: len(slots)]).tolist():
+            if slots[slot] >= 0 and first.setdefault(slots[slot], slot) != slot:
+                alike.append((slot, first[slots[slot]]))
+        return first, alike
+
+    def _sure(self, tokens: Int[np.ndarray, "row"]) -> Float[np.ndarray, "row token"]:
+        return np.eye(self.symbols + 1)[tokens]
+
+    def _even(self, rows: int) -> Float[np.ndarray, "row token"]:
+        return np.tile(np.append(np.full(self.symbols, self.chance), 0.0), (rows, 1))
+
+    def cases(self, target: int, lengths: tuple[int, ...], visible: Bool[np.ndarray, "slot"]) -> list[Cases]:
+        """The questions to go through for one target, for each of some lengths that look alike from there.
+
+        Symbols are exchangeable, so only which of the places are alike matters, and only of the places that tell the
+        lengths apart or that say what the target would be: each such pattern is one question, as likely as its symbols
+        can be chosen. Where there are too many patterns, questions are drawn with a fixed seed.
+        """
+        pairs: set[tuple[int, int]] = set()
+        answers: set[int] = set()
+        for length in lengths:
+            first, alike = self._firsts(length, visible)
+            pairs.update(alike)
+            answers.update(first[s] for s in [int(self.symbols_of_targets(length)[target])] if s in first)
+        found = []
+        for length in lengths:
+            own: list[int] = self.symbols_of_slots(length).tolist()
+            telling = {own[slot] for slot in answers}
+            telling |= {own[slot] for pair in pairs if own[pair[0]] != own[pair[1]] for slot in pair}
+            found.append(self._patterns_of(sorted(telling), length, len(lengths)))
+        return found
+
+    def _patterns_of(self, places: list[int], length: int, times: int) -> Cases:
+        """Questions that differ in which of these places are alike; some of all, where there are too many."""
+        patterns = _patterns(len(places), self.symbols)
+        if patterns is None:
+            return Cases.drawn(self.symbols, length, min(SAMPLED_QUESTIONS, MOST_ROWS // times))
+        questions = np.zeros((len(patterns), length), dtype=np.int64)
+        questions[:, places] = patterns
+        kinds = patterns.max(axis=1, initial=-1) + 1
+        most = min(len(places), self.symbols)
+        ways = np.array([math.perm(self.symbols, k) / self.symbols ** len(places) for k in range(most + 1)])
+        return Cases(questions, ways[kinds], True)
 
     def _length_of(self, n_targets: int) -> int:
         return n_targets
+
+
+@lru_cache(maxsize=64)
+def _patterns(places: int, symbols: int) -> Int[np.ndarray, "pattern place"] | None:
+    """Every way in which places can be alike, each symbol being numbered when it first comes; None for too many.
+
+    Set partitions of the places into at most `symbols` parts, as restricted growth strings (Knuth, 4A, 7.2.1.5).
+    """
+    found, kinds = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    for _ in range(places):
+        choices = np.minimum(kinds + 1, symbols)
+        if choices.sum() > MOST_PATTERNS:
+            return None
+        rows = np.repeat(np.arange(len(found)), choices)
+        symbol = np.concatenate([np.arange(n) for n in choices])
+        found = np.concatenate([found[rows], symbol[:, None]], axis=1)
+        kinds = np.maximum(kinds[rows], symbol + 1)
+    return found
 
 
 TASKS: Registry[Task] = Registry(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 import numpy as np
@@ -41,18 +40,6 @@ class Continuation(Task):
 
     def _length_of(self, n_targets: int) -> int:
         return n_targets // 2
-
-    def _length_nats(self, length: int, reach):
-        """While the question lasts, whether SEP comes next: it does with the hazard of the uniform length.
-
-        A query that sees anything later is taken to know, so that under a leaking mask the floor is a lower bound.
-        """
-        nats = np.zeros(len(reach))
-        for i in range(self.lengths.start - 1, length):
-            ends = 1 / (self.length - i)
-            if not reach[i, i + 1 :].any():
-                nats[i] = -math.log(ends if i == length - 1 else 1 - ends)
-        return nats
 
 
 class Aligned(Task):

@@ -171,10 +171,7 @@ class Text(Task):
     def ceiling(self, reach):
         """1 where a target can see itself; what reading the tokens before it is worth, nobody knows: nan."""
         told = super().ceiling(reach).accuracy == 1
-        return Ceiling(np.where(told, 1.0, math.nan), np.where(told, 0.0, math.nan))
-
-    def loss_floor(self, prompt_weight, reach_of) -> float:
-        return math.nan
+        return Ceiling.of(np.where(told, 1.0, math.nan), np.where(told, 0.0, math.nan))
 
 
 def _some(found: np.ndarray, rng: np.random.Generator, size: int) -> list[np.ndarray]:

@@ -10,23 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM, predictions
-from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.analysis.accuracy.reading import READ, reading
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.network import Network
 from transformer.tasks import Task
+from transformer.training.aim import CLOSE, FIRST_LOOK, Aim
 from transformer.training.stepping import CAPTURED, CapturedStep, EagerStep, Inputs, why_eager
 from transformer.training.team import ALONE, Team
 
 TRAINING_STREAM = 0
-FIRST_LOOK = 128
-"""Fresh sequences that are looked at first; the others only when these say that it may be solved."""
-CLOSE = 0.005
-"""How far the first look may fall short of `solved_at` for the others to be looked at."""
 
 
 class TrainingError(RuntimeError):
@@ -79,10 +75,10 @@ def train(model: Network, config: RunConfig) -> Iterator[Step]:
 class Training:
     """A training between two steps: all that the next one depends on.
 
-    AdamW, gradient clipping, a rate that may rise first and fall later. Solved means: the accuracy over the answers
-    that the mask lets be known is at least `solved_at`, twice in a row on fresh sequences. Nothing here draws from a
-    global generator, so a training that is paused, or written down and restored (`transformer.training.resume`),
-    takes the very same steps.
+    AdamW, gradient clipping, a rate that may rise first and fall later. Solved means: what can be known of the answers
+    is right in `solved_at` of all cases (`Aim`), twice in a row on fresh sequences. Nothing here draws from a global
+    generator, so a training that is paused, or written down and restored (`transformer.training.resume`), takes the
+    very same steps.
     """
 
     def __init__(self, model: Network, config: RunConfig, team: Team = ALONE) -> None:
@@ -95,7 +91,7 @@ class Training:
         self.probe_rng = np.random.default_rng([settings.seed, EVALUATION_STREAM])
         self.noise = _fresh_noise(self.device, settings.seed + team.rank)
         """State of the generator that dropout draws from."""
-        self.knowable = _knowable(config, self.task)
+        self.aim = Aim(config)
         self.stepping = why_eager(config, self.device, team) or CAPTURED
         captured = self.stepping == CAPTURED
         self.optimiser = torch.optim.AdamW(
@@ -161,17 +157,18 @@ class Training:
         """Accuracy by position on fresh sequences, on how many, and of a text the loss on them; is it solved?"""
         if not self.task.lawful:
             return read(self.model, self.task)
-        accuracy, probed = probe(self.model, self.task, self.probe_rng, self._may_be_solved)
-        enough = self._share(accuracy) >= self.config.training.solved_at
-        self.in_a_row = self.in_a_row + 1 if self.team.agree(int(enough)) else 0
+        reached = False
+
+        def may_be_solved(accuracy: Float[np.ndarray, "target"]) -> bool:
+            nonlocal reached
+            near = self.team.agree(int(self.aim.near(accuracy, FIRST_LOOK, CLOSE)))
+            reached = bool(near and self.team.agree(int(self.aim.reached(self.model, self.probe_rng))))
+            return reached
+
+        accuracy, probed = probe(self.model, self.task, self.probe_rng, may_be_solved)
+        enough = reached and self.team.agree(int(self.aim.near(accuracy, probed)))
+        self.in_a_row = self.in_a_row + 1 if enough else 0
         return accuracy, probed, None
-
-    def _may_be_solved(self, accuracy: Float[np.ndarray, "target"]) -> bool:
-        return bool(self.team.agree(int(self._share(accuracy) >= self.config.training.solved_at - CLOSE)))
-
-    def _share(self, accuracy: Float[np.ndarray, "target"]) -> float:
-        """Accuracy over the answers that can be known; less than any `solved_at` where none can."""
-        return float(accuracy[self.knowable].mean()) if self.knowable.any() else -math.inf
 
     @contextlib.contextmanager
     def _own_noise(self) -> Iterator[None]:
@@ -209,11 +206,6 @@ def read(model: Network, task: Task) -> tuple[Float[np.ndarray, "target"], int, 
     found = reading(model, batch)
     model.train()
     return found.right.mean(axis=0), len(found.right), float(found.nats.mean())
-
-
-def _knowable(config: RunConfig, task: Task) -> Bool[np.ndarray, "target"]:
-    """The answers that the mask lets be known."""
-    return (ceiling(config).accuracy == 1) & task.answers(task.length)
 
 
 def _fresh_noise(device: torch.device, seed: int) -> Tensor:

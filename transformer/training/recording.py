@@ -14,7 +14,7 @@ import torch
 from transformer import checkpoints
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.accuracy.reading import reading
-from transformer.analysis.accuracy.result import verdict
+from transformer.analysis.accuracy.result import as_far, known_and_guessed, verdict
 from transformer.analysis.film.take import film
 from transformer.analysis.findings import Example
 from transformer.analysis.heads.survey import survey
@@ -60,7 +60,11 @@ def details(device: torch.device) -> dict[str, Any]:
 
 
 def evaluate(model: Network, config: RunConfig, sequences: int = EVALUATION_SEQUENCES) -> dict[str, Any]:
-    """What `evaluation.json` and the command line say of a model: accuracy by position, and the verdict."""
+    """What `evaluation.json` and the command line say of a model: accuracy by position, and the verdict.
+
+    Raises CheckpointError where its weights are no numbers: whatever it says then is no answer.
+    """
+    checkpoints.require_numbers(model)
     task = config.build_task()
     accuracy = accuracy_by_position(model, task, sequences=sequences, seed=config.training.seed + 1)
     low, high = accuracy.interval()
@@ -200,7 +204,8 @@ class _Recording:
         """Keep the last weights, look at them, and say why it ended."""
         run, config, step = self.run, self.config, training.step
         if training.solved:
-            status, reason = "finished", f"solved at step {step}, after {training.seconds:.1f} s"
+            status, told = "finished", known_and_guessed(config)
+            reason = f"solved{as_far(config)} at step {step}, after {training.seconds:.1f} s{told and f': {told}'}"
         elif training.done:
             status = "finished"
             aim = config.training.solved_at

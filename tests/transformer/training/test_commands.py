@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from transformer.__main__ import main
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
 from transformer.analysis.film.film import Film
 from transformer.config import POSITIONS, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.model import build
 from transformer.tasks import TASKS
 from transformer.training.recording import record
 from transformer.training.runs import Run
@@ -275,6 +277,22 @@ def test_a_folder_its_name_and_its_file_are_the_same_run(trained, monkeypatch, c
     assert len(said) == 1
     assert main(["evaluate", str(trained.snapshot(0)), "--json", "--sequences", "50"]) == 0
     assert capsys.readouterr().out not in said
+
+
+def test_weights_that_are_no_numbers_are_refused_and_not_measured(tmp_path, capsys):
+    config = RunConfig(model=ModelConfig(n_layers=1, n_heads=1, d_model=8, d_ff=0))
+    model = build(config)
+    with torch.no_grad():
+        model.unembedding.weight[3, 2] = math.nan
+    checkpoints.save(tmp_path / "broken.safetensors", model, config)
+    assert main(["evaluate", str(tmp_path / "broken.safetensors")]) == 2
+    out, error = capsys.readouterr()
+    assert not out
+    assert re.fullmatch(
+        r"error: its weights are not all numbers \(NaN or infinity in 1 of \d+ tensors, first in unembedding.weight\): "
+        r"what it says is no answer\n",
+        error,
+    )
 
 
 def test_the_table_says_what_the_json_says(trained, capsys):

@@ -162,6 +162,19 @@ def test_varying_lengths_are_learned():
         assert found.of("second half") > 0.95, length
 
 
+def test_a_training_of_which_nobody_knows_the_length_stops_at_the_best_guess():
+    """At y2 of a causal reversal in place x1 is the answer, if the sequence ends there; x2, if one more comes."""
+    config = RunConfig(
+        task=TaskConfig(task="reverse-aligned", length=3, min_length=2, symbols=2),
+        model=ModelConfig(**{**vars(TINY), "architecture": "decoder", "mask": "causal"}),
+        training=TrainingConfig(max_steps=400, learning_rate=3e-3),
+    )
+    model, steps = trained(config)
+    assert steps[-1].solved
+    found = accuracy_by_position(model, config.build_task(), sequences=1000)
+    assert verdict(found, config).endswith("the mask holds")
+
+
 # --- solving
 
 

@@ -1,21 +1,26 @@
 """What a mask lets be known: reachability of the mask graph, and the ceiling of accuracy that follows.
 
-No PyTorch and no model here: a ceiling is computed from the mask and the task alone.
+No PyTorch and no model here: a ceiling is computed from the mask and the task alone, and where lengths vary from how
+they are drawn (`best_guess`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from transformer.analysis.accuracy.best_guess import BestGuess
 from transformer.config import RunConfig
 from transformer.masks import Mask, parse
 from transformer.tasks import Ceiling, Task
 
-Matrix = Bool[np.ndarray, "query key"]
+Matrix = Bool[np.ndarray, "_query _key"]
+"""Of the longest sequence, or of any that is shorter: such a one has the upper left part."""
 
 
 def reachable(
@@ -67,8 +72,39 @@ def masks_of(
 
 
 def ceiling_of_mask(task: Task, mask: Mask | Matrix, n_layers: int, length: int | None = None) -> Ceiling:
-    """The ceiling for a task at one length when every layer has this mask (self-attention of the predicting stack)."""
-    return task.ceiling(reach(task, mask, n_layers, task.length if length is None else length))
+    """The ceiling for a task at one length when every layer has this mask (self-attention of the predicting stack).
+
+    Where lengths vary, nobody is told how long the sequence is (`best_guess`). A length that is never drawn is taken
+    as known: nobody can say what one who never met it would expect.
+    """
+    length = task.length if length is None else length
+    if task.lawful and len(task.lengths) > 1 and length in task.lengths:
+        found = _ceilings(best_guess(task, mask, n_layers))
+        if length in found:
+            return found[length]
+    return task.ceiling(reach(task, mask, n_layers, length))
+
+
+def best_guess(task: Task, mask: Mask | Matrix, n_layers: int) -> BestGuess:
+    """Who knows the law, and of each sequence what this mask lets through, and not its length where lengths vary."""
+    matrix, _, _ = masks_of(task, mask, task.length)
+    return _best_guess(task, np.packbits(matrix).tobytes(), len(matrix), n_layers)
+
+
+@lru_cache(maxsize=32)
+def _best_guess(task: Task, cells: bytes, side: int, n_layers: int) -> BestGuess:
+    """By the cells of the mask for the longest sequence: a shorter one has its upper left part."""
+    matrix = np.unpackbits(np.frombuffer(cells, dtype=np.uint8), count=side**2).reshape(side, side).astype(bool)
+    lengths = [n for n in task.lengths if len(task.target_names(n)) <= side]
+    if task.has_source or np.triu(matrix, 1).any():
+        return BestGuess(task, {n: reach(task, matrix, n_layers, n) for n in lengths})
+    whole = reachable(matrix, n_layers)  # nothing later is seen, so what is there later changes nothing
+    return BestGuess(task, {n: whole[:k, :k] for n in lengths for k in [len(task.target_names(n))]})
+
+
+@lru_cache(maxsize=32)
+def _ceilings(best: BestGuess) -> dict[int, Ceiling]:
+    return best.ceilings()
 
 
 def ceiling(config: RunConfig, length: int | None = None, mask: Mask | Matrix | None = None) -> Ceiling:
@@ -79,17 +115,23 @@ def ceiling(config: RunConfig, length: int | None = None, mask: Mask | Matrix | 
 
 
 def honest_ceiling(config: RunConfig, length: int | None = None) -> Ceiling:
-    """The ceiling of the run's mask when no query is shown its own answer: beyond it, something leaks."""
-    return config.build_task().ceiling(honest_reach(config, length))
+    """The ceiling of the run's mask when no query is shown its own answer: beyond its `greatest`, something leaks."""
+    task = config.build_task()
+    return ceiling_of_mask(task, honest_mask(config, task.length), config.model.n_layers, length)
+
+
+def honest_mask(config: RunConfig, length: int) -> Matrix:
+    """The run's mask at one length when no query is shown its own answer."""
+    task = config.build_task()
+    n = len(task.target_names(length))
+    return parse(config.model.mask).matrix(n) & task.limit.matrix(n)
 
 
 def honest_reach(config: RunConfig, length: int | None = None) -> Bool[np.ndarray, "target slot"]:
     """Which slots can influence each target under the run's mask when no query is shown its own answer."""
     task = config.build_task()
     length = task.length if length is None else length
-    n = len(task.target_names(length))
-    mask = parse(config.model.mask).matrix(n) & task.limit.matrix(n)
-    return reach(task, mask, config.model.n_layers, length)
+    return reach(task, honest_mask(config, length), config.model.n_layers, length)
 
 
 @dataclass(frozen=True)
@@ -108,12 +150,27 @@ def leaks(moved: Float[np.ndarray, "target slot"], reach: Bool[np.ndarray, "targ
 
 
 def loss_floor(config: RunConfig) -> float:
-    """The smallest expected training loss, in nats, under the run's own mask; exact unless the mask leaks.
+    """The smallest expected training loss, in nats, under the run's own mask, averaged as the training loss is.
 
-    Of a text it is nan: nobody knows.
+    Targets that belong to the question weigh `prompt_weight`, those of the answer 1; all lengths are as likely. Of a
+    text it is nan: nobody knows.
     """
+    return _of_training(config, lambda ceiling: ceiling.nats)
+
+
+def loss_floor_error(config: RunConfig) -> float:
+    """The standard error of the floor, at most: 0 where all ceilings are exact, nan for a text."""
+    return _of_training(config, lambda ceiling: ceiling.nats_error)
+
+
+def _of_training(config: RunConfig, costs: Callable[[Ceiling], Float[np.ndarray, "target"]]) -> float:
+    """The mean over all targets of a training, each weighed as its loss is."""
     task, mask = config.build_task(), parse(config.model.mask)
     if not task.lawful:
         return math.nan
-    reach_of = {n: reach(task, mask, config.model.n_layers, n) for n in task.lengths}
-    return task.loss_floor(config.training.prompt_weight, reach_of)
+    total = weight = 0.0
+    for length in task.lengths:
+        weights = np.where(task.answers(length), 1.0, config.training.prompt_weight)
+        found = ceiling_of_mask(task, mask, config.model.n_layers, length)
+        total, weight = total + float(weights @ costs(found)), weight + float(weights.sum())
+    return total / weight if weight else 0.0

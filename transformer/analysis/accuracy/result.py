@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from transformer.analysis.accuracy import ceilings
-from transformer.analysis.intervals import Z999, wilson
+from transformer.analysis.accuracy.best_guess import TIE
+from transformer.analysis.intervals import CAUTION, Z999, wilson
 from transformer.config import RunConfig
-from transformer.tasks import Task
-
-CAUTION = 4.0
-"""Standard errors behind a verdict: with the usual 1.96, one honest mask in thirty was said to leak."""
+from transformer.tasks import Ceiling, Task
 
 
 @dataclass(frozen=True)
@@ -67,25 +65,73 @@ class Accuracy:
 def verdict(accuracy: Accuracy, config: RunConfig) -> str:
     """What the numbers say about the mask and the training, in one sentence.
 
-    "At chance" and "beyond" are statistical: a group is compared through the interval of its mean, CAUTION wide.
+    "At chance" and "beyond" are statistical: a group is compared through the interval of its mean, CAUTION wide. More
+    is right than can be, if it is more than anybody has who is told the length; less, if it is less than the best guess
+    has wherever ties are broken. Of what can only be guessed, nothing is asked.
     """
     length = len(accuracy.names) // 2 if "SEP" in accuracy.names else len(accuracy.names)
-    honest = ceilings.honest_ceiling(config, length).accuracy
-    limited = bool((honest < 1).any())
+    honest = ceilings.honest_ceiling(config, length)
+    limited = bool((honest.accuracy < 1).any())
     parts, leaks, short = [], False, False
     for group in ("second half", "first half"):
         chosen = accuracy.where(group)
         if not chosen.any():
             continue
         low, high = wilson(int(accuracy.correct[chosen].sum()), accuracy.sequences * int(chosen.sum()), CAUTION)
-        share, ceiling = accuracy.of(group), float(honest[chosen].mean())
+        share, slack = accuracy.of(group), CAUTION * float(honest.error[chosen].mean())
         at_chance = low <= accuracy.chance <= high
-        leaks |= bool(low > ceiling)
-        short |= bool(high < ceiling - 0.005)
-        parts.append(f"{group} {share:.2f}{' = chance' if at_chance else ''}")
+        leaks |= bool(low > float(honest.greatest[chosen].mean()) + slack)
+        knowable = bool((honest.accuracy[chosen] > accuracy.chance * (1 + TIE)).any())
+        short |= knowable and bool(high < float(honest.least[chosen].mean()) - 0.005 - slack)
+        parts.append(f"{group} {share:.2f}{' = chance' if at_chance else ''}{_at_best(honest, chosen)}")
     words = ", ".join(parts)
     if leaks:
         return f"{words}, chance {accuracy.chance:.2f}: your mask leaks"
     if short:
         return f"{words}, chance {accuracy.chance:.2f}: not yet at the ceiling"
     return f"{words}: the mask holds" if limited else f"{words}: every answer can be known, and is"
+
+
+def _at_best(honest: Ceiling, chosen: Bool[np.ndarray, "target"]) -> str:
+    """What the best guess has over some targets, where it is not the best of somebody who is told the length."""
+    most, least = float(honest.accuracy[chosen].mean()), float(honest.least[chosen].mean())
+    if np.array_equal(honest.accuracy[chosen], honest.greatest[chosen]):
+        return ""
+    ties = f", or {least:.2f} if every tie falls badly" if f"{least:.2f}" != f"{most:.2f}" else ""
+    return f" (the best guess, which is not told the length, has {most:.2f}{ties})"
+
+
+def as_far(config: RunConfig) -> str:
+    """After "solved": nothing where every answer can be known, else how far it is solved."""
+    task = config.build_task()
+    known = not task.lawful or (ceilings.ceiling(config).accuracy[task.answers(task.length)] == 1).all()
+    return "" if known else ", as far as it can be known,"
+
+
+def known_and_guessed(config: RunConfig) -> str:
+    """Which answers of the longest sequences can be known, and which cannot; empty where all can."""
+    if not as_far(config):
+        return ""
+    task, most = config.build_task(), ceilings.ceiling(config).accuracy
+    names, answers = task.target_names(task.length), task.answers(task.length)
+    guessed = answers & (most <= task.chance * (1 + TIE))
+    known, partly = answers & (most == 1), answers & ~guessed & (most < 1)
+    parts = []
+    if known.any():
+        parts.append(f"{spans(names, known)} can be known")
+    if partly.any():
+        parts.append(f"{spans(names, partly)} in part: the best guess has {most[partly].mean():.2f}")
+    if guessed.any():
+        parts.append(f"{spans(names, guessed)} can only be guessed")
+    untold = ", for the length is not told" if len(task.lengths) > 1 else ""
+    return "; ".join(parts) + untold
+
+
+def spans(names: Sequence[str], which: Bool[np.ndarray, "target"]) -> str:
+    """Targets in words, neighbours drawn together: "x2 to x8 and SEP"."""
+    parts: list[str] = []
+    chosen = np.flatnonzero(which).tolist()
+    for run in np.split(chosen, np.flatnonzero(np.diff(chosen) > 1) + 1):
+        first, last = names[int(run[0])], names[int(run[-1])]
+        parts += [first] if len(run) == 1 else [first, last] if len(run) == 2 else [f"{first} to {last}"]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -18,10 +18,11 @@ from dashboard.models.quick_training import Answer
 from dashboard.parts.widgets import bound
 from dashboard.view import session, training
 from transformer.analysis.accuracy import ceilings
-from transformer.analysis.accuracy.result import CAUTION, Accuracy
-from transformer.analysis.intervals import wilson
+from transformer.analysis.accuracy.result import Accuracy
+from transformer.analysis.intervals import CAUTION, wilson
 from transformer.config import ConfigError, RunConfig
 from transformer.masks import Mask
+from transformer.tasks import Ceiling
 
 LIVE_SECONDS = 0.25
 """Of training after a stroke: with the rest of the page the new accuracy is there within a second."""
@@ -33,8 +34,6 @@ SEVERAL = {"n_heads": 4, "query_key_gain": 1.0}
 """What a small model of several layers needs to find a way through them: one head a layer does not learn to relay."""
 NEAR = 0.005
 """How far below its ceiling a position still counts as at it."""
-ESTIMATE = 0.044
-"""Four standard errors of a ceiling that is itself estimated (transformer.tasks.sort)."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,8 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
     view, task = session.settings(), model.task
     before = model.accuracy(view.sequences, length=length)
     after = model.accuracy(view.sequences, mask, length)
-    own = ceilings.ceiling(model.config, length).accuracy
-    possible = ceilings.ceiling(model.config, length, mask).accuracy
+    own = ceilings.ceiling(model.config, length)
+    possible = ceilings.ceiling(model.config, length, mask)
     retrained, why = _retrained(model, mask, length)
     made = "retrained" if retrained is None else f"retrained {retrained.seconds:.1f} s"
     states = [
@@ -125,7 +124,8 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
     _controls(model, mask, possible, retrained)
 
 
-def _state(title: str, ceiling: np.ndarray, measured: Accuracy | None) -> State:
+def _state(title: str, possible: Ceiling, measured: Accuracy | None) -> State:
+    ceiling = possible.accuracy
     if measured is None:
         return State(title, ceiling)
     low, high = measured.interval()
@@ -138,12 +138,14 @@ def _answers(measured: Accuracy) -> np.ndarray:
     return np.array([name.startswith("y") for name in measured.names])
 
 
-def joined(mask: Mask, ceiling: np.ndarray, before: Accuracy, after: Accuracy, retrained: Answer | None) -> str:
+def joined(mask: Mask, ceiling: Ceiling, before: Accuracy, after: Accuracy, retrained: Answer | None) -> str:
     """What can be had under the mask, what the model has of it, and what a small one learned to have."""
     chosen = _answers(before)
-    most, known = float(ceiling[chosen].mean()), int((ceiling[chosen] == 1).sum())
+    most, known = float(ceiling.accuracy[chosen].mean()), int((ceiling.accuracy[chosen] == 1).sum())
+    told = np.array_equal(ceiling.accuracy[chosen], ceiling.greatest[chosen])
+    best = f"at most {most:.2f} right" if told else f"the best guess, which is not told the length, has {most:.2f}"
     words = (
-        f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: at most {most:.2f} right. "
+        f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: {best}. "
         f"The model has {before.mean[chosen].mean():.2f} as trained, {after.mean[chosen].mean():.2f} with the mask"
     )
     if retrained is None:
@@ -159,18 +161,16 @@ def joined(mask: Mask, ceiling: np.ndarray, before: Accuracy, after: Accuracy, r
     )
 
 
-def beyond(measured: Accuracy, ceiling: np.ndarray) -> np.ndarray:
+def beyond(measured: Accuracy, ceiling: Ceiling) -> np.ndarray:
     """Targets that are right more often than can be, by over four standard errors."""
     low, _ = wilson(measured.correct, measured.sequences, CAUTION)
-    estimated = (ceiling > measured.chance) & (ceiling < 1)
-    return low > ceiling + np.where(estimated, ESTIMATE, 0.0)
+    return low > ceiling.greatest + CAUTION * ceiling.error
 
 
-def short_of(measured: Accuracy, ceiling: np.ndarray) -> np.ndarray:
-    """Targets of the answer that are right less often than can be, by over four standard errors."""
+def short_of(measured: Accuracy, ceiling: Ceiling) -> np.ndarray:
+    """Targets of the answer that are right less often than the best guess, by over four standard errors."""
     _, high = wilson(measured.correct, measured.sequences, CAUTION)
-    estimated = (ceiling > measured.chance) & (ceiling < 1)
-    return _answers(measured) & (high < ceiling - NEAR - np.where(estimated, ESTIMATE, 0.0))
+    return _answers(measured) & (high < ceiling.least - NEAR - CAUTION * ceiling.error)
 
 
 # --- training anew
@@ -203,7 +203,7 @@ def _retrained(model: Model, mask: Mask, length: int) -> tuple[Answer | None, st
         return None, f"It cannot be retrained that way: {error}."
 
 
-def _controls(model: Model, mask: Mask, ceiling: np.ndarray, retrained: Answer | None) -> None:
+def _controls(model: Model, mask: Mask, ceiling: Ceiling, retrained: Answer | None) -> None:
     """When to train, for how long, and the way to a training of the whole model."""
     view, (switch, more, full) = session.settings(), st.columns(3, vertical_alignment="center")
     with switch:

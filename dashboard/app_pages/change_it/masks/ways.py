@@ -128,11 +128,15 @@ def sentence(task: Task, mask: Mask, n_layers: int, length: int, target: int) ->
     """What one output needs, and whether and how it can arrive."""
     name, symbol = task.target_names(length)[target], task.symbols_of_targets(length)[target]
     output = f"Output {target + 1} ({name})"
+    ceiling = ceilings.ceiling_of_mask(task, mask, n_layers, length)
+    best, most = float(ceiling.accuracy[target]), float(ceiling.greatest[target])
+    untold = f" The length is not told: the best guess has {best:.2f}." if best < most else ""
     if symbol < 0:
+        if ceiling.nats[target] > 0:
+            return f"{output} ends the question, and nothing that is seen tells for certain where that is.{untold}"
         return f"{output} needs no token: its position alone decides it."
-    most = float(ceilings.ceiling_of_mask(task, mask, n_layers, length).accuracy[target])
     if symbol >= length:
-        return _whole_question(task, mask, n_layers, length, target, most)
+        return f"{_whole_question(task, mask, n_layers, length, target, most)}{untold}"
     source, tokens = slot_names(task, length)
     carriers = np.flatnonzero(needed_by(task, length)[target])
     first, *others = (int(slot) for slot in carriers)
@@ -145,18 +149,18 @@ def sentence(task: Task, mask: Mask, n_layers: int, length: int, target: int) ->
     )
     least = least_layers(task, mask, length, target)
     if least < 0:
-        return f"{needs}; it can never arrive: only {most:.2f} can be had."
+        return f"{needs}; it can never arrive: only {most:.2f} can be had.{untold}"
     layers = f"{least} layer{'s' if least != 1 else ''}"
     if least > n_layers:
-        return f"{needs}; that takes {layers}, and this model has {n_layers}: only {most:.2f} can be had."
+        return f"{needs}; that takes {layers}, and this model has {n_layers}: only {most:.2f} can be had.{untold}"
     if least == 0:
-        return f"{needs}, which is the one it reads."
+        return f"{needs}, which is the one it reads.{untold}"
     if others and not ceilings.reach(task, mask, least, length)[target, first]:
         shown = others[0] - len(source) + 1
         return f"{output} is told its own answer by token {shown}, in {layers}: this mask leaks."
     if source:
         return f"{needs}; it can arrive in {layers}, through the encoder and cross-attention."
-    return f"{needs}; it can arrive in {layers}{_through(mask.matrix(len(tokens)), least, target, first)}."
+    return f"{needs}; it can arrive in {layers}{_through(mask.matrix(len(tokens)), least, target, first)}.{untold}"
 
 
 def _through(mask: np.ndarray, least: int, target: int, start: int) -> str:

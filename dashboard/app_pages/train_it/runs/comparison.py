@@ -134,15 +134,15 @@ class Standing:
     @property
     def cheats(self) -> bool:
         """Does its mask show it what it has to say?"""
-        most, honest = ceilings.ceiling(self.config).accuracy, ceilings.honest_ceiling(self.config).accuracy
+        most, honest = ceilings.ceiling(self.config).greatest, ceilings.honest_ceiling(self.config).greatest
         return bool((most == 1).any()) if self.reads else bool((most > honest).any())
 
     @property
     def reachable(self) -> float:
-        """How much of the second half its mask lets be known, on average."""
+        """How much of the second half its mask lets be known, on average, by somebody who is told the length."""
         task = self.config.build_task()
         half = np.array(task.groups(task.length)) == "second half"
-        return float(ceilings.ceiling(self.config).accuracy[half].mean())
+        return float(ceilings.ceiling(self.config).greatest[half].mean())
 
 
 def standing(course: Course, label: Label) -> Standing:

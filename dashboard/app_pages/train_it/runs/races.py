@@ -10,7 +10,7 @@ from typing import Any
 from dashboard.app_pages.train_it.runs.comparison import Standing
 from dashboard.figures.kit.numbers import share_text
 from transformer import masks
-from transformer.analysis.accuracy.result import verdict
+from transformer.analysis.accuracy.result import as_far, verdict
 from transformer.config import ConfigError, RunConfig
 from transformer.foundation.words import counted
 from transformer.text.perplexity import said
@@ -188,7 +188,7 @@ def outcome(each: Standing) -> str:
     if state.status == "paused":
         return f"paused at step {each.step}"
     if each.solved:
-        won = "right, for it is shown the answers," if each.cheats else "solved"
+        won = "right, for it is shown the answers," if each.cheats else f"solved{as_far(each.config)}"
         return f"{won} at step {each.step} after {each.seconds:.1f} s"
     if state.status in ("finished", "measuring"):
         taken = "not solved in" if each.config.training.solved_at <= 1 and not each.reads else "took"

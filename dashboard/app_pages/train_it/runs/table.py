@@ -60,7 +60,7 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
                 "Perplexity", format="localized", help="Of a run that reads a text: over all that was held out of it"
             ),
             "solved": st.column_config.NumberColumn(
-                "Solved at", format="localized", help="The step at which it was solved"
+                "Solved at", format="localized", help="The step at which all that can be known of its answers was right"
             ),
             "steps": st.column_config.NumberColumn("Steps", format="localized"),
             "seconds": st.column_config.NumberColumn("Seconds", format="%.1f", help="Spent on training"),

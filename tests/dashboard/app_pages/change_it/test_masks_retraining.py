@@ -16,10 +16,11 @@ from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_me
 from dashboard.theme import DARK, LIGHT
 from tests.kit.pages import SHIPPED, array, counted, figures, link, network, open_page
 from transformer import masks
+from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
-from transformer.tasks import TASKS
+from transformer.tasks import TASKS, Ceiling
 
 FAST = {"live": "0"}
 LEAK = "Output 11 (y3) is told its own answer by token 12, in 1 layer: this mask leaks."
@@ -172,7 +173,7 @@ def measured(correct: list[int], sequences: int = 1000) -> Accuracy:
 
 
 def test_above_the_ceiling_is_four_standard_errors_above_it() -> None:
-    ceiling = np.array([0.1, 0.1, 1.0, 1.0])
+    ceiling = Ceiling.of(np.array([0.1, 0.1, 1.0, 1.0]), np.zeros(4))
     # 0.1 of 1,000: one standard error is 9.5, so 138 is within four of it and 150 is not.
     found = measured([130, 160, 1000, 900])
     assert retraining.beyond(found, ceiling).tolist() == [False, True, False, False]
@@ -190,6 +191,36 @@ def test_the_small_model_has_as_few_layers_as_have_the_ceiling_of_all() -> None:
         ("sliding-window:3", 3),
     ]:
         assert retraining.small_version(config, masks.parse(mask), 8).model.n_layers == layers
+
+
+def test_where_lengths_vary_the_words_say_what_is_not_told() -> None:
+    causal = masks.parse("causal")
+    aligned = TASKS["reverse-aligned"](length=8, min_length=4)
+    reverse = TASKS["reverse"](length=8, min_length=4)
+    assert masks_ways.sentence(aligned, causal, 2, 8, 5) == (
+        "Output 6 (y6) needs token 3 (x3); it can arrive in 1 layer, read directly. The length is not told: the best "
+        "guess has 0.43."
+    )
+    assert masks_ways.sentence(reverse, causal, 2, 8, 5) == (
+        "Output 6 (x7) is token 7 itself; it can never arrive: only 0.10 can be had. The length is not told: the best "
+        "guess has 0.00."
+    )
+    assert masks_ways.sentence(reverse, causal, 2, 5, 4) == (
+        "Output 5 (SEP) ends the question, and nothing that is seen tells for certain where that is."
+    )
+    assert masks_ways.sentence(reverse, causal, 2, 8, 7) == (
+        "Output 8 (SEP) needs no token: its position alone decides it."
+    )
+    ceiling = ceilings.ceiling_of_mask(aligned, causal, 2)
+    found = measured([100, 100, 100, 100, 300, 250, 200, 1000])
+    assert not retraining.beyond(found, ceiling).any()
+    assert not retraining.short_of(found, ceiling).any()
+    assert retraining.joined(causal, ceiling, found, found, None).startswith(
+        "Under the causal mask, 1 of 8 answers can be known: the best guess, which is not told the length, has 0.35. "
+    )
+    ceiling = ceilings.ceiling_of_mask(reverse, causal, 2)
+    found = Accuracy(np.zeros(16, dtype=np.int64), 1000, reverse.target_names(8), reverse.groups(8), 0.1, 0)
+    assert "8 of 8 answers can be known: at most 1.00 right." in retraining.joined(causal, ceiling, found, found, None)
 
 
 # --- figures

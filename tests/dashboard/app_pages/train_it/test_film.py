@@ -9,6 +9,7 @@ import math
 import re
 import shutil
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,19 @@ def test_the_order_of_learning_in_words():
     for name, row in zip(film.names, right.T, strict=True):
         since = [int(step) for i, step in enumerate(film.steps) if (row[i:] >= 0.9).all()]
         assert (since[:1] or [None])[0] == (None if name[0] == "x" else 24 if name in ("SEP", "y6") else 20)
+
+
+def test_where_the_length_is_not_told_an_answer_is_known_in_part():
+    film = Film.load(ROOT / "checkpoints" / "reverse-aligned-causal" / "film.npz")
+    config = Run(ROOT / "checkpoints" / "reverse-aligned-causal").config
+    unlearned = replace(film, correct=np.zeros_like(film.correct))
+    said = parts_film.order_sentence(unlearned, config)
+    assert said == "y1 to y4 cannot be: nothing that may be seen there tells. y5 to y8 could be, and not yet."
+    said = parts_film.order_sentence(unlearned, replace(config, task=replace(config.task, min_length=4)))
+    assert said == (
+        "y1 to y4 cannot be: nothing that may be seen there tells. y5 to y7 cannot be: what may be seen there tells it "
+        "in part. y8 could be, and not yet."
+    )
 
 
 def test_an_even_look_is_that_of_a_head_without_preference():

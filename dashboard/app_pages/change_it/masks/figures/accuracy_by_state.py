@@ -124,9 +124,7 @@ def _ceiling(
         **on,
         "marker": {"color": palette.scale[1], "opacity": 0.35, "line": {"width": 0}},
         "customdata": [int(place) for place in places],
-        "hovertext": [
-            f"position {i + 1} ({safe(labels[i])}): at most {state.ceiling[i]:.2f} can be had" for i in places
-        ],
+        "hovertext": [f"position {i + 1} ({safe(labels[i])}): the ceiling is {state.ceiling[i]:.2f}" for i in places],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "name": f"ceiling: {state.title}",
     }
