@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-
 import numpy as np
 import streamlit as st
 
@@ -12,9 +10,9 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models import background, no_positions
-from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.models.positions import reversal
+from dashboard.models.quick_training import Lesson
 from dashboard.parts import waiting
 from dashboard.view import session
 from dashboard.view.pages import PAGES
@@ -23,22 +21,6 @@ from transformer.analysis.accuracy.result import Accuracy
 
 LENGTH, SYMBOLS = 8, 10
 QUESTION = (3, 1, 4, 1, 5, 9, 2, 6)
-POSITIONS = ("none", "learned")
-
-
-@cached(1)
-def _trained() -> Future[bool]:
-    """The two small models, which are trained behind the page's back; then what is asked of them is at hand."""
-    return background.TRAININGS.submit(
-        lambda: all(no_positions.turned(each, QUESTION, QUESTION[::-1]) for each in POSITIONS)
-    )
-
-
-def _watch(trained: Future[bool]) -> None:
-    """Say what goes on."""
-    begun = trained.running() or trained.done()
-    doing = "are being trained" if begun else "wait for another training"
-    waiting.hourglass(f"Two small models {doing}, with positions and without …")
 
 
 def answer(model: Model) -> str:
@@ -47,18 +29,35 @@ def answer(model: Model) -> str:
     left, right = st.container(key="stacked-question").columns([1.4, 1], gap="large")
     with right:
         _backwards(model)
-    trained = not session.first_look() and background.ready(_trained())
+    small = [] if session.first_look() else _small()
     with left:
         st.markdown("**One layer without positions**, place by place of the answer")
-        _bars(most, no_positions.accuracy() if trained else None)
-        if not trained and not session.first_look():
-            waiting.until(_trained().done, lambda: _watch(_trained()))
+        if small:
+            waiting.grown(small, lambda: _grown(most, small))
+        else:
+            _bars(most, None)
     with right:
-        if trained:
+        if small and all(each.done for each in small):
             _two_orders()
         st.page_link(PAGES["lengths"].script, label="What positions buy", icon=":material/straighten:")
         st.page_link(PAGES["positions"].script, label="Positional encoding", icon=":material/waves:")
     return f"Without positions attention sees a bag: it tells at most {most.mean():.2f} of a reversal."
+
+
+def _small() -> list[Lesson]:
+    """The two small models, which are trained behind the page; then what is asked of them is at hand."""
+    return [
+        waiting.lesson(f"bag-{each}", no_positions.small(each), background.TRAININGS) for each in no_positions.POSITIONS
+    ]
+
+
+def _grown(most: np.ndarray, small: list[Lesson]) -> None:
+    """The bars as far as the models are, and what goes on."""
+    _bars(most, no_positions.so_far(small[0]))
+    if not all(each.done for each in small):
+        begun = any(not each.waiting for each in small)
+        doing = "are being trained" if begun else "wait for another training"
+        waiting.hourglass(f"Two small models {doing}, with positions and without …")
 
 
 def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
@@ -110,7 +109,7 @@ def _two_orders() -> None:
     """What the small model says first, to a question and to the same bag in another order."""
     first, second = ("".join(map(str, each)) for each in (QUESTION, QUESTION[::-1]))
     lines = [f"**Two orders of one bag**: which symbol answers {first} first, and which {second}?\n"]
-    for positions in POSITIONS:
+    for positions in no_positions.POSITIONS:
         found = no_positions.turned(positions, QUESTION, QUESTION[::-1])
         marks = ["✓" if right else "✗" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
         name = "without positions" if positions == "none" else f"with {positions} positions"

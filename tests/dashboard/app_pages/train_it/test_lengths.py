@@ -132,7 +132,7 @@ class TestPage:
         bars = next(t for t in charts["bag"]["data"] if t["name"] == "measured")
         low, _ = wilson(np.rint(array(bars["y"]) * no_positions.SEQUENCES).astype(int), no_positions.SEQUENCES, 4.0)
         assert (low <= bag_ceiling(8, 10)).all()
-        model: Transformer = quick_training.trained(no_positions.small("none"), no_positions.SECONDS).model
+        model: Transformer = quick_training.trained(no_positions.small("none")).model
         with torch.no_grad():
             says = [
                 model(torch.tensor([[*x, 10]]))[0, -1] for x in ([3, 1, 4, 1, 5, 9, 2, 6], [6, 2, 9, 5, 1, 4, 1, 3])
