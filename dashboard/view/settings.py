@@ -50,7 +50,7 @@ class Settings:
     input: str = text_field(longest=LONG_TEXT, passage=True)
     """The question, as typed; empty is the model's own sample."""
     head: str = text_field(of_model=True)
-    """Which head is enlarged, as "decoder.1.self_attention.3"; empty is the one that does the work."""
+    """Which head is enlarged, as "decoder.1.self_attention.3"; empty is the one that looks most at the answer."""
     query: int | None = number_field(None, of_model=True)
     """The query that is looked at, its position counted from 1; empty is the page's choice."""
     operation: str = text_field(of_model=True)

@@ -77,7 +77,7 @@ def likeness_sentence(metrics: HeadMetrics, labels: Sequence[str]) -> str:
 
 def headline(heads: Sequence[Head], survey: Survey) -> str:
     """Which head looks at the token before, and how much; or that none does."""
-    best, others = survey.worker, len(heads) - 1
+    best, others = survey.foremost, len(heads) - 1
     share = habits(survey.patterns[best.site][best.index])["previous"]
     many = f"of all {others + 1} heads" if others else "the one head"
     if share >= CLEAR:
