@@ -1,4 +1,4 @@
-"""Question 5, why positions must be encoded: attention sees a bag, and what a bag can tell at most."""
+"""Question 5, why positions must be encoded: one layer of attention sees a bag, and what a bag can tell at most."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.result import Accuracy
 
 LENGTH, SYMBOLS = 8, 10
+DEEPER = (
+    "The bound is that of one layer. Under a causal mask a second layer can do better: how many tokens a query sees "
+    "tells how far along it is, and the second layer reads that off the first (Haviv et al., 2022)."
+)
+"""What the bound is not about."""
 QUESTION = (3, 1, 4, 1, 5, 9, 2, 6)
 
 
@@ -39,9 +44,10 @@ def answer(model: Model) -> str:
     with right:
         if small and all(each.done for each in small):
             _two_orders()
+        st.caption(DEEPER)
         st.page_link(PAGES["lengths"].script, label="What positions buy", icon=":material/straighten:")
         st.page_link(PAGES["positions"].script, label="Positional encoding", icon=":material/waves:")
-    return f"Without positions attention sees a bag: it tells at most {most.mean():.2f} of a reversal."
+    return f"Without positions one layer of attention sees a bag: it tells at most {most.mean():.2f} of a reversal."
 
 
 def _small() -> list[Lesson]:
@@ -64,7 +70,7 @@ def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
     """The second half of the answer, place by place: what a bag allows, and what one layer without positions has."""
     names, chance = [f"y{place}" for place in range(1, LENGTH + 1)], 1 / SYMBOLS
     mean = low = high = np.full(LENGTH, np.nan)
-    said = f"No guess from a bag has more than {most.mean():.2f}, chance is {chance:.2f}."
+    said = f"No guess from a bag, and so no single layer, has more than {most.mean():.2f}; chance is {chance:.2f}."
     if measured is not None:
         half = np.array(measured.groups) == "second half"
         mean, (low, high) = measured.mean[half], (edge[half] for edge in measured.interval())

@@ -110,7 +110,10 @@ def unordered(model: Model) -> str:
         else "That mask tells no order either."
     )
     st.caption(f"Under its own mask, {model.config.model.mask_label}, they move by up to {masked.moved:.2f}. {told}")
-    return f"Without positions the tokens are a bag: read backwards, no logit moves by more than {tiny(blind.moved)}."
+    return (
+        "Without positions and without a mask the tokens are a bag: read backwards, no logit moves by more than "
+        f"{tiny(blind.moved)}."
+    )
 
 
 # --- what is added to what

@@ -158,8 +158,8 @@ def bars(small: list[Lesson]) -> None:
     answer = np.array(measured.groups) == "second half"
     mean = measured.mean[answer].mean()
     said = (
-        f"Without positions one layer has {mean:.2f} of the second half; no guess from a bag has more than "
-        f"{most.mean():.2f} on average, and chance is {measured.chance:.2f}."
+        f"Without positions one layer has {mean:.2f} of the second half. One layer sees a bag, and no guess from a "
+        f"bag has more than {most.mean():.2f} on average; chance is {measured.chance:.2f}."
     )
     low, high = measured.interval()
     figure = coloured(
@@ -196,8 +196,8 @@ def permuted() -> None:
     )
     st.markdown("\n".join(lines))
     st.caption(
-        "Attention is a weighted sum over a set: permute what a query sees, and the sum stays. From a bag one can tell "
-        "what is left to say, but not which of it is next, until a single symbol is left."
+        "Attention is a weighted sum over a set: permute what a query sees, and the sum stays. From a bag one layer can "
+        "tell what is left to say, but not which of it is next, until a single symbol is left."
     )
 
 
@@ -244,10 +244,9 @@ def courses(lessons: list[Lesson]) -> None:
     said = race_sentence(racers) if over == len(lessons) else f"{over} of {len(lessons)} trainings are over."
     makers = [Maker("five trainings, one with each encoding", last)]
     plot(figure, key="race", alt=said, height=340, makers=makers)
-    st.caption(
-        f"{said} At most 512 fresh sequences a point. Two causal layers can do without: what a place sees grows "
-        "with its position, and the second layer can read that off the first (Haviv et al., 2022)."
-    )
+    st.caption(f"{said} At most 512 fresh sequences a point.")
+    if words := lengths_race.second_layer(racers, float(bag_ceiling(8, 10).mean())):
+        st.info(words, icon=":material/lightbulb:")
 
 
 def raced_name(racer: lengths_race.Racer) -> str:

@@ -59,6 +59,19 @@ class TestWords:
         assert words in lengths_measurement.headline(measurement)
 
 
+def racer(positions: str, share: float) -> race.Racer:
+    return race.Racer(positions, (1, 300), (0.1, share), False)
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.49, False), (0.499, False), (0.501, True), (0.93, True)])
+def test_a_second_layer_is_explained_only_where_it_beats_the_bag(share: float, said: bool) -> None:
+    racers = [racer("learned", 1.0), racer("none", share)]
+    words = race.second_layer(racers, 0.4)
+    assert bool(words) == said
+    assert not said or words.startswith(f"Two layers without positions have {share:.2f}, more than the 0.40 that")
+    assert not race.second_layer(racers[:1], 0.4)
+
+
 class TestFigures:
     LINES = (
         figures.Line("one", np.arange(1, 4), np.array([[1, 0.5, 0], [1, 0.3, 0.2]]), 0),
