@@ -196,8 +196,8 @@ def permuted() -> None:
     )
     st.markdown("\n".join(lines))
     st.caption(
-        "Attention is a weighted sum over a set: permute what a query sees, and the sum stays. From a bag one layer can "
-        "tell what is left to say, but not which of it is next, until a single symbol is left."
+        "Attention is a weighted sum over a set: permute what a query sees, and the sum stays. From a bag one layer "
+        "can tell what is left to say, but not which of it is next, until a single symbol is left."
     )
 
 

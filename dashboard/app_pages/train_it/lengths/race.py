@@ -59,7 +59,7 @@ def second_layer(racers: Sequence[Racer], bag: float) -> str:
     if share < bag + BEYOND:
         return ""
     return (
-        f"Two layers without positions have {share:.2f}, more than the {bag:.2f} that a bag allows one layer. The causal "
-        "mask tells them the order: a query of the first layer sees as many tokens as stand up to it, so what it "
-        "writes depends on its position, and the second layer reads that (Haviv et al., 2022)."
+        f"Two layers without positions have {share:.2f}, more than the {bag:.2f} that a bag allows one layer. The "
+        "causal mask tells them the order: a query of the first layer sees as many tokens as stand up to it, so what "
+        "it writes depends on its position, and the second layer reads that (Haviv et al., 2022)."
     )
