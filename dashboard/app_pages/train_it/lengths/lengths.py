@@ -12,11 +12,12 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.models import background, no_positions
 from dashboard.models.quick_training import Lesson
-from dashboard.parts import waiting
+from dashboard.parts import claims, waiting
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.view import clicks, session
 from transformer.analysis.accuracy.bags import bag_ceiling
+from transformer.config import ModelConfig
 from transformer.experiments.lengths import Lengths, LengthsError
 
 AGAIN = 1.0
@@ -245,8 +246,9 @@ def courses(lessons: list[Lesson]) -> None:
     makers = [Maker("five trainings, one with each encoding", last)]
     plot(figure, key="race", alt=said, height=340, makers=makers)
     st.caption(f"{said} At most 512 fresh sequences a point.")
-    if words := lengths_race.second_layer(racers, float(bag_ceiling(8, 10).mean())):
-        st.info(words, icon=":material/lightbulb:")
+    share = next((each.shares[-1] for each in racers if each.positions == "none"), 0.0)
+    if words := claims.second_layer(ModelConfig().n_layers, share, float(bag_ceiling(8, 10).mean())):
+        st.info(f"Without positions: {words[0].lower()}{words[1:]}", icon=":material/lightbulb:")
 
 
 def raced_name(racer: lengths_race.Racer) -> str:

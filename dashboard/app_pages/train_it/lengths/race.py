@@ -14,9 +14,6 @@ from transformer.config import ModelConfig, RunConfig, TrainingConfig
 
 RACE_STEPS = 300
 """Of each encoding in the race, at most."""
-BEYOND = 0.1
-"""How far above the bag's ceiling two layers are, before they are said to do better. It is read on 128 sequences of
-eight answers at least: four standard errors are less."""
 
 
 # --- the race
@@ -51,15 +48,3 @@ def so_far(positions: str, found: Lesson) -> Racer:
     measured = [(step.step, float(step.accuracy[half].mean())) for step in taken if step.accuracy is not None]
     steps, shares = zip(*measured, strict=True) if measured else ((), ())
     return Racer(positions, steps, shares, bool(taken) and taken[-1].solved)
-
-
-def second_layer(racers: Sequence[Racer], bag: float) -> str:
-    """Why two layers without positions have more than a `bag` allows one; empty as long as they have not."""
-    share = next((each.shares[-1] for each in racers if each.positions == "none"), 0.0)
-    if share < bag + BEYOND:
-        return ""
-    return (
-        f"Two layers without positions have {share:.2f}, more than the {bag:.2f} that a bag allows one layer. The "
-        "causal mask tells them the order: a query of the first layer sees as many tokens as stand up to it, so what "
-        "it writes depends on its position, and the second layer reads that (Haviv et al., 2022)."
-    )
