@@ -126,7 +126,7 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
     def draw() -> None:
         retrained = None if lesson is None or lesson.problem else quick_training.shown(lesson, length, LIVE_SEQUENCES)
         states = [
-            _state("as trained", own, before),
+            _state("as it is", own, before),
             _state("mask applied", possible, after),
             _state(_made(retrained), possible, None if retrained is None else retrained.accuracy),
         ]
@@ -174,7 +174,7 @@ def joined(mask: Mask, ceiling: np.ndarray, before: Accuracy, after: Accuracy, r
     most, known = float(ceiling[chosen].mean()), int((ceiling[chosen] == 1).sum())
     words = (
         f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: at most {most:.2f} right. "
-        f"The model has {before.mean[chosen].mean():.2f} as trained, {after.mean[chosen].mean():.2f} with the mask"
+        f"The model has {before.mean[chosen].mean():.2f} as it is, {after.mean[chosen].mean():.2f} with the mask"
     )
     if retrained is None:
         return f"{words}. "

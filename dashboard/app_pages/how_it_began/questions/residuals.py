@@ -128,8 +128,9 @@ def _fresh(layers: int, places: Sequence[DeltaGenerator], tall: int) -> None:
         figure = coloured(layer_lines, alike, across="layers passed", up="cosine")
         plot(figure, key="alike", alt=said, height=tall, makers=makers)
         st.caption(
-            f"{said} Attention mixes places; without residual connections nothing keeps them apart (Dong et al., "
-            f"2021). With its embedding a stream ends at {found[0].kept[-1]:.2f} with, {found[1].kept[-1]:.2f} without."
+            f"{said} Attention mixes places. Residual connections keep them apart, and feed-forward layers slow "
+            f"the mixing (Dong et al., 2021). With its embedding a stream ends at {found[0].kept[-1]:.2f} with, "
+            f"{found[1].kept[-1]:.2f} without."
         )
     with places[1]:
         st.markdown("**The gradient** that reaches each layer, before the first step")

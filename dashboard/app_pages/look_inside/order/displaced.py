@@ -12,6 +12,7 @@ from dashboard.app_pages.look_inside.order.figures.interventions import interven
 from dashboard.components.plot import coloured, plot
 from dashboard.models import edits
 from dashboard.models.model import Model
+from dashboard.parts import claims
 from dashboard.parts.learning import accuracy_bars
 from dashboard.parts.prose import sentence
 from dashboard.parts.widgets import controlled
@@ -194,7 +195,7 @@ def _instead(text: str) -> str:
 def _bars(model: Model, after: Accuracy, before: Accuracy | None, words: str, length: int) -> None:
     figure = accuracy_bars(model, after, length, before=None if before is None else before.mean)
     plot(figure, key="order-accuracy", alt=f"Accuracy by position. {words}", height=320)
-    st.caption(f"{words} {after.sequences:,} fresh sequences of length {length}; the right tokens are read.")
+    st.caption(f"{words} {after.sequences:,} fresh sequences of length {length}.{claims.read(model)}")
 
 
 def _summary(model: Model, text: str, length: int, before: Accuracy, known: np.ndarray) -> None:

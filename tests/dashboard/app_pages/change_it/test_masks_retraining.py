@@ -108,7 +108,7 @@ def test_the_first_two_pictures_are_counts_under_either_mask(run: str, mask: str
     masked.load_state_dict(model.state_dict())
     app = open_page("masks", run=run, mask=mask, **FAST)
     drawn = figures(app)["three"]["data"]
-    for title, each in (("as trained", model), ("mask applied", masked.eval())):
+    for title, each in (("as it is", model), ("mask applied", masked.eval())):
         share = counted(each, config).mean(axis=0)
         chosen = slice(None) if run == "reverse-aligned" else slice(8, None)
         bars = next(t for t in drawn if t["name"].startswith(title) and t["type"] == "bar")
