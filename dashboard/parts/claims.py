@@ -81,7 +81,7 @@ def second_layer(layers: int, share: float, bag: float) -> str:
     if layers < 2 or share < bag + BEYOND:
         return ""
     return (
-        f"Its {layers} layers without positions have {share:.2f}, more than the {bag:.2f} that a bag allows one layer: "
+        f"Without positions {layers} layers have {share:.2f}, more than the {bag:.2f} that a bag allows one layer: "
         "the causal mask tells them the order. A query of the first layer sees as many tokens as stand up to it. So "
         "what it writes depends on its position, and the second layer reads that (Haviv et al., 2022)."
     )

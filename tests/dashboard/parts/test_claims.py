@@ -52,7 +52,7 @@ def test_only_removal_says_who_does_the_work(drop: Estimate, words: str) -> None
 def test_a_second_layer_is_explained_only_where_it_beats_the_bag(layers: int, share: float, said: bool) -> None:
     words = claims.second_layer(layers, share, 0.4)
     assert bool(words) == said
-    assert not said or words.startswith("Its 2 layers without positions have 0.50, more than the 0.40 that a bag")
+    assert not said or words.startswith("Without positions 2 layers have 0.50, more than the 0.40 that a bag")
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,8 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
         makers = [model.maker(), *([Maker(f"small model, mask {mask}", retrained.steps)] if retrained else [])]
         plot(figure, key="three", alt=said, height=330, on_click=lambda: choose_clicked("three"), makers=makers)
         st.markdown(f"**{said}**")
+        if lesson is not None and retrained is None and not lesson.done:
+            waiting.hourglass("A small model is about to be retrained …")
         if lesson is not None and lesson.problem:
             st.warning(sentence(plain(lesson.problem)), icon=":material/warning:")
 

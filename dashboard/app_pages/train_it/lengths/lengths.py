@@ -248,7 +248,7 @@ def courses(lessons: list[Lesson]) -> None:
     st.caption(f"{said} At most 512 fresh sequences a point.")
     share = next((each.shares[-1] for each in racers if each.positions == "none"), 0.0)
     if words := claims.second_layer(ModelConfig().n_layers, share, float(bag_ceiling(8, 10).mean())):
-        st.info(f"Without positions: {words[0].lower()}{words[1:]}", icon=":material/lightbulb:")
+        st.info(words, icon=":material/lightbulb:")
 
 
 def raced_name(racer: lengths_race.Racer) -> str:

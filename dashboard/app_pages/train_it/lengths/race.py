@@ -12,7 +12,7 @@ from dashboard.models.quick_training import Lesson
 from dashboard.parts import waiting
 from transformer.config import ModelConfig, RunConfig, TrainingConfig
 
-RACE_STEPS = 300
+RACE_STEPS = 600
 """Of each encoding in the race, at most."""
 
 
