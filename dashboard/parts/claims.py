@@ -90,6 +90,6 @@ def second_layer(layers: int, share: float, bag: float) -> str:
 def read(model: Model) -> str:
     """What a model read before each answer, as a sentence behind others; empty where it reads no answer at all."""
     task = model.task
-    if task.lawful and len(task.target_names(task.length)) == task.length and not task.has_source:
+    if task.lawful and not task.has_source and task.answers(task.length).all():
         return ""  # it answers in place: all that it reads is the question
     return " It reads the right answers so far (teacher forcing)." if task.lawful else " It reads the text itself."
