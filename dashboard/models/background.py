@@ -63,7 +63,7 @@ class Lane:
 MEASUREMENTS = Lane(2)
 """What is measured of a model. Two at a time: a long one keeps no short one waiting, and more would slow each other."""
 TRAININGS = Lane(1)
-"""What is trained for so many seconds at most. One at a time: two would share a processor, and learn less."""
+"""What is trained for longer than a moment. One at a time: two would share a processor, and both come later."""
 LESSONS = Lane(2)
 """What is trained in a few seconds. A slider that is dragged asks for many, and no measurement is to wait for those."""
 WATCHED = Lane()

@@ -1,4 +1,4 @@
-"""A small model without positional encoding, trained while the page waits and asked one thing in two orders."""
+"""A small model without positional encoding, trained behind the page and asked one thing in two orders."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import numpy as np
 
 from dashboard.models import quick_training
 from dashboard.models.cache import cached
+from dashboard.models.quick_training import Lesson
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import RunConfig, TaskConfig
 
-STEPS, SECONDS, SEQUENCES = 500, 10.0, 2048
+STEPS, SEQUENCES = 500, 2048
 """Of the one-layer training, at most; and what its accuracy is measured on."""
+POSITIONS = ("none", "learned")
+"""What the models have that are asked in two orders."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,13 @@ def small(positions: str) -> RunConfig:
 
 def accuracy() -> Accuracy:
     """Of the one without positions, on fresh sequences."""
-    return quick_training.answer(small("none"), SECONDS, sequences=SEQUENCES).accuracy
+    return quick_training.answer(small("none"), sequences=SEQUENCES).accuracy
+
+
+def so_far(found: Lesson) -> Accuracy | None:
+    """The same, as far as the model is; None before its first step."""
+    answer = quick_training.shown(found, sequences=SEQUENCES)
+    return None if answer is None else answer.accuracy
 
 
 @cached(8)
@@ -44,7 +53,7 @@ def turned(positions: str, question: tuple[int, ...], other: tuple[int, ...]) ->
     import torch
 
     config = small(positions)
-    model, separator = quick_training.trained(config, SECONDS).model, config.build_task().separator
+    model, separator = quick_training.trained(config).model, config.build_task().separator
     with torch.no_grad():
         logits = model(torch.tensor([[*question, separator], [*other, separator]]))[:, -1].numpy()
     said = logits.argmax(axis=-1)
@@ -59,11 +68,20 @@ def carried(question: tuple[int, ...], order: tuple[int, ...]) -> float:
     """
     import torch
 
-    config = RunConfig(task=TaskConfig(task="reverse-aligned"))
-    model = quick_training.trained(_bounded(quick_training.small(config, positions="none")), SECONDS).model
+    model = quick_training.trained(aligned()).model
     x, permuted = torch.tensor([question]), list(order)
     with torch.no_grad():
         return float((model(x[:, permuted]) - model(x)[:, permuted]).abs().max())
+
+
+def all_of() -> list[RunConfig]:
+    """The three small models: those that are asked in two orders, and the one that reverses in place."""
+    return [*(small(positions) for positions in POSITIONS), aligned()]
+
+
+def aligned() -> RunConfig:
+    """One layer without positions that reverses in place and sees everything."""
+    return _bounded(quick_training.small(RunConfig(task=TaskConfig(task="reverse-aligned")), positions="none"))
 
 
 def _bounded(config: RunConfig) -> RunConfig:

@@ -1,30 +1,41 @@
-"""Quick trainings: small models trained while the page waits."""
+"""Quick trainings: small models trained behind the page, bound by their steps and never by the clock.
+
+So the answer to a click is the same on a busy machine. It is shown as it grows, and what was broken off is not kept.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Event, Lock
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from dashboard.models import background
+from dashboard.models.background import Lane
 from dashboard.models.cache import cached
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import RunConfig
 
 if TYPE_CHECKING:
+    from transformer.training.loop import Step
     from transformer.training.quick import Answer as Trained
 
 
 ANSWER_SEQUENCES = 2048
+_TAKING = Lock()
+"""Nobody takes a training while another, the last to watch it, leaves it."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A small model that was trained on the spot, and how right it is."""
+    """A small model that was trained on the spot, and how right it is; or is being trained, and was last measured."""
 
     config: RunConfig
     solved: bool
     steps: int
-    seconds: float
     accuracy: Accuracy
+    done: bool = True
 
 
 def small(config: RunConfig, **changes: object) -> RunConfig:
@@ -34,29 +45,107 @@ def small(config: RunConfig, **changes: object) -> RunConfig:
     return small(config, **changes)
 
 
-def answer(config: RunConfig, seconds: float, length: int | None = None, sequences: int = ANSWER_SEQUENCES) -> Answer:
-    """Train a model now, for at most some seconds, and measure it on fresh sequences of one length."""
-    found = _trained(config, seconds)
-    return _measured(found, found.steps[-1].seconds, config, length, sequences)
+@dataclass(eq=False)
+class Lesson:
+    """A small model that is trained behind the page, shared by everybody who asks for the same one."""
+
+    config: RunConfig
+    lane: Lane
+    steps: list[Step] = field(default_factory=list)
+    """Taken so far."""
+    watchers: int = 0
+
+    def __post_init__(self) -> None:
+        self._ended = Event()
+        self.future = self.lane.submit(self._train)
+
+    def _train(self) -> Trained:
+        from transformer.training.quick import answer
+
+        return answer(self.config, self._goes_on)
+
+    def _goes_on(self, step: Step) -> bool:
+        self.steps.append(step)
+        return not self._ended.is_set()
+
+    @property
+    def done(self) -> bool:
+        return self.future.done()
+
+    @property
+    def waiting(self) -> bool:
+        """Is another training first?"""
+        return not (self.future.running() or self.done)
+
+    @property
+    def problem(self) -> str:
+        """Why it broke off, if it did."""
+        return background.problem(self.future)
+
+    def result(self) -> Trained:
+        """The model, once it is trained. Raises what broke it off."""
+        return self.future.result()
+
+    def leave(self) -> None:
+        """Somebody looks on no more: what nobody watches and is not over is broken off, and forgotten."""
+        with _TAKING:
+            self.watchers -= 1
+            if self.watchers == 0 and not (self.done and not self.problem):
+                _lesson.clear(self.config, self.lane)  # type: ignore[attr-defined]
+                self._ended.set()
+                self.future.cancel()
 
 
-def trained(config: RunConfig, seconds: float) -> Trained:
-    """The model itself, with every step that it took; it is kept, and no more than some seconds are spent on it."""
-    return _trained(config, seconds)
+def take(config: RunConfig, lane: Lane = background.LESSONS) -> Lesson:
+    """The training of a model, begun when it is first asked for; whoever takes it looks on until they leave it."""
+    with _TAKING:
+        found = _lesson(config, lane)
+        found.watchers += 1
+        return found
 
 
-@cached(64, "Training …")
-def _measured(_found: Trained, seconds: float, config: RunConfig, length: int | None, sequences: int) -> Answer:
-    """One training is told from the next by the time it took, so that no measurement outlives its model."""
+@cached(32)
+def _lesson(config: RunConfig, _lane: Lane) -> Lesson:
+    return Lesson(config, _lane)
+
+
+def trained(config: RunConfig) -> Trained:
+    """The model itself, with every step that it took; whoever asks waits for its end."""
+    found = take(config)
+    try:
+        return found.result()
+    finally:
+        found.leave()
+
+
+def answer(config: RunConfig, length: int | None = None, sequences: int = ANSWER_SEQUENCES) -> Answer:
+    """A trained model, measured on fresh sequences of one length; whoever asks waits for its end."""
+    return _measured(trained(config), config, length, sequences)
+
+
+@cached(64)
+def _measured(_found: Trained, config: RunConfig, length: int | None, sequences: int) -> Answer:
+    """The same config is always the same model, so a measurement may outlive it."""
     from transformer.analysis.accuracy.by_position import accuracy_by_position
 
     task, seed = config.build_task(), config.training.seed + 1
     accuracy = accuracy_by_position(_found.model, task, sequences=sequences, length=length, seed=seed)
-    return Answer(config, _found.solved, len(_found.steps), seconds, accuracy)
+    return Answer(config, _found.solved, len(_found.steps), accuracy)
 
 
-@cached(16)
-def _trained(config: RunConfig, seconds: float) -> Trained:
-    from transformer.training.quick import answer
+def shown(found: Lesson, length: int | None = None, sequences: int = ANSWER_SEQUENCES) -> Answer | None:
+    """A model as its picture shows it: trained and measured anew, or as far as it is; None before its first step.
 
-    return answer(config, seconds)
+    While it is trained its accuracy is what it was when last measured, on sequences of the greatest length.
+    """
+    if found.done:
+        return _measured(found.result(), found.config, length, sequences)
+    steps = list(found.steps)  # more may come at any moment
+    last = next((step for step in reversed(steps) if step.accuracy is not None), None)
+    if last is None or last.accuracy is None:
+        return None
+    task = found.config.build_task()
+    names, groups = task.target_names(task.length), task.groups(task.length)
+    correct = np.rint(last.accuracy * last.probed).astype(np.int64)
+    accuracy = Accuracy(correct, last.probed, names, groups, task.chance, 0)
+    return Answer(found.config, False, len(steps), accuracy, done=False)

@@ -14,14 +14,14 @@ from dashboard.parts.text import course
 from transformer.analysis.accuracy import ceilings, windows
 from transformer.analysis.accuracy.best_guess import TIE
 from transformer.analysis.accuracy.result import spans
-from transformer.analysis.film.film import LEARNED, Film, Sharpening, learned_at, quantise, sharpening
+from transformer.analysis.film.film import LEARNED, Film, learned_at, quantise, sharpening
 from transformer.analysis.findings import Attention, Head
 from transformer.config import PROBE_SEQUENCES, RunConfig
 
 COUNTS = "counts alone"
 """The loss of who knows how common each token of a text is, and reads nothing."""
 FOUND = {"reverse": "the mirror image", "copy": "the token to copy", "sort": "the token that is next in order"}
-"""What a head of a task has found once it looks at the token to be said."""
+"""What a head of a task looks at once it looks at the token to be said."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def of_training(
 
 
 def moment_sentence(film: Film, config: RunConfig) -> str:
-    """When the heads sharpen, in words that the numbers bear out; of a model without heads, what it has learned.
+    """When the heads sharpen, and how long their rise takes; of a model without heads, what it has learned.
 
     Of a text, where no token is the one to look at, what it came to guess.
     """
@@ -142,11 +142,13 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
             return "This task has no token that a head would have to look at"
         best = max(ends, key=lambda head: (ends[head], head))
         return (
-            f"No head has found {found_by(config)}: the best, {best.short}, has {ends[best]:.2f} of its attention on it"
+            f"No head has turned to {found_by(config)}: nearest, head {best.short} has {ends[best]:.2f} of its "
+            "attention there"
         )
     return (
-        f"Head {moment.head.short} finds {found_by(config)} {when(moment)}: "
-        f"{moment.before:.2f} before, {moment.after:.2f} after"
+        f"Head {moment.head.short} turns to {found_by(config)} between steps {moment.began} and {moment.ended}: "
+        f"{moment.before:.2f} of its attention at step {film.steps[0]}, {moment.middle:.2f} at step {moment.step}, "
+        f"{moment.after:.2f} at step {film.steps[-1]}"
     )
 
 
@@ -194,13 +196,6 @@ def even_look(film: Film, config: RunConfig) -> float | None:
 
 def found_by(config: RunConfig) -> str:
     return FOUND.get(config.task.task.split("-")[0], "the token to be said")
-
-
-def when(moment: Sharpening) -> str:
-    """ "at step 14", or between two steps where none in between was kept."""
-    if moment.step - moment.previous <= 1:
-        return f"at step {moment.step}"
-    return f"between steps {moment.previous} and {moment.step}"
 
 
 def _track(

@@ -24,10 +24,10 @@ def heads_of(attentions: Mapping[str, Attention]) -> list[Head]:
 
 
 def focused(heads: list[Head], survey: Survey) -> Head:
-    """The head that the view names, or the one that does the work."""
+    """The head that the view names, or the one that looks most at the answer."""
     names = {str(head): head for head in heads}
-    missing = "This model has no head of that name; the one that does the work is shown."
-    return names.get(session.named("head", names, "", lambda _: missing), survey.worker)
+    missing = "This model has no head of that name; another is shown."
+    return names.get(session.named("head", names, "", lambda _: missing), survey.foremost)
 
 
 def grid(

@@ -72,6 +72,15 @@ def _priced(first: Said, last: Said | None, place: int) -> str:
 
 # --- how well what was held out of a text is read, and how much of it: each perplexity is of some windows, or of all
 
+SEVERAL = (
+    "Of how many tokens, equally likely, one would be as unsure: e to the mean of the nats. One model has several, for "
+    "each is of other tokens. When a run has ended, all that was held out is read, in windows of the trained length: "
+    "that one stands in the menus, in the table of runs and on “It reads”. A training reads a few windows on the way. "
+    "What is measured while a page waits is of as many windows as fit into a moment, and of the length chosen there: "
+    "a shorter window tells less."
+)
+"""Where perplexity is explained, once for all pages; beside each stands what it is of."""
+
 
 def windows(many: int, length: int) -> str:
     """ "16 windows of 512 held-out tokens": what was read."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from itertools import count
 from typing import TypeVar
 
 import streamlit as st
 
-from dashboard.models import background
+from dashboard.models import background, quick_training
+from dashboard.models.background import Lane
+from dashboard.models.quick_training import Lesson
 from dashboard.server.background import torch
 from dashboard.view import clicks, session
+from transformer.config import RunConfig
 
 T = TypeVar("T")
 AGAIN = 0.5
@@ -51,6 +54,28 @@ def ready(future: Future[T], words: str) -> T | None:
     if found is None:
         until(future.done, lambda: hourglass(words))
     return found
+
+
+def lesson(place: str, config: RunConfig, lane: Lane = background.LESSONS) -> Lesson:
+    """The quick training that a place of this session watches now; the one it watched before is left."""
+    key = f"lesson-{place}"
+    former: Lesson | None = st.session_state.get(key)
+    if former is not None and former.config == config:
+        return former
+    found = quick_training.take(config, lane)
+    if former is not None:
+        former.leave()
+    st.session_state[key] = found
+    return found
+
+
+def grown(lessons: Sequence[Lesson], draw: Callable[[], object]) -> None:
+    """Draw quick trainings, again and again as they grow; once where they are over within background.AT_ONCE."""
+    wait([each.future for each in lessons], background.AT_ONCE)
+    if all(each.done for each in lessons):
+        draw()
+    else:
+        until(lambda: all(each.done for each in lessons), draw)
 
 
 def after_first_look() -> None:

@@ -18,7 +18,7 @@ from dashboard.figures import effects
 from dashboard.figures.accuracy import accuracy_by_position_bars, position_bars
 from dashboard.models import edits
 from dashboard.models.model import Model, mask_edits
-from dashboard.parts import waiting
+from dashboard.parts import claims, waiting
 from dashboard.parts.text import sentences, windows
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
@@ -146,11 +146,12 @@ class Yardstick(Protocol):
         names = [f"layer {site.split('.')[1]}{f', {Head(site, 0).kind}' if many else ''}" for site in sites]
         removed = np.array([str(head) in gone for head in heads]).reshape(len(sites), -1)
         dearest, most = heads[int(measured.argmax())], float(measured.max())
+        unit = self.price.partition(" ")[2]
         kind = f" ({dearest.kind})" if many else ""
         said = (
             f"{self.removing.capitalize()} head {dearest.short}{kind} costs most: {self.price.format(most)}."
             if most >= SAME
-            else f"No single head is needed: {self.removing} any one of them costs nothing."
+            else f"No head is needed by itself: {self.removing} any one costs less than {SAME:g} {unit}."
         )
 
         def clicked() -> None:
@@ -206,9 +207,7 @@ class ByAccuracy(Yardstick):
         return accuracy_bars(found, ceiling, before=None if before is None else before.mean)
 
     def basis(self, found: Accuracy, before: Accuracy | None) -> str:
-        task = self.model.task  # an answer in place is said at once: nothing of it is read
-        helped = "; the right tokens are read" * (task.has_source or not task.answers(self.length).all())
-        return f"{found.sequences:,} fresh sequences of length {self.length}{helped}."
+        return f"{found.sequences:,} fresh sequences of length {self.length}.{claims.read(self.model)}"
 
     def state(self, found: Accuracy) -> str:
         return f"the second half stands at {found.of('second half'):.2f}"

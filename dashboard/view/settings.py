@@ -50,7 +50,7 @@ class Settings:
     input: str = text_field(longest=LONG_TEXT, passage=True)
     """The question, as typed; empty is the model's own sample."""
     head: str = text_field(of_model=True)
-    """Which head is enlarged, as "decoder.1.self_attention.3"; empty is the one that does the work."""
+    """Which head is enlarged, as "decoder.1.self_attention.3"; empty is the one that looks most at the answer."""
     query: int | None = number_field(None, of_model=True)
     """The query that is looked at, its position counted from 1; empty is the page's choice."""
     operation: str = text_field(of_model=True)
@@ -88,7 +88,7 @@ class Settings:
     live: bool = True
     """Train a small model anew whenever the mask changes."""
     retrain: str = text_field(longest=MANY_CELLS, of_model=True)
-    """The mask under which a small model was asked for by hand: then it may take the whole `budget`."""
+    """The mask under which a small model was asked for by hand."""
     edits: str = text_field(longest=MANY_CELLS, of_model=True)
     """The edits that are tried, as the library writes them, joined by "~"; one that is switched off begins with "-"."""
     other: str = text_field(longest=LONG_TEXT, passage=True, of_model=True)
@@ -126,8 +126,8 @@ class Settings:
     """The target whose confusions are counted, its position counted from 1; 0 is the whole answer."""
     answer: bool = False
     """Train a small model the way the page suggests, on the spot."""
-    budget: float = number_field(0.5, 0.1, 30.0)
-    """Seconds that such a training may take."""
+    patience: int = number_field(2000, 1, 32_000)
+    """Steps that such a training may take."""
     compare: str = text_field(longest=1000)
     """The runs that are compared, with commas between them; empty is the page's suggestion."""
     measure: str = text_field()

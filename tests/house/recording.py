@@ -76,7 +76,7 @@ LINKS = (
     "heads?run=reverse&mean=1&by_row=1&health=probe",
     f"inside?run=reverse&head={D0}.2&query=12&operation=divide",
     "layers?run=reverse&query=12&stage=decoder.1.resid_mid&likeliest=1&through=0",
-    "positions?run=reverse&answer=1&budget=30",
+    "positions?run=reverse&answer=1",
     "positions?run=reverse&encoding=sinusoidal&pe_width=32&pe_length=40&base=100&dimensions=3,5,8&cursor=7&shift=4"
     "&scaled=0",
     "positions?run=reverse&encoding=alibi&pe_heads=8&slope=3&pe_length=30",
@@ -99,7 +99,7 @@ LINKS = (
     "questions?run=reverse&asked=5",
     "bottleneck?run=reverse&spoken=12&input=3+1+4+1+5+9+2+6",
     "order?run=reverse-sinusoidal&order=places-shift:3",
-    "masks?run=reverse-aligned&mask=causal&retrain=causal&budget=30&target=3",
+    "masks?run=reverse-aligned&mask=causal&retrain=causal&target=3",
     f"edits?run=reverse-aligned&edits=painted:encoder.1.self_attention.0:{LOOK}~mean:encoder.0.self_attention.1",
     "accuracy?run=reverse-aligned-causal&depth=hardest&sequences=1024",
     f"heads?run=reverse-translate&head={X1}.0&against=head:decoder.0.cross_attention.1&across=entropy",
@@ -155,7 +155,6 @@ def settled() -> Iterator[None]:
         monkeypatch.setenv("ATTENTION_LAB_CACHE", str(texts))
         monkeypatch.setattr("dashboard.models.menu.ROOT", shipped(runs))
         monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
-        monkeypatch.setattr("dashboard.models.no_positions.SECONDS", 600.0)
         monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
         monkeypatch.setattr("dashboard.app_pages.how_it_began.corners.lesson.AT_ONCE", 60.0)
         monkeypatch.setattr("dashboard.app_pages.text.writing.draft.AT_ONCE", 60.0)

@@ -162,10 +162,10 @@ def test_the_words_of_the_readme_are_those_of_the_shipped_run():
     assert f"{run.evaluation['first_half']:.2f}" == "0.10"
 
 
-def test_the_share_that_the_readme_names_is_the_worker_s():
+def test_the_share_that_the_readme_names_is_that_of_the_foremost_head():
     from transformer.analysis.heads.survey import survey
 
     model, config = checkpoints.load(Run(ROOT / "checkpoints" / "reverse").snapshot())
     found = survey(model, config.build_task())
     for named in re.findall(r"(0\.\d+) of its attention", TEXT):
-        assert named == f"{found.expected_share[found.worker]:.{len(named) - 2}f}"
+        assert named == f"{found.expected_share[found.foremost]:.{len(named) - 2}f}"

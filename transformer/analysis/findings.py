@@ -146,8 +146,8 @@ class Survey:
     """Share of a head's attention that lies on the token to be said, over the queries that may see it."""
 
     @property
-    def worker(self) -> Head:
-        """The head that looks at the token to be said more than any other does.
+    def foremost(self) -> Head:
+        """The head that looks at the token to be said more than any other does: what it is worth, removal may show.
 
         Where nobody can say which token that is, as in a text, the head that looks most at the token before.
         """

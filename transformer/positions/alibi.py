@@ -10,7 +10,11 @@ from transformer.positions import PositionalEncoding
 
 
 def slopes(n_heads: int) -> Float[Tensor, "head"]:
-    """What a step of distance costs in each head, float64: 2^(-8/H), and each next head that much less."""
+    """What a step of distance costs in each head, float64: 2^(-8/H), and each next head that much less.
+
+    The paper's formula, for any H. The authors' code differs where H is no power of two: it takes the slopes of the
+    next lower power of two, and adds every other slope of twice that many heads.
+    """
     return 2.0 ** (-8.0 * torch.arange(1, n_heads + 1, dtype=torch.float64) / n_heads)
 
 

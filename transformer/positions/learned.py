@@ -1,4 +1,4 @@
-"""Learned positions: one trained vector a position ("Attention Is All You Need", section 3.5, row E of table 3)."""
+"""Learned positions: one vector of weights a position ("Attention Is All You Need", section 3.5, row E of table 3)."""
 
 from typing import ClassVar
 
@@ -11,8 +11,8 @@ from transformer.positions import PlaceError, PositionalEncoding
 class Learned(PositionalEncoding):
     """A table of parameters, drawn from N(0, 1): at the start no two positions look alike."""
 
-    description: ClassVar[str] = "one trained vector for each position, added to the embeddings"
-    formula: ClassVar[str] = r"PE_p = W_{p},\quad W\ \text{trained}"
+    description: ClassVar[str] = "one vector of weights for each position, added to the embeddings"
+    formula: ClassVar[str] = r"PE_p = W_{p},\quad W\ \text{a table of weights}"
 
     def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)

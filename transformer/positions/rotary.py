@@ -9,7 +9,11 @@ from transformer.positions import PositionalEncoding, angles
 
 
 class Rotary(PositionalEncoding):
-    """Each pair of a head's dimensions is turned by position × frequency: scores depend on the distance only."""
+    """Each pair of a head's dimensions is turned by position × frequency: scores depend on the distance only.
+
+    A pair is two neighbours (0 and 1, 2 and 3, …), as in the paper. Llama pairs the first half with the second:
+    the same but for the order of the dimensions, so weights of one must be reordered for the other.
+    """
 
     description: ClassVar[str] = "queries and keys turned by their position; scores see only distances"
     formula: ClassVar[str] = r"q_p' = R(p\,\theta)\,q_p,\ \ k_p' = R(p\,\theta)\,k_p,\quad \theta_i = b^{-2i/d_{head}}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +12,8 @@ from transformer.network import Network
 from transformer.presets import ONE_LAYER, QUICK
 from transformer.training.loop import Step, Training
 
-_ONE_AT_A_TIME = threading.Lock()
-"""Two trainings in one process would each take twice as long."""
+MOST_STEPS = 2000
+"""Of such a training, unless more are asked for: with one layer most tasks are solved within a hundred."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +32,19 @@ class Answer:
 def small(config: RunConfig, **model: object) -> RunConfig:
     """The one-layer version of a run: its task, mask, positions and architecture, with a single head and no more."""
     kept: dict[str, Any] = {name: getattr(config.model, name) for name in ("architecture", "mask", "positions")}
-    training = replace(QUICK, seed=config.training.seed, device="cpu", max_steps=2000)
+    training = replace(QUICK, seed=config.training.seed, device="cpu", max_steps=MOST_STEPS)
     return RunConfig(task=config.task, model=replace(ONE_LAYER, **(kept | model)), training=training)
 
 
-def answer(config: RunConfig, seconds: float) -> Answer:
-    """Train within this interaction, on the CPU, until it is solved or about `seconds` of training are over.
+def answer(config: RunConfig, go_on: Callable[[Step], bool] = lambda step: True) -> Answer:
+    """Train on the CPU until it is solved or its steps are taken, so that the clock has no say in what comes out.
 
-    Raises TrainingError when the loss is no longer a number. Not for large models: a step is never interrupted.
+    `go_on` is told of each step, and may break it off. Raises TrainingError when the loss is no longer a number.
     """
-    with _ONE_AT_A_TIME:
-        training = Training(build(config), config)
-        steps = [training.take_step()]
-        while not training.done and training.seconds < seconds:
-            steps.append(training.take_step())
-        if steps[-1].accuracy is None:
-            accuracy, probed, _ = training.measure()
-            steps[-1] = replace(steps[-1], accuracy=accuracy, probed=probed)
+    training, steps = Training(build(config), config), []
+    while not training.done:
+        steps.append(training.take_step())
+        if not go_on(steps[-1]):
+            break
     training.model.eval()
     return Answer(config, training.model, tuple(steps))

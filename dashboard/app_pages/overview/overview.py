@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard.app_pages.overview import guesses
 from dashboard.figures.html.tokens import Token
 from dashboard.models.model import OWN_WORDS
-from dashboard.parts import head_focus, learning, other_models
+from dashboard.parts import claims, head_focus, learning, other_models
 from dashboard.parts.heads import focused, grid, heads_of, working_sentence
 from dashboard.parts.prose import orientation
 from dashboard.parts.tokens import tokens
@@ -38,7 +38,7 @@ def answered() -> None:
     begin = slice(MOST_TOKENS)
     note = f"The first {MOST_TOKENS} of {len(question)} tokens." if len(question) > MOST_TOKENS else ""
     if note and len(question) > OWN_WORDS:
-        note += " Each token is said after the right ones (teacher forcing)."
+        note += claims.read(model)
     tokens(
         {
             "in": [Token(names[symbol]) for symbol in question[begin]],

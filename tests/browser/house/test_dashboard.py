@@ -140,7 +140,7 @@ def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
 def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
     page.goto(f"{address}/heads")
     wait_until_painted(page, plots=3)
-    expect(title(page)).to_have_text(re.compile(r"^Head \d\.\d does the work: \d\.\d\d of its attention"))
+    expect(title(page)).to_have_text(re.compile(r"^Head \d\.\d looks most at the answer: \d\.\d\d of its attention"))
     page.get_by_test_id("stMain").get_by_text("Mean pattern", exact=True).click()
     expect(page).to_have_url(query(run="reverse", mean="1"))
     expect(page.get_by_test_id("stMain").get_by_text(re.compile("mean over 256 sequences"))).to_be_visible()

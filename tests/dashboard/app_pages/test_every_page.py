@@ -146,7 +146,7 @@ def test_the_patterns_are_those_of_the_model(run: str) -> None:
     large, values = large_head(app)
     pattern, mask = expected[large["number"]]
     np.testing.assert_allclose(values["pattern"], np.where(mask, pattern, np.nan), atol=1e-5)
-    assert f"Head {header['panels'][large['number']]['name']} does the work" in app.title[0].value
+    assert f"Head {header['panels'][large['number']]['name']} looks most at the answer" in app.title[0].value
 
 
 def test_another_mask_is_measured_under_that_mask() -> None:

@@ -141,7 +141,11 @@ def test_the_sentence_counts_flips_and_names_the_largest_change():
     said = change_sentence(after, before, ["3", "1", "4"], np.array([True, True, False]))
     assert said.startswith("2 of 3 predictions flip; the right token gains most at output 2 ('1'): 0.10 before")
     same = change_sentence(before, before, ["3", "1", "4"], np.zeros(3, dtype=bool))
-    assert same == "0 of 3 predictions flip; no right token is more or less likely than before."
+    assert same == "0 of 3 predictions flip; no right token's probability moves by 0.005 or more."
+    for moved, still in ((0.0049, True), (0.0051, False)):
+        after = before - np.array([0.0, moved, 0.0])
+        words = change_sentence(before, after, ["3", "1", "4"], np.zeros(3, dtype=bool))
+        assert ("moves by 0.005 or more" in words) == still
 
 
 def test_the_dumbbells_stand_at_the_probabilities():

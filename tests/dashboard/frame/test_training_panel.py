@@ -220,9 +220,9 @@ def test_rate_and_gradient_are_drawn_from_the_metrics(handed: list[Run]) -> None
     ],
 )
 def test_a_page_trains_a_small_model_and_shows_what_it_reaches(page, query, changes) -> None:
-    app = open_page(page, answer="1", budget="30", **query)
+    app = open_page(page, answer="1", **query)
     config = small(Run(model_menu.ROOT / query["run"]).config, **changes)
-    found = answer(config, seconds=30)
+    found = answer(config)
     accuracy = accuracy_by_position(found.model, config.build_task(), sequences=2048, seed=config.training.seed + 1)
     bars = array(trace(app, "what-if", "measured")["y"])
     np.testing.assert_allclose(bars, accuracy.mean, atol=1e-6)
@@ -230,13 +230,13 @@ def test_a_page_trains_a_small_model_and_shows_what_it_reaches(page, query, chan
     assert re.search(rf"solved after {len(found.steps)} steps", said(app))
 
 
-def test_what_cannot_be_solved_in_time_can_be_given_more() -> None:
-    app = open_page("positions", run="reverse", encoding="none", answer="1", budget="0.1")
-    assert "not solved yet after" in said(app)
-    assert "It is not yet at the ceiling." in said(app)
-    press(app, "Train for 0.4 s")
-    assert link(app)["budget"] == "0.4"
-    assert figures(app)["what-if"]
+def test_what_is_not_solved_in_its_steps_can_be_given_more() -> None:
+    app = open_page("positions", run="reverse", encoding="none", answer="1", patience="10")
+    assert "not solved after 10 steps." in said(app)
+    assert "not yet at the ceiling" in said(app)
+    press(app, "Train up to 40 steps")
+    assert link(app)["patience"] == "40"
+    assert "not solved after 40 steps." in said(app)
 
 
 def test_nothing_is_trained_that_was_not_asked_for() -> None:

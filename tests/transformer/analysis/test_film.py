@@ -82,8 +82,22 @@ def test_a_head_sharpens_where_half_of_its_rise_is_behind_it_for_good(share: lis
     moment = sharpening(told(h0=[0.1] * 5, h1=share))
     assert moment is not None
     assert (moment.head, moment.frame, moment.step) == (Head(SITE, 1), frame, frame**2)
-    assert moment.previous == (frame - 1) ** 2
-    assert (moment.before, moment.after) == pytest.approx((share[0], share[-1]))
+    assert (moment.before, moment.middle, moment.after) == pytest.approx((share[0], share[frame], share[-1]))
+
+
+@pytest.mark.parametrize(
+    ("share", "began", "ended"),
+    [
+        ([0.0, 0.0, 1.0, 1.0, 1.0], 1, 2),  # a jump lies between two kept steps
+        ([0.0, 0.09, 0.5, 0.89, 1.0], 1, 4),  # a ramp, just outside a tenth and nine tenths
+        ([0.0, 0.11, 0.5, 0.91, 1.0], 0, 3),  # and just inside
+        ([0.0, 0.95, 0.05, 0.95, 1.0], 2, 3),  # what is lost again is not behind it
+    ],
+)
+def test_a_rise_lasts_from_a_tenth_of_it_to_nine_tenths(share: list[float], began: int, ended: int):
+    moment = sharpening(told(h0=share))
+    assert moment is not None
+    assert (moment.began, moment.ended) == (began**2, ended**2)
 
 
 def test_of_several_that_rise_it_is_the_one_that_ends_highest():

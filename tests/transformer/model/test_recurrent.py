@@ -331,7 +331,7 @@ def test_its_one_head_is_measured_like_any_other(attention: str) -> None:
     alphas = np.array([logits_by_hand(model, row, [SEP, *row[:0:-1]])[1] for row in x])
     share = np.mean([alphas[:, i, 4 - i].mean() for i in range(5)])
     assert metrics.estimates["expected"].mean[0] == pytest.approx(share, abs=1e-6)
-    assert survey(model, task, sequences=8).worker.short == "0.0"
+    assert survey(model, task, sequences=8).foremost.short == "0.0"
     close = detail(model, task, task.example, SITE)
     inputs = [numbers(model.embedding.weight)[token] for token in task.example]
     (encoded,) = states_by_hand(model.core.encoder, inputs, [np.zeros(6)])

@@ -1,9 +1,11 @@
 """Presets that are solved, and small models that are trained within a click."""
 
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
+import torch
 
 from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -48,23 +50,42 @@ def test_the_small_version_keeps_what_the_question_is_about():
 def test_an_answer_meets_its_ceiling(mask):
     """Aligned reversal under three masks: what can be known is known, and nothing else."""
     config = RunConfig(task=TaskConfig(task="reverse-aligned"), model=replace(ONE_LAYER, mask=mask))
-    found = answer(small(config), seconds=20)
+    found = answer(small(config))
     assert found.solved
     assert not found.model.training
     measured, most = found.steps[-1].accuracy, ceiling(found.config).accuracy
     assert (np.abs(measured - most) < 0.08).all()
 
 
-def test_an_answer_comes_in_time_and_is_measured_even_when_it_is_not_solved():
+def test_an_answer_ends_after_its_steps_and_is_measured_even_when_it_is_not_solved():
     config = small(RunConfig(model=ModelConfig(positions="none")))
-    found = answer(config, seconds=0.05)
+    found = answer(replace(config, training=replace(config.training, max_steps=7)))
     assert not found.solved
+    assert len(found.steps) == 7
     assert found.steps[-1].accuracy is not None
     assert found.steps[-1].probed in (128, 512)
-    assert all(step.seconds < 0.05 for step in found.steps[:-1])
+
+
+def test_a_clock_that_runs_away_changes_no_answer(monkeypatch):
+    """However long a step takes: the same weights come out, bit for bit."""
+    config = small(RunConfig(task=TaskConfig(task="reverse-aligned"), model=ModelConfig(mask="causal")))
+    at_rest = answer(config)
+    ticks = count()
+    monkeypatch.setattr("transformer.training.loop.time.perf_counter", lambda: 1000.0 * next(ticks))
+    found = answer(config)
+    assert at_rest.solved
+    assert len(found.steps) == len(at_rest.steps)
+    for name, weights in at_rest.model.state_dict().items():
+        assert torch.equal(found.model.state_dict()[name], weights)
+
+
+def test_an_answer_can_be_broken_off():
+    seen = []
+    answer(small(RunConfig()), lambda step: bool(seen.append(step.step)) or step.step < 3)
+    assert seen == [1, 2, 3]
 
 
 def test_an_answer_is_the_training_itself():
     config = small(RunConfig())
     alone = [step.loss for step in train(build(config), config)]
-    assert [step.loss for step in answer(config, seconds=60).steps] == alone
+    assert [step.loss for step in answer(config).steps] == alone

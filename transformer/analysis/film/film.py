@@ -161,12 +161,16 @@ class Sharpening:
     frame: int
     step: int
     """The first kept step at which half of the rise is behind it, for good."""
-    previous: int
-    """The kept step before: the moment lies after it. The same as `step` if there is none."""
     before: float
     """Its share on the expected key in the first frame …"""
+    middle: float
+    """… in this one …"""
     after: float
     """… and in the last."""
+    began: int
+    """The last kept step before a tenth of the rise is behind it, for good."""
+    ended: int
+    """The first kept step at which nine tenths are, for good."""
 
 
 def sharpening(film: Film) -> Sharpening | None:
@@ -182,9 +186,23 @@ def sharpening(film: Film) -> Sharpening | None:
     head = max(risen, key=lambda head: (float(risen[head][-1]), head))
     share = risen[head]
     before, after = float(share[0]), float(share[-1])
-    frame = from_then_on(share >= (before + after) / 2)
-    assert frame is not None  # the last frame is above the middle
-    return Sharpening(head, frame, int(film.steps[frame]), int(film.steps[max(frame - 1, 0)]), before, after)
+
+    def risen_by(part: float) -> int:
+        frame = from_then_on(share >= before + part * (after - before))
+        assert frame is not None  # of the last frame it is true
+        return frame
+
+    frame, step = risen_by(0.5), [int(step) for step in film.steps]
+    return Sharpening(
+        head,
+        frame,
+        step[frame],
+        before,
+        float(share[frame]),
+        after,
+        step[max(risen_by(0.1) - 1, 0)],
+        step[risen_by(0.9)],
+    )
 
 
 def learned_at(film: Film) -> Float[np.ndarray, "target"]:

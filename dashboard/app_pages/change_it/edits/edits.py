@@ -10,7 +10,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures import effects
 from dashboard.figures.html.tokens import Token
 from dashboard.models import edits
-from dashboard.parts import text, waiting
+from dashboard.parts import claims, text, waiting
 from dashboard.parts import tokens as parts_tokens
 from dashboard.parts.prose import sentence, show_code
 from dashboard.parts.yardstick import yardstick
@@ -56,7 +56,7 @@ def said() -> None:
         else f"{int(first.right[first.is_answer].sum())} of {of} tokens of the answer are right"
     )
     parts_tokens.tokens(lines, key="edits-said", alt=f"{changes}.")
-    st.caption(f"{changes}; the right tokens are read.")
+    st.caption(f"{changes}.{claims.read(model)}")
 
 
 said()
@@ -109,21 +109,18 @@ def removals() -> None:
 
 def twos() -> None:
     """Which heads make up for which."""
+    if len(heads) < 2:
+        st.caption("There is one head, and so no two to remove together.")
+        return
     chart, bar = st.container(), st.empty()
     extra = edits.redundancy(model, made, lambda share: bar.progress(share, "Removing the heads by twos …"))
     bar.empty()
     others = np.where(np.eye(len(heads), dtype=bool), 0.0, extra)
     one, other = np.unravel_index(int(np.abs(others).argmax()), others.shape)
-    value = others[one, other]
     many = len({head.kind for head in heads}) > 1
     chosen = [heads[min(one, other)], heads[max(one, other)]]
     pair = "heads " + " and ".join(f"{head.short}{f' ({head.kind})' if many else ''}" for head in chosen)
-    if abs(value) < 0.005:
-        words = "No two heads make up for each other: together they cost what each of them costs."
-    elif value > 0:
-        words = f"Removed together, {pair} cost {value:.2f} more than each by itself: one makes up for the other."
-    else:
-        words = f"Removed together, {pair} cost {-value:.2f} less than each by itself: they are links of one chain."
+    words = claims.together(pair, float(others[one, other]))
     short = {"encoder self-attention": "e", "decoder self-attention": "d", "cross-attention": "x"}
     names = [f"{short[head.kind]}{head.short}" if many else head.short for head in heads]
     figure = coloured(effects.redundancy_heatmap, extra, names)

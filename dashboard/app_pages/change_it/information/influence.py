@@ -229,7 +229,7 @@ class Flow:
             which = "they are outlined" if whole else "their cells are outlined"
             return (
                 f"{int(leaking.sum()):,} of {pairs:,} {cells} that must be 0 are not; {which}. "
-                f"The model was trained under the mask {mask}."
+                f"The model's own mask is {mask}."
             )
         if self.reach.all():
             return f"No cell is forbidden: under the mask {mask} every output may know all tokens."

@@ -8,11 +8,16 @@ import streamlit as st
 from dashboard.app_pages.change_it.masks.figures.probabilities import probability_dumbbells
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.tokens import Token
+from dashboard.models.model import Model
+from dashboard.parts import claims
 from dashboard.parts.tokens import tokens
 from transformer.analysis.findings import Sample
 
+STILL = 0.005
+"""A probability that moves by less is written with the same two digits, or the next."""
 
-def said(before: Sample, after: Sample, chance: float) -> None:
+
+def said(model: Model, before: Sample, after: Sample) -> None:
     """The outputs of one question as strips, and the probability of each right token. Both samples know the truth."""
     assert before.truth is not None
     assert after.truth is not None
@@ -23,9 +28,9 @@ def said(before: Sample, after: Sample, chance: float) -> None:
     words = change_sentence(was, now, targets, flipped[answer])
     rows = {"before": strip(before), "after": strip(after, flipped)}
     tokens(rows, key="mask-tokens", alt=words)
-    figure = coloured(probability_dumbbells, was, now, targets, flipped[answer], chance)
+    figure = coloured(probability_dumbbells, was, now, targets, flipped[answer], model.task.chance)
     plot(figure, key="probabilities", alt=words, height=240)
-    st.caption(f"{words} A frame and a ≠ mark what flips. The true tokens are read (teacher forcing).")
+    st.caption(f"{words} A frame and a ≠ mark what flips.{claims.read(model)}")
 
 
 def strip(seen: Sample, flipped: np.ndarray | None = None) -> list[Token]:
@@ -48,8 +53,8 @@ def change_sentence(before: np.ndarray, after: np.ndarray, targets: list[str], f
     verb = "flips" if flips == 1 else "flip"
     most = int(np.abs(after - before).argmax())
     change = after[most] - before[most]
-    if abs(change) < 0.005:
-        return f"{flips} of {len(targets)} predictions {verb}; no right token is more or less likely than before."
+    if abs(change) < STILL:
+        return f"{flips} of {len(targets)} predictions {verb}; no right token's probability moves by {STILL:g} or more."
     return (
         f"{flips} of {len(targets)} predictions {verb}; the right token {'loses' if change < 0 else 'gains'} most at "
         f"output {most + 1} ('{targets[most]}'): {before[most]:.2f} before, {after[most]:.2f} after."

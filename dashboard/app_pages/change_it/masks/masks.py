@@ -72,14 +72,14 @@ with right:
     )
     plot(figure, key="after-pattern", alt=f"Pattern of head {head.short} under this mask.", height=height)
     st.caption(
-        f"**{mask.label}**: {mask.description}. The model was trained under **{model.config.model.mask_label}**."
+        f"**{mask.label}**: {mask.description}. The model's own mask is **{model.config.model.mask_label}**."
         + (f" The input is padded to length {task.length}." if pad else "")
     )
 
 three = st.container()
 st.header("What is said", anchor=False)
 if task.lawful:
-    said(before, after, task.chance)
+    said(model, before, after)
 else:
     masked = edits.said(model, question, mask_edits(model, mask, len(question)))
     passage(edits.said(model, question, ()), masked, key="mask-tokens")

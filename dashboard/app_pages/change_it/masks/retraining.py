@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -14,9 +14,12 @@ from dashboard.components.plot import coloured, plot
 from dashboard.models import quick_training
 from dashboard.models.menu import COMPILED
 from dashboard.models.model import Model
-from dashboard.models.quick_training import Answer
+from dashboard.models.quick_training import Answer, Lesson
+from dashboard.parts import waiting
+from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound
 from dashboard.view import session, training
+from dashboard.view.settings import limits
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.intervals import CAUTION, wilson
@@ -24,12 +27,10 @@ from transformer.config import ConfigError, RunConfig
 from transformer.masks import Mask
 from transformer.tasks import Ceiling
 
-LIVE_SECONDS = 0.25
-"""Of training after a stroke: with the rest of the page the new accuracy is there within a second."""
 LIVE_TARGETS, LIVE_SEQUENCES = 32, 1024
 """Targets of the largest task that is trained unasked, and sequences that its accuracy is measured on."""
-LONGER, MOST_SECONDS = 4.0, 30.0
-"""How many times longer the next training may take, and the longest one."""
+LONGER = 4
+"""How many times more steps the next training may take."""
 SEVERAL = {"n_heads": 4, "query_key_gain": 1.0}
 """What a small model of several layers needs to find a way through them: one head a layer does not learn to relay."""
 NEAR = 0.005
@@ -108,25 +109,46 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
     after = model.accuracy(view.sequences, mask, length)
     own = ceilings.ceiling(model.config, length)
     possible = ceilings.ceiling(model.config, length, mask)
-    retrained, why = _retrained(model, mask, length)
-    made = "retrained" if retrained is None else f"retrained {retrained.seconds:.1f} s"
-    states = [
-        _state("as trained", own, before),
-        _state("mask applied", possible, after),
-        _state(made, possible, None if retrained is None else retrained.accuracy),
-    ]
-    said = joined(mask, possible, before, after, retrained) + why
     target = chosen_target(task, length)
-    figure = coloured(accuracy_by_state_bars, states, task.chance, before.names, target=target)
-    makers = [model.maker(), *([Maker(f"small model, mask {mask}", retrained.steps)] if retrained else [])]
-    plot(figure, key="three", alt=said, height=330, on_click=lambda: choose_clicked("three"), makers=makers)
-    st.markdown(f"**{said}**")
-    _controls(model, mask, possible, retrained)
+    lesson, why = _lesson(model, mask, length)
+
+    def draw() -> None:
+        retrained = None if lesson is None or lesson.problem else quick_training.shown(lesson, length, LIVE_SEQUENCES)
+        states = [
+            _state("as it is", own, before),
+            _state("mask applied", possible, after),
+            _state(_made(retrained), possible, None if retrained is None else retrained.accuracy),
+        ]
+        said = joined(mask, possible, before, after, retrained) + why
+        figure = coloured(accuracy_by_state_bars, states, task.chance, before.names, target=target)
+        makers = [model.maker(), *([Maker(f"small model, mask {mask}", retrained.steps)] if retrained else [])]
+        plot(figure, key="three", alt=said, height=330, on_click=lambda: choose_clicked("three"), makers=makers)
+        st.markdown(f"**{said}**")
+        if lesson is not None and retrained is None and not lesson.done:
+            waiting.hourglass("A small model is about to be retrained …")
+        if lesson is not None and lesson.problem:
+            st.warning(sentence(plain(lesson.problem)), icon=":material/warning:")
+
+    waiting.grown([] if lesson is None else [lesson], draw)
+    over = lesson is not None and lesson.done and not lesson.problem
+    retrained = quick_training.shown(lesson, length, LIVE_SEQUENCES) if lesson and over else None
+    _controls(model, mask, possible, lesson is not None, retrained)
+
+
+def _made(retrained: Answer | None) -> str:
+    """What the third picture is of."""
+    if retrained is None:
+        return "retrained"
+    return f"{'retrained' if retrained.done else 'retraining'}, {_steps(retrained)}"
+
+
+def _steps(retrained: Answer) -> str:
+    return f"{retrained.steps:,} step{'' if retrained.steps == 1 else 's'}"
 
 
 def _state(title: str, possible: Ceiling, measured: Accuracy | None) -> State:
     ceiling = possible.accuracy
-    if measured is None:
+    if measured is None or len(measured.names) != len(ceiling):  # of another length, while it is trained
         return State(title, ceiling)
     low, high = measured.interval()
     chosen = _answers(measured)
@@ -146,12 +168,15 @@ def joined(mask: Mask, ceiling: Ceiling, before: Accuracy, after: Accuracy, retr
     best = f"at most {most:.2f} right" if told else f"the best guess, which is not told the length, has {most:.2f}"
     words = (
         f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: {best}. "
-        f"The model has {before.mean[chosen].mean():.2f} as trained, {after.mean[chosen].mean():.2f} with the mask"
+        f"The model has {before.mean[chosen].mean():.2f} as it is, {after.mean[chosen].mean():.2f} with the mask"
     )
     if retrained is None:
         return f"{words}. "
     now = retrained.accuracy
-    words += f"; retrained {retrained.seconds:.1f} s, {now.mean[chosen].mean():.2f}: "
+    share = now.mean[_answers(now)].mean()
+    if not retrained.done:
+        return f"{words}. A small model is being retrained: {_steps(retrained)}, {share:.2f} so far."
+    words += f"; retrained for {_steps(retrained)}, {share:.2f}: "
     if beyond(now, ceiling).any():
         return f"{words}above what can be had: something leaks."
     return words + (
@@ -188,8 +213,8 @@ def small_version(config: RunConfig, mask: Mask, length: int) -> RunConfig:
     return quick_training.small(config, mask=str(mask), n_layers=layers, **(SEVERAL if layers > 1 else {}))
 
 
-def _retrained(model: Model, mask: Mask, length: int) -> tuple[Answer | None, str]:
-    """The small model's answer, or none and why."""
+def _lesson(model: Model, mask: Mask, length: int) -> tuple[Lesson | None, str]:
+    """The small model's training, or none and why."""
     view = session.settings()
     asked = view.retrain == str(mask)
     small_enough = len(model.task.target_names(model.task.length)) <= LIVE_TARGETS
@@ -197,31 +222,30 @@ def _retrained(model: Model, mask: Mask, length: int) -> tuple[Answer | None, st
         return None, "It is not retrained until you ask for it."
     try:
         config = small_version(model.config, mask, length)
-        seconds = view.budget if asked else min(view.budget, LIVE_SECONDS)
-        return quick_training.answer(config, seconds, length, LIVE_SEQUENCES), ""
+        training = replace(config.training, max_steps=view.patience)
+        return waiting.lesson("retraining", replace(config, training=training)), ""
     except ConfigError as error:
         return None, f"It cannot be retrained that way: {error}."
 
 
-def _controls(model: Model, mask: Mask, ceiling: Ceiling, retrained: Answer | None) -> None:
-    """When to train, for how long, and the way to a training of the whole model."""
+def _controls(model: Model, mask: Mask, ceiling: Ceiling, begun: bool, retrained: Answer | None) -> None:
+    """When to train, how many steps, and the way to a training of the whole model."""
     view, (switch, more, full) = session.settings(), st.columns(3, vertical_alignment="center")
     with switch:
         bound(st.toggle, "Retrain at every change", "live", help="A small model, trained anew after every stroke")
-    if retrained is None:
+    if not begun:
         more.button(
             "Retrain under this mask",
             on_click=lambda: session.update(retrain=str(mask)),
             icon=":material/play_arrow:",
             width="stretch",
         )
-    elif short_of(retrained.accuracy, ceiling).any():
-        asked = view.retrain == str(mask)
-        budget = min(MOST_SECONDS, LONGER * (view.budget if asked else LIVE_SECONDS))
+    elif retrained is not None and short_of(retrained.accuracy, ceiling).any():
+        patience = min(int(limits("patience")[1]), LONGER * view.patience)
         more.button(
-            f"Train for {budget:g} s",
-            on_click=lambda: session.update(retrain=str(mask), budget=budget),
-            disabled=asked and view.budget >= MOST_SECONDS,
+            f"Train up to {patience:,} steps",
+            on_click=lambda: session.update(retrain=str(mask), patience=patience),
+            disabled=view.patience >= patience,
             icon=":material/more_time:",
             width="stretch",
         )

@@ -72,7 +72,7 @@ def by_length(found: Bottleneck) -> None:
         exact_by_length_curves, exact_lines(found), chance=found.contestants[0].config.build_task().chance
     )
     said = reach(found)
-    st.markdown("**Whole answers right, by length**: three models of one size, the same training")
+    st.markdown("**Whole answers right, by length**: three models of one size, each at a learning rate of its own")
     plot(figure, key="by-length", alt=f"{headline(found)} {said}", height=380, makers=makers(found))
     st.caption(f"{said} {made(found)}")
     st.markdown(table(found))

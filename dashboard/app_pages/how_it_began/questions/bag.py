@@ -1,8 +1,6 @@
-"""Question 5, why positions must be encoded: attention sees a bag, and what a bag can tell at most."""
+"""Question 5, why positions must be encoded: one layer of attention sees a bag, and what a bag can tell at most."""
 
 from __future__ import annotations
-
-from concurrent.futures import Future
 
 import numpy as np
 import streamlit as st
@@ -12,9 +10,9 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models import background, no_positions
-from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.models.positions import reversal
+from dashboard.models.quick_training import Lesson
 from dashboard.parts import waiting
 from dashboard.view import session
 from dashboard.view.pages import PAGES
@@ -22,23 +20,12 @@ from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.result import Accuracy
 
 LENGTH, SYMBOLS = 8, 10
+DEEPER = (
+    "The bound is that of one layer. Under a causal mask a second layer can do better: how many tokens a query sees "
+    "tells how far along it is, and the second layer reads that off the first (Haviv et al., 2022)."
+)
+"""What the bound is not about."""
 QUESTION = (3, 1, 4, 1, 5, 9, 2, 6)
-POSITIONS = ("none", "learned")
-
-
-@cached(1)
-def _trained() -> Future[bool]:
-    """The two small models, which are trained behind the page's back; then what is asked of them is at hand."""
-    return background.TRAININGS.submit(
-        lambda: all(no_positions.turned(each, QUESTION, QUESTION[::-1]) for each in POSITIONS)
-    )
-
-
-def _watch(trained: Future[bool]) -> None:
-    """Say what goes on."""
-    begun = trained.running() or trained.done()
-    doing = "are being trained" if begun else "wait for another training"
-    waiting.hourglass(f"Two small models {doing}, with positions and without …")
 
 
 def answer(model: Model) -> str:
@@ -47,25 +34,43 @@ def answer(model: Model) -> str:
     left, right = st.container(key="stacked-question").columns([1.4, 1], gap="large")
     with right:
         _backwards(model)
-    trained = not session.first_look() and background.ready(_trained())
+    small = [] if session.first_look() else _small()
     with left:
         st.markdown("**One layer without positions**, place by place of the answer")
-        _bars(most, no_positions.accuracy() if trained else None)
-        if not trained and not session.first_look():
-            waiting.until(_trained().done, lambda: _watch(_trained()))
+        if small:
+            waiting.grown(small, lambda: _grown(most, small))
+        else:
+            _bars(most, None)
     with right:
-        if trained:
+        if small and all(each.done for each in small):
             _two_orders()
+        st.caption(DEEPER)
         st.page_link(PAGES["lengths"].script, label="What positions buy", icon=":material/straighten:")
         st.page_link(PAGES["positions"].script, label="Positional encoding", icon=":material/waves:")
-    return f"Without positions attention sees a bag: it tells at most {most.mean():.2f} of a reversal."
+    return f"Without positions one layer of attention sees a bag: it tells at most {most.mean():.2f} of a reversal."
+
+
+def _small() -> list[Lesson]:
+    """The two small models, which are trained behind the page; then what is asked of them is at hand."""
+    return [
+        waiting.lesson(f"bag-{each}", no_positions.small(each), background.TRAININGS) for each in no_positions.POSITIONS
+    ]
+
+
+def _grown(most: np.ndarray, small: list[Lesson]) -> None:
+    """The bars as far as the models are, and what goes on."""
+    _bars(most, no_positions.so_far(small[0]))
+    if not all(each.done for each in small):
+        begun = any(not each.waiting for each in small)
+        doing = "are being trained" if begun else "wait for another training"
+        waiting.hourglass(f"Two small models {doing}, with positions and without …")
 
 
 def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
     """The second half of the answer, place by place: what a bag allows, and what one layer without positions has."""
     names, chance = [f"y{place}" for place in range(1, LENGTH + 1)], 1 / SYMBOLS
     mean = low = high = np.full(LENGTH, np.nan)
-    said = f"No guess from a bag has more than {most.mean():.2f}, chance is {chance:.2f}."
+    said = f"No guess from a bag, and so no single layer, has more than {most.mean():.2f}; chance is {chance:.2f}."
     if measured is not None:
         half = np.array(measured.groups) == "second half"
         mean, (low, high) = measured.mean[half], (edge[half] for edge in measured.interval())
@@ -110,7 +115,7 @@ def _two_orders() -> None:
     """What the small model says first, to a question and to the same bag in another order."""
     first, second = ("".join(map(str, each)) for each in (QUESTION, QUESTION[::-1]))
     lines = [f"**Two orders of one bag**: which symbol answers {first} first, and which {second}?\n"]
-    for positions in POSITIONS:
+    for positions in no_positions.POSITIONS:
         found = no_positions.turned(positions, QUESTION, QUESTION[::-1])
         marks = ["✓" if right else "✗" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
         name = "without positions" if positions == "none" else f"with {positions} positions"

@@ -44,7 +44,7 @@ def answer(model: Model) -> str:
         rates = list(RATES)
         rate = bound_choice(st.segmented_control, "Learning rate", "deep_rate", rates, rates[0], also={"parted": False})
     layers, asked = session.settings().deep, session.settings().parted
-    running = race(layers, rate) if asked and not session.first_look() else None
+    running = _running(layers, rate) if asked and not session.first_look() else None
     with three:
         _button(running, asked, layers, rate)
     if not asked:
@@ -62,13 +62,14 @@ def answer(model: Model) -> str:
 def _button(race: Race | None, asked: bool, layers: int, rate: str) -> None:
     """Train both; stop, while they are trained; and train them anew, where that was ended before its time."""
     if race is not None and not race.done:
-        st.button("Stop", on_click=clicks.once(race.stop), icon=":material/stop:", key="parted-stop")
+        st.button("Stop", on_click=_stop, args=(race,), icon=":material/stop:", key="parted-stop")
         return
     ended = race is not None and (race.stopped or bool(race.problem))
 
     def train() -> None:
         if ended:
-            forget(layers, rate)
+            st.session_state.pop("parted_stopped", None)
+            forget(race)
         session.update(parted=True)
 
     st.button(
@@ -78,6 +79,23 @@ def _button(race: Race | None, asked: bool, layers: int, rate: str) -> None:
         icon=":material/play_arrow:",
         type="primary",
     )
+
+
+def _running(layers: int, rate: str) -> Race:
+    """The race of these settings, everybody's; or the one that this session stopped, as far as it came."""
+    stopped: Race | None = st.session_state.get("parted_stopped")
+    if stopped is not None and (stopped.n_layers, stopped.rate) == (layers, rate):
+        return stopped
+    return race(layers, rate)
+
+
+@clicks.once
+def _stop(race: Race) -> None:
+    """End it, and keep what it learned for this session alone: it is no answer for others."""
+    race.stop()
+    if race.stopped:
+        forget(race)
+        st.session_state.parted_stopped = race
 
 
 def _headline(race: Race | None, layers: int) -> str:
@@ -110,8 +128,9 @@ def _fresh(layers: int, places: Sequence[DeltaGenerator], tall: int) -> None:
         figure = coloured(layer_lines, alike, across="layers passed", up="cosine")
         plot(figure, key="alike", alt=said, height=tall, makers=makers)
         st.caption(
-            f"{said} Attention mixes places; without residual connections nothing keeps them apart (Dong et al., "
-            f"2021). With its embedding a stream ends at {found[0].kept[-1]:.2f} with, {found[1].kept[-1]:.2f} without."
+            f"{said} Attention mixes places. Residual connections keep them apart, and feed-forward layers slow "
+            f"the mixing (Dong et al., 2021). With its embedding a stream ends at {found[0].kept[-1]:.2f} with, "
+            f"{found[1].kept[-1]:.2f} without."
         )
     with places[1]:
         st.markdown("**The gradient** that reaches each layer, before the first step")
@@ -152,7 +171,7 @@ def _waiting(layers: int, rate: str) -> None:
     )
     st.caption(
         f"Reversal of {config.task.length} digits, layers × heads {layers} × {config.model.n_heads}, d_model "
-        f"{config.model.d_model}: at most {RATES[rate]} steps each, {SECONDS:g} s for both."
+        f"{config.model.d_model}: at most {RATES[rate]} steps each."
     )
 
 
@@ -203,8 +222,8 @@ def _of(model: Model) -> str:
 
 RATES = {"0.005": 300, "0.001": 600}
 """Learning rates with and without residual connections are trained at, and the steps that each may take at most."""
-SECONDS, EVERY = 30.0, 10
-"""Of training for both together, at most; and steps between two measurements."""
+EVERY = 10
+"""Steps between two measurements."""
 
 
 # --- 4: residual connections
@@ -249,6 +268,7 @@ class Race:
     """The same model with and without residual connections, a step of one and a step of the other, behind the page."""
 
     def __init__(self, n_layers: int, rate: str) -> None:
+        self.n_layers, self.rate = n_layers, rate
         self.learners = tuple(Learner(deep(n_layers, residual, rate)) for residual in (True, False))
         self._ended = Event()
         self._future = background.TRAININGS.submit(self._train)
@@ -287,7 +307,7 @@ class Race:
         from transformer.training.loop import Training
 
         trainings = [Training(build(learner.config), learner.config) for learner in self.learners]
-        while not self._ended.is_set() and sum(training.seconds for training in trainings) < SECONDS:
+        while not self._ended.is_set():
             going = [pair for pair in zip(trainings, self.learners, strict=True) if not pair[0].done]
             if not going:
                 return
@@ -308,8 +328,7 @@ def race(n_layers: int, rate: str) -> Race:
     return Race(n_layers, rate)
 
 
-def forget(n_layers: int, rate: str) -> None:
-    """Let this race begin anew when it is next asked for, if it was ended before its time; no other is touched."""
-    found = race(n_layers, rate)
-    if found.stopped or found.problem:
-        race.clear(n_layers, rate)  # type: ignore[attr-defined]
+def forget(ended: Race | None) -> None:
+    """Let this race begin anew when it is next asked for; where another has begun since, that one stays."""
+    if ended is not None and race(ended.n_layers, ended.rate) is ended:
+        race.clear(ended.n_layers, ended.rate)  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from dashboard.app_pages.look_inside.heads import focus, words
 from dashboard.app_pages.look_inside.heads.comparison import pick_reference
 from dashboard.app_pages.look_inside.heads.table import find_the_one
 from dashboard.models.model import Model
-from dashboard.parts import other_models
+from dashboard.parts import claims, other_models
 from dashboard.parts.heads import alignment_sentence, focused, grid, heads_of, working_sentence
 from dashboard.parts.prose import orientation, plain, show_code
 from dashboard.parts.widgets import bound
@@ -46,14 +46,12 @@ def page(model: Model, question: np.ndarray) -> None:
 
 
 def headline(survey: Survey) -> str:
-    """Which head does the work, in a sentence."""
-    worker = survey.worker
-    share = survey.expected_share[worker]
+    """Which head looks most at the answer, in a sentence."""
+    head = survey.foremost
+    share = survey.expected_share[head]
     if math.isnan(share):
         return "Under this mask no head ever sees the token to be said."
-    if share >= 0.5:
-        return f"Head {worker.short} does the work: {share:.2f} of its attention is on the answer."
-    return f"No head does the work alone: the best, {worker.short}, has {share:.2f} of its attention on the answer."
+    return claims.looks(head.short, share, "the answer")
 
 
 def here(model: Model, question: np.ndarray, sample: Sample, head: Head) -> str:

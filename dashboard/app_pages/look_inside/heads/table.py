@@ -25,7 +25,7 @@ from dashboard.figures.kit.numbers import interval
 from dashboard.models import heads as models_heads
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
-from dashboard.parts import waiting
+from dashboard.parts import claims, waiting
 from dashboard.parts.heads import working_sentence
 from dashboard.parts.prose import labels_of
 from dashboard.parts.tables import ticked_table
@@ -41,7 +41,7 @@ would come between, and a click be answered after 180 ms in place of 100."""
 
 
 def find_the_one(model: Model, focus: Head) -> None:
-    """The section of a page: what each head does over many sequences, and which one does the work."""
+    """The section of a page: what each head does over many sequences, and what removing it costs."""
     st.header("Find the one", anchor=False)
     if session.first_look():  # the heads come first: the table's program alone is a megabyte for the browser
         waiting.hourglass("Every head is about to be measured …")
@@ -66,6 +66,8 @@ def find_the_one(model: Model, focus: Head) -> None:
         else named_sentence(labels, names, choice=bool(metrics.asked["entropy"].any()))
     )
     st.markdown(f"**{said}**")
+    if "drop" in metrics.estimates and model.task.lawful:
+        st.markdown(claims.works(labels, metrics.estimates["drop"]))
     _table(model, metrics, labels, focus, said)
     left, right = st.columns([1.3, 1], gap="medium")
     with left:

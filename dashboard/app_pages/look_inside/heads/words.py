@@ -77,9 +77,14 @@ def likeness_sentence(metrics: HeadMetrics, labels: Sequence[str]) -> str:
 
 def headline(heads: Sequence[Head], survey: Survey) -> str:
     """Which head looks at the token before, and how much; or that none does."""
-    best, others = survey.worker, len(heads) - 1
+    best, others = survey.foremost, len(heads) - 1
     share = habits(survey.patterns[best.site][best.index])["previous"]
     many = f"of all {others + 1} heads" if others else "the one head"
     if share >= CLEAR:
-        return f"Head {best.short} looks at the token before: {share:.2f} of its attention, the most {many}."
-    return f"No head looks at the token before alone: nearest, head {best.short} puts {share:.2f} there."
+        return (
+            f"On held-out text, head {best.short} looks at the token before: {share:.2f} of its attention, the most "
+            f"{many}."
+        )
+    return (
+        f"On held-out text, no head looks at the token before alone: nearest, head {best.short} puts {share:.2f} there."
+    )

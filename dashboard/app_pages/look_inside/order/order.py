@@ -9,7 +9,7 @@ from dashboard.app_pages.look_inside.order import displaced
 from dashboard.app_pages.look_inside.order import measured as order_measured
 from dashboard.app_pages.look_inside.order.figures.terms import pattern_pair, share_bars, term_heatmaps
 from dashboard.components.plot import coloured, plot
-from dashboard.parts import waiting
+from dashboard.parts import claims, waiting
 from dashboard.parts.heads import focused
 from dashboard.parts.prose import show_code
 from dashboard.parts.widgets import pick_head
@@ -55,18 +55,7 @@ def headline(head: Head, share: np.ndarray) -> str:
     if np.isnan(share).any():
         return f"{name[0].upper()}{name[1:]} never tells keys apart: it looks at all that it may see alike."
     most = int(share.argmax())
-    if share[most] < 0.5:
-        return f"No term alone tells the keys of {name} apart: {TERMS[most]} does most, {share[most]:.2f} of it."
-    if TERMS[most] == "position–position":
-        return (
-            f"{name[0].upper()}{name[1:]} is a position-to-position map: {share[most]:.2f} of what tells its keys "
-            "apart comes from positions."
-        )
-    asks, asked = TERMS[most].split("–")
-    return (
-        f"{name[0].upper()}{name[1:]} is a {asks}-to-{asked} map: {share[most]:.2f} of what tells its keys apart "
-        f"comes from {asks} meeting {asked}."
-    )
+    return claims.map_of(name, TERMS[most], float(share[most]))
 
 
 def maps(head: Head) -> None:

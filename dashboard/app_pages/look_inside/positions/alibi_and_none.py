@@ -79,7 +79,14 @@ def _bars(slopes: np.ndarray, head: int) -> None:
     )
     figure = coloured(alibi.slope_bars, slopes, chosen=head)
     plot(figure, key=key, alt=said, height=380, on_click=clicked)
-    st.caption(f"{said} Click a bar to see its head.")
+    st.caption(f"{said}{formula_of_the_paper(n)} Click a bar to see its head.")
+
+
+def formula_of_the_paper(heads: int) -> str:
+    """Whose slopes these are, where the authors' code has others: for numbers of heads that are no power of two."""
+    if heads & (heads - 1) == 0:
+        return ""
+    return f" This is the paper's formula; for {heads} heads, no power of two, its authors' code takes other slopes."
 
 
 # --- none
@@ -110,7 +117,10 @@ def unordered(model: Model) -> str:
         else "That mask tells no order either."
     )
     st.caption(f"Under its own mask, {model.config.model.mask_label}, they move by up to {masked.moved:.2f}. {told}")
-    return f"Without positions the tokens are a bag: read backwards, no logit moves by more than {tiny(blind.moved)}."
+    return (
+        "Without positions and without a mask the tokens are a bag: read backwards, no logit moves by more than "
+        f"{tiny(blind.moved)}."
+    )
 
 
 # --- what is added to what

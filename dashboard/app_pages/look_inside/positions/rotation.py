@@ -45,6 +45,9 @@ def step(shown: Shown, cursor: int, chosen: Sequence[int]) -> None:
         _clocks(shown, steps, shown.base, cursor, chosen)
 
 
+PAIRING = " A pair is two neighbours, as in the paper; Llama pairs the first half of the dimensions with the second."
+
+
 def _turned(shown: Shown, steps: int, base: int) -> None:
     """The matrix that follows from the formula, and by how much it misses."""
     from transformer.analysis.encodings import deviation, rotary_scores, shift, spread
@@ -86,7 +89,8 @@ def _clocks(shown: Shown, steps: int, base: int, cursor: int, chosen: Sequence[i
     st.markdown(f"**{whose}** · those of the dimensions chosen above")
     figure = coloured(rotation.turning_circles, clocks, cursor, cursor + steps)
     plot(figure, key="pairs", alt=sentence, height=270)
-    st.caption(f"{sentence} To the right the cosine, upwards the sine; the arc leaves out whole rounds.")
+    pairing = PAIRING if shown.name == "rotary" else ""
+    st.caption(f"{sentence} To the right the cosine, upwards the sine; the arc leaves out whole rounds.{pairing}")
 
 
 def angle(radians: float) -> str:
@@ -132,7 +136,9 @@ def _judged(found: FittedShift, width: int) -> str:
     if math.isnan(found.unseen):
         return f"{free}With a single step there is none to be put to the test."
     if found.unseen < 0.1:
-        return f"{free}It holds for steps that it has not seen: here a step is nearly one linear map wherever p is."
+        return (
+            f"{free}It carries over to steps that it was not fitted to: a step is nearly one linear map wherever p is."
+        )
     if found.unseen < 0.9:
-        return f"{free}It holds in part for steps that it has not seen: a step is only roughly one linear map."
-    return f"{free}On steps that it has not seen it fails: here a step is no linear map that is the same for all p."
+        return f"{free}It carries over in part to steps that it was not fitted to."
+    return f"{free}It does not carry over to steps that it was not fitted to."

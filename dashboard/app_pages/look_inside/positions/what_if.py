@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
 from dashboard.models import quick_training
-from dashboard.parts.prose import sentence
+from dashboard.models.quick_training import Lesson
+from dashboard.parts import waiting
+from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound
 from dashboard.parts.yardstick import accuracy_bars
 from dashboard.view import session
+from dashboard.view.settings import limits
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import verdict
 from transformer.config import ConfigError, RunConfig
 from transformer.foundation.words import counted
 
-LONGER = 4.0
-"""How many times longer the next answer may take."""
+LONGER = 4
+"""How many times more steps the next answer may take."""
 
 MINUTES = (
     "To read a text takes minutes to learn, so nothing is trained here and now: choose otherwise in the panel on the "
@@ -33,31 +38,42 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
     if not bound(st.toggle, f"What if it were trained {words}?", "answer", help="A small model, trained here and now"):
         return
     try:
-        answer = quick_training.answer(quick_training.small(config, **changes), session.settings().budget)
+        small = quick_training.small(config, **changes)
+        training = replace(small.training, max_steps=session.settings().patience)
+        lesson = waiting.lesson("what-if", replace(small, training=training))
     except ConfigError as error:
         st.info(f"It cannot be trained that way: {error}.", icon=":material/info:")
         return
-    measured, ceiling = answer.accuracy, ceilings.ceiling(answer.config).accuracy
-    figure = accuracy_bars(measured, ceiling)
-    end = "solved" if answer.solved else "not solved yet"
-    found = sentence(verdict(measured, answer.config))
-    taken = f"{counted(answer.steps, 'step')} and {answer.seconds:.2f} s"
-    said = f"One layer, one head, trained {words}: {end} after {taken}. {found}"
+    waiting.grown([lesson], lambda: _shown(words, lesson))
+    if lesson.done and not lesson.problem and not lesson.result().solved:
+        patience = min(int(limits("patience")[1]), LONGER * session.settings().patience)
+        st.button(
+            f"Train up to {patience:,} steps",
+            on_click=lambda: session.update(patience=patience),
+            disabled=patience == session.settings().patience,
+            icon=":material/more_time:",
+        )
+
+
+def _shown(words: str, lesson: Lesson) -> None:
+    """The small model, trained or as far as it is: how right it is at each position."""
+    if lesson.problem:
+        st.warning(sentence(plain(lesson.problem)), icon=":material/warning:")
+        return
+    answer = quick_training.shown(lesson)
+    if answer is None:
+        waiting.hourglass("A small model is about to be trained …")
+        return
+    measured = answer.accuracy
+    taken = counted(answer.steps, "step")
+    made = f"One layer, one head, trained {words}"
+    if answer.done:
+        found = sentence(verdict(measured, answer.config))
+        said = f"{made}: {'solved' if answer.solved else 'not solved'} after {taken}. {found}"
+    else:
+        said = f"{made}: {taken} so far."
     st.markdown(f"**{said}**")
+    figure = accuracy_bars(measured, ceilings.ceiling(answer.config).accuracy)
     maker = Maker(f"one layer trained on the spot {words}", answer.steps)
     plot(figure, key="what-if", alt=said, height=300, makers=[maker])
-    short = bool((measured.interval()[1] < ceiling).any())
-    caption, button = st.columns([3, 1], vertical_alignment="center")
-    caption.caption(
-        f"{measured.sequences:,} fresh sequences, 95 % intervals. "
-        + ("It is not yet at the ceiling." if short else "It is at its ceiling.")
-    )
-    if short:
-        budget = min(30.0, session.settings().budget * LONGER)
-        button.button(
-            f"Train for {budget:g} s",
-            on_click=lambda: session.update(budget=budget),
-            disabled=budget == session.settings().budget,
-            icon=":material/more_time:",
-            width="stretch",
-        )
+    st.caption(f"{measured.sequences:,} fresh sequences, 95 % intervals.")

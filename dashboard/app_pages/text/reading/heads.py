@@ -50,7 +50,8 @@ def _passages(model: Model) -> bool:
 
 def _repetition(model: Model, found: Repetition, passages: bool) -> None:
     labels = labels_of(found.heads)
-    said, drop = words.named(found, labels), words.drop_sentence(found)
+    on = f"{TWICE['passages' if passages else 'random']}, read twice"
+    said, drop = words.named(found, labels, on), words.drop_sentence(found)
     st.markdown(f"**{said} {drop}**")
     closest = found.heads[int((found.induction.mean - found.unrepeated.mean).argmax())]
     focus = _focus(model, found.heads, closest)

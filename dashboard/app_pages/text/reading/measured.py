@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from transformer.analysis.heads.induction import Repetition
     from transformer.tasks import Question
     from transformer.text.task import Text
+
+DRAWN = 64
+"""Passages that are counted."""
 
 
 @cached(32)
@@ -33,6 +38,15 @@ def evaluation(model: Model) -> dict[str, Any] | None:
         return None
     found = model.run.evaluation or {}
     return found if found.get("snapshot") == model.run.digest(model.step) and "perplexity" in found else None
+
+
+@cached(16)
+def wordless(model: Model) -> float:
+    """The share of what is held out that has no letter and no digit, in passages drawn from it."""
+    task = text_of(model)
+    no_word = np.array([not any(letter.isalnum() for letter in token) for token in task.vocabulary])
+    passages = task.draw(np.random.default_rng(0), DRAWN, task.n_ctx)
+    return float(no_word[np.concatenate([*passages])].mean())
 
 
 @cached(16, "Reading what was held out …")

@@ -124,7 +124,7 @@ def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) 
         ).draw(chose)
         st.caption(passage_sentence(found, before))
         if whole := measured.evaluation(model):
-            st.caption(whole_sentence(whole))
+            st.caption(whole_sentence(whole, measured.wordless(model)))
     with right:
         st.markdown(plain(word_sentence(found, words, at, sayable(model.task))))
         figure = coloured(

@@ -35,15 +35,26 @@ def probability(p: float) -> str:
 
 # --- surprise
 
+GRAM = 5
+"""Tokens of the longest run that is counted (transformer.text.perplexity.COUNTING)."""
 
-def whole_sentence(evaluation: Mapping[str, Any]) -> str:
-    """What all that is held out costs the run, and what it costs models that count, where these were measured on it."""
+
+def whole_sentence(evaluation: Mapping[str, Any], wordless: float) -> str:
+    """What all that is held out costs the run, and what it costs models that count, where these were measured on it.
+
+    `wordless` is the share of its tokens without a letter or a digit: they too take a place in what a 5-gram sees.
+    """
     said = f"{whole(evaluation)[0].upper()}{whole(evaluation)[1:]}"
     counting = evaluation.get("baselines", {})
     if counting.get("snapshot") != evaluation.get("snapshot") or counting.get("tokens") != evaluation["read"]:
         return f"{said}."
     each = ", ".join(f"{in_words(counting[name])} for a {name}" for name in COUNTING[::-1])
-    return f"{said}; counting has {each} ({counting['library']})."
+    sees = (1 - wordless) * (GRAM - 1)
+    return (
+        f"{said}; counting has {each} ({counting['library']}). Of these tokens {wordless:.2f} are blanks, line ends or "
+        f"marks: the {GRAM - 1} tokens that a {GRAM}-gram sees hold {sees:.1f} words on average. Longer runs were not "
+        "counted."
+    )
 
 
 def headline(found: Surprise, words: Sequence[str], work: str) -> str:
@@ -115,8 +126,8 @@ def growth_sentence(found: Growth) -> str:
 # --- repetition
 
 
-def named(found: Repetition, labels: Sequence[str]) -> str:
-    """Which heads have a name; where there is no induction head, which comes closest."""
+def named(found: Repetition, labels: Sequence[str], on: str) -> str:
+    """Which heads have a name, `on` which tokens that was measured: on others the same heads may look elsewhere."""
     names = [found.name(head) for head in found.heads]
     parts = []
     for name in NAMES:
@@ -127,8 +138,7 @@ def named(found: Repetition, labels: Sequence[str]) -> str:
             parts.append(f"head {listed} is {one}" if len(own) == 1 else f"heads {listed} are {one.split(' ', 1)[1]}s")
     if INDUCTION not in names:
         parts.insert(0, "no induction head has formed")
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
+    return f"On {on}, {'; '.join(parts)}."
 
 
 def head_sentence(found: Repetition, head: Head, label: str) -> str:

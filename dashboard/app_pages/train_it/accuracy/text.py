@@ -65,7 +65,7 @@ def page(model: Model) -> None:
         st.metric(
             f"Perplexity in {windows(*read.nats.shape)}",
             in_words(read.perplexity),
-            help="Of how many tokens, equally likely, one would be as unsure: e to the mean of the nats",
+            help=text.SEVERAL,
         )
     with right:
         _table(found)

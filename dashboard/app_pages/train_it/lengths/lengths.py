@@ -10,12 +10,14 @@ from dashboard.app_pages.train_it.lengths.measurement import FILES, measuring
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
-from dashboard.models import no_positions
-from dashboard.parts import waiting
+from dashboard.models import background, no_positions
+from dashboard.models.quick_training import Lesson
+from dashboard.parts import claims, waiting
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.view import clicks, session
 from transformer.analysis.accuracy.bags import bag_ceiling
+from transformer.config import ModelConfig
 from transformer.experiments.lengths import Lengths, LengthsError
 
 AGAIN = 1.0
@@ -138,33 +140,42 @@ def bag() -> None:
     if session.first_look():
         waiting.hourglass("A model without positions is about to be trained …")
         return
-    measured, most = no_positions.accuracy(), bag_ceiling(8, 10)
+    small = [waiting.lesson(f"lengths-{i}", each, background.TRAININGS) for i, each in enumerate(no_positions.all_of())]
+    left, right = st.columns([1.3, 1], gap="large")
+    with left:
+        waiting.grown(small, lambda: bars(small))
+    if all(each.done for each in small):
+        with right:
+            permuted()
+
+
+def bars(small: list[Lesson]) -> None:
+    """The one without positions, as far as it is, against what a bag allows."""
+    measured, most = no_positions.so_far(small[0]), bag_ceiling(8, 10)
+    if not all(each.done for each in small):
+        waiting.hourglass("Three small models are being trained, or wait for another training …")
+    if measured is None:
+        return
     answer = np.array(measured.groups) == "second half"
     mean = measured.mean[answer].mean()
     said = (
-        f"Without positions one layer has {mean:.2f} of the second half; no guess from a bag has more than "
-        f"{most.mean():.2f} on average, and chance is {measured.chance:.2f}."
+        f"Without positions one layer has {mean:.2f} of the second half. One layer sees a bag, and no guess from a "
+        f"bag has more than {most.mean():.2f} on average; chance is {measured.chance:.2f}."
     )
-    left, right = st.columns([1.3, 1], gap="large")
-    with left:
-        low, high = measured.interval()
-        figure = coloured(
-            accuracy_by_position_bars,
-            measured.mean[answer],
-            low[answer],
-            high[answer],
-            most,
-            measured.chance,
-            [name for name, chosen in zip(measured.names, answer, strict=True) if chosen],
-            sequences=measured.sequences,
-        )
-        maker = Maker("one layer without positions, trained on the spot", no_positions.STEPS)
-        plot(figure, key="bag", alt=said, height=300, makers=[maker])
-        st.caption(
-            f"{said} Open bars: the most that a bag allows. {measured.sequences:,} fresh sequences, 95 % intervals."
-        )
-    with right:
-        permuted()
+    low, high = measured.interval()
+    figure = coloured(
+        accuracy_by_position_bars,
+        measured.mean[answer],
+        low[answer],
+        high[answer],
+        most,
+        measured.chance,
+        [name for name, chosen in zip(measured.names, answer, strict=True) if chosen],
+        sequences=measured.sequences,
+    )
+    maker = Maker("one layer without positions, trained on the spot", no_positions.STEPS)
+    plot(figure, key="bag", alt=said, height=300, makers=[maker])
+    st.caption(f"{said} Open bars: the most that a bag allows. {measured.sequences:,} fresh sequences, 95 % intervals.")
 
 
 def permuted() -> None:
@@ -186,8 +197,8 @@ def permuted() -> None:
     )
     st.markdown("\n".join(lines))
     st.caption(
-        "Attention is a weighted sum over a set: permute what a query sees, and the sum stays. From a bag one can tell "
-        "what is left to say, but not which of it is next, until a single symbol is left."
+        "Attention is a weighted sum over a set: permute what a query sees, and the sum stays. From a bag one layer "
+        "can tell what is left to say, but not which of it is next, until a single symbol is left."
     )
 
 
@@ -200,20 +211,25 @@ def race() -> None:
         "raced",
         help=f"Trains 2 layers of 4 heads on 8 digits, at most {lengths_race.RACE_STEPS} steps each, here and now",
     ):
-        st.caption(
-            "A quarter of a minute, more on a busy machine: who learns to reverse 8 digits first, and who does not?"
-        )
+        st.caption("Who learns to reverse 8 digits first, and who does not?")
         return
     if session.first_look():
         waiting.hourglass("The race is about to begin …")
         return
-    bar, racers = st.progress(0.0, text="Training …"), []
-    for racer in lengths_race.race(lengths_measurement.ORDER):
-        racers.append(racer)
-        bar.progress(
-            len(racers) / len(lengths_measurement.ORDER), text=f"{lengths_measurement.called(racer.positions)}: done"
-        )
-    bar.empty()
+    lessons = lengths_race.race(lengths_measurement.ORDER)
+    waiting.grown(lessons, lambda: courses(lessons))
+
+
+def courses(lessons: list[Lesson]) -> None:
+    """The course of each racer, as far as it is."""
+    racers = [
+        racer
+        for positions, each in zip(lengths_measurement.ORDER, lessons, strict=True)
+        if (racer := lengths_race.so_far(positions, each)).steps
+    ]
+    if not racers:
+        waiting.hourglass("The race is about to begin …")
+        return
     lines = [
         figures.Line(
             raced_name(each),
@@ -225,13 +241,14 @@ def race() -> None:
     ]
     last = max(each.steps[-1] for each in racers)
     figure = coloured(figures.race_curves, lines, chance=0.1, last=last)
-    said = race_sentence(racers)
+    over = sum(each.done for each in lessons)
+    said = race_sentence(racers) if over == len(lessons) else f"{over} of {len(lessons)} trainings are over."
     makers = [Maker("five trainings, one with each encoding", last)]
     plot(figure, key="race", alt=said, height=340, makers=makers)
-    st.caption(
-        f"{said} At most 512 fresh sequences a point. Two causal layers can do without: what a place sees grows "
-        "with its position, and the second layer can read that off the first (Haviv et al., 2022)."
-    )
+    st.caption(f"{said} At most 512 fresh sequences a point.")
+    share = next((each.shares[-1] for each in racers if each.positions == "none"), 0.0)
+    if words := claims.second_layer(ModelConfig().n_layers, share, float(bag_ceiling(8, 10).mean())):
+        st.info(words, icon=":material/lightbulb:")
 
 
 def raced_name(racer: lengths_race.Racer) -> str:
@@ -245,13 +262,12 @@ def race_sentence(racers: list[lengths_race.Racer]) -> str:
     solved = sorted((each for each in racers if each.solved), key=lambda each: each.steps[-1])
     others = [each for each in racers if not each.solved]
     first = ", ".join(f"{lengths_measurement.called(each.positions)} at step {each.steps[-1]}" for each in solved)
-    cut = any(each.steps[-1] < lengths_race.RACE_STEPS for each in others)
     rest = ", ".join(
         f"{lengths_measurement.called(each.positions)} {each.shares[-1]:.2f} after {each.steps[-1]}" for each in others
     )
     words = [f"Solved: {first}." if solved else "None solves it."]
     if others:
-        words.append(f"Not solved: {rest} steps{f', or {lengths_race.RACE_SECONDS:g} s of training' if cut else ''}.")
+        words.append(f"Not solved: {rest} steps.")
     return " ".join(words)
 
 

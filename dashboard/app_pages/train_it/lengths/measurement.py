@@ -70,22 +70,28 @@ def _ending(found: Lengths, values: np.ndarray) -> str:
 def headline(found: Lengths) -> str:
     """How far beyond its training the best encoding comes, failure included."""
     trained = found.trained
+    steps = found.config.training.max_steps
     near, far = min(found.longest, trained + max(1, trained // 4)), min(found.longest, 2 * trained)
     if near <= trained:
-        return f"Trained up to length {trained}, and measured no further."
-    words = f"Trained up to length {trained}, {_most(found, near, ' still')}"
+        return f"After {steps:,} steps each on lengths up to {trained}: measured no further."
+    words = f"After {steps:,} steps each on lengths up to {trained}, {_most(found, near)}"
     if far == near or _leader(found, near)[1] == 0:
         return f"{words}."
     return f"{words}; {_most(found, far)}."
 
 
-def _most(found: Lengths, length: int, still: str = "") -> str:
-    """Who reverses how much of a length; a share that two digits would hide gets four."""
+def _most(found: Lengths, length: int) -> str:
+    """Who reverses how much of a length; a share that two digits would hide gets four.
+
+    Beside it how much of the trained length the same one reverses: what it does not know there it cannot carry on.
+    """
     best, share = _leader(found, length)
     if share == 0:
         return f"no encoding reverses length {length}"
     name = "a model without positions" if best == "none" else called(best)
-    return f"{name}{still} reverses {share:.{2 if share >= 0.005 else 4}f} of length {length}"
+    own = float(found.exact(best)[:, found.trained - 1].mean())
+    digits = 2 if share >= 0.005 else 4
+    return f"{name} reverses {share:.{digits}f} of length {length}, and {own:.2f} of length {found.trained}"
 
 
 def _leader(found: Lengths, length: int) -> tuple[str, float]:
@@ -120,7 +126,7 @@ def made(found: Lengths) -> str:
         f"{found.config.model.n_layers} layers of {found.config.model.n_heads} heads, {training.max_steps} steps of "
         f"{training.batch_size} sequences for each encoding, seeds {_listed(found.seeds)}; {found.sequences} fresh "
         f"sequences a length, {spent:.0f} s of training on {found.device}, torch "
-        f"{found.versions.get('torch', '?')}.{missing}"
+        f"{found.versions.get('torch', '?')}. Who learns slowly is not at an end after so many steps.{missing}"
     )
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dashboard.models import quick_training
-from dashboard.models.cache import cached
+from dashboard.models import background
+from dashboard.models.quick_training import Lesson
+from dashboard.parts import waiting
 from transformer.config import ModelConfig, RunConfig, TrainingConfig
 
-RACE_STEPS, RACE_SECONDS = 300, 20.0
+RACE_STEPS = 600
 """Of each encoding in the race, at most."""
 
 
@@ -34,17 +35,16 @@ def racing(positions: str) -> RunConfig:
     return RunConfig(model=ModelConfig(positions=positions), training=training)
 
 
-def race(encodings: tuple[str, ...]) -> Iterator[Racer]:
-    """One after the other: they would only slow each other down."""
-    for positions in encodings:
-        yield _raced(positions)
+def race(encodings: Sequence[str]) -> list[Lesson]:
+    """All of them, one after the other behind the page."""
+    return [waiting.lesson(f"race-{each}", racing(each), background.TRAININGS) for each in encodings]
 
 
-@cached(16)
-def _raced(positions: str) -> Racer:
-    config = racing(positions)
-    task, found = config.build_task(), quick_training.trained(config, RACE_SECONDS)
+def so_far(positions: str, found: Lesson) -> Racer:
+    """How far one is."""
+    task = found.config.build_task()
     half = np.array(task.groups(task.length)) == "second half"
-    measured = [(step.step, float(step.accuracy[half].mean())) for step in found.steps if step.accuracy is not None]
-    steps, shares = zip(*measured, strict=True)
-    return Racer(positions, steps, shares, found.solved)
+    taken = list(found.steps)  # more may come at any moment
+    measured = [(step.step, float(step.accuracy[half].mean())) for step in taken if step.accuracy is not None]
+    steps, shares = zip(*measured, strict=True) if measured else ((), ())
+    return Racer(positions, steps, shares, bool(taken) and taken[-1].solved)

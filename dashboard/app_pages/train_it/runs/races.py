@@ -9,13 +9,17 @@ from typing import Any
 
 from dashboard.app_pages.train_it.runs.comparison import Standing
 from dashboard.figures.kit.numbers import share_text
+from dashboard.parts import claims
 from transformer import masks
+from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.result import as_far, verdict
 from transformer.config import ConfigError, RunConfig
 from transformer.foundation.words import counted
 from transformer.text.perplexity import said
 
 SEEDS = 3
+MOST_IN_A_BAG = 8
+"""Symbols of a sequence whose bag's ceiling is counted within a moment."""
 
 
 # --- what is raced
@@ -214,7 +218,16 @@ def meaning(each: Standing) -> str:
         )
     if each.reachable < 1:
         return f"{words}. Its mask lets {each.reachable:.2f} of the second half be known."
-    return f"{words}."
+    return f"{words}. {_told_by_the_mask(each)}".strip()
+
+
+def _told_by_the_mask(each: Standing) -> str:
+    """Why a model without positions does better than from a bag; empty where it does not, or the bag is too large."""
+    task, model = each.config.task, each.config.model
+    causal = model.positions == "none" and model.mask == "causal"
+    if not causal or task.task != "reverse" or task.length > MOST_IN_A_BAG or each.share is None:
+        return ""
+    return claims.second_layer(model.n_layers, each.share, float(bag_ceiling(task.length, task.symbols).mean()))
 
 
 def first_of(solved: Sequence[Standing], clock: str) -> list[Standing]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
+from concurrent.futures import wait
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ from dashboard.app_pages.change_it.masks import retraining
 from dashboard.app_pages.change_it.masks import ways as masks_ways
 from dashboard.app_pages.change_it.masks.figures.accuracy_by_state import State, accuracy_by_state_bars
 from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_merged, path_flow
+from dashboard.models import quick_training
 from dashboard.theme import DARK, LIGHT
 from tests.kit.pages import SHIPPED, array, counted, figures, link, network, open_page
 from transformer import masks
@@ -21,6 +26,7 @@ from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
 from transformer.tasks import TASKS, Ceiling
+from transformer.training.loop import Step, Training
 
 FAST = {"live": "0"}
 LEAK = "Output 11 (y3) is told its own answer by token 12, in 1 layer: this mask leaks."
@@ -103,7 +109,7 @@ def test_the_first_two_pictures_are_counts_under_either_mask(run: str, mask: str
     masked.load_state_dict(model.state_dict())
     app = open_page("masks", run=run, mask=mask, **FAST)
     drawn = figures(app)["three"]["data"]
-    for title, each in (("as trained", model), ("mask applied", masked.eval())):
+    for title, each in (("as it is", model), ("mask applied", masked.eval())):
         share = counted(each, config).mean(axis=0)
         chosen = slice(None) if run == "reverse-aligned" else slice(8, None)
         bars = next(t for t in drawn if t["name"].startswith(title) and t["type"] == "bar")
@@ -125,14 +131,66 @@ def test_retraining_meets_the_ceiling_and_a_seed_says_what_to_expect() -> None:
     assert link(app) == {"run": "reverse-aligned", "mask": "causal", "target": "2", "live": "0"}
     assert "half a ceiling" in app.info[0].value
     assert any("can never arrive: only 0.10 can be had" in text.value for text in app.markdown)
-    app.session_state["settings"] = app.session_state["settings"].with_(budget=20.0)
     next(button for button in app.button if button.label == "Retrain under this mask").click().run()
     assert not app.exception
-    bars = next(t for t in figures(app)["three"]["data"] if re.match(r"retrained [\d.]+ s: 0.5\d", t["name"]))
+    bars = next(t for t in figures(app)["three"]["data"] if re.match(r"retrained, \d+ steps: 0.5\d", t["name"]))
     measured, error = array(bars["y"]), 4 * np.sqrt(0.1 * 0.9 / 1024)
     assert (measured[4:] > 0.97).all()
     assert (np.abs(measured[:4] - 0.1) < error).all()
     assert any("the answer is at its ceiling" in text.value for text in app.markdown)
+
+
+@pytest.mark.parametrize("run", ["reverse", "reverse-aligned-causal"])
+def test_under_its_own_causal_mask_a_model_is_retrained_to_its_ceiling_however_slow_the_clock(
+    run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = count()
+    monkeypatch.setattr("transformer.training.loop.time.perf_counter", lambda: 1000.0 * next(ticks))
+    app = open_page("masks", run=run, mask="causal")
+    assert any("the answer is at its ceiling, nothing above it." in text.value for text in app.markdown)
+    assert not any(button.label.startswith("Train up to") for button in app.button)
+
+
+def test_a_retraining_is_shown_as_it_grows_and_only_a_finished_one_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.0)
+    goes_on, took = threading.Event(), Training.take_step
+
+    def slow(training: Training) -> Step:
+        if training.step == 10:
+            goes_on.wait(30)
+        return took(training)
+
+    monkeypatch.setattr(Training, "take_step", slow)
+    app = open_page("masks", run="reverse-aligned", mask="hide:2", patience="1900")
+    lesson = app.session_state["lesson-retraining"]
+    while len(lesson.steps) < 10:
+        time.sleep(0.01)
+    app.run()
+    assert any("A small model is being retrained: 10 steps, 0." in text.value for text in app.markdown)
+    assert any(each["name"].startswith("retraining, 10 steps: 0.") for each in figures(app)["three"]["data"])
+    # Another mask is asked for: nobody watches the first one, which is broken off and forgotten.
+    app.session_state["settings"] = app.session_state["settings"].with_(mask="hide:3")
+    app.run()
+    goes_on.set()
+    wait([lesson.future, app.session_state["lesson-retraining"].future])
+    assert not lesson.future.cancelled()
+    assert len(lesson.steps) == 11
+    again = quick_training.take(lesson.config)
+    assert again is not lesson
+    assert again.result().solved
+    again.leave()
+    assert quick_training.take(lesson.config) is again  # over, and kept
+    app.run()
+    assert any(re.match(r"retrained, \d+ steps: ", each["name"]) for each in figures(app)["three"]["data"])
+
+
+def test_what_somebody_else_still_watches_is_not_broken_off() -> None:
+    config = quick_training.small(RunConfig(), mask="prefix:3")
+    one, other = quick_training.take(config), quick_training.take(config)
+    assert one is other
+    one.leave()
+    assert other.result().solved
+    other.leave()
 
 
 @pytest.mark.parametrize("run", [*SHIPPED, "compiled"])

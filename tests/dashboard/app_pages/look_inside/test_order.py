@@ -12,6 +12,7 @@ import torch
 from dashboard import theme
 from dashboard.app_pages.look_inside.order.figures.interventions import intervention_bars
 from dashboard.app_pages.look_inside.order.figures.terms import pattern_pair, share_bars, term_heatmaps
+from dashboard.parts import claims
 from tests.kit.pages import PI, array, figures, laid_out, link, network, open_page, trace
 from tests.kit.terms_by_hand import by_hand, shares_by_hand
 from transformer.analysis.batches import questions
@@ -49,9 +50,7 @@ def test_the_title_and_the_bars_are_shares_of_covariance(monkeypatch: pytest.Mon
     share, distance = shares_by_hand(model, config, batch, "encoder.0.self_attention")
     for i, name in enumerate(TERMS):
         np.testing.assert_allclose(array(trace(app, "order-shares", name)["y"]), share[:, i], atol=1e-4)
-    assert app.title[0].value == (
-        f"Head 0.1 is a position-to-position map: {share[1, 3]:.2f} of what tells its keys apart comes from positions."
-    )
+    assert app.title[0].value == (claims.map_of("head 0.1", "position–position", share[1, 3]))
     assert any(f"Over 5 sequences, {distance[1]:.2f} of the attention lies elsewhere" in c.value for c in app.caption)
 
 

@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.app_pages.look_inside.positions.alibi_and_none import formula_of_the_paper
+from dashboard.app_pages.look_inside.positions.rotation import _judged
 from dashboard.figures.kit import numbers
 from dashboard.view.settings import limits
 from tests.kit.pages import array, figures, link, network, open_page, trace
 from transformer import checkpoints
+from transformer.analysis.encodings import FittedShift
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
 from transformer.training.runs import Run
@@ -323,3 +326,24 @@ def test_wavelengths_are_written_in_few_letters(value: float, text: str) -> None
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (4.44e-16, "4.4 × 10⁻¹⁶"), (0.02, "2.0 × 10⁻²")])
 def test_deviations_are_written_as_powers_of_ten(value: float, text: str) -> None:
     assert numbers.tiny(value) == text
+
+
+@pytest.mark.parametrize(("heads", "said"), [(1, False), (4, False), (6, True), (7, True), (8, False), (12, True)])
+def test_slopes_that_the_authors_code_has_otherwise_say_so(heads: int, said: bool) -> None:
+    assert bool(formula_of_the_paper(heads)) == said
+
+
+@pytest.mark.parametrize(
+    ("unseen", "words"),
+    [
+        (0.099, "It carries over to steps that it was not fitted to: a step is nearly one linear map wherever p is."),
+        (0.1, "It carries over in part to steps that it was not fitted to."),
+        (0.899, "It carries over in part to steps that it was not fitted to."),
+        (0.9, "It does not carry over to steps that it was not fitted to."),
+    ],
+)
+def test_a_fitted_map_is_said_to_carry_over_and_nothing_more(unseen: float, words: str) -> None:
+    assert _judged(FittedShift(np.eye(2), 15, 0.0, unseen), width=8) == words
+    free = _judged(FittedShift(np.eye(2), 15, 0.0, 0.9), width=64)
+    assert free.endswith("It does not carry over to steps that it was not fitted to.")
+    assert "no linear map" not in free

@@ -58,10 +58,12 @@ def told(film: Film) -> str:
     ends = {head: (float(share[0]), float(share[-1])) for head, share in film.shares.items()}
     head = max(ends, key=lambda head: ends[head][1])
     before, after = ends[head]
-    above = film.shares[head] >= (before + after) / 2
-    frame = next(i for i in range(len(above)) if above[i:].all())
+    risen = (film.shares[head] - before) / (after - before)
+    tenth, frame, most = (next(i for i in range(len(risen)) if (risen[i:] >= p).all()) for p in (0.1, 0.5, 0.9))
     return (
-        f"Head {head.short} finds the mirror image at step {film.steps[frame]}: {before:.2f} before, {after:.2f} after."
+        f"Head {head.short} turns to the mirror image between steps {film.steps[tenth - 1]} and {film.steps[most]}: "
+        f"{before:.2f} of its attention at step {film.steps[0]}, {film.shares[head][frame]:.2f} at step "
+        f"{film.steps[frame]}, {after:.2f} at step {film.steps[-1]}."
     )
 
 
@@ -73,7 +75,7 @@ def test_it_plays_the_film_that_the_run_kept(run: Run):
     assert header["patternSteps"] == header["accuracySteps"] == film.steps.tolist()
     assert header["kept"] == list(run.snapshots())
     assert header["uses"]
-    assert f"step {header['moment']['step']}:" in app.title[0].value
+    assert f"at step {header['moment']['step']}, " in app.title[0].value
     assert header["panels"][header["focus"]]["name"] in app.title[0].value
     assert not app.warning
     assert not app.error
@@ -99,7 +101,8 @@ def test_without_a_film_of_its_weights_one_is_taken_from_the_snapshots(run: Run,
     header, _ = player(app)
     assert header["patternSteps"] == list(run.snapshots())
     assert re.match(
-        r"Head 0\.2 finds the mirror image between steps \d+ and \d+: 0\.12 before, 0\.99 after\.", app.title[0].value
+        r"Head 0\.2 turns to the mirror image between steps \d+ and \d+: 0\.12 of its attention at step 0, ",
+        app.title[0].value,
     )
 
 

@@ -47,12 +47,19 @@ class TestWords:
         [
             (
                 made_up(1, 1, 1, 1, 0.43, 0, 0, 0),
-                "rotary still reverses 0.43 of length 5; no encoding reverses length 8.",
+                "After 2,000 steps each on lengths up to 4, rotary reverses 0.43 of length 5, and 1.00 of length 4; no "
+                "encoding reverses length 8.",
             ),
-            (made_up(1, 1, 1, 1, 0, 0, 0, 0), "Trained up to length 4, no encoding reverses length 5."),
-            (made_up(1, 1, 1, 1, 1, 1, 1, 0.001), "rotary still reverses 1.00 of length 5; rotary reverses 0.0010 of"),
-            (made_up(1, 1, 1, 1, 0.2, encoding="none"), "a model without positions still reverses 0.20 of length 5."),
-            (made_up(1, 1), "Trained up to length 4, and measured no further."),
+            (made_up(1, 1, 1, 1, 0, 0, 0, 0), "steps each on lengths up to 4, no encoding reverses length 5."),
+            (
+                made_up(1, 1, 1, 1, 1, 1, 1, 0.001),
+                "and 1.00 of length 4; rotary reverses 0.0010 of length 8, and 1.00 of length 4.",
+            ),
+            (
+                made_up(1, 1, 1, 0.3, 0.2, encoding="none"),
+                "without positions reverses 0.20 of length 5, and 0.30 of length 4.",
+            ),
+            (made_up(1, 1), "steps each on lengths up to 4: measured no further."),
         ],
     )
     def test_the_title_says_what_was_measured(self, measurement: Lengths, words: str) -> None:
@@ -98,7 +105,7 @@ class TestPage:
             panel = next(t for t in charts["places"]["data"] if t["name"] == said)
             mean = np.mean([trial["right"][10] for trial in trials], axis=0) / values["sequences"]
             np.testing.assert_allclose(array(panel["y"]), mean, atol=1e-6)
-        assert app.title[0].value.startswith("Trained up to length 8, ")
+        assert app.title[0].value.startswith("After 500 steps each on lengths up to 8, ")
 
     @pytest.mark.parametrize("content", [None, "", "[]", "{"])
     def test_without_a_file_it_says_so_and_offers_to_make_one(self, content, tmp_path: Path, monkeypatch) -> None:
@@ -115,13 +122,13 @@ class TestPage:
         made_up(1, 1, 1, 1, 0, 0, 0, 0).save(own)
         monkeypatch.setitem(lengths_measurement.FILES, "own", own)
         app = open_page("lengths", measurement="own")
-        assert "Trained up to length 4" in app.title[0].value
+        assert "each on lengths up to 4" in app.title[0].value
 
     def test_a_link_to_one_that_is_not_there_falls_back(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setitem(lengths_measurement.FILES, "own", tmp_path / "away.json")
         app = open_page("lengths", measurement="own", longer="190")
         assert any("own" in warning.value for warning in app.warning)
-        assert "length 8" in app.title[0].value
+        assert "lengths up to 8" in app.title[0].value
 
     def test_the_bag_is_what_it_is_said_to_be(self) -> None:
         """The permutation test by hand, and the accuracy below the ceiling."""
@@ -132,7 +139,7 @@ class TestPage:
         bars = next(t for t in charts["bag"]["data"] if t["name"] == "measured")
         low, _ = wilson(np.rint(array(bars["y"]) * no_positions.SEQUENCES).astype(int), no_positions.SEQUENCES, 4.0)
         assert (low <= bag_ceiling(8, 10)).all()
-        model: Transformer = quick_training.trained(no_positions.small("none"), no_positions.SECONDS).model
+        model: Transformer = quick_training.trained(no_positions.small("none")).model
         with torch.no_grad():
             says = [
                 model(torch.tensor([[*x, 10]]))[0, -1] for x in ([3, 1, 4, 1, 5, 9, 2, 6], [6, 2, 9, 5, 1, 4, 1, 3])
@@ -184,7 +191,7 @@ class TestMeasuringAnew:
         next(button for button in app.button if button.label == "Measure anew").click().run()
         assert begun == [tmp_path / "own.json"]
         assert [button.label for button in app.button if "easur" in button.label] == ["Stop measuring"]
-        assert "length 8" in app.title[0].value
+        assert "lengths up to 8" in app.title[0].value
         assert not app.exception
 
     def test_what_cannot_begin_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -248,6 +249,12 @@ def test_a_leak_is_the_headline_and_is_explained():
     assert meaning(honest) == "Second half 1.00, first half 0.10 = chance: the mask holds."
     assert "Under the mask full a query sees the very token that it has to say next" in meaning(leaking)
     assert meaning(stand("a")) == ""
+
+
+@pytest.mark.parametrize(("second", "layers", "said"), [(930, 2, True), (490, 2, False), (930, 1, False)])
+def test_a_race_without_positions_is_explained_where_it_beats_the_bag(second: int, layers: int, said: bool):
+    each = replace(evaluated(config(positions="none", n_layers=layers), 100, second), share=second / 1000)
+    assert ("more than the 0.40 that a bag allows one layer" in meaning(each)) == said
 
 
 def test_a_window_says_how_much_can_be_known():

@@ -52,7 +52,7 @@ def test_the_kept_survey_is_the_survey(shipped):
     model, config = load(shipped.snapshot())
     kept, anew = Example.load(shipped.folder / "example.npz").survey, survey(model, config.build_task())
     assert kept.sequences == anew.sequences
-    assert kept.worker == anew.worker
+    assert kept.foremost == anew.foremost
     assert kept.expected_share == pytest.approx(anew.expected_share, abs=1e-5)
     for site, pattern in anew.patterns.items():
         np.testing.assert_allclose(kept.patterns[site], pattern, atol=1e-5)

@@ -41,7 +41,7 @@ def blind(task: str = "reverse", length: int = 4, **model):
 def test_the_compiled_head_puts_all_of_its_attention_where_the_answer_stands(length):
     found = survey(compiled_reverser(length), compiled_config(length).build_task(), sequences=20)
     assert found.expected_share == {Head(SELF, 0): 1.0}
-    assert found.worker == Head(SELF, 0)
+    assert found.foremost == Head(SELF, 0)
     assert np.array_equal(found.patterns[SELF][0, length:, :length], np.eye(length)[::-1])
     assert found.sequences == 20
 
@@ -139,16 +139,16 @@ def test_the_worker_of_the_shipped_reverser_is_the_head_that_is_missed_most():
     model, config = checkpoints.load(Run(DEFAULT_ROOT / "reverse").snapshot())
     task = config.build_task()
     found = survey(model, task)
-    assert found.expected_share[found.worker] == max(found.expected_share.values())
-    assert found.expected_share[found.worker] > 0.95
+    assert found.expected_share[found.foremost] == max(found.expected_share.values())
+    assert found.expected_share[found.foremost] > 0.95
 
     def without(head):
         edits = (AblateHead(f"{head.site}.z", head.index),)
         return accuracy_by_position(model, task, sequences=300, edits=edits).of("second half")
 
     left = {head: without(head) for head in found.expected_share}
-    assert min(left, key=left.__getitem__) == found.worker
-    assert left[found.worker] < 0.99
+    assert min(left, key=left.__getitem__) == found.foremost
+    assert left[found.foremost] < 0.99
 
 
 def test_a_head_has_a_name_a_short_one_and_a_kind():

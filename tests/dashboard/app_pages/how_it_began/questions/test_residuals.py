@@ -174,8 +174,9 @@ def test_a_race_can_be_stopped_on_the_page_and_begun_anew(busy):
     stopped = residuals.race(2, "0.005")
     labelled(app, "Stop").click().run()
     assert not app.exception
-    assert residuals.race(2, "0.005") is stopped
     assert stopped.stopped
+    assert app.session_state["parted_stopped"] is stopped
+    assert residuals.race(2, "0.005") is not stopped  # what is unfinished is kept for nobody else
     assert "two places come to a cosine of" in app.title[0].value  # nothing is measured
     assert "parted" in figures(app)
     busy.set()

@@ -1,0 +1,95 @@
+"""Words that several pages use, each no stronger than what was measured: these are told the numbers, and choose.
+
+Attention says where a head looks, and never that anything comes of it: "does the work" is said of removal alone. What a
+bag allows bounds one layer, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dashboard.models.model import Model
+from transformer.analysis.heads.metrics import Estimate
+
+MOSTLY = 0.5
+"""The share of its attention from which on a head is said to look at one thing."""
+NEEDED = 0.5
+"""Accuracy that is lost without a head, with its whole interval, before it is said to do the work."""
+FELT = 0.005
+"""Accuracy below which a loss is not told from none: it would be written as 0.00."""
+
+NEARLY = 0.8
+"""The share of what tells a head's keys apart from which on it is said to be nearly the map that one term makes."""
+BEYOND = 0.1
+"""How far above the bag's ceiling several layers are, before they are said to do better. It is read on 128 sequences of
+eight answers at least: four standard errors are less."""
+
+
+def looks(head: str, share: float, at: str) -> str:
+    """Where the head looks that looks there most, when its attention was measured."""
+    if share >= MOSTLY:
+        return f"Head {head} looks most at {at}: {share:.2f} of its attention is there."
+    return f"No head looks mostly at {at}: nearest, head {head} has {share:.2f} of its attention there."
+
+
+def works(labels: Sequence[str], drop: Estimate) -> str:
+    """What the heads are worth, when each was removed in turn: `drop` is the accuracy on the answer that was lost."""
+    most = int(np.nanargmax(drop.mean))
+    cost = f"{drop.mean[most]:.{2 if drop.mean[most] >= 0.1 else 3}f} of the accuracy"
+    needed = [label for label, low in zip(labels, drop.low, strict=True) if low >= NEEDED]
+    if len(needed) == 1:
+        return f"Head {needed[0]} does the work: removing it costs {cost}."
+    if needed:
+        return f"Several heads are needed: removing any of {', '.join(needed)} costs at least a half of the accuracy."
+    if drop.mean[most] < FELT:
+        return f"No head is needed by itself: removing any one costs less than {FELT:g} of the accuracy."
+    return f"No head does the work alone: removing head {labels[most]} costs most, {cost}."
+
+
+def together(pair: str, extra: float) -> str:
+    """What two heads are to each other, when both were removed: the cost of both, less the sum of each by itself."""
+    if abs(extra) < FELT:
+        return f"No two heads cost more or less together than by themselves, to within {FELT:g}."
+    if extra > 0:
+        return f"Removed together, {pair} cost {extra:.2f} more than each by itself: one makes up for the other."
+    return f"Removed together, {pair} cost {-extra:.2f} less than each by itself: they are links of one chain."
+
+
+def map_of(head: str, term: str, share: float) -> str:
+    """What one `term` of a head's scores, as "content–position", does: its share of what tells the keys apart."""
+    asks, asked = term.split("–")
+    if share >= NEARLY:
+        return (
+            f"{head[0].upper()}{head[1:]} is nearly a {asks}-to-{asked} map: {share:.2f} of what tells its keys apart "
+            f"comes from {asks} meeting {asked}."
+        )
+    if share >= MOSTLY:
+        return (
+            f"The keys of {head} are told apart mostly by {asks} meeting {asked}: {share:.2f} of it, the rest by other "
+            "terms."
+        )
+    return f"No term alone tells the keys of {head} apart: {term} does most, {share:.2f} of it."
+
+
+def second_layer(layers: int, share: float, bag: float) -> str:
+    """Why layers without positions, under a causal mask, have more than a `bag` allows one; empty where they have not.
+
+    `share` and `bag` are shares of the second half of a reversal.
+    """
+    if layers < 2 or share < bag + BEYOND:
+        return ""
+    return (
+        f"Without positions {layers} layers have {share:.2f}, more than the {bag:.2f} that a bag allows one layer: "
+        "the causal mask tells them the order. A query of the first layer sees as many tokens as stand up to it. So "
+        "what it writes depends on its position, and the second layer reads that (Haviv et al., 2022)."
+    )
+
+
+def read(model: Model) -> str:
+    """What a model read before each answer, as a sentence behind others; empty where it reads no answer at all."""
+    task = model.task
+    if task.lawful and not task.has_source and task.answers(task.length).all():
+        return ""  # it answers in place: all that it reads is the question
+    return " It reads the right answers so far (teacher forcing)." if task.lawful else " It reads the text itself."
