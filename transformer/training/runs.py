@@ -213,6 +213,7 @@ class Run:
         """The file of one step, or of the last. Raises RunError when there is none."""
         snapshots = self.snapshots()
         if not snapshots:
+            _ = self.card  # what is no run has no weights either
             raise RunError(f"the run {self.name} has no weights yet")
         step = max(snapshots) if step is None else step
         if step not in snapshots:
@@ -277,9 +278,11 @@ class Run:
 
 
 def located(run: str) -> Path:
-    """A run's folder or a file, by its path, or by its name below checkpoints/."""
-    path = Path(run)
-    return DEFAULT_ROOT / run if not path.exists() and (DEFAULT_ROOT / run).exists() else path
+    """A run's folder or file, by its path or its name below checkpoints/. Raises RunError when neither is there."""
+    found = next((path for path in (Path(run), DEFAULT_ROOT / run) if path.exists()), None)
+    if found is None:
+        raise RunError(f"there is no run {run}, neither at that path nor below {DEFAULT_ROOT.name}/")
+    return found
 
 
 def list_runs(root: Path = DEFAULT_ROOT) -> list[Run]:

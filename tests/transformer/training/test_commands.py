@@ -211,7 +211,8 @@ def test_a_training_that_was_cut_off_is_taken_up_by_name(trained, capsys, monkey
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("whole", "the run whole cannot go on: it is finished"), ("nowhere", "is not a run")]
+    ("name", "words"),
+    [("whole", "the run whole cannot go on: it is finished"), ("nowhere", "there is no run nowhere, neither")],
 )
 def test_what_cannot_go_on_is_refused(name, words, trained, capsys):
     if name == "whole":
@@ -359,6 +360,7 @@ def test_help_does_not_wait_for_pytorch():
 # --- bad input
 
 OUT = ["--out", "out"]
+BELOW = "at that path nor below "
 BAD = [
     (["knit"], 'Unknown command "knit"'),
     (["train", "--task", "knit", *OUT], "reverse-translate, sort, text"),
@@ -391,10 +393,10 @@ BAD = [
     (["train", "--out"], "--out"),
     (["evaluate"], "requires an argument"),
     (["evaluate", ""], "--run must not be empty"),
-    (["evaluate", "nowhere"], "there is no file nowhere"),
-    (["evaluate", "a-folder"], "the run a-folder has no weights yet"),
+    *(([verb, "nowhere"], f"there is no run nowhere, neither {BELOW}") for verb in ("evaluate", "resume", "generate")),
+    *(([verb, "a-folder"], "a-folder is not a run: it has no") for verb in ("evaluate", "resume", "generate")),
     (["evaluate", "x" * 300], "File name too long"),
-    (["evaluate", "nul\0"], "there is no file"),
+    (["evaluate", "nul\0"], "there is no run nul"),
     (["evaluate", "a-run", "--sequences", "0"], "sequences must be between 1 and 1000000, not 0"),
     (["evaluate", "a-run", "--sequences", "many"], "--sequences"),
     (["evaluate", "a-run", "--sequences", "10.5"], "--sequences must be a whole number, not 10.5"),
