@@ -75,10 +75,9 @@ def check_name(name: str) -> None:
     _require(name == name.strip(), "a name neither begins nor ends with a space")
     _require(not name.startswith(".") and not name.endswith("."), "a name neither begins nor ends with a dot")
     _require(name.casefold().split(".")[0] not in RESERVED, f"the name {name} is reserved: choose another")
-    _require(
-        len(name) <= MOST_LETTERS and len(name.encode()) <= MOST_BYTES,
-        f"a name has at most {MOST_LETTERS} letters; this one is too long",
-    )
+    _require(len(name) <= MOST_LETTERS, f"a name has at most {MOST_LETTERS} letters, and this one has {len(name)}")
+    size = len(name.encode())
+    _require(size <= MOST_BYTES, f"a name takes at most {MOST_BYTES} bytes on the disk, and this one takes {size}")
 
 
 def rename(run: Run, name: str) -> Run:

@@ -49,6 +49,8 @@ def test_a_run_is_renamed_deleted_had_back_and_carried(page: Page, address: str,
     expect(page.get_by_label("Run", exact=True)).to_have_value("mine")
     type_into(page, "Rename it", "a/b")
     expect(page.get_by_text("mine keeps its name: a name cannot hold “/”.")).to_be_visible()
+    type_into(page, "Rename it", 95 * "a")
+    expect(page.get_by_text("mine keeps its name: a name has at most 80 letters, and this one has 95.")).to_be_visible()
     type_into(page, "Rename it", "yours & [mine]")
     expect(page.get_by_text("mine is called yours & [mine] now.")).to_be_visible()
     expect(page).to_have_url(re.compile(r"run=yours"))

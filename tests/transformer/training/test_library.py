@@ -59,8 +59,8 @@ def test_a_run_is_renamed_with_all_it_has(run: Run, tmp_path: Path):
         ("CON", "the name CON is reserved"),
         ("nul.txt", "the name nul.txt is reserved"),
         ("lpt1", "the name lpt1 is reserved"),
-        ("a" * 81, "at most 80 letters"),
-        ("😀" * 51, "at most 80 letters"),
+        ("a" * 81, "at most 80 letters, and this one has 81"),
+        ("😀" * 51, "at most 200 bytes on the disk, and this one takes 204"),
         ("other", "the name other is taken"),
     ],
 )

@@ -19,7 +19,7 @@ from dashboard.parts.widgets import controlled
 from dashboard.view import clicks, session, training
 from transformer.training import library
 from transformer.training.exchange import archive
-from transformer.training.library import MOST_LETTERS, LibraryError, changes
+from transformer.training.library import LibraryError, changes
 from transformer.training.runs import Run, RunError
 
 DONE, FAILED = "done", "failed"
@@ -175,7 +175,6 @@ def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[lis
         key=f"shelf-name-{run.name}",
         value=run.name,
         picked=renamed,
-        max_chars=MOST_LETTERS,
         disabled=bool(_busy(run)),
         help="Enter renames it",
     )

@@ -338,6 +338,7 @@ def test_a_name_that_is_sent_once_more_says_nothing(runs: Path):
         ("reverse-aligned", "the name reverse-aligned is taken: choose another"),
         ("", "a name has at least one letter or digit"),
         ("compiled", "the name compiled is reserved"),
+        ("a" * 95, "a name has at most 80 letters, and this one has 95"),
     ],
 )
 def test_what_is_no_name_is_one_sentence(runs: Path, name: str, reason: str):
