@@ -21,6 +21,7 @@ from transformer.analysis.accuracy import ceilings, windows
 from transformer.analysis.accuracy.result import Accuracy, verdict
 from transformer.analysis.film.film import Film, learned_at, sharpening
 from transformer.config import RunConfig
+from transformer.foundation.words import counted
 from transformer.training.runs import Run
 
 
@@ -122,7 +123,7 @@ def loss_sentence(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> st
     if not metrics:
         return "Loss: waiting for the first step."
     last, task = metrics[-1], config.build_task()
-    stands = f"The loss stands at {last['loss']:.2f} nats after {last['step']} steps"
+    stands = f"The loss stands at {last['loss']:.2f} nats after {counted(last['step'], 'step')}"
     guess, floor = task.chance_loss, ceilings.loss_floor(config)
     if not task.lawful:
         steps, nats = course(metrics)

@@ -205,7 +205,8 @@ class _Recording:
             status = "finished"
             aim = config.training.solved_at
             unsolved = aim <= 1 and training.task.lawful
-            reason = f"all {step} steps taken" + (f"; not solved to {aim:.1%}" if unsolved else "")
+            taken = "its only step" if step == 1 else f"all {step} steps"
+            reason = f"{taken} taken" + (f"; not solved to {aim:.1%}" if unsolved else "")
         elif self.wishes.tired:
             return  # it stays paused, for whoever comes back
         else:

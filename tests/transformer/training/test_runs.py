@@ -378,3 +378,9 @@ def test_a_config_says_what_auto_was():
         ("encoder", "full"),
         ("encoder-decoder", "causal"),
     ]
+
+
+def test_a_run_of_one_step_speaks_of_one(tmp_path):
+    run = Run.create(tmp_path / "one", tiny(max_steps=1))
+    list(record(run))
+    assert run.state.reason == "its only step taken; not solved to 99.9%"

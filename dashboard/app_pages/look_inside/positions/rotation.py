@@ -17,6 +17,7 @@ from dashboard.models import positions
 from dashboard.parts.widgets import bound_number
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view.settings import MOST_WIDE
+from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
     from transformer.analysis.encodings import FittedShift
@@ -104,9 +105,8 @@ def _fitted(shown: Shown, steps: int, left: DeltaGenerator, right: DeltaGenerato
         )
         return
     found = positions.fitted(shown.model, shown.name, len(shown.values), steps)
-    said = (
-        f"The linear map nearest to PE(p+{steps}), fitted to {counted(found.fitted)}, misses {found.missed:.2f} of it."
-    )
+    fitted_to = counted(found.fitted, "step")
+    said = f"The linear map nearest to PE(p+{steps}), fitted to {fitted_to}, misses {found.missed:.2f} of it."
     with left:
         st.markdown("**No formula: the nearest linear map** · least squares")
         _matrix(found.matrix, said)
@@ -121,15 +121,11 @@ def _fitted(shown: Shown, steps: int, left: DeltaGenerator, right: DeltaGenerato
         st.markdown(_judged(found, width))
 
 
-def counted(steps: int) -> str:
-    return "1 step" if steps == 1 else f"{steps} steps"
-
-
 def _judged(found: FittedShift, width: int) -> str:
     """What the two shares mean together."""
     free = (
-        f"It was fitted to {counted(found.fitted)} in {width} dimensions. So few independent vectors are always hit, "
-        "whatever they are: the first number proves nothing. "
+        f"It was fitted to {counted(found.fitted, 'step')} in {width} dimensions. "
+        "So few independent vectors are always hit, whatever they are: the first number proves nothing. "
         if found.fitted <= width
         else ""
     )

@@ -14,6 +14,7 @@ from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import verdict
 from transformer.config import ConfigError, RunConfig
+from transformer.foundation.words import counted
 
 LONGER = 4.0
 """How many times longer the next answer may take."""
@@ -51,7 +52,8 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
     )
     end = "solved" if answer.solved else "not solved yet"
     found = sentence(verdict(measured, answer.config))
-    said = f"One layer, one head, trained {words}: {end} after {answer.steps} steps and {answer.seconds:.2f} s. {found}"
+    taken = f"{counted(answer.steps, 'step')} and {answer.seconds:.2f} s"
+    said = f"One layer, one head, trained {words}: {end} after {taken}. {found}"
     st.markdown(f"**{said}**")
     maker = Maker(f"one layer trained on the spot {words}", answer.steps)
     plot(figure, key="what-if", alt=said, height=300, makers=[maker])

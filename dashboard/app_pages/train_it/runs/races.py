@@ -12,6 +12,7 @@ from dashboard.figures.kit.numbers import share_text
 from transformer import masks
 from transformer.analysis.accuracy.result import verdict
 from transformer.config import ConfigError, RunConfig
+from transformer.foundation.words import counted
 from transformer.text.perplexity import said
 
 SEEDS = 3
@@ -137,7 +138,9 @@ def headline(standings: Sequence[Standing], clock: str) -> str:
     if len(solved) == len(standings):
         return f"{_all(standings)} solve it; first, {_when(first[0], clock)}, {_phrases(first)}."
     rest = [each for each in standings if not each.solved]
-    others = f"{rest[0].label.phrase}, not in {rest[0].step} steps" if len(rest) == 1 else f"{len(rest)} runs do not"
+    others = f"{len(rest)} runs do not"
+    if len(rest) == 1:
+        others = f"{rest[0].label.phrase}, not in {counted(rest[0].step, 'step')}"
     return f"Solved {_phrases(first)} {_when(first[0], clock)}; {others}."
 
 
@@ -189,7 +192,7 @@ def outcome(each: Standing) -> str:
         return f"{won} at step {each.step} after {each.seconds:.1f} s"
     if state.status in ("finished", "measuring"):
         taken = "not solved in" if each.config.training.solved_at <= 1 and not each.reads else "took"
-        return ": ".join(filter(None, [f"{taken} {each.step} steps and {each.seconds:.1f} s", share]))
+        return ": ".join(filter(None, [f"{taken} {counted(each.step, 'step')} and {each.seconds:.1f} s", share]))
     return ": ".join(filter(None, [state.reason or state.status, share]))
 
 
