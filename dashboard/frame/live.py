@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from dashboard.components.presses import counted_button
 from dashboard.frame import live_pictures, training_panel
 from dashboard.models import menu
 from dashboard.parts.text import newest, whole
@@ -102,16 +103,15 @@ def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> N
         pause.button(
             "Pause", icon=":material/pause:", on_click=_pause, args=(run,), shortcut="P", key="pause", width="stretch"
         )
-    one.button(
-        "Step",
-        icon=":material/skip_next:",
-        on_click=_step,
-        args=(run,),
-        shortcut="N",
-        key="one-step",
-        help="Take one step and pause",
-        width="stretch",
-    )
+    with one:
+        counted_button(
+            "Step",
+            lambda presses: _step(run, presses),
+            key="one-step",
+            icon="skip_next",
+            letter="N",
+            help_="Take one step and pause",
+        )
     end.button("Stop", icon=":material/stop:", on_click=training.stop, args=(run,), key="stop", width="stretch")
 
 
@@ -120,10 +120,10 @@ def _pause(run: Run) -> None:
     _obeyed(lambda: run.state.status != "running")
 
 
-@clicks.once
-def _step(run: Run) -> None:
-    """One step more, however far it is: the count of the control file, not of this page."""
-    step = max(run.state.step, run.control.pause_at or 0) + 1
+def _step(run: Run, presses: int) -> None:
+    """A step more for each press, however far it is: the count of the control file, not of this page."""
+    clicks.touch()
+    step = max(run.state.step, run.control.pause_at or 0) + presses
     run.ask(pause_at=step)
     _obeyed(lambda: run.state.step >= step)
 

@@ -74,11 +74,19 @@ def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, ad
 def test_a_training_is_taken_step_by_step_with_the_keyboard(page: Page, address: str, runs: Path):
     name = begin(page, address, f"{UNSOLVABLE}&max_steps=20&pace=key")
     expect(panel(page)).to_have_text(f"{name} is paused at step 1 of at most 20.")
+    button = page.get_by_role("button", name="Step", exact=True)
+    expect(button).to_be_visible()
     for step in (2, 3, 4):
         page.keyboard.press("n")
         expect(panel(page)).to_have_text(f"{name} is paused at step {step} of at most 20.")
         expect(stage(page)).to_have_attribute("data-losses", str(step))
         expect(stage(page)).to_have_attribute("data-patterns", str(step))
+    for _ in range(4):
+        page.keyboard.press("n")
+        page.wait_for_timeout(60)
+    expect(panel(page)).to_have_text(f"{name} is paused at step 8 of at most 20.")
+    button.dblclick()
+    expect(panel(page)).to_have_text(f"{name} is paused at step 10 of at most 20.")
     page.keyboard.press("p")
     expect(panel(page)).to_contain_text("all 20 steps taken; not solved to 99.9%")
     assert [line["step"] for line in Run(runs / name).metrics()] == list(range(1, 21))

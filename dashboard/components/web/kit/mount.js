@@ -1,15 +1,18 @@
 // A component's life: Streamlit calls its default export at every rerun, and again when the place is taken away.
 
-/** The default export of a component: `make(parentElement)` once a place, then `update(data, fire)` at every rerun. */
+/**
+ * The default export of a component: `make(parentElement)` once a place, then `update(data, fire, tell)` at every rerun.
+ * Python hears once of what is fired, and keeps what it is told until it is told otherwise.
+ */
 export function mounting(make) {
   const mounted = new WeakMap(); // parentElement -> what was made for it
-  return ({ data, parentElement, setTriggerValue }) => {
+  return ({ data, parentElement, setTriggerValue, setStateValue }) => {
     let made = mounted.get(parentElement);
     if (!made) {
       made = make(parentElement);
       mounted.set(parentElement, made);
     }
-    made.update(data, setTriggerValue);
+    made.update(data, setTriggerValue, setStateValue);
     return () =>
       // Streamlit also calls this when data outruns a call in progress, while the component lives on: ask the document.
       setTimeout(() => {

@@ -1,0 +1,38 @@
+"""A button of which no press is lost, by click or by key: the browser counts them.
+
+Of the presses of an `st.button` that come while the page is being drawn Streamlit makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from dashboard.components.registration import renderer
+
+HTML = """
+<button type="button">
+  <span class="icon" aria-hidden="true"></span><span class="label"></span><span class="kbd" aria-hidden="true"></span>
+</button>
+"""
+
+
+def counted_button(
+    label: str, on_press: Callable[[int], None], *, key: str, icon: str, letter: str, help_: str
+) -> None:
+    """A button that the key `letter` presses too. `on_press` is called with how many presses have come since the last.
+
+    `icon` is the name of a Material symbol.
+    """
+
+    def pressed() -> None:
+        told, seen = st.session_state[key]["presses"], f"{key}-seen"
+        before = st.session_state.get(seen)
+        again = bool(before) and before["since"] == told["since"]
+        st.session_state[seen] = told
+        on_press(told["count"] - (before["count"] if again else 0))
+
+    mount = renderer("presses", html=HTML, isolate_styles=True)
+    words = {"icon": icon, "label": label, "letter": letter, "help": help_}
+    mount(key=key, data=words, on_presses_change=pressed)

@@ -1,0 +1,43 @@
+// A button that counts how often it was pressed, by click or by key. The count is what Python is told, so that presses
+// which come faster than it can answer are told together: Streamlit makes one of a button's that wait for each other.
+
+import { mounting } from '../../attention-lab.shared/kit/mount.js';
+
+const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
+
+export default mounting((root) => new Presses(root.querySelector('button')));
+
+class Presses {
+  constructor(host) {
+    this.host = host;
+    this.since = Date.now(); // another place counts anew
+    this.count = 0;
+    this.over = new AbortController();
+    host.addEventListener('click', () => this.press());
+    document.addEventListener('keydown', (event) => this.key(event), { signal: this.over.signal });
+  }
+
+  update({ icon, label, letter, help }, _, tell) {
+    this.tell = tell;
+    this.letter = letter;
+    const parts = { icon, label, kbd: letter };
+    for (const [name, words] of Object.entries(parts)) this.host.querySelector(`.${name}`).textContent = words;
+    this.host.title = help;
+    this.host.setAttribute('aria-label', label);
+    this.host.setAttribute('aria-keyshortcuts', letter);
+  }
+
+  key(event) {
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (!plain || event.key.toUpperCase() !== this.letter || event.composedPath()[0].matches?.(TYPING)) return;
+    this.press();
+  }
+
+  press() {
+    this.tell('presses', { since: this.since, count: ++this.count });
+  }
+
+  dispose() {
+    this.over.abort();
+  }
+}
