@@ -288,11 +288,10 @@ under_way = moving(asked)
 going = runs_on(under_way)
 with buttons:
     controls(under_way, going)
-with top:
-    if going:
-        waiting.until(lambda: not runs_on(under_way), lambda: pictures(asked, under_way), every=REFRESH)
-    else:
-        pictures(asked, under_way)
+with top:  # one fragment whether it trains or not: elsewhere in the page its figures would be others, and begin empty
+    waiting.until(
+        lambda: not runs_on(under_way), lambda: pictures(asked, under_way), every=REFRESH if going else None
+    )
 teacher_forcing.section(asked)
 show_code(
     "transformer.corners.walks",
