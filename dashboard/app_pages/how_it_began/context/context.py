@@ -56,7 +56,7 @@ def pick_walk() -> LookBack:
         turn = pick("Way round", "walk_turn", {name: name for name in TURNS}, tuple(TURNS), width=150)
         target = pick("Target", "walk_target", TARGETS, tuple(TARGETS), width=160)
         with st.container(width=190):
-            given = bound_number("Given corners", "walk_given", 4, 2, model.MOST, also=STILL)
+            given = bound_number("Given corners", "walk_given", 4, 2, model.MOST)
     error = model.walker(trained).error
     st.caption(
         f"Not the sidebar's model: a GRU with two numbers of memory, trained here in {model.STEPS} steps on walks "
@@ -66,8 +66,8 @@ def pick_walk() -> LookBack:
 
 
 def pick(label: str, field: str, names: dict[str, str], menu: tuple[str, ...], width: int) -> str:
-    """A menu; what it changes makes another query, which is not moved, and another model has its own scores."""
-    also = STILL | {"scores": ""} if field == "scores_trained" else STILL
+    """A menu. Another walk keeps how the query is moved; another model has a query and scores of its own."""
+    also = STILL | {"scores": ""} if field == "scores_trained" else None
     return bound_choice(
         st.selectbox, label, field, list(menu), menu[0], also=also, format_func=names.__getitem__, width=width
     )

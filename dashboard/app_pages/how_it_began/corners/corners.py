@@ -289,9 +289,7 @@ going = runs_on(under_way)
 with buttons:
     controls(under_way, going)
 with top:  # one fragment whether it trains or not: elsewhere in the page its figures would be others, and begin empty
-    waiting.until(
-        lambda: not runs_on(under_way), lambda: pictures(asked, under_way), every=REFRESH if going else None
-    )
+    waiting.until(lambda: not runs_on(under_way), lambda: pictures(asked, under_way), every=REFRESH if going else None)
 teacher_forcing.section(asked)
 show_code(
     "transformer.corners.walks",

@@ -481,6 +481,26 @@ def test_another_model_has_scores_of_its_own() -> None:
     assert link(app) == {"run": "reverse", "scores_trained": "dot"}
 
 
+@pytest.mark.parametrize(
+    ("label", "value", "field"),
+    [("Given corners", 5, "walk_given"), ("Start", "3", "walk_start"), ("Target", "2", "walk_target")],
+)
+def test_another_walk_keeps_how_the_query_is_moved(label: str, value: int | str, field: str) -> None:
+    app = open_page("context", run="reverse", turned="30", stretch="2.0")
+    next(w for w in (*app.slider, *app.selectbox) if w.label == label).set_value(value).run()
+    assert link(app) == {"run": "reverse", field: str(value), "turned": "30", "stretch": "2.0"}
+    walk = {"walk_given": 4, "walk_start": 1, "walk_target": 1, field: int(value)}
+    source = one_walk(walk["walk_start"] - 1, 1, walk["walk_given"]).source[0]
+    model, turn = context_model.walker("scaled-dot").model, np.exp(1j * np.radians(30))
+
+    def moved(query: np.ndarray) -> np.ndarray:
+        turned = 2 * complex(*query) * turn
+        return np.array([turned.real, turned.imag])
+
+    real = by_hand(model, "scaled-dot", source, walk["walk_target"] - 1, moved)
+    assert array(trace(app, "fit", "share α")["x"]) == pytest.approx(real["pattern"], abs=1e-5)
+
+
 def test_at_first_sight_nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     """What needs PyTorch follows; what numpy measures is there at once."""
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.5)
