@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from dashboard import theme
-from tests.kit.driving import PAGES, go_to, title, wait_until_painted
+from tests.kit.driving import PAGES, go_to, grid, title, wait_until_painted
 
 Scheme = Literal["light", "dark"]
 GROUND = """scheme => {
@@ -30,6 +30,10 @@ REDRAWN = """colours => {
   return redrawn(document);
 }"""
 """The ground changes at once, what Python coloured a rerun later: until then some words have the other theme's."""
+
+
+STOPS = 8
+"""Of the Tab key, from the beginning of a page to its first picture."""
 
 
 def violations(page: Page) -> list[str]:
@@ -71,6 +75,29 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_projector(half: int,
             assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0, name
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
         looks.reverse()  # the next page is entered the way this one was left
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_stop_of_the_tab_key_skips_to_the_page(scheme: Scheme, page: Page, address: str):
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{address}/heads?run=reverse")
+    wait_until_painted(page, PAGES["Attention heads"])
+    before = page.url
+    link = page.get_by_role("link", name="Skip to main content")  # Streamlit's own
+    expect(link).not_to_be_in_viewport()
+    page.keyboard.press("Tab")
+    expect(link).to_be_focused()
+    expect(link).to_be_in_viewport(ratio=1)
+    assert violations(page) == []
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("stMain")).to_be_focused()
+    assert page.url == before
+    for _stop in range(STOPS):
+        page.keyboard.press("Tab")
+        if grid(page).evaluate("host => host.getRootNode().activeElement === host"):
+            break
+    else:
+        raise AssertionError(f"the head grid is not among the first {STOPS} stops")
 
 
 @pytest.mark.smoke

@@ -106,6 +106,22 @@ def test_the_calcdata_of_a_heatmap_hold_its_numbers_and_edges(plots: Locator) ->
         assert each["edges"] == [each["shape"][0] + 1, each["shape"][1] + 1]
 
 
+def test_an_empty_text_leaves_a_place_without_a_node(plots: Locator) -> None:
+    """And is not drawn again where a text comes later, unless that place is taken away (`emptied`)."""
+    left = plots.first.evaluate(
+        """async (gd) => {
+          const figure = document.createElement('div');
+          gd.append(figure);
+          await Plotly.react(figure, [{ type: 'scatter', mode: 'text', x: [0, 1], y: [0, 1], text: ['a', ''] }]);
+          const left = figure.querySelectorAll('.textpoint:not(:has(text))').length;
+          Plotly.purge(figure);
+          figure.remove();
+          return left;
+        }"""
+    )
+    assert left == 1
+
+
 @pytest.mark.parametrize("selector", [".main-svg .hoverlayer", ".main-svg", ".xtick text", ".modebar"])
 def test_a_figure_has_its_layers_labels_and_buttons(selector: str, plots: Locator) -> None:
     assert plots.first.locator(selector).count()
