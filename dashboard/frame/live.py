@@ -15,6 +15,7 @@ from dashboard.models import menu
 from dashboard.parts.text import newest, whole
 from dashboard.view import clicks, session, training
 from transformer.analysis.accuracy.ceilings import ceiling
+from transformer.config import RunConfig
 from transformer.training.runs import Run, State
 
 REFRESH, SELDOM = 0.25, 1.0
@@ -56,9 +57,8 @@ def _watch(name: str) -> None:
         clicks.again()  # the browser's timer is set when the whole page is drawn
     _head(run, state, metrics, own)
     if state.live:
-        measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
-        lawful = run.config.build_task().lawful
-        st.progress(_progress(run, measured) if lawful else state.step / run.config.training.max_steps)
+        share, words = progress(run.config, state.step, metrics)
+        st.progress(share, text=words)
     live_pictures.training(run, metrics, live=state.live)
     live_pictures.panel(run, state, metrics, began)
 
@@ -143,14 +143,22 @@ def _go_on(run: Run) -> None:
     run.ask(pause_at=None)
 
 
-def _progress(run: Run, measured: list[float] | None) -> float:
-    """How much of what can be known is known: what ends the training when it reaches 1."""
+def progress(config: RunConfig, step: int, metrics: list[dict[str, Any]]) -> tuple[float, str]:
+    """How far a training is, 0 to 1, and what that measures: what is known of what can be; of a text, the steps.
+
+    A training with a law ends when all is known, mostly long before its last step.
+    """
+    task = config.build_task()
+    if not task.lawful:
+        return step / config.training.max_steps, f"Step {step} of {config.training.max_steps}"
+    measured = next((m["accuracy"] for m in reversed(metrics) if "accuracy" in m), None)
     if measured is None:
-        return 0.0
-    most, chance = ceiling(run.config).accuracy, run.config.build_task().chance
-    room = np.maximum(most - chance, 0)
-    gained = np.clip(np.array(measured) - chance, 0, room)
-    return float(gained.sum() / room.sum()) if room.any() else 0.0
+        return 0.0, "Accuracy: not measured yet"
+    room = np.maximum(ceiling(config).accuracy - task.chance, 0)
+    if not room.any():
+        return 0.0, "Accuracy: nothing better than guessing is possible"
+    share = float(np.clip(np.array(measured) - task.chance, 0, room).sum() / room.sum())
+    return share, f"Accuracy: {share:.0%} of the way from guessing to the best possible".replace("%", " %")
 
 
 def _has_result(run: Run, state: State) -> bool:
