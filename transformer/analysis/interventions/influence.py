@@ -7,7 +7,7 @@ Slots are the source's tokens where there is one, then the tokens, as in `ceilin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,11 +54,19 @@ class Pokes:
         return self.moves.max(axis=0)
 
 
-def poke(model: Network, batch: Batch, candidates: Sequence[int], *, slots: Sequence[int] | None = None) -> Pokes:
+def poke(
+    model: Network,
+    batch: Batch,
+    candidates: Sequence[int],
+    *,
+    slots: Sequence[int] | None = None,
+    told: Callable[[float], object] = lambda share: None,
+) -> Pokes:
     """Replace the token at each slot (all, unless some are given) by each candidate, the others left as they are.
 
-    `batch` is one sequence, as a task lays it out. Padding stays padding. Raises ValueError for a batch of several,
-    and for a candidate that is padding: nobody sees that, so it would be a change of the mask.
+    `batch` is one sequence, as a task lays it out. Padding stays padding. `told` hears after each pass what share of
+    them is done. Raises ValueError for a batch of several, and for a candidate that is padding: nobody sees that, so it
+    would be a change of the mask.
     """
     padding = model.d_vocab - 1
     if padding in candidates:
@@ -85,6 +93,7 @@ def poke(model: Network, batch: Batch, candidates: Sequence[int], *, slots: Sequ
         moves.append(torch.sub(after, before, out=room).abs_().amax(dim=-1))
         said_after.append(after.argmax(dim=-1))
         chances_after.append(torch.softmax(after, -1, out=room).gather(-1, said.expand(size, -1)[..., None])[..., 0])
+        told(len(moves) * size / len(filled))
 
     def table(parts: list[Tensor]) -> np.ndarray:
         """Row after row of [candidate × poked, output] as [candidate, output, poked]."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,10 +13,13 @@ import pandas as pd
 from dashboard.app_pages.change_it.information import measured
 from dashboard.app_pages.change_it.information.blocks import Grain, factor_of
 from dashboard.app_pages.change_it.information.figures import Moved
+from dashboard.app_pages.change_it.information.measured import Poking
+from dashboard.models import background
 from dashboard.models.budget import passes
 from dashboard.models.model import Model
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.findings import Head, Sample
+from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
     from transformer.analysis.interventions.influence import Pokes
@@ -24,6 +28,60 @@ if TYPE_CHECKING:
 LEAST, MOST_WORDS = 2, 6
 """Symbols that are tried in a token's place, at least, for one of them may be its own; of a text's thousands the
 commonest, so many at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is asked of one input, while it is being measured; `ready` is the answer."""
+
+    model: Model
+    sample: Sample
+    grain: Grain
+    candidates: tuple[int, ...]
+    pokes: Poking
+    own: Poking
+    slopes: Future[np.ndarray]
+    reach: np.ndarray
+    slot: int
+    replacement: int | None
+
+    @classmethod
+    def of(cls, model: Model, question: np.ndarray, slot: int, replacement: int | None) -> Asked:
+        """Begin to measure, unless that is begun or done."""
+        reach, sample, task = ceilings.honest_reach(model.config, len(question)), model.sample(question), model.task
+        affordable = passes(model.config.model, task.symbols, reach.shape[1])
+        source = sample.question if task.has_source else ()
+        parts = [len(part) for part in (source, sample.read) if part]
+        factor = factor_of(parts, affordable / min(LEAST, task.symbols))
+        coarse = max((attention.factor for attention in sample.attentions.values()), default=1)
+        factor = -(-factor // coarse) * coarse  # what was downsampled already is not cut through
+        grain = Grain.of(source, sample.read, sample.predicted, factor, words=not task.lawful)
+        to_try = symbols_to_try if task.lawful else words_to_try
+        candidates = to_try(task.symbols, affordable / len(grain.poked), replacement)
+        pokes = measured.poking(model, question, candidates, None if grain.whole else grain.poked)
+        own = pokes if slot in grain.poked else measured.poking(model, question, candidates, (slot,))
+        slopes = measured.gradients(model, question, None if grain.whole else grain.standing)
+        return cls(model, sample, grain, candidates, pokes, own, slopes, reach, slot, replacement)
+
+    @property
+    def done(self) -> bool:
+        return all(future.done() for future in (self.pokes.future, self.own.future, self.slopes))
+
+    def ready(self) -> Flow | None:
+        """The answer, if it is there or comes at once."""
+        pokes, own, slopes = (background.ready(each) for each in (self.pokes.future, self.own.future, self.slopes))
+        if pokes is None or own is None or slopes is None:
+            return None
+        grain = self.grain.poking(self.slot)
+        return Flow(self.model, self.sample, grain, pokes, own, slopes, self.reach, self.slot, self.replacement)
+
+    def so_far(self) -> tuple[float, str]:
+        """What share of it is done, and what is being done."""
+        share, many, symbols = min(self.pokes.share, self.own.share), len(self.grain.poked), len(self.candidates)
+        if share == 1:
+            return share, f"Taking the gradients of {len(self.grain.standing)} outputs …"
+        percent = f"{share:.0%}".replace("%", " %")
+        return share, f"Replacing {many} tokens in turn, each by {counted(symbols, 'symbol')}: {percent} done"
 
 
 @dataclass(frozen=True)
@@ -49,23 +107,6 @@ class Flow:
     """The token that is looked at, from 0."""
     replacement: int | None
     """The symbol that is put in its place; None is every other in turn."""
-
-    @classmethod
-    def of(cls, model: Model, question: np.ndarray, slot: int, replacement: int | None) -> Flow:
-        reach, sample, task = ceilings.honest_reach(model.config, len(question)), model.sample(question), model.task
-        affordable = passes(model.config.model, task.symbols, reach.shape[1])
-        source = sample.question if task.has_source else ()
-        parts = [len(part) for part in (source, sample.read) if part]
-        factor = factor_of(parts, affordable / min(LEAST, task.symbols))
-        coarse = max((attention.factor for attention in sample.attentions.values()), default=1)
-        factor = -(-factor // coarse) * coarse  # what was downsampled already is not cut through
-        grain = Grain.of(source, sample.read, sample.predicted, factor, words=not task.lawful)
-        to_try = symbols_to_try if task.lawful else words_to_try
-        candidates = to_try(task.symbols, affordable / len(grain.poked), replacement)
-        pokes = measured.pokes(model, question, candidates, None if grain.whole else grain.poked)
-        own = pokes if slot in pokes.poked else measured.pokes(model, question, candidates, (slot,))
-        slopes = measured.gradients(model, question, None if grain.whole else grain.standing)
-        return cls(model, sample, grain.poking(slot), pokes, own, slopes, reach, slot, replacement)
 
     def over_slots(self, head: Head) -> tuple[np.ndarray, np.ndarray] | None:
         """A head's pattern and mask, [output, slot], hidden where it does not read; None where no output asks."""

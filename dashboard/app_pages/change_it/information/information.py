@@ -7,11 +7,11 @@ import streamlit as st
 
 from dashboard.app_pages.change_it.information import matrices
 from dashboard.app_pages.change_it.information.figures import moved_strip
-from dashboard.app_pages.change_it.information.influence import Flow
+from dashboard.app_pages.change_it.information.influence import Asked, Flow
 from dashboard.app_pages.change_it.information.matrices import Matrix
 from dashboard.components.plot import coloured, plot
 from dashboard.models import heads as models_heads
-from dashboard.parts import other_models
+from dashboard.parts import other_models, waiting
 from dashboard.parts.heads import LINK, focused, heads_of
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound_choice, pick_head, pick_token, told
@@ -142,10 +142,21 @@ def offered() -> list[str]:
     return list(dict.fromkeys([*names[:MOST_OFFERED], *own, *([typed] if typed in names else [])]))
 
 
+def so_far(asked: Asked) -> None:
+    """How far the measurement is."""
+    share, words = asked.so_far()
+    st.progress(share, text=words)
+
+
 def follow() -> None:
     """The poked token, what it moves, and the three matrices."""
     title = st.container()
-    flow = Flow.of(model, question, *controls())
+    asked = Asked.of(model, question, *controls())
+    flow = asked.ready()
+    if flow is None:  # of hundreds of tokens that takes seconds
+        title.title("Which outputs move when a token is replaced?", anchor=False)
+        waiting.until(lambda: asked.done, lambda: so_far(asked))
+        return
     title.title(plain(flow.headline()), anchor=False)
     st.markdown(f"**{plain(flow.verdict())}** {plain(flow.flips())}")
     st.html(coloured(moved_strip, flow.outputs))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from tests.kit.models import untrained as unpolished
 from tests.kit.pages import PI, RUNS, SEP, answer, array, figures, laid_out, link, network, open_page, trace
 from transformer import checkpoints, observe
 from transformer.analysis.accuracy.ceilings import honest_reach, leaks, reach
-from transformer.analysis.interventions.influence import gradients, poke
+from transformer.analysis.interventions.influence import Pokes, gradients, poke
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.masks import parse
 from transformer.model import Transformer, build
@@ -196,6 +198,14 @@ def test_a_part_of_the_slots_in_small_passes_is_the_same(monkeypatch: pytest.Mon
     np.testing.assert_allclose(gradients(model, batch), slopes, atol=1e-5)
 
 
+def test_it_is_told_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, batch, _ = untrained("decoder")
+    monkeypatch.setattr("transformer.analysis.interventions.influence.CELLS", 300)
+    shares: list[float] = []
+    poke(model, batch, [7, 2], slots=[4, 0, 9, 1], told=shares.append)  # eight sequences, three at a time
+    assert shares == pytest.approx([1 / 3, 2 / 3, 1])
+
+
 def test_dropout_is_off_and_the_model_is_left_as_it_was() -> None:
     model, batch, _ = untrained("decoder", dropout=0.5)
     expected = gradients(model.eval(), batch), poke(model, batch, DIGITS).moves
@@ -255,6 +265,32 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def words(app: AppTest) -> str:
     return " ".join(element.value for element in app.markdown)
+
+
+def test_while_it_is_measured_the_page_says_what_and_how_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.0)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(*args: Any, told: Callable[[float], object], **options: Any) -> Pokes:
+        told(0.25)
+        begun.set()
+        assert go_on.wait(60)
+        return poke(*args, told=told, **options)
+
+    monkeypatch.setattr("transformer.analysis.interventions.influence.poke", slow)
+    app = open_page("information", run="reverse", input="2 7 1 8 2 8 1 8")
+    assert app.title[0].value == "Which outputs move when a token is replaced?"
+    assert begun.wait(60)
+    app.run()
+    (bar,) = app.get("progress")
+    assert (bar.value, bar.text) == (25, "Replacing 16 tokens in turn, each by 10 symbols: 25 % done")
+    assert {"Poke a token", "Replacement"} <= {each.label for each in (*app.selectbox, *app.get("button_group"))}
+    go_on.set()
+    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
+    app.run()
+    assert not app.exception
+    assert not app.get("progress")
+    assert app.title[0].value.startswith("Poking '2' at 5 moves")
 
 
 @pytest.mark.parametrize("run", RUNS)
