@@ -28,10 +28,9 @@ def counted_button(
 
     def pressed() -> None:
         told, seen = st.session_state[key]["presses"], f"{key}-seen"
-        before = st.session_state.get(seen)
-        again = bool(before) and before["since"] == told["since"]
+        before = st.session_state.get(seen) or {"since": None, "count": 0}
         st.session_state[seen] = told
-        on_press(told["count"] - (before["count"] if again else 0))
+        on_press(told["count"] - (before["count"] if before["since"] == told["since"] else 0))
 
     mount = renderer("presses", html=HTML, isolate_styles=True)
     words = {"icon": icon, "label": label, "letter": letter, "help": help_}

@@ -69,7 +69,8 @@ class Asked:
 
     def ready(self) -> Flow | None:
         """The answer, if it is there or comes at once."""
-        pokes, own, slopes = (background.ready(each) for each in (self.pokes.future, self.own.future, self.slopes))
+        pokes, own = background.ready(self.pokes.future), background.ready(self.own.future)
+        slopes = background.ready(self.slopes)
         if pokes is None or own is None or slopes is None:
             return None
         grain = self.grain.poking(self.slot)

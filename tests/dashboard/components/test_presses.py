@@ -1,0 +1,33 @@
+"""A button of which no press is lost: what Python makes of the browser's count."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from dashboard.components import presses
+from dashboard.components.presses import counted_button
+
+
+@pytest.mark.parametrize(
+    ("told", "made"),
+    [
+        ([(7, 1), (7, 2), (7, 3)], [1, 1, 1]),
+        ([(7, 1), (7, 4)], [1, 3]),  # three came while the first was being answered
+        ([(7, 2), (8, 1), (8, 2)], [2, 1, 1]),  # a panel that is drawn elsewhere counts anew
+    ],
+)
+def test_every_press_is_told_of_once(
+    told: list[tuple[int, int]], made: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state: dict[str, Any] = {}
+    mount, heard = Mock(), Mock()
+    monkeypatch.setattr(presses, "renderer", lambda *args, **options: mount)
+    monkeypatch.setattr(presses.st, "session_state", state)
+    for since, count in told:
+        counted_button("Step", heard, key="step", icon="skip_next", letter="N", help_="One step")
+        state["step"] = {"presses": {"since": since, "count": count}}
+        mount.call_args.kwargs["on_presses_change"]()
+    assert [call.args[0] for call in heard.call_args_list] == made
