@@ -12,7 +12,7 @@ from dashboard.figures import accuracy
 from dashboard.models import quick_training
 from dashboard.models.quick_training import Lesson
 from dashboard.parts import waiting
-from dashboard.parts.prose import plain, sentence
+from dashboard.parts.prose import sentence
 from dashboard.parts.widgets import bound
 from dashboard.view import session
 from dashboard.view.settings import limits
@@ -56,12 +56,10 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
 
 def _shown(words: str, lesson: Lesson) -> None:
     """The small model, trained or as far as it is: how right it is at each position."""
-    if lesson.problem:
-        st.warning(sentence(plain(lesson.problem)), icon=":material/warning:")
-        return
     answer = quick_training.shown(lesson)
     if answer is None:
-        waiting.hourglass("A small model is about to be trained …")
+        if not lesson.done:
+            waiting.hourglass("A small model is about to be trained …")
         return
     measured = answer.accuracy
     taken = f"{answer.steps:,} step{'' if answer.steps == 1 else 's'}"
