@@ -36,13 +36,8 @@ def small(positions: str) -> RunConfig:
     return _bounded(quick_training.small(RunConfig(), positions=positions))
 
 
-def accuracy() -> Accuracy:
-    """Of the one without positions, on fresh sequences."""
-    return quick_training.answer(small("none"), sequences=SEQUENCES).accuracy
-
-
 def so_far(found: Lesson) -> Accuracy | None:
-    """The same, as far as the model is; None before its first step."""
+    """How right one is on fresh sequences, as far as it is; None before its first step."""
     answer = quick_training.shown(found, sequences=SEQUENCES)
     return None if answer is None else answer.accuracy
 

@@ -90,7 +90,7 @@ class Lesson:
         """Somebody looks on no more: what nobody watches and is not over is broken off, and forgotten."""
         with _TAKING:
             self.watchers -= 1
-            if self.watchers == 0 and not (self.done and not self.problem):
+            if self.watchers == 0 and not self.done:
                 _lesson.clear(self.config, self.lane)  # type: ignore[attr-defined]
                 self._ended.set()
                 self.future.cancel()
@@ -100,6 +100,9 @@ def take(config: RunConfig, lane: Lane = background.LESSONS) -> Lesson:
     """The training of a model, begun when it is first asked for; whoever takes it looks on until they leave it."""
     with _TAKING:
         found = _lesson(config, lane)
+        if found.problem:  # whoever saw it break off keeps it; nobody else is handed it
+            _lesson.clear(config, lane)  # type: ignore[attr-defined]
+            found = _lesson(config, lane)
         found.watchers += 1
         return found
 
@@ -118,11 +121,6 @@ def trained(config: RunConfig) -> Trained:
         found.leave()
 
 
-def answer(config: RunConfig, length: int | None = None, sequences: int = ANSWER_SEQUENCES) -> Answer:
-    """A trained model, measured on fresh sequences of one length; whoever asks waits for its end."""
-    return _measured(trained(config), config, length, sequences)
-
-
 @cached(64)
 def _measured(_found: Trained, config: RunConfig, length: int | None, sequences: int) -> Answer:
     """The same config is always the same model, so a measurement may outlive it."""
@@ -134,10 +132,13 @@ def _measured(_found: Trained, config: RunConfig, length: int | None, sequences:
 
 
 def shown(found: Lesson, length: int | None = None, sequences: int = ANSWER_SEQUENCES) -> Answer | None:
-    """A model as its picture shows it: trained and measured anew, or as far as it is; None before its first step.
+    """A model as its picture shows it: trained and measured anew, or as far as it is; None before its first step, and
+    where it broke off.
 
     While it is trained its accuracy is what it was when last measured, on sequences of the greatest length.
     """
+    if found.problem:
+        return None
     if found.done:
         return _measured(found.result(), found.config, length, sequences)
     steps = list(found.steps)  # more may come at any moment

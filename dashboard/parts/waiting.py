@@ -12,6 +12,7 @@ import streamlit as st
 from dashboard.models import background, quick_training
 from dashboard.models.background import Lane
 from dashboard.models.quick_training import Lesson
+from dashboard.parts.prose import plain, sentence
 from dashboard.server.background import torch
 from dashboard.view import clicks, session
 from transformer.config import RunConfig
@@ -70,12 +71,21 @@ def lesson(place: str, config: RunConfig, lane: Lane = background.LESSONS) -> Le
 
 
 def grown(lessons: Sequence[Lesson], draw: Callable[[], object]) -> None:
-    """Draw quick trainings, again and again as they grow; once where they are over within background.AT_ONCE."""
+    """Draw quick trainings, again and again as they grow; once where they are over within background.AT_ONCE.
+
+    Under them stands why one broke off, if one did.
+    """
+
+    def drawn() -> None:
+        draw()
+        for problem in {each.problem for each in lessons if each.problem}:
+            st.warning(sentence(plain(problem)), icon=":material/warning:")
+
     wait([each.future for each in lessons], background.AT_ONCE)
     if all(each.done for each in lessons):
-        draw()
+        drawn()
     else:
-        until(lambda: all(each.done for each in lessons), draw)
+        until(lambda: all(each.done for each in lessons), drawn)
 
 
 def after_first_look() -> None:

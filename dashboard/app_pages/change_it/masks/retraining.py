@@ -16,7 +16,6 @@ from dashboard.models.menu import COMPILED
 from dashboard.models.model import Model
 from dashboard.models.quick_training import Answer, Lesson
 from dashboard.parts import waiting
-from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound
 from dashboard.view import session, training
 from dashboard.view.settings import limits
@@ -113,7 +112,7 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
     lesson, why = _lesson(model, mask, length)
 
     def draw() -> None:
-        retrained = None if lesson is None or lesson.problem else quick_training.shown(lesson, length, LIVE_SEQUENCES)
+        retrained = None if lesson is None else quick_training.shown(lesson, length, LIVE_SEQUENCES)
         states = [
             _state("as it is", own, before),
             _state("mask applied", possible, after),
@@ -126,12 +125,9 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
         st.markdown(f"**{said}**")
         if lesson is not None and retrained is None and not lesson.done:
             waiting.hourglass("A small model is about to be retrained …")
-        if lesson is not None and lesson.problem:
-            st.warning(sentence(plain(lesson.problem)), icon=":material/warning:")
 
     waiting.grown([] if lesson is None else [lesson], draw)
-    over = lesson is not None and lesson.done and not lesson.problem
-    retrained = quick_training.shown(lesson, length, LIVE_SEQUENCES) if lesson and over else None
+    retrained = quick_training.shown(lesson, length, LIVE_SEQUENCES) if lesson and lesson.done else None
     _controls(model, mask, possible, lesson is not None, retrained)
 
 

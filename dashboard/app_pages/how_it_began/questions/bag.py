@@ -42,7 +42,7 @@ def answer(model: Model) -> str:
         else:
             _bars(most, None)
     with right:
-        if small and all(each.done for each in small):
+        if small and all(each.done and not each.problem for each in small):
             _two_orders()
         st.caption(DEEPER)
         st.page_link(PAGES["lengths"].script, label="What positions buy", icon=":material/straighten:")

@@ -11,7 +11,7 @@ from dashboard.components.plot import plot
 from dashboard.models import quick_training
 from dashboard.models.quick_training import Lesson
 from dashboard.parts import waiting
-from dashboard.parts.prose import plain, sentence
+from dashboard.parts.prose import sentence
 from dashboard.parts.widgets import bound
 from dashboard.parts.yardstick import accuracy_bars
 from dashboard.view import session
@@ -57,12 +57,10 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
 
 def _shown(words: str, lesson: Lesson) -> None:
     """The small model, trained or as far as it is: how right it is at each position."""
-    if lesson.problem:
-        st.warning(sentence(plain(lesson.problem)), icon=":material/warning:")
-        return
     answer = quick_training.shown(lesson)
     if answer is None:
-        waiting.hourglass("A small model is about to be trained …")
+        if not lesson.done:
+            waiting.hourglass("A small model is about to be trained …")
         return
     measured = answer.accuracy
     taken = counted(answer.steps, "step")

@@ -144,7 +144,7 @@ def bag() -> None:
     left, right = st.columns([1.3, 1], gap="large")
     with left:
         waiting.grown(small, lambda: bars(small))
-    if all(each.done for each in small):
+    if all(each.done and not each.problem for each in small):
         with right:
             permuted()
 

@@ -26,7 +26,7 @@ from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
 from transformer.tasks import TASKS, Ceiling
-from transformer.training.loop import Step, Training
+from transformer.training.loop import Step, Training, TrainingError
 
 FAST = {"live": "0"}
 LEAK = "Output 11 (y3) is told its own answer by token 12, in 1 layer: this mask leaks."
@@ -182,6 +182,22 @@ def test_a_retraining_is_shown_as_it_grows_and_only_a_finished_one_is_kept(monke
     assert quick_training.take(lesson.config) is again  # over, and kept
     app.run()
     assert any(re.match(r"retrained, \d+ steps: ", each["name"]) for each in figures(app)["three"]["data"])
+
+
+def test_what_breaks_a_retraining_is_a_sentence_and_is_kept_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(training: Training) -> Step:
+        raise TrainingError("the loss is no longer a number")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Training, "take_step", broken)
+        app = open_page("masks", run="reverse-aligned", mask="hide:4", patience="1800")
+        lesson = app.session_state["lesson-retraining"]
+        assert [warning.value for warning in app.warning] == ["The loss is no longer a number."]
+    again = quick_training.take(lesson.config)
+    assert again is not lesson
+    assert again.result().solved
+    app.run()
+    assert [warning.value for warning in app.warning] == ["The loss is no longer a number."]  # who saw it keeps it
 
 
 def test_what_somebody_else_still_watches_is_not_broken_off() -> None:
