@@ -54,7 +54,7 @@ class Sort(Continuation):
 
     def _size(self, length: int, times: int = 1) -> int:
         """How many questions are drawn: fewer where they are long, or where several lengths are weighed for each."""
-        return int(np.clip(WORK // (length**2 * self.symbols * times**2), 50, SAMPLED_QUESTIONS))
+        return int(np.clip(WORK // (length**2 * self.symbols * times**2), max(16, 50 // times), SAMPLED_QUESTIONS))
 
     def ceiling_over(
         self, reach: Bool[np.ndarray, "target slot"], questions: Int[np.ndarray, "question length"]
@@ -101,17 +101,16 @@ class Sort(Continuation):
         if len(x) == length:
             answers = np.sort(seen, axis=1)
             possible = (answers[:, y] == said).all(axis=1)
-            evidence, known = np.where(possible, 0.0, -np.inf), np.eye(self.symbols)[answers]
+            evidence = np.where(possible, 0.0, -np.inf)
+            known = np.eye(self.symbols)[answers[:, [max(0, sought - length)]]]
             hidden = np.zeros((len(contents), self.symbols))
         else:
-            evidence, known, hidden = _posterior(seen, said, y, length, self.symbols)
+            rank = np.array([max(0, sought - length)])
+            evidence, known, hidden = _posterior(seen, said, y, length, self.symbols, rank)
         evidence = evidence - len(x) * math.log(self.symbols)
         if sought < 0:
             return Belief(evidence, self._sure(np.full(len(contents), self.separator)))
-        if sought < length:
-            known = self._sure(contents[:, sought]) if sought in x else hidden
-        else:
-            known = known[:, sought - length]
+        known = known[:, 0] if sought >= length else self._sure(contents[:, sought]) if sought in x else hidden
         return Belief(evidence, known if known.shape[1] > self.symbols else np.pad(known, ((0, 0), (0, 1))))
 
     def cases(self, target, lengths, visible):
@@ -155,12 +154,13 @@ def _posterior(
     places: Int[np.ndarray, "said"],
     length: int,
     symbols: int,
+    sought: Int[np.ndarray, "sought"] | None = None,
 ) -> tuple[
     Float[np.ndarray, "question"],
-    Float[np.ndarray, "question length symbol"],
+    Float[np.ndarray, "question sought symbol"],
     Float[np.ndarray, "question symbol"],
 ]:
-    """ln P(what is said | what is seen), P(y_r = v) for each rank r, and P(x = v) for a hidden place.
+    """ln P(what is said | what is seen), P(y_r = v) for each rank r that is sought, and P(x = v) for a hidden place.
 
     Some symbols of the question are `seen`, at least one is not; of the answer those at `places`, from 0, are `said`.
 
@@ -195,7 +195,8 @@ def _posterior(
         state = backward[v - 1] = _scaled((state * allowed[:, v]) @ ways.T)
     law = _scaled(np.moveaxis(forward * backward, 0, 1))  # question, value, H
 
-    at_most = np.stack([(law * (total >= rank)).sum(axis=-1) for rank in ranks], axis=1)
+    wanted = ranks if sought is None else ranks[sought]
+    at_most = np.stack([(law * (total >= rank)).sum(axis=-1) for rank in wanted], axis=1)
     share = (law @ used) / m
     answers, hidden = np.diff(at_most, axis=-1, prepend=0.0), np.diff(share, axis=-1, prepend=0.0)
     return evidence, answers.clip(0), hidden.clip(0)

@@ -13,12 +13,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from transformer.analysis.accuracy.aim import CLOSE, FIRST_LOOK, Aim
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM, predictions
 from transformer.analysis.accuracy.reading import READ, reading
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.network import Network
 from transformer.tasks import Task
-from transformer.training.aim import CLOSE, FIRST_LOOK, Aim
 from transformer.training.stepping import CAPTURED, CapturedStep, EagerStep, Inputs, why_eager
 from transformer.training.team import ALONE, Team
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import strategies as st
 
 from transformer import masks
+from transformer.analysis.accuracy.aim import Aim
 from transformer.analysis.accuracy.ceilings import _ceilings, best_guess, ceiling, ceiling_of_mask, loss_floor
 from transformer.analysis.accuracy.result import Accuracy, as_far, known_and_guessed, verdict
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.masks.painted import Painted
 from transformer.tasks import TASKS
-from transformer.training.aim import Aim
 
 LAWS = {"copy": list, "sort": sorted}
 MASKS = (
@@ -243,13 +243,13 @@ def test_training_stops_where_the_best_guess_is_made_and_not_before(task, model,
     config = RunConfig(task=task, model=model, training=TrainingConfig(solved_at=1.0))
     aim = Aim(config)
     said = lambda _, batch: guesses(config, batch, ties=ties)  # noqa: E731
-    monkeypatch.setattr("transformer.training.aim.predictions", said)
+    monkeypatch.setattr("transformer.analysis.accuracy.aim.predictions", said)
     batch = config.build_task().fresh(np.random.default_rng(2), 512, task.length)
     assert aim.near(counted(config, batch, said(None, batch)).mean, 512)
     assert aim.reached(None, np.random.default_rng(4))
     if aim.best is not None:
         worse = lambda _, batch: np.where(np.arange(len(batch.tokens))[:, None] % 20, said(_, batch), 0)  # noqa: E731
-        monkeypatch.setattr("transformer.training.aim.predictions", worse)
+        monkeypatch.setattr("transformer.analysis.accuracy.aim.predictions", worse)
         assert not aim.reached(None, np.random.default_rng(4))
 
 
