@@ -8,8 +8,8 @@ from PIL import Image
 
 from dashboard import theme
 from dashboard.components import appearance
-from dashboard.frame import health, live, sidebar, training_panel
-from dashboard.parts import other_models, prose, waiting
+from dashboard.frame import health, live, other_models, sidebar, training_panel
+from dashboard.parts import prose, waiting
 from dashboard.server.streamlit_private import run_again
 from dashboard.view import clicks, session
 from dashboard.view.pages import OVERVIEW, PAGES

@@ -1,1 +1,1 @@
-"""What stands around every page: the sidebar, the training panel, live training, the health strip."""
+"""What stands around every page, or in its place: the sidebar, trainings, health, what does not suit a model."""

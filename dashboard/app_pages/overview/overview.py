@@ -4,8 +4,9 @@ import streamlit as st
 
 from dashboard.app_pages.overview import guesses
 from dashboard.figures.html.tokens import Token
+from dashboard.frame import other_models
 from dashboard.models.model import OWN_WORDS
-from dashboard.parts import claims, head_focus, learning, other_models
+from dashboard.parts import claims, head_focus, learning
 from dashboard.parts.heads import focused, grid, heads_of, working_sentence
 from dashboard.parts.prose import orientation
 from dashboard.parts.tokens import tokens

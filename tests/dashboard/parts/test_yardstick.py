@@ -79,7 +79,8 @@ def test_a_change_of_loss_is_one_of_perplexity() -> None:
 
 def test_nothing_of_an_answer_in_place_is_read() -> None:
     found = accuracy(100, 1000)
-    assert of("reverse").basis(found, None) == "1,000 fresh sequences of length 8; the right tokens are read."
+    read = "It reads the right answers so far (teacher forcing)."
+    assert of("reverse").basis(found, None) == f"1,000 fresh sequences of length 8. {read}"
     assert of("reverse-aligned").basis(found, None) == "1,000 fresh sequences of length 8."
 
 

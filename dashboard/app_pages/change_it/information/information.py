@@ -10,8 +10,9 @@ from dashboard.app_pages.change_it.information.figures import moved_strip
 from dashboard.app_pages.change_it.information.influence import Asked, Flow
 from dashboard.app_pages.change_it.information.matrices import Matrix
 from dashboard.components.plot import coloured, plot
+from dashboard.frame import other_models
 from dashboard.models import heads as models_heads
-from dashboard.parts import other_models, waiting
+from dashboard.parts import waiting
 from dashboard.parts.heads import LINK, focused, heads_of
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound_choice, pick_head, pick_token, told

@@ -9,8 +9,9 @@ import streamlit as st
 from dashboard.app_pages.look_inside.heads import focus, words
 from dashboard.app_pages.look_inside.heads.comparison import pick_reference
 from dashboard.app_pages.look_inside.heads.table import find_the_one
+from dashboard.frame import other_models
 from dashboard.models.model import Model
-from dashboard.parts import claims, other_models
+from dashboard.parts import claims
 from dashboard.parts.heads import alignment_sentence, focused, grid, heads_of, working_sentence
 from dashboard.parts.prose import orientation, plain, show_code
 from dashboard.parts.widgets import bound

@@ -17,7 +17,7 @@ from dashboard.parts.yardstick import accuracy_bars
 from dashboard.view import session
 from dashboard.view.settings import limits
 from transformer.analysis.accuracy import ceilings
-from transformer.analysis.accuracy.result import verdict
+from transformer.analysis.accuracy.result import as_far, verdict
 from transformer.config import ConfigError, RunConfig
 from transformer.foundation.words import counted
 
@@ -67,7 +67,7 @@ def _shown(words: str, lesson: Lesson) -> None:
     made = f"One layer, one head, trained {words}"
     if answer.done:
         found = sentence(verdict(measured, answer.config))
-        said = f"{made}: {'solved' if answer.solved else 'not solved'} after {taken}. {found}"
+        said = f"{made}: {f'solved{as_far(answer.config)}' if answer.solved else 'not solved'} after {taken}. {found}"
     else:
         said = f"{made}: {taken} so far."
     st.markdown(f"**{said}**")

@@ -20,8 +20,9 @@ from dashboard.app_pages.text.reading.words import (
 from dashboard.components.appearance import is_dark
 from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.plot import coloured, plot
+from dashboard.frame import other_models
 from dashboard.models.passages import sayable
-from dashboard.parts import other_models, waiting
+from dashboard.parts import waiting
 from dashboard.parts.prose import labels_of, plain, show_code
 from dashboard.parts.widgets import bound_choice, bound_number
 from dashboard.view import session

@@ -16,9 +16,10 @@ from dashboard.components.appearance import is_dark
 from dashboard.components.glances import Glances
 from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.plot import coloured, plot
+from dashboard.frame import other_models
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line
-from dashboard.parts import other_models, waiting
+from dashboard.parts import waiting
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, controlled
 from dashboard.server import background

@@ -11,9 +11,9 @@ from dashboard.components.film_file import film_file
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import learning
+from dashboard.frame import other_models
 from dashboard.models.cache import cached
 from dashboard.models.model import Model, maker_of
-from dashboard.parts import other_models
 from dashboard.parts.film import dots, even_look, heads_of, moment_sentence, of_film, order_sentence
 from dashboard.parts.learning import loss, order_heatmap
 from dashboard.parts.prose import plain, show_code

@@ -122,7 +122,8 @@ def test_a_run_that_is_being_trained_shows_what_there_is(run: Run):
     shares = survey(model, config.build_task()).expected_share
     best = max(shares, key=lambda head: shares[head])
     assert app.title[0].value == (
-        f"No head has found the mirror image: the best, {best.short}, has {shares[best]:.2f} of its attention on it."
+        f"No head has turned to the mirror image: nearest, head {best.short} has {shares[best]:.2f} of its attention "
+        "there."
     )
 
 
