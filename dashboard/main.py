@@ -15,7 +15,12 @@ from dashboard.view import clicks, session
 from dashboard.view.pages import OVERVIEW, PAGES
 from transformer.foundation.checks import UserError
 
-st.set_page_config(page_title="Attention Lab", page_icon=Image.fromarray(theme.icon()), layout="wide")
+st.set_page_config(
+    page_title="Attention Lab",
+    page_icon=Image.fromarray(theme.icon()),
+    layout="wide",
+    initial_sidebar_state="collapsed" if st.query_params.get("sidebar") == "0" else "auto",
+)
 
 menus: dict[str, list] = {}
 for each in PAGES.values():

@@ -43,6 +43,8 @@ class Settings:
     """What is looked at, and what would be trained next. Texts are checked against the menus by whoever uses them."""
 
     # what is looked at
+    sidebar: bool = True
+    """Is the sidebar open when a link is followed?"""
     run: str = text_field()
     """The run's folder name, or "compiled"; empty is the first of the menu."""
     step: int | None = number_field(None, 0, 10_000_000, of_model=True)

@@ -310,3 +310,14 @@ def test_a_menu_can_be_set_back(page: Page, address: str):
     choose(page, "Positional encoding", "learned")
     expect(page).not_to_have_url(re.compile("positions="))
     expect(train(page)).to_be_enabled()
+
+
+@pytest.mark.nightly
+def test_a_link_can_leave_the_sidebar_closed(page: Page, address: str):
+    page.goto(f"{address}/layers?run=reverse&sidebar=0")
+    wait_until_painted(page, PAGES["Through the layers"])
+    expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
+    expect(page).to_have_url(re.compile(r"[?&]sidebar=0(&|$)"))
+    page.goto(f"{address}/layers?run=reverse")
+    wait_until_painted(page, PAGES["Through the layers"])
+    expect(page.get_by_test_id("stSidebar")).not_to_have_attribute("data-collapsed", "true")
