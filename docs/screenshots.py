@@ -25,9 +25,9 @@ RUNS = (
     *("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer", "shakespeare"),
 )
 MOST_BYTES = 100_000
-COLOURS = 256
-"""As many as a palette holds; a pixel then takes one byte and not three."""
-SIDEBAR, WIDTH, QUALITY = 300, 320, 40
+COLOURS = 64
+"""Of the palette of the large picture: it shows few, and its file is small."""
+SIDEBAR, WIDTH, QUALITY = 300, 320, 30
 """Pixels of the sidebar, which the guide leaves out; how wide its pictures are, and how exact."""
 
 
