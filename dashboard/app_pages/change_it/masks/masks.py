@@ -45,7 +45,7 @@ scored, seen = (from_afar(each, words=not task.lawful) for each in (before.atten
 with beside:
     pick_head(heads, head, width="stretch")
 height = HEIGHT + (MORE if len(seen.mask) > FINE else 0)
-left, middle, right = st.columns(WIDTHS, gap="medium")
+left, middle, right = st.container(key="masks-row").columns(WIDTHS, gap="medium")
 with left:
     st.markdown("**Scores** under the model’s own mask")
     figure = coloured(
