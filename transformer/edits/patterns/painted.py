@@ -59,7 +59,8 @@ class ForcePattern(HeadEdit):
         n_query, n_key = value.shape[-2:]
         if (n_query, n_key) != (self.n_query, self.n_key):
             raise EditError(
-                f"{self.words}: this was painted for {self.n_query} × {self.n_key} tokens, and here are {n_query} × {n_key}"
+                f"{self.words}: this was painted for {self.n_query} × {self.n_key} tokens, and here are "
+                f"{n_query} × {n_key}"
             )
         if not self.chosen.any():
             raise EditError(f"{self.words}: nothing is painted yet")
@@ -87,7 +88,9 @@ class ForcePattern(HeadEdit):
             try:
                 return cls.of(packed_cells.read(found[4], n_query, n_key), site, head)
             except ValueError as error:
-                raise EditError(f"the cells of this painted pattern of {n_query} × {n_key} cannot be read: {error}") from None
+                raise EditError(
+                    f"the cells of this painted pattern of {n_query} × {n_key} cannot be read: {error}"
+                ) from None
         if len(found[3]) != 2 * packed_cells.size(n_query, n_key):
             raise EditError(_UNREADABLE)
         return cls(site, head, n_query, n_key, bytes.fromhex(found[3]))

@@ -110,9 +110,7 @@ def keep(found: list[Chip]) -> bool:
     """Make these the edits of the view, if they fit into a link; whether they do."""
     written = JOINT.join(chip.written for chip in found)
     if len(written) > longest("edits"):
-        session.notice(
-            "The link has no room for so many edits, or for so irregular a painting. Nothing was changed."
-        )
+        session.notice("The link has no room for so many edits, or for so irregular a painting. Nothing was changed.")
         clicks.touch()
         return False
     session.update(edits=written)
@@ -296,7 +294,10 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
         words=PATTERN,
         squares=squares(seen),
     ).draw(painted)
-    said += " In such a row it looks evenly at the painted keys that the mask allows. A row without a painted key stays as it is."
+    said += (
+        " In such a row it looks evenly at the painted keys that the mask allows. A row without a painted "
+        "key stays as it is."
+    )
     st.caption(said if seen.factor == 1 else f"{said} {squares_sentence(seen.factor, 'only some cells are painted')}")
 
 

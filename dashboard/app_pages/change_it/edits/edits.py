@@ -87,7 +87,11 @@ def by_position() -> None:
     """How good it is by position, before and after."""
     if unmeasured:
         st.info(f"This is the {yard.measure} without the edits. {unmeasured}", icon=":material/info:")
-    same = [f" In every sequence {edit.name} hands on what it found in {edit.typed}." for edit in made if isinstance(edit, PatchInput)]
+    same = [
+        f" In every sequence {edit.name} hands on what it found in {edit.typed}."
+        for edit in made
+        if isinstance(edit, PatchInput)
+    ]
     old = before if made and not unmeasured else None
     yard.by_position(after, old, key="edits-accuracy", height=330, more="".join(same))
 

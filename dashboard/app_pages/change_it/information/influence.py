@@ -243,7 +243,9 @@ class Flow:
             words = f"No path leads from it to {int(column.sum())} of the outputs. They did not move: the mask holds."
         if whole:
             return f"{words} All {pairs:,} hatched cells are exactly 0, and so are their gradients."
-        return f"{words} All {pairs:,} pairs of a replaced token and an output without a path between them are exactly 0."
+        return (
+            f"{words} All {pairs:,} pairs of a replaced token and an output without a path between them are exactly 0."
+        )
 
     def flips(self) -> str:
         """What the strip shows."""
@@ -267,7 +269,10 @@ class Flow:
         if not self.model.task.lawful:
             names = ", ".join(f"'{self.model.task.vocabulary[token]}'" for token in self.pokes.candidates)
             return f"over {names}, the commonest tokens, in the place of the column's token"
-        return f"over {len(self.pokes.candidates)} symbols in the place of the column's token, for more would take too long"
+        return (
+            f"over {len(self.pokes.candidates)} symbols in the place of the column's token, for more would "
+            "take too long"
+        )
 
     def from_afar(self) -> str:
         """What a cell stands for, where not every token is poked."""
@@ -276,7 +281,8 @@ class Flow:
         n, tokens, words = self.grain.factor, len(self.grain.slots), self.grain.words
         poked, asked = ("longest word", "output that says the longest word") if words else ("first", "first output")
         return (
-            f"One in {n} of the {tokens} tokens is replaced: the {poked} of its block of {n}, or the chosen one. A cell of "
+            f"One in {n} of the {tokens} tokens is replaced: the {poked} of its block of {n}, or the chosen "
+            "one. A cell of "
             f"|Δlogit| shows the largest value of {n} outputs, and a cell of attention the largest of {n} × {n}. The "
             f"gradient is that of one output in {n}: the {asked} of its block."
         )

@@ -176,16 +176,15 @@ def follow() -> None:
         st.caption(flow.from_afar())
     path = "that token is read later" if recurrent else "no path through the masks"
     rollout = (
-        ""
-        if recurrent
-        else " Rollout multiplies the attention of all layers; half of each layer is the residual path."
+        "" if recurrent else " Rollout multiplies the attention of all layers; half of each layer is the residual path."
     )
     st.caption(
         "Row = output, named by the token it says. Column = the token that is replaced, or looked at. Positions count "
         f"from 1. Framed: the chosen token; click a column to choose another. Grey and hatched: {path}."
     )
     st.caption(
-        f"|Δlogit|: the largest change of any logit of that output, {flow.tried()}. All other tokens stay. Gradient: the "
+        f"|Δlogit|: the largest change of any logit of that output, {flow.tried()}. All other tokens stay. "
+        "Gradient: the "
         "length of ∂logit / ∂embedding, the effect of a very small change of the token's vector. It is near 0 where a "
         f"softmax is sure, even where another token would move the output a lot.{rollout}"
     )

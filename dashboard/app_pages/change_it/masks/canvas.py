@@ -262,7 +262,10 @@ def _in_words(mask: Mask, attention: Attention) -> str:
     """What a mask lets be seen, and which queries it leaves with nothing."""
     cells, factor = attention.mask, attention.factor
     if factor > 1:
-        return f"Mask {mask.label}, downsampled: one cell stands for {factor} × {factor}, and is open where any of them is."
+        return (
+            f"Mask {mask.label}, downsampled: one cell stands for {factor} × {factor}, and is open where any "
+            "of them is."
+        )
     blind = [str(1 + query) for query in np.flatnonzero(~cells.any(axis=1))]
     if len(blind) > MOST_NAMED:
         blind[MOST_NAMED:] = [f"{len(blind) - MOST_NAMED} more"]

@@ -150,7 +150,9 @@ def _state(title: str, possible: Ceiling, measured: Accuracy | None) -> State:
         return State(title, ceiling)
     low, high = measured.interval()
     chosen = _answers(measured)
-    return State(f"{title}\n{measured.mean[chosen].mean():.2f} right", ceiling, measured.mean, low, high, measured.sequences)
+    return State(
+        f"{title}\n{measured.mean[chosen].mean():.2f} right", ceiling, measured.mean, low, high, measured.sequences
+    )
 
 
 def _answers(measured: Accuracy) -> np.ndarray:
@@ -231,7 +233,12 @@ def _controls(model: Model, mask: Mask, ceiling: Ceiling, begun: bool, retrained
     """When to train, how many steps, and the way to a training of the whole model."""
     view, (switch, more, full) = session.settings(), st.columns(3, vertical_alignment="center")
     with switch:
-        bound(st.toggle, "Retrain at every change", "live", help="Trains a small model from the start after every change of the mask")
+        bound(
+            st.toggle,
+            "Retrain at every change",
+            "live",
+            help="Trains a small model from the start after every change of the mask",
+        )
     if not begun:
         more.button(
             "Retrain under this mask",
@@ -259,8 +266,10 @@ def _controls(model: Model, mask: Mask, ceiling: Ceiling, begun: bool, retrained
     if retrained is not None:
         layers, heads = retrained.config.model.n_layers, retrained.config.model.n_heads
         st.caption(
-            f"The small model: {layers} layer{'s' if layers > 1 else ''} of {heads} head{'s' if heads > 1 else ''} and no "
+            f"The small model: {layers} layer{'s' if layers > 1 else ''} of {heads} "
+            f"head{'s' if heads > 1 else ''} and no "
             f"feed-forward, {retrained.steps} steps from random weights; {retrained.accuracy.sequences:,} sequences. "
-            "Pale steps: the ceiling, how often the best guess is right. Dotted: chance. 95 % intervals. Click a bar to see "
+            "Pale steps: the ceiling, how often the best guess is right. Dotted: chance. 95 % intervals. Click "
+            "a bar to see "
             "which tokens can reach that output."
         )

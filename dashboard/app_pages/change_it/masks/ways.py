@@ -80,7 +80,8 @@ def ways(model: Model, mask: Mask, length: int, target: int, sample: Sample) -> 
         st.markdown(f"**{said}**")
         st.caption(
             f"Green: {needed}, and every way to the output. Grey: what else can arrive. A thin level line is the "
-            "residual path, where a position keeps its own vector. A bent line is attention, where a query reads a key. "
+            "residual path, where a position keeps its own vector. A bent line is attention, where a query "
+            "reads a key. "
             "Click an output on the right to choose it."
         )
     columns, steps = drawn(found, *slots)
@@ -131,7 +132,9 @@ def sentence(task: Task, mask: Mask, n_layers: int, length: int, target: int) ->
     output = f"Output {name}, said at position {target + 1},"
     ceiling = ceilings.ceiling_of_mask(task, mask, n_layers, length)
     best, most = float(ceiling.accuracy[target]), float(ceiling.greatest[target])
-    untold = f" The model is not told the length, so the best guess is right {best:.2f} of the time." if best < most else ""
+    untold = (
+        f" The model is not told the length, so the best guess is right {best:.2f} of the time." if best < most else ""
+    )
     if symbol < 0:
         if ceiling.nats[target] > 0:
             return f"{output} ends the question, and no token that may be seen shows for certain where that is.{untold}"
@@ -179,7 +182,10 @@ def _through(mask: np.ndarray, least: int, target: int, start: int) -> str:
 def _whole_question(task: Task, mask: Mask, n_layers: int, length: int, target: int, most: float) -> str:
     """Of an output that needs all of the question: how much of it arrives."""
     arrived = int(ceilings.reach(task, mask, n_layers, length)[target, :length].sum())
-    output = f"Output {task.target_names(length)[target]}, said at position {target + 1}, needs all {length} tokens of the question"
+    output = (
+        f"Output {task.target_names(length)[target]}, said at position {target + 1}, needs all {length} "
+        "tokens of the question"
+    )
     if most == 1:
         return f"{output}. They can arrive in {n_layers} layer{'s' if n_layers != 1 else ''}."
     return f"{output}. {arrived} of them can arrive, so at most {most:.2f} can be right."

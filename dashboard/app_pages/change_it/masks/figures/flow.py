@@ -159,7 +159,11 @@ def _nodes(
     small = len(rows) > MOST_LINES
     fill = [(palette.background, palette.before, palette.right)[kind] for kind in kinds]
     rim = [(palette.grid, palette.muted, palette.right)[kind] for kind in kinds]
-    says = ("no path leads from here to the output", "a path to the output, without what it needs", "what the output needs can be here")
+    says = (
+        "no path leads from here to the output",
+        "a path to the output, without what it needs",
+        "what the output needs can be here",
+    )
     words = [says[kind] for kind in kinds]
     return {
         "type": "scatter",
