@@ -59,11 +59,11 @@ def positions(model: Model) -> int:
 
 
 def _of_the_view(model: Model) -> Mask:
-    """The mask that the view names; one that is none, or too short for the model, falls back with a notice."""
-    first = FIRST if model.task.lawful else FIRST_OF_A_TEXT
-    text = session.settings().mask or first
+    """The mask that the view names, or the model's own; one that is none, or too short, falls back with a notice."""
+    own = model.config.model.mask
+    text = session.settings().mask or own
     if not is_mask(text):
-        session.notice(f"There is no mask “{text[:30]}”; this is {first}.")
+        session.notice(f"There is no mask “{text[:30]}”. The page shows the model's own mask.")
     elif (longest := masks.parse(text).longest) is not None and longest < positions(model):
         session.notice(
             f"The mask was painted for {longest} positions, and {_whose(model)} has {positions(model)}. The page shows "

@@ -142,7 +142,10 @@ def headline(standings: Sequence[Standing], clock: str) -> str:
     if len(first) == len(standings):
         return f"{_all(standings)} solve it {_when(first[0], clock)}."
     if len(solved) == len(standings):
-        return f"{_all(standings)} solve it. The first does so {_when(first[0], clock)}, {_phrases(first)}."
+        return (
+            f"{_all(standings)} solve it. The first {'does' if len(first) == 1 else 'do'} so "
+            f"{_when(first[0], clock)}, {_phrases(first)}."
+        )
     rest = [each for each in standings if not each.solved]
     others = f"{len(rest)} runs do not"
     if len(rest) == 1:
