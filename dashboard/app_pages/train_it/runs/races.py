@@ -40,7 +40,7 @@ def races(config: RunConfig) -> list[Race]:
     """What can be raced from a setting."""
     model, seed = config.model, config.training.seed
     own = "learned" if model.positions == "none" else model.positions
-    mask = "causal" if model.mask == "full" else model.mask
+    called, mask = own.replace("alibi", "ALiBi"), "causal" if model.mask == "full" else model.mask
     seeds = range(seed, seed + SEEDS)
     seeded = _race(
         f"seeds {seeds[0]}, {seeds[1]} and {seeds[2]}",
@@ -51,8 +51,8 @@ def races(config: RunConfig) -> list[Race]:
         return [*_recurrent_races(config), seeded]
     return [
         _race(
-            f"{own} positions or none",
-            f"Trains it with {own} positions, and without positions.",
+            f"{called} positions or none",
+            f"Trains it with {called} positions, and without positions.",
             [lambda: _with(config, positions=own), lambda: _with(config, positions="none")],
         ),
         _race(

@@ -125,7 +125,7 @@ def test_a_course_grows_with_its_file_and_begins_anew_with_another(tmp_path: Pat
     ("models", "texts", "phrases"),
     [
         (["learned", "none"], ["learned positions", "no positions"], ["with learned positions", "without positions"]),
-        (["none", "alibi"], ["no positions", "alibi positions"], ["without positions", "with alibi positions"]),
+        (["none", "alibi"], ["no positions", "ALiBi positions"], ["without positions", "with ALiBi positions"]),
     ],
 )
 def test_what_sets_runs_apart(tmp_path: Path, models: list[str], texts: list[str], phrases: list[str]):
