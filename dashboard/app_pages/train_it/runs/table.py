@@ -24,7 +24,7 @@ from transformer.training.runs import Run, RunError
 
 DONE, FAILED = "done", "failed"
 """Where it is said what an action came to."""
-LETTER, WIDEST = 7, 640
+LETTER, WIDEST = 7, 1200
 """Pixels of a letter in the table, and of its widest column."""
 LARGEST = archive.MOST_BYTES // 2**20
 """Megabytes of the largest file that is read."""
@@ -114,7 +114,6 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
         )
     names = [
         "name",
-        "changed",
         "second half",
         "perplexity",
         "solved",
@@ -123,6 +122,7 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
         "device",
         "status",
         "created",
+        "changed",
     ]
     frame = pd.DataFrame(rows[::-1], columns=names)
     return frame.astype(

@@ -35,7 +35,7 @@ def test_the_page_says_what_a_removal_costs():
     assert "head 0.2 removed" in app.title[0].value
     app.button(key=f"cross-zero:{SITE}.2").click().run()
     assert link(app)["edits"] == f"-zero:{SITE}.0~-swap:3,5"
-    assert len(figures(app)) == 4
+    assert len(figures(app)) == 3
 
 
 def test_what_cannot_be_edited_is_said_at_its_chip_and_nonsense_once():
