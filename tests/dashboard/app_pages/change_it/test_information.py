@@ -290,7 +290,7 @@ def test_while_it_is_measured_the_page_says_what_and_how_far(monkeypatch: pytest
     app.run()
     assert not app.exception
     assert not app.get("progress")
-    assert app.title[0].value.startswith("Poking '2' at 5 moves")
+    assert app.title[0].value.startswith("Replacing '2' at 5 moves")
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -379,7 +379,7 @@ def test_clicking_a_token_pokes_it() -> None:
     app = open_page("information", run="reverse-translate")
     app.segmented_control(key="control-poked").set_value(10).run()
     assert link(app) == {"run": "reverse-translate", "poked": "10"}
-    assert app.title[0].value.startswith("Poking '6' at 2 moves 7 of 8 outputs")
+    assert app.title[0].value.startswith("Replacing '6' at 2 moves 7 of 8 outputs")
     assert app.session_state["control-poked-source"] is None
     app.segmented_control(key="control-poked-source").set_value(5).run()
     assert link(app) == {"run": "reverse-translate"}
