@@ -37,7 +37,7 @@ PAGES = {
     "Training film": 2,
     "Mask effects": 5,
     "Follow the information": 3,
-    "Edits": 4,
+    "Edits": 3,
     "Positional encoding": 6,
     "Positions at work": 5,
     "Accuracy by position": 2,
