@@ -144,7 +144,7 @@ class TestFile:
             (lambda text: text.replace('"exact":[90', '"exact":[-1'), "run-gru are not those"),
             (lambda text: text.replace('"exact":[90', '"exact":[true'), "run-gru are not those"),
             (lambda text: text.replace('"exact":[90,', '"exact":['), "run-gru are not those"),
-            (lambda text: text.replace('"sequences":100', '"sequences":99'), "are not those of 99"),
+            (lambda text: text.replace('"sequences":100', '"sequences":99'), "do not fit 99"),
             (lambda text: text.replace('"attention":"none"', '"attention":"dot"'), "not the three"),
             (lambda text: text.replace('"contestants":[', '"contestants":[4,'), "damaged"),
             (lambda text: text.replace('"versions":{"torch":"2"}', '"versions":7'), "damaged"),

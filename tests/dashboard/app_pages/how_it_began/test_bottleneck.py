@@ -143,7 +143,7 @@ class TestPage:
         monkeypatch.setitem(measurement.FILES, "shipped", path)
         app = open_page("bottleneck")
         assert any("cannot be shown" in error.value for error in app.error)
-        assert any(button.label == "Train anew" for button in app.button)
+        assert any(button.label == "Train again" for button in app.button)
 
     def test_weights_that_are_gone_are_said(self, tmp_path: Path, monkeypatch) -> None:
         found = Bottleneck.load(SHIPPED)
@@ -230,7 +230,7 @@ class TestTrainingAnew:
 
         monkeypatch.setattr(view_training, "start", start)
         app = open_page("bottleneck")
-        next(button for button in app.button if button.label == "Train anew").click().run()
+        next(button for button in app.button if button.label == "Train again").click().run()
         assert begun == list(bottleneck_runs.plan().values())
         assert not app.exception
 
@@ -240,7 +240,7 @@ class TestTrainingAnew:
 
         monkeypatch.setattr(view_training, "start", refuse)
         app = open_page("bottleneck")
-        next(button for button in app.button if button.label == "Train anew").click().run()
+        next(button for button in app.button if button.label == "Train again").click().run()
         assert any("did not start: there is no room" in warning.value for warning in app.warning)
 
     def test_three_that_are_finished_are_measured_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ class TestTrainingAnew:
         monkeypatch.setattr(Measuring, "running", property(lambda self: bool(asked)))
         app = open_page("bottleneck")
         assert asked == [(tmp_path / "own.json", *(f"--runs={tmp_path / kind}" for kind in KINDS))]
-        assert [button.label for button in app.button if button.label in ("Stop all three", "Train anew")] == [
+        assert [button.label for button in app.button if button.label in ("Stop all three", "Train again")] == [
             "Stop all three"
         ]
         app.run()
@@ -263,4 +263,4 @@ class TestTrainingAnew:
         monkeypatch.setattr(measurement, "trio", lambda: runs)
         app = open_page("bottleneck")
         assert "The last training ended early: gru, it was cut off." in charts_words(app)
-        assert any(button.label == "Train anew" for button in app.button)
+        assert any(button.label == "Train again" for button in app.button)

@@ -184,7 +184,7 @@ def test_a_step_of_a_link_is_shown_and_the_curve_ends_there() -> None:
     [
         ({"corner_step": "7"}, "Step 7 of this training was not recorded; this is its last, 30."),
         ({"corner_walk": "the long way home"}, "There is no walk “the long way home” here"),
-        ({"corner_given": "5"}, "Corners given must be 2 to 2 here"),
+        ({"corner_given": "5"}, "Given corners must be 2 to 2 here"),
         ({"corner_attention": "cosine"}, "There is no attention “cosine” here"),
         ({"corner_noise": "0.9"}, "corner_noise=0.9 cannot be used"),
         ({"corner_forcing": "nan"}, "corner_forcing=nan cannot be used"),
@@ -199,7 +199,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
 
 def test_other_choices_are_another_training_from_its_last_step_on() -> None:
     app = open_page("corners", corner_step="10", corner_most="4", corner_given="3")
-    next(slider for slider in app.slider if slider.label == "Corners given, up to").set_value(2).run()
+    next(slider for slider in app.slider if slider.label == "Most given corners").set_value(2).run()
     assert not app.exception
     assert not app.warning
     assert "corner_step" not in link(app)
@@ -226,7 +226,7 @@ def button(app: AppTest, key: str):
 
 def of_its_steps(app: AppTest):
     """The one slider of the training's steps, chosen or yet to come."""
-    (slider,) = [each for each in app.select_slider if each.label == "Step of its training"]
+    (slider,) = [each for each in app.select_slider if each.label == "Training step"]
     return slider
 
 
@@ -302,7 +302,7 @@ def test_a_training_that_breaks_off_says_why(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Lesson, "_taken", broken)
     app = open_page("corners", corner_seed="77")
-    assert [error.value for error in app.error] == ["The training broke off: no memory left."]
+    assert [error.value for error in app.error] == ["The training failed: no memory left."]
     assert button(app, "corners-replay").disabled
     monkeypatch.undo()
     monkeypatch.setattr(corners_lesson, "config_of", lambda view: replace(COMPLETE(view), steps=STEPS))

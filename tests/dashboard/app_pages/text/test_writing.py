@@ -261,7 +261,7 @@ def test_the_command_line_says_in_one_line_what_cannot_be(
 
 def test_a_run_with_a_law_cannot_write(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", str(Path(__file__).parents[4] / "checkpoints" / "reverse")]) == 2
-    assert "has learned reverse: only a model that has read a text" in capsys.readouterr().err
+    assert "was trained on reverse: only a model that was trained on a text" in capsys.readouterr().err
 
 
 # --- links and clicks
@@ -324,7 +324,7 @@ def test_the_buttons_change_the_view(shelf: Run) -> None:
 
 def test_a_model_without_a_text_is_told_and_the_way_shown(shelf: Run) -> None:
     app = open_page("writing", run="compiled")
-    assert "needs a model of a text" in app.title[0].value
+    assert "needs a model that reads text" in app.title[0].value
     button(app, "elsewhere").click().run()
     assert link(app)["run"] == "plays"
     assert "It wrote" in app.title[0].value
