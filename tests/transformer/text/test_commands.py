@@ -132,7 +132,10 @@ def test_any_file_is_a_text(cache: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["train", "--task", "text", "--text", "shakespeare", "--out", "out"], "`python -m transformer corpus shakes"),
         (["train", "--task", "text", "--text", "nothing.txt", "--out", "out"], "there is no text 'nothing.txt'"),
         (["train", "--text", "latin.txt", "--out", "out"], "the task reverse reads no text"),
-        (["train", "--task", "text", "--text", "few.txt", "--length", "900", "--out", "out"], "choose a shorter length"),
+        (
+            ["train", "--task", "text", "--text", "few.txt", "--length", "900", "--out", "out"],
+            "choose a shorter length",
+        ),
         (["train", "--task", "text", "--text", "few.txt", "--architecture", "encoder", "--out", "o"], "decoder"),
     ],
     ids=lambda value: " ".join(value)[:50] if isinstance(value, list) else "",

@@ -330,6 +330,33 @@ def test_a_model_without_a_text_is_told_and_the_way_shown(shelf: Run) -> None:
     assert "It wrote" in app.title[0].value
 
 
+@pytest.mark.parametrize("page", ["writing", "reading"])
+def test_who_has_chosen_no_model_gets_one_that_reads_text_and_is_told(
+    shelf: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    (tmp_path / "plays").symlink_to(shelf.folder)
+    (tmp_path / "a-reversal").symlink_to(Path("checkpoints/reverse").resolve())
+    monkeypatch.setattr(menu, "ROOT", tmp_path)
+    assert "reads text" not in open_page(page, run="a-reversal").warning.values
+    app = open_page(page)
+    if not app.warning:
+        pytest.skip("the first of the menu reads text already")
+    assert "plays is open now" in app.warning[0].value
+    assert link(app)["run"] == "plays"
+
+
+def test_the_prompts_on_offer_are_the_beginnings_of_speeches_without_an_unknown_word() -> None:
+    task = Run(Path("checkpoints/shakespeare")).config.build_task()
+    assert isinstance(task, Text)
+    offered = draft.openings(task)
+    assert len(offered) == len(task.known.held_out)
+    for prompt, stretch in zip(offered, task.known.held_out, strict=True):
+        assert prompt in task.typed(stretch)
+        assert re.fullmatch(r"[A-Z ]+  \w\S*( \S+){2}", prompt)
+        assert task.known.vocabulary.unknown not in task.begun(prompt)
+    assert draft.opening(task) == offered[0]
+
+
 def test_where_no_model_has_read_a_text_the_page_says_how_to_train_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
