@@ -62,9 +62,9 @@ def headline(found: Bottleneck) -> str:
     shares = [share_text(share) for share in counts / found.sequences]
     low, high = wilson(counts, found.sequences)
     lost = high[0] < low[1:].min()
-    said = f"at length {length} it gets {shares[0]} of whole answers right"
+    said = f"at length {length} a GRU gets {shares[0]} of whole answers right"
     words = f"{said}; with attention {shares[1]}, a transformer {shares[2]}."
-    return f"A GRU that passes on one vector forgets: {words}" if lost else f"A GRU that passes on one vector: {words}"
+    return f"One vector forgets: {words}" if lost else f"One vector against attention: {words}"
 
 
 def reach(found: Bottleneck) -> str:

@@ -23,9 +23,9 @@ SLIDERS = (
     ("Queries", "n_queries", "How many positions look"),
     ("Keys", "n_keys", "How many positions can be looked at"),
     ("Values", "n_values", "One for each key"),
-    ("d_k of Q", "d_query", "The width of a query: columns of W_Q"),
-    ("d_k of K", "d_key", "The width of a key: columns of W_K"),
-    ("d_v of V", "d_value", "The width of a value: columns of W_V"),
+    ("d of Q", "d_query", "The width of a query, d_k: columns of W_Q"),
+    ("d of K", "d_key", "The width of a key, d_k: columns of W_K"),
+    ("d of V", "d_value", "The width of a value, d_v: columns of W_V"),
 )
 
 

@@ -139,11 +139,13 @@ def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: 
     error, helped_error = (math.sqrt(sum(each) / 1024) for each in (distances, helped))
     least = settings.noise * 1.41421356
     assert app.title[0].value == (
-        f"After {STEPS} steps the next corners are {error:.2f} off; noise alone leaves {least:.2f}."
+        f"After {STEPS} steps the predicted corners are {error:.2f} from the true ones; noise alone makes {least:.2f}."
     )
     captions = [caption.value for caption in app.caption]
-    assert any(f"is said {off[0]:.2f} off, corner {count + 2} {off[1]:.2f}." in caption for caption in captions)
-    assert any(f"{error:.3f} off when" in c and f", {helped_error:.3f} when" in c for c in captions)
+    assert any(
+        f"is {off[0]:.2f} from the true one, corner {count + 2} {off[1]:.2f}." in caption for caption in captions
+    )
+    assert any(f"Error {error:.3f} when" in c and f", {helped_error:.3f} from the true first" in c for c in captions)
     assert array(trace(app, "corners-errors", "by itself")["y"])[-1] == pytest.approx(error, abs=1e-4)
     assert array(trace(app, "corners-errors", "after the true corner")["y"])[-1] == pytest.approx(
         helped_error, abs=1e-4
@@ -163,7 +165,7 @@ def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: 
 
 def test_uniform_attention_says_so() -> None:
     app = open_page("corners", corner_attention="uniform", corner_most="4")
-    assert any("the same weight, 1/4, whatever is asked" in caption.value for caption in app.caption)
+    assert any("the same weight, 1/4, for every query" in caption.value for caption in app.caption)
 
 
 # --- links
@@ -171,7 +173,7 @@ def test_uniform_attention_says_so() -> None:
 
 def test_a_step_of_a_link_is_shown_and_the_curve_ends_there() -> None:
     app = open_page("corners", corner_step="0")
-    assert app.title[0].value.startswith("Untrained, the next corners are ")
+    assert app.title[0].value.startswith("Before training the predicted corners are ")
     assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0]
     app = open_page("corners", corner_step="20")
     assert app.title[0].value.startswith("After 20 steps ")
@@ -182,7 +184,7 @@ def test_a_step_of_a_link_is_shown_and_the_curve_ends_there() -> None:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ({"corner_step": "7"}, "Step 7 of this training was not recorded; this is its last, 30."),
+        ({"corner_step": "7"}, "Step 7 of this training was not recorded. You see its last step, 30."),
         ({"corner_walk": "the long way home"}, "There is no walk “the long way home” here"),
         ({"corner_given": "5"}, "Given corners must be 2 to 2 here"),
         ({"corner_attention": "cosine"}, "There is no attention “cosine” here"),
@@ -247,7 +249,7 @@ def test_a_training_can_be_watched_and_stopped_and_another_session_sees_its_own(
     assert not app.session_state["corner_own"].running
     reached = app.session_state["corner_own"].steps[-1].step
     assert reached < STEPS
-    assert app.title[0].value.startswith("Untrained" if reached == 0 else f"After {reached} steps ")
+    assert app.title[0].value.startswith("Before training" if reached == 0 else f"After {reached} steps ")
     assert button(app, "corners-train") is not None
 
 
@@ -290,10 +292,10 @@ def test_a_replay_that_is_stopped_stays_at_its_step(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(corners_lesson, "WATCHED", 300.0)
     app = open_page("corners")
     button(app, "corners-replay").click().run()
-    assert app.title[0].value.startswith("Untrained, ")
+    assert app.title[0].value.startswith("Before training ")
     button(app, "corners-stop").click().run()
     assert link(app)["corner_step"] == "0"
-    assert app.title[0].value.startswith("Untrained, ")
+    assert app.title[0].value.startswith("Before training ")
 
 
 def test_a_training_that_breaks_off_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,7 +348,7 @@ def test_before_pytorch_is_there_the_walks_are(monkeypatch: pytest.MonkeyPatch) 
     app = open_page("corners")
     assert app.title[0].value == "A walk round a square: which corners come next?"
     assert len(array(trace(app, "corners-plane", "given")["x"])) == 2
-    assert any("about to be trained" in caption.value for caption in app.caption)
+    assert any("will now be trained" in caption.value for caption in app.caption)
     assert button(app, "corners-train").disabled
     assert button(app, "corners-replay").disabled
 
@@ -375,7 +377,7 @@ def test_the_shipped_measurement_is_drawn_number_by_number(monkeypatch: pytest.M
     mean = sum(differences) / 5
     half = 2.776 * math.sqrt(sum((each - mean) ** 2 for each in differences) / 4 / 5)
     numbers = [f"{value:+.3f}".replace("-", "−") for value in (mean, mean - half, mean + half)]
-    words = f"{numbers[0]}, 95 % interval {numbers[1]} to {numbers[2]} over 5 seeds"
+    words = f"{numbers[0]} (95 % interval {numbers[1]} to {numbers[2]}, 5 seeds)"
     assert any(words in caption.value for caption in app.caption)
 
 
@@ -404,7 +406,7 @@ def made_up(low: float, high: float) -> Forcing:
     [
         (made_up(0.2, 0.4), "teacher forcing costs free-running error"),
         (made_up(0.4, 0.2), "teacher forcing saves free-running error"),
-        (made_up(0.2, 0.2), "no difference that these seeds can show"),
+        (made_up(0.2, 0.2), "these seeds show no difference"),
         (replace(made_up(0.2, 0.4), trials=made_up(0.2, 0.4).trials[:3]), "3 of 6 trainings are done"),
     ],
 )
@@ -422,7 +424,7 @@ class TestMeasuring:
             teacher_forcing.Measuring, "start", lambda self, path, *options: begun.append((path, *options))
         )
         app = open_page("corners", corner_width="3", corner_affine="0", corner_forcing="0.75")
-        assert any("Nobody has measured it" in caption.value for caption in app.caption)
+        assert any("Not measured yet" in caption.value for caption in app.caption)
         next(each for each in app.button if each.label == "Measure").click().run()
         ((path, *options),) = begun
         assert options == ["--d-model", "3", "--attention", "dot", "--no-affine", "--most", "2", "--noise", "0.1"]
@@ -489,7 +491,7 @@ class TestMeasuring:
         app = open_page("corners", corner_width="3")
         assert not app.exception
         told = [caption.value for caption in app.caption if "Another measurement" in caption.value]
-        assert told == ([] if mine else ["Another measurement is under way; this one can begin after it."])
+        assert told == ([] if mine else ["Another measurement is running. This one can start after it."])
         labels = [each.label for each in app.button if "easur" in each.label]
         assert labels == (["Stop measuring"] if mine else [])
 
@@ -499,7 +501,7 @@ class TestMeasuring:
         monkeypatch.setattr(teacher_forcing.Measuring, "running", True)
         monkeypatch.setattr(teacher_forcing.measuring, "path", tmp_path / "another.json")
         next(each for each in app.button if each.label == "Measure").click().run()
-        assert any("Another measurement is under way" in warning.value for warning in app.warning)
+        assert any("Another measurement is running" in warning.value for warning in app.warning)
 
     @pytest.mark.parametrize(
         ("mine", "stopped", "cut"), [(True, False, True), (True, True, False), (False, False, False)]
@@ -512,7 +514,7 @@ class TestMeasuring:
         monkeypatch.setattr(teacher_forcing.measuring, "stopped", stopped)
         monkeypatch.setattr(teacher_forcing.measuring, "path", teacher_forcing.own(config(d_model=3 if mine else 5)))
         app = open_page("corners", corner_width="3")
-        assert any("was cut off" in caption.value for caption in app.caption) == cut
+        assert any("was interrupted" in caption.value for caption in app.caption) == cut
 
     def test_a_stop_is_remembered_until_the_next_begins(self, tmp_path: Path, monkeypatch) -> None:
         sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -538,7 +540,7 @@ class TestMeasuring:
         monkeypatch.setattr(teacher_forcing.Measuring, "start", refuse)
         app = open_page("corners", corner_width="3")
         next(each for each in app.button if each.label == "Measure").click().run()
-        assert any("did not start: no room" in warning.value for warning in app.warning)
+        assert any("could not start: no room" in warning.value for warning in app.warning)
 
 
 # --- figures

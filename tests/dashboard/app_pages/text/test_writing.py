@@ -119,7 +119,7 @@ def test_the_title_says_the_surprise_of_what_was_written(shelf: Run) -> None:
     text, given = ids(task, header["tokens"]), header["given"]
     assert len(text) - given == 20
     nats = [-np.log(softmax(logits_after(model, text[:place]))[text[place]]) for place in range(given, len(text))]
-    assert f"one of {np.exp(np.mean(nats)):.1f} equally likely" in app.title[0].value
+    assert f"perplexity of its own text is {np.exp(np.mean(nats)):.1f} per" in app.title[0].value
 
 
 @pytest.mark.parametrize("head", [None, "decoder.1.self_attention.2"])
@@ -161,7 +161,7 @@ def test_a_word_of_the_prompt_was_not_drawn(shelf: Run) -> None:
     order = np.argsort(-likely[:-1], kind="stable")[:10].tolist()
     shown = order if text[3] in order else [*order, text[3]]
     assert array(traces[0]["x"]) == pytest.approx(likely[shown], abs=1e-5)
-    assert f"the model would have said it with {likely[text[3]]:.3f}" in " ".join(each.value for each in app.caption)
+    assert f"The model gave it {likely[text[3]]:.3f}" in " ".join(each.value for each in app.caption)
 
 
 def test_a_text_beyond_the_context_is_seen_through_its_window(shelf: Run) -> None:
@@ -177,15 +177,15 @@ def test_a_text_beyond_the_context_is_seen_through_its_window(shelf: Run) -> Non
     seen = observe(model, torch.tensor([text[start:50]]))
     assert shown[:4, start:50] == pytest.approx(seen["decoder.0.self_attention.pattern"][0, :, -1].numpy(), abs=1e-5)
     said = next(caption.value for caption in app.caption if "reads 32 tokens at most" in caption.value)
-    assert re.search(r"when it said .* at 51, the first 32 were no longer read", said)
+    assert re.search(r"For .* at 51, the first 32 were no longer read", said)
 
 
 @pytest.mark.parametrize(
     ("word", "told"),
     [
         # 68 stand before the last: to leave 32 or fewer, in halves of 16, 48 must go.
-        ("20", "at the end of this text it no longer reads the first 48 of 69."),
-        ("33", "at the end of this text it no longer reads the first 48 of 69."),  # 32 stand before the 33rd: all read
+        ("20", "At the end of this text it no longer reads the first 48 of 69."),
+        ("33", "At the end of this text it no longer reads the first 48 of 69."),  # 32 stand before the 33rd: all read
         ("34", "at 34, the first 16 were no longer read"),  # the older half falls out at once
     ],
 )
@@ -272,7 +272,7 @@ def test_a_run_with_a_law_cannot_write(capsys: pytest.CaptureFixture[str]) -> No
     [
         ({"word": "9999"}, "no token 9999"),
         ({"word": "1"}, "no token 1 "),
-        ({"head": "decoder.9.self_attention.0"}, "no head of that name"),
+        ({"head": "decoder.9.self_attention.0"}, "no such head"),
         ({"temperature": "nan"}, "temperature=nan cannot be used"),
         ({"top_k": "-3"}, "top_k=-3 cannot be used"),
         ({"top_p": "0"}, "top_p=0 cannot be used"),
@@ -289,7 +289,7 @@ def test_nonsense_in_a_link_falls_back_with_one_notice(shelf: Run, nonsense: dic
 def test_a_prompt_of_unknown_words_is_read_as_unknown_and_said(shelf: Run) -> None:
     app = open_page("writing", **LINK, prompt="zyzzyva <b>*x*</b>")
     assert not app.error
-    assert any("unknown to it" in caption.value for caption in app.caption)
+    assert any("does not know" in caption.value for caption in app.caption)
     assert component(app, "writing-passage")[0]["tokens"][1] == "⟨unk⟩"
 
 
