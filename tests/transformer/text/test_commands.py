@@ -114,7 +114,7 @@ def test_without_a_network_it_says_where_to_put_a_file_by_hand(
 def test_any_file_is_a_text(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("my book.txt").write_text(texts.TEXT)
     assert main(["corpus"]) == 0
-    assert "fetch one with `python -m transformer corpus shakespeare`" in capsys.readouterr().out
+    assert "download one with `python -m transformer corpus shakespeare`" in capsys.readouterr().out
     assert main(["corpus", "my book.txt"]) == 0
     assert re.match(r"my-book-[0-9a-f]{8}: 3 works, ", capsys.readouterr().out)
 

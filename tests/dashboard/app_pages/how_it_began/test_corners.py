@@ -124,7 +124,7 @@ def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: 
     np.testing.assert_allclose(array(trace(app, "corners-plane", "given")["x"]), drawn.source[walk, :count, 0])
     np.testing.assert_allclose(array(trace(app, "corners-plane", "true next")["y"]), drawn.target[walk, :, 1])
     for axis, name in enumerate("xy"):
-        drawn_way = array(trace(app, "corners-plane", "said")[name])
+        drawn_way = array(trace(app, "corners-plane", "predicted")[name])
         np.testing.assert_allclose(drawn_way, [drawn.source[walk, count - 1, axis], *said[:, axis]], atol=1e-4)
     fresh = walks(np.random.default_rng([settings.seed, 1]), 512, settings.most, settings.noise)
     distances, helped, alphas = [], [], []
@@ -146,13 +146,13 @@ def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: 
         f"is {off[0]:.2f} from the true one, corner {count + 2} {off[1]:.2f}." in caption for caption in captions
     )
     assert any(f"Error {error:.3f} when" in c and f", {helped_error:.3f} from the true first" in c for c in captions)
-    assert array(trace(app, "corners-errors", "by itself")["y"])[-1] == pytest.approx(error, abs=1e-4)
+    assert array(trace(app, "corners-errors", "free-running")["y"])[-1] == pytest.approx(error, abs=1e-4)
     assert array(trace(app, "corners-errors", "after the true corner")["y"])[-1] == pytest.approx(
         helped_error, abs=1e-4
     )
     if settings.attention == "none":
         assert not {"corners-alignment", "corners-mean"} & set(figures(app))
-        words = "Without attention there is no alignment: the decoder never sees the encoder's states, only the last"
+        words = "Without attention there is no alignment. The decoder gets only the encoder's last state"
         assert any(words in caption and "4 numbers for the whole walk" in caption for caption in captions)
     else:
         np.testing.assert_allclose(array(trace(app, "corners-alignment", "alignment")["z"]), alpha, atol=1e-4)
@@ -174,10 +174,10 @@ def test_uniform_attention_says_so() -> None:
 def test_a_step_of_a_link_is_shown_and_the_curve_ends_there() -> None:
     app = open_page("corners", corner_step="0")
     assert app.title[0].value.startswith("Before training the predicted corners are ")
-    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0]
+    assert array(trace(app, "corners-errors", "free-running")["x"]).tolist() == [0]
     app = open_page("corners", corner_step="20")
     assert app.title[0].value.startswith("After 20 steps ")
-    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0, 10, 20]
+    assert array(trace(app, "corners-errors", "free-running")["x"]).tolist() == [0, 10, 20]
     assert link(app)["corner_step"] == "20"
 
 
@@ -285,7 +285,7 @@ def test_everything_in_one_picture_is_of_the_same_step() -> None:
     assert not app.exception
     assert len(reads) == 1
     assert app.title[0].value.startswith("After 10 steps ")
-    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0, 10]
+    assert array(trace(app, "corners-errors", "free-running")["x"]).tolist() == [0, 10]
 
 
 def test_a_replay_that_is_stopped_stays_at_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,7 +366,7 @@ def test_the_shipped_measurement_is_drawn_number_by_number(monkeypatch: pytest.M
     values = json.loads(SHIPPED.read_text())
     assert CornerConfig(**values["config"]) == shipped_config()
     app = open_page("corners", corner_forcing="0.25")
-    for name, entry in (("by itself", "error"), ("after the true corner", "helped_error")):
+    for name, entry in (("free-running", "error"), ("after the true corner", "helped_error")):
         mean = [
             sum(trial[entry] for trial in values["trials"] if trial["chance"] == chance) / 5
             for chance in (0, 0.25, 0.5, 0.75, 1)
@@ -431,7 +431,7 @@ class TestMeasuring:
         assert path.parent == tmp_path
         replace(made_up(0.2, 0.4), config=config(d_model=3, affine=False)).save(path)
         app.run()
-        assert array(trace(app, "corners-forcing", "by itself")["y"]) == pytest.approx([0.201, 0.401667], abs=1e-5)
+        assert array(trace(app, "corners-forcing", "free-running")["y"]) == pytest.approx([0.201, 0.401667], abs=1e-5)
 
     def test_a_partial_one_replaces_no_complete_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(menu, "ROOT", tmp_path)

@@ -165,7 +165,7 @@ def test_the_scatter_and_the_lines_are_those_of_the_model(model: Transformer, ta
     )
     np.testing.assert_allclose([*first, *again], np.mean(nats, axis=0), atol=1e-3)
     (said,) = [caption.value for caption in app.caption if caption.value.startswith("Head 1.2 puts")]
-    assert "A name needs" in said
+    assert "A head gets a name if" in said
     assert any(caption.value.startswith("Head 1.2 looks") for caption in app.caption)
 
 

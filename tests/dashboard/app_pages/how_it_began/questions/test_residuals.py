@@ -115,7 +115,7 @@ def test_a_race_that_waits_says_so_and_can_be_stopped(busy):
     race.stop()
     assert not race.waiting
     assert race.stopped
-    assert residuals._state(race) == "Stopped by hand."
+    assert residuals._state(race) == "You stopped it."
     assert not race.learners[0].steps
 
 
