@@ -37,16 +37,33 @@ def transformer_wanted(page: str, model: Model) -> None:
 def text_wanted(page: str, model: Model) -> None:
     """Stand in for a page about text, where the model's task has a law of its own."""
     st.title(
-        f"“{page}” needs a model of a text; {plain(model.name)} has learned {plain(model.config.task.task)}.",
+        f"“{page}” needs a model that reads text. {plain(model.name)} was trained on {plain(model.config.task.task)}.",
         anchor=False,
     )
     offer_text(model)
 
 
+def opens_text(page: str, model: Model) -> bool:
+    """Open a model that reads a text, where the reader has chosen none; False where there is none, or one was chosen.
+
+    The page is then drawn again.
+    """
+    free = not session.settings().run and any(map(_reads, session.choices().values()))
+    if free:
+        best = _nearest(model, lambda config: config.task.task == "text")
+        session.open_run(best.name)
+        session.notice(f"“{page}” needs a model that reads text. {best.name} is open now.")
+        st.rerun()
+    return free
+
+
+def _reads(choice: Choice) -> bool:
+    return choice.config.task.task == "text"
+
+
 def offer_text(model: Model) -> None:
     """The way to a model that reads a text, or to training one."""
-    if any(choice.config.task.task == "text" for choice in session.choices().values()):
-        st.info("Choose a model of a text in the sidebar, or here.", icon=":material/menu_book:")
+    if any(map(_reads, session.choices().values())):
         offer(model, lambda config: config.task.task == "text")
         return
     st.info(
@@ -73,21 +90,27 @@ def handed_over(model: Model) -> str:
 
 def offer(model: Model, suits: Callable[[RunConfig], bool]) -> None:
     """A button to the model that suits and is most like this one; the one compiled by hand always does."""
-
-    def unlike(choice: Choice) -> tuple[bool, ...]:
-        task, own = choice.config.task, model.config.task
-        recurrent = choice.config.model.recurrent != model.config.model.recurrent
-        return task.task != own.task, recurrent, task != own
-
-    best = min((choice for choice in session.choices().values() if suits(choice.config)), key=unlike)
+    best = _nearest(model, suits)
     st.button(
         f"Look at {plain(best.name)}",
         on_click=session.open_run,
         args=(best.name,),
         icon=":material/arrow_forward:",
         key="elsewhere",
+        type="primary",
         help=f"{best.config.model.shape[0].upper()}{best.config.model.shape[1:]}",
     )
+
+
+def _nearest(model: Model, suits: Callable[[RunConfig], bool]) -> Choice:
+    """The model that suits and is most like this one; there must be one."""
+
+    def unlike(choice: Choice) -> tuple[bool, ...]:
+        task, own = choice.config.task, model.config.task
+        recurrent = choice.config.model.recurrent != model.config.model.recurrent
+        return task.task != own.task, recurrent, task != own
+
+    return min((choice for choice in session.choices().values() if suits(choice.config)), key=unlike)
 
 
 def states(model: Model, question: Question, *, key: str, height: int) -> None:

@@ -77,7 +77,8 @@ SEVERAL = (
     "each is of other tokens. When a run has ended, all that was held out is read, in windows of the trained length: "
     "that one stands in the menus, in the table of runs and on “It reads”. A training reads a few windows on the way. "
     "What is measured while a page waits is of as many windows as fit into a moment, and of the length chosen there: "
-    "a shorter window tells less."
+    "a shorter window tells less. Before training a perplexity may be above the number of tokens in the vocabulary. "
+    "Such a model holds the right tokens for less likely than an even guess would."
 )
 """Where perplexity is explained, once for all pages; beside each stands what it is of."""
 

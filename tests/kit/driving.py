@@ -43,14 +43,14 @@ PAGES = {
     "Accuracy by position": 2,
     "Runs and races": 1,
     "What positions buy": 3,
-    "It writes": 0,
+    "It writes": 1,
     "Square corners": 6,
     "Attention by hand": 5,
     "Five questions": 1,
     "The bottleneck": 4,
-    "It reads": 4,
+    "It reads": 6,
 }
-"""The pages, and how many plots stand on each."""
+"""The pages, and how many plots stand on each for a reader who has chosen no model."""
 PATIENCE, ATTEMPTS = 60_000, 5
 """Milliseconds for which anything on a page is waited for: generous, for a busy machine is not a broken one."""
 DOWNLOAD = 300

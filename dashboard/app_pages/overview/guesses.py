@@ -27,9 +27,15 @@ MOST_TOKENS = 48
 
 
 def headline(sample: Sample) -> str:
-    """How many tokens of the passage are guessed, in a sentence."""
-    right, many = sample.answers_right()
-    return f"It reads: {right} of {many} tokens guessed."
+    """How many words of the passage are guessed, in a sentence, and how much of what stands between them."""
+    right = sample.right
+    word = np.array([any(letter.isalnum() for letter in token) for token in sample.targets])
+    between = f"{right[~word].sum()} of {(~word).sum()} blanks, line ends and marks"
+    if not word.any():
+        return f"It guesses {between}."
+    named = "words" if any(len(token) > 1 for token in sample.targets) else "letters"
+    said = f"It guesses {right[word].sum()} of {word.sum()} {named}"
+    return f"{said}." if word.all() else f"{said}, and {between}."
 
 
 def strip(sample: Sample, *, key: str) -> None:

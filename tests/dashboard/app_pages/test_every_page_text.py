@@ -169,9 +169,13 @@ def test_a_passage_is_found_and_made_longer() -> None:
 def test_the_title_counts_what_is_guessed_and_the_bars_are_the_softmax(reader: Transformer) -> None:
     passage = tokens_of(PASSAGE)
     logits = logits_of(reader, passage)
-    right = int((logits.argmax(axis=1) == passage).sum())
+    right = logits.argmax(axis=1) == passage
+    word = np.array([name.isalnum() for name in (texts.config().build_task().vocabulary[token] for token in passage)])
     app = open_page("overview", run="reader", input=PASSAGE, query="3")
-    assert app.title[0].value == f"It reads: {right} of {len(passage)} tokens guessed."
+    assert app.title[0].value == (
+        f"It guesses {right[word].sum()} of {word.sum()} words, "
+        f"and {right[~word].sum()} of {(~word).sum()} blanks, line ends and marks."
+    )
     shares = np.exp(logits[2] - logits[2].max())
     shares /= shares.sum()
     bars = trace(app, "overview-guesses", "tokens")

@@ -205,7 +205,7 @@ def test_a_text_that_is_too_short_for_its_windows_says_so(length: str, runs: Pat
     key = next(key for key in shelf.keys() if key.startswith("few-"))  # noqa: SIM118
     app = open_page("positions", **{**SMALL, "length": length, "text": key})
     assert next(button for button in app.button if button.label == "Train").disabled == (length == "512")
-    assert any("read fewer" in error.value for error in app.error) == (length == "512")
+    assert any("choose a shorter length" in error.value for error in app.error) == (length == "512")
 
 
 def test_a_config_becomes_fields_and_a_config_again() -> None:

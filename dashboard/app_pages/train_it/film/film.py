@@ -94,7 +94,9 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
     share = "its attention on this example" if model.config.model.recurrent else MEAN_SHARE
     title = f" The numbers in the title are {share}." if film.readings and lawful else ""
     on = f"{film.sequences} fresh sequences" if lawful else windows(film.sequences, len(film.names))
-    words.caption(f"{heads} on {on}{alone}.{title}{where}")
+    # Of a text the loss and the weights are kept at steps of their own.
+    own = "" if lawful else " Patterns, loss and accuracy are kept at different steps; each title names its own."
+    words.caption(f"{heads} on {on}{alone}.{own}{title}{where}")
     file = packed(film.snapshot, len(metrics), model, film, headline)
     button.download_button(
         f"Save the film ({len(file) / 1000:.0f} kB)",
