@@ -54,7 +54,7 @@ def redundancy_heatmap(extra: np.ndarray, heads: Sequence[str], *, palette: Pale
         [
             f"head {safe(one)} alone: {extra[i, i]:+.3f} accuracy lost"
             if i == j
-            else f"heads {safe(one)} and {safe(other)}: together {extra[i, j]:+.3f} beyond what each costs"
+            else f"heads {safe(one)} and {safe(other)}: together {extra[i, j]:+.3f} beyond the sum of each alone"
             for j, other in enumerate(heads)
         ]
         for i, one in enumerate(heads)
@@ -88,7 +88,7 @@ def patching_heatmap(
         {**positions, "range": [-0.5, recovered.shape[1] - 0.5]},
         {**name_axis(sites), "range": [-0.5, len(sites) - 0.5]},
     )
-    note = "<br>measured only: no edit of the list patches single places"
+    note = "<br>only measured here: the list of edits cannot patch a single place"
     return _map(recovered, sentences, axes, limit=limit, note=note, palette=palette)
 
 

@@ -144,7 +144,7 @@ def distance_profile(mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, pal
         "template": template(palette),
         "hovermode": "x",
         "xaxis": {
-            "title": {"text": "distance of two positions"},
+            "title": {"text": "distance between two positions"},
             "range": [-0.5, len(mean) - 0.5],
             **few_ticks(len(mean)),
         },

@@ -88,7 +88,7 @@ def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> N
         words.markdown(_headline(run, state, metrics, own))
         if run.resumable:
             resume.button("Resume", icon=":material/resume:", on_click=training.resume, args=(run,), key="resume")
-        if close.button("", icon=":material/close:", help="Put this panel away", type="tertiary", key="put-away"):
+        if close.button("", icon=":material/close:", help="Close this panel", type="tertiary", key="put-away"):
             _put_away()
         return
     words, pace, pause, one, end = st.columns([6, 2.4, 1.6, 1.4, 1.2], vertical_alignment="center")
@@ -183,7 +183,7 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
     reason = state.reason or state.status
     if read and run.evaluation:
         reason = f"{reason}, {whole(run.evaluation)}"
-    taken = " It is selected below." if own and _has_result(run, state) else ""
+    taken = " The pages now show it." if own and _has_result(run, state) else ""
     return f"{mark} **{run.name}**: {reason}.{taken}"
 
 

@@ -34,7 +34,7 @@ name = bound_choice(
 kind = ENCODINGS[name]
 st.markdown(f"{kind.description[0].upper()}{kind.description[1:]}. $\\quad {kind.formula}$")
 if name in ("alibi", "rotary") and model.task.has_source:
-    st.caption("Only where a stack looks at itself: where the decoder looks at the source, no position is told.")
+    st.caption("This applies only to self-attention. Where the decoder looks at the source, positions are not used.")
 if name == "alibi":
     headline = alibi_and_none.penalised(model)
 elif name == "none":
