@@ -51,7 +51,9 @@ def test_the_title_and_the_bars_are_shares_of_covariance(monkeypatch: pytest.Mon
     for i, name in enumerate(TERMS):
         np.testing.assert_allclose(array(trace(app, "order-shares", name)["y"]), share[:, i], atol=1e-4)
     assert app.title[0].value == (claims.map_of("head 0.1", "position–position", share[1, 3]))
-    assert any(f"Over 5 sequences, {distance[1]:.2f} of the attention lies elsewhere" in c.value for c in app.caption)
+    assert any(
+        f"Over 5 sequences, {distance[1]:.2f} of the attention moves to other keys" in c.value for c in app.caption
+    )
 
 
 @pytest.mark.parametrize("head", [0, 3])
@@ -126,7 +128,7 @@ def test_the_intervention_is_chosen_by_kind_and_number_and_lives_in_the_link() -
 @pytest.mark.parametrize(
     ("order", "words"),
     [
-        ("places-shift:1", "A learned table has no position 17: it ends at 1 and at 16. Turn the positions round"),
+        ("places-shift:1", "A learned table has no position 17: it ends at 1 and at 16. Use a cyclic shift"),
         ("swap:3,99", "there are only positions 1 to 16"),
         ("places-turn:16", "changed no number"),
     ],
@@ -171,7 +173,7 @@ def test_rotary_positions_have_no_terms_and_take_no_notice_of_a_shift(
     )
     assert ["turn queries and keys" in info.value for info in app.info] == [True]
     assert list(figures(app)) == ["order-accuracy", "order-summary"]
-    assert any("All distances are as they were, and nothing is lost" in c.value for c in app.caption)
+    assert any("All distances are unchanged, and nothing is lost" in c.value for c in app.caption)
     before, after = (array(trace(app, "order-accuracy", name)["y"]) for name in ("before", "after"))
     np.testing.assert_array_equal(before, after)
 
@@ -183,7 +185,7 @@ def test_other_encodings_have_what_they_can_have(
     recorded(tmp_path, monkeypatch, positions=positions, norm="post")
     app = open_page("order", run="own")
     if positions == "none":
-        assert app.title[0].value.startswith("This model is told no positions")
+        assert app.title[0].value.startswith("This model has no positional encoding")
         assert figures(app) == {}
     else:
         assert len(figures(app)) == 5
