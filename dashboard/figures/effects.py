@@ -45,7 +45,7 @@ def cost_heatmap(
         {**name_axis(layers), "range": [-0.5, len(layers) - 0.5]},
     )
     limit = limit or max(0.01, float(np.abs(costs).max(initial=0.0)))
-    return _map(costs, sentences, axes, limit=limit, marks=np.where(removed, "✗", ""), palette=palette)
+    return _map(costs, sentences, axes, limit=limit, marks=np.where(removed, "✕", ""), palette=palette)
 
 
 def redundancy_heatmap(extra: np.ndarray, heads: Sequence[str], *, palette: Palette = LIGHT) -> go.Figure:

@@ -29,14 +29,33 @@ AFTERWARDS = 3.0
 
 
 def panel() -> None:
-    """Show the watched training, if there is one: while it runs, and afterwards until it is put away."""
+    """Show the training that this session started or chose to watch, until it is put away; one line for another's."""
     run = training.watched()
     if run is None:
+        return
+    if run.name not in (session.started(), st.session_state.get("watching")):
+        if run.state.live:
+            st.fragment(_of_another, run_every=SELDOM)(run.name)
         return
     st.session_state.redrawn_every = _interval(run, run.metrics())
     fragment = st.fragment(_watch, run_every=st.session_state.redrawn_every)
     with st.container(border=True, key="training"):
         fragment(run.name)
+
+
+def _of_another(name: str) -> None:
+    """One quiet line for a training that this session did not start, and the button that shows it as one's own is."""
+    state = Run(menu.ROOT / name).state
+    if not state.live:
+        clicks.again()  # the line goes, and the run's result is in the menus
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-of-another"):
+        st.caption(f":material/model_training: **{name}** is in training, at step {state.step}.", width="content")
+        st.button("Watch", on_click=_watch_another, args=(name,), type="tertiary", key="watch")
+
+
+@clicks.once
+def _watch_another(name: str) -> None:
+    st.session_state.watching = name
 
 
 def _watch(name: str) -> None:
@@ -191,5 +210,6 @@ def _put_away() -> None:
     """Forget the run; the whole page is drawn again, for the panel is not only this fragment."""
     clicks.touch()
     st.session_state.pop("watched", None)
+    st.session_state.pop("watching", None)
     st.session_state.pop("found", None)
     st.rerun()

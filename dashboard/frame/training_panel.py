@@ -141,11 +141,10 @@ def _presets() -> None:
         elif preset is not None:
             session.update(**_lawful(preset))
 
-    def name(option: str) -> str:
-        return f"{option}: {menu[option].description}" if option in menu else option
-
     shown = [*menu, *([OWN] if now == OWN else [])]
-    controlled(st.selectbox, "Start from", shown, key="control-preset", value=now, picked=picked, format_func=name)
+    controlled(st.selectbox, "Start from", shown, key="control-preset", value=now, picked=picked)
+    if now in menu:
+        st.caption(sentence(menu[now].description))
 
 
 def _train_button() -> None:

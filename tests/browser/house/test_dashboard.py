@@ -105,7 +105,7 @@ def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
     heading = page.get_by_test_id("stMain").get_by_text(
         re.compile(
             r"^Head \d\.\d puts .* on the token it "
-            "should output\.$"
+            r"should output\.$"
         )
     )
     focus = int(grid(page).get_attribute("data-focus") or "")

@@ -13,7 +13,7 @@ def test_a_point_a_cell_and_a_row_enlarge_their_head(page: Page, address: str):
     heading = page.get_by_test_id("stMain").get_by_text(
         re.compile(
             r"^Head \d\.\d puts .* on the token it "
-            "should output\.$"
+            r"should output\.$"
         )
     )
     scatter = plot(page, "find-scatter")

@@ -153,8 +153,15 @@ def test_a_closed_tab_ends_no_training(new_page: Callable[..., Page], address: s
     assert run.evaluation is not None
 
 
-def test_a_reload_finds_the_training_again(page: Page, address: str, runs: Path, stillness: None):
+def test_a_training_of_another_session_is_one_line_until_it_is_watched(
+    page: Page, address: str, runs: Path, stillness: None
+):
     name = begin(page, address, f"{UNSOLVABLE}&max_steps=20000")
     expect(panel(page)).to_contain_text("is training: step")
     page.reload()
+    line = page.locator(".st-key-training-of-another")
+    expect(line).to_contain_text(f"{name} is in training, at step")
+    expect(panel(page)).to_have_count(0)
+    line.get_by_role("button", name="Watch").click()
     expect(panel(page)).to_contain_text(f"{name} is training: step")
+    expect(line).to_have_count(0)

@@ -203,7 +203,7 @@ def test_a_film_without_heads_shows_the_rest(made: Path) -> None:
     assert reel["accuracySteps"] == list(Run(made / "none").snapshots())
     assert re.match(
         r"This model has no heads: \d of 4 places are right nine times in ten at step "
-        "6\.",
+        r"6\.",
         app.title[0].value,
     )
     app = open_page("film", run="additive")

@@ -139,6 +139,8 @@ def pictures(shown: Shown, cursor: int) -> list[int]:
     left, right = st.container(key="positions-row").columns([1.3, 1], gap="large")
     with left:
         _table(shown, cursor)
+        if shown.base is None:
+            _sinusoid(shown)
         chosen = _waves(shown, cursor)
     with right:
         _alike(shown)
@@ -172,6 +174,17 @@ def _table(shown: Shown, cursor: int) -> None:
     figure = coloured(encodings.encoding_heatmap, drawn, title_x=title, columns=columns, ticks=ticks, cursor=cursor)
     plot(figure, key=key, alt=sentence, height=400, on_click=clicked)
     st.caption(f"{sentence} Position 1 is p = 0 in the formula. Click a row to put the cursor there.")
+
+
+def _sinusoid(shown: Shown) -> None:
+    """The sinusoidal encoding of the same size, under one that was learned."""
+    from transformer.analysis.encodings import turning_table
+
+    positions, width = shown.values.shape
+    table = turning_table("sinusoidal", positions, width + width % 2, Settings().base).values[:, :MOST_WIDE]
+    sentence = f"For comparison: the sinusoidal encoding of {positions} positions and {width + width % 2} dimensions."
+    plot(coloured(encodings.encoding_heatmap, table), key="sinusoid", alt=sentence, height=260)
+    st.caption(f"{sentence} It is a formula, so its columns are waves from the start; a learned table starts as noise.")
 
 
 def _waves(shown: Shown, cursor: int) -> list[int]:

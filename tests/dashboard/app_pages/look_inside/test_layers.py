@@ -150,8 +150,8 @@ def test_rollout_is_the_product_of_half_attention_half_identity(run: str, throug
         assert not values[~seen_there].any()
     pairs = [(n - 8 + i, 7 - i) for i in range(8)]
     share, own = (np.mean([values[pair] for pair in pairs]) for values in (rolled, last))
-    assert f"In the rollout through layer {through}, {share:.2f} of an answer comes from the token it should "
-        f"be" in words(app)
+    comes = f"In the rollout through layer {through}, {share:.2f} of an answer comes from the token it should be"
+    assert comes in words(app)
     assert f"Layer {through} alone puts {own:.2f} of its attention there" in words(app)
 
 
