@@ -221,7 +221,8 @@ class ByAccuracy(Yardstick):
 
     def change_of_mean(self, what: str, before: Accuracy, after: Accuracy) -> str:
         was, now = self.mean(before), self.mean(after)
-        return _went(f"{what} the answer", f"{what} the answer keeps its {now:.2f}.", was, now)
+        said = f"{what}, accuracy on the answer"
+        return _went(said, f"{said} stays at {now:.2f}.", was, now)
 
     def compared(self, found: Accuracy, before: Accuracy | None) -> str:
         now = found.of("second half")

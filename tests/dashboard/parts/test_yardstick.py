@@ -62,7 +62,10 @@ def test_a_change_of_accuracy_is_that_of_the_half_that_changes_more(
 def test_what_can_be_known_is_what_counts_of_a_law() -> None:
     law = of("reverse")
     assert law.mean(accuracy(0, 500)) == 0.5  # the question's tokens cannot be known, the separator is no symbol
-    assert law.change_of_mean("So", accuracy(0, 500), accuracy(900, 250)) == "So the answer falls from 0.50 to 0.25."
+    assert (
+        law.change_of_mean("So", accuracy(0, 500), accuracy(900, 250))
+        == "So, accuracy on the answer falls from 0.50 to 0.25."
+    )
     assert law.over() == " Mean over the symbols of the answer that can be known."
     assert law.lost(accuracy(0, 1000), accuracy(0, 300)).startswith("All that can be known is lost")
     assert law.lost(accuracy(0, 1000), accuracy(0, 700)) == "The positions are all still there, but at other tokens."

@@ -111,7 +111,7 @@ def test_a_link_names_the_cell() -> None:
     app = open_page("layers", run="reverse", query="12", stage="decoder.1.resid_mid")
     np.testing.assert_allclose(array(trace(app, "lens-tokens", "tokens")["x"]), np.sort(shares)[::-1][:6], atol=1e-5)
     assert "**Position 12, after the attention of layer 1**" in words(app)
-    assert f"the right token '{targets[11]}' has {shares[targets[11]]:.2f}" in words(app)
+    assert f"The right token '{targets[11]}' has {shares[targets[11]]:.2f}" in words(app)
 
 
 def test_before_training_there_is_no_answer() -> None:
@@ -214,7 +214,7 @@ def test_masks_that_let_nothing_arrive_are_said(runs: Path) -> None:
         untrained(runs / name, TaskConfig(task="reverse-aligned", length=length), mask="sliding-window:0")
     app = open_page("layers", run="even")
     assert app.title[0].value == "No answer can be known here: the mask hides what it depends on."
-    assert "no answer can arrive" in words(app)
+    assert "no path leads from an answer" in words(app)
     assert " of 1 " in open_page("layers", run="odd").title[0].value
 
 

@@ -122,7 +122,7 @@ def test_the_intervention_is_chosen_by_kind_and_number_and_lives_in_the_link() -
     assert link(app)["order"] == "places-shuffle:7"
     app.button_group(key="control-order").set_value("unplaced").run()
     assert link(app)["order"] == "unplaced"
-    assert any(m.value.startswith("**With no positions the answer falls from") for m in app.markdown)
+    assert any(m.value.startswith("**With no positions, accuracy on the answer falls from") for m in app.markdown)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
 
 def test_a_head_that_reads_what_attention_wrote_is_not_split_and_stays_in_the_view() -> None:
     app = open_page("order", run="reverse", head="decoder.1.self_attention.3")
-    assert any("Not head 1.3" in caption.value for caption in app.caption)
+    assert any("cannot be taken apart" in caption.value for caption in app.caption)
     assert app.title[0].value.startswith("Head 0.2 is")
     assert link(app)["head"] == "decoder.1.self_attention.3"
 
@@ -168,7 +168,7 @@ def test_rotary_positions_have_no_terms_and_take_no_notice_of_a_shift(
     recorded(tmp_path, monkeypatch, positions="rotary")
     app = open_page("order", run="own")
     assert re.fullmatch(
-        r"Without its rotary positions the answer (keeps its|(falls|rises) from 0\.\d\d to) 0\.\d\d\.",
+        r"Without its rotary positions, accuracy on the answer (stays at|(falls|rises) from 0\.\d\d to) 0\.\d\d\.",
         app.title[0].value,
     )
     assert ["turn queries and keys" in info.value for info in app.info] == [True]

@@ -119,7 +119,7 @@ def test_a_learned_table_is_that_of_its_step(run: str, step: int | None) -> None
         for name, value in (("mean", np.mean(pairs)), ("least", min(pairs)), ("greatest", max(pairs))):
             assert array(trace(app, "profile", name)["y"])[distance] == pytest.approx(value, rel=1e-5, abs=1e-4)
     apart = max(np.ptp(np.diagonal(products, d)) for d in range(len(table)))
-    assert float(said(app, r"differ by up to (\S+): it matters")[1]) == pytest.approx(apart, rel=5e-3)
+    assert float(said(app, r"differ by up to (\S+): the positions matter")[1]) == pytest.approx(apart, rel=5e-3)
     before, after = table[:-1], table[1:]
     nearest = (np.linalg.pinv(before) @ after).T
     np.testing.assert_allclose(z(app, "step"), nearest[:32, :32], atol=1e-4)
@@ -181,7 +181,7 @@ def test_lengths_are_those_of_the_weights(run: str, scaled: bool, switched: bool
     np.testing.assert_allclose(named["position vectors"], norms, rtol=1e-5)
     said(app, rf"are {now.mean():.2f} long on average, positions {norms.mean():.2f}")
     ratio = now.mean() / norms.mean()
-    word = "Tokens dominate" if ratio >= 2 else "Positions dominate" if ratio <= 0.5 else "Neither drowns"
+    word = "Tokens dominate" if ratio >= 2 else "Positions dominate" if ratio <= 0.5 else "Neither dominates"
     said(app, rf"\*\*{word}")
     does = "multiplies" if config.model.scale_embeddings else "does not multiply"
     said(app, f"This model {does} its token embeddings")
