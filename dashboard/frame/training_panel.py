@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.frame import text_source
-from dashboard.parts.prose import sentence
+from dashboard.parts.prose import encoding_name, sentence
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.server import background
 from dashboard.view import session, training
@@ -43,7 +43,9 @@ def panel() -> None:
     if recurrent:
         _looking_back()
     else:
-        bound_choice(st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned")
+        bound_choice(
+            st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned", format_func=encoding_name
+        )
     _numbers(kind.lawful, recurrent)
     bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help="auto uses a GPU if there is one")
     with st.expander("More"):

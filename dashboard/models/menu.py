@@ -42,7 +42,11 @@ class Choice:
         """For the line below: the task, the shape, the encoding, the mask, how long it was trained."""
         model, task = self.config.model, self.config.task
         length = f"{task.min_length} to {task.length}" if task.min_length else str(task.length)
-        rest = "" if model.recurrent else f" · {model.positions} positions · mask {model.mask_label}"
+        rest = (
+            ""
+            if model.recurrent
+            else f" · {'ALiBi' if model.positions == 'alibi' else model.positions} positions · mask {model.mask_label}"
+        )
         trained = f" · {counted(self.state.step, 'step')}" if self.name != COMPILED else ""
         shape = f"{model.shape}, d_model {model.d_model}{rest}{trained}"
         if task.text:

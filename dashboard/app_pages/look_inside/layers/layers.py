@@ -55,7 +55,7 @@ st.header("Who wrote the answer", anchor=False)
 with told():
     lens.writers(model, question, reading)
     st.caption(
-        "A bar is what one head or feed-forward layer adds to the logit of the right token, compared with the "
+        "A cell is what one head or feed-forward layer adds to the logit of the right token, compared with the "
         "mean over "
         "all tokens. The scale of each LayerNorm is kept from this pass, so the parts, the embedding and the biases "
         "add up exactly. What a part causes through later parts counts as theirs."

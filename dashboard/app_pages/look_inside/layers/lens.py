@@ -30,14 +30,20 @@ AFTER = {"resid_mid": "attention", "resid_cross": "cross-attention", "resid_post
 
 
 def stage_name(site: str) -> str:
-    """A stage in a few words: "embedding", "0 attention", "1 feed-forward"."""
+    """A stage in a few words: "embedding", "layer 0, attention", "layer 1, feed-forward"."""
+    layer, kind = part(site)
+    return f"layer {layer}, {kind}" if kind else "embedding"
+
+
+def part(site: str) -> tuple[str, str]:
+    """The layer of a stage and what it is after: "0", "attention"; empty for the embedding."""
     _, layer, kind = site.split(".")
-    return f"{layer} {AFTER[kind]}" if kind in AFTER else "embedding"
+    return layer, AFTER.get(kind, "")
 
 
 def after(site: str) -> str:
     """A stage in a sentence: "in the embedding", "after the attention of layer 0"."""
-    layer, _, kind = stage_name(site).partition(" ")
+    layer, kind = part(site)
     return f"after the {kind} of layer {layer}" if kind else "in the embedding"
 
 
@@ -78,7 +84,7 @@ class Reading:
             return f"No answer yet: {last}, {counts[-1]} of {total} are right."
         leap = max(range(1, len(counts)), key=lambda stage: counts[stage] - counts[stage - 1])
         before, now = counts[leap - 1], counts[leap]
-        layer, _, kind = stage_name(self.lens.stages[leap]).partition(" ")
+        layer, kind = part(self.lens.stages[leap])
         if now - before > total / 2:
             return (
                 f"The answer appears in layer {layer}: after its {kind}, {now} of {total} "

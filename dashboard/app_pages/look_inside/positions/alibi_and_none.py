@@ -14,6 +14,7 @@ from dashboard.figures.kit.numbers import tiny
 from dashboard.models import passages
 from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
+from dashboard.parts.prose import encoding_name
 from dashboard.parts.widgets import bound_number, controlled
 from dashboard.view import session
 from dashboard.view.settings import MOST_LONG
@@ -98,7 +99,7 @@ def unordered(model: Model) -> str:
     blind = models_positions.reversal(model, question, everything_seen=True)
     masked = models_positions.reversal(model, question, everything_seen=False)
     own = model.config.model.positions
-    whose = "This model" if own == "none" else f"This model without its {own} positions"
+    whose = "This model" if own == "none" else f"This model without its {encoding_name(own)} positions"
     st.markdown(f"**{whose} reads the input forwards and backwards**, with no mask")
     words = model.task.vocabulary
     tokens = model.task.encode([question]).tokens[0]
@@ -132,7 +133,7 @@ def norms_side_by_side(model: Model, name: str) -> None:
     found = models_positions.lengths(model, name)
     st.header("What is added to what", anchor=False)
     if found.positions is None:
-        how = "without positions" if name == "none" else f"with {name} positions"
+        how = "without positions" if name == "none" else f"with {encoding_name(name)} positions"
         st.caption(
             f"Nothing: {how} no vector is added to the token embeddings, so there is nothing to compare. This model "
             f"{'multiplies' if found.scaled else 'does not multiply'} them by √d_model."
