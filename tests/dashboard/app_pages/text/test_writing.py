@@ -324,7 +324,7 @@ def test_the_buttons_change_the_view(shelf: Run) -> None:
 
 def test_a_model_without_a_text_is_told_and_the_way_shown(shelf: Run) -> None:
     app = open_page("writing", run="compiled")
-    assert "needs a model of a text" in app.title[0].value
+    assert "needs a model trained on a text" in app.title[0].value
     button(app, "elsewhere").click().run()
     assert link(app)["run"] == "plays"
     assert "It wrote" in app.title[0].value
