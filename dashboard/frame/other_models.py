@@ -27,8 +27,8 @@ def transformer_wanted(page: str, model: Model) -> None:
     """Stand in for a page that opens a transformer, where the model is none."""
     st.title(f"“{page}” needs a transformer, and {plain(model.name)} is a GRU.", anchor=False)
     st.info(
-        "A GRU reads one token after the other and carries what it has read in one state: it has no layers that pass "
-        "a residual stream on, no mask and no positional encoding. Choose a transformer in the sidebar, or here.",
+        "A GRU reads one token after another and keeps what it has read in one state. It has no residual stream, no "
+        "mask and no positional encoding. Choose a transformer in the sidebar or here.",
         icon=":material/account_tree:",
     )
     offer(model, lambda config: not config.model.recurrent)
@@ -67,7 +67,7 @@ def offer_text(model: Model) -> None:
         offer(model, lambda config: config.task.task == "text")
         return
     st.info(
-        "No model here has read a text yet. Train one: choose the task *text* in the panel on the left, or say "
+        "There is no text model yet. Train one: choose the task *text* in the panel on the left, or run "
         "`python -m transformer train --task text --text FILE`.",
         icon=":material/menu_book:",
     )
@@ -76,8 +76,9 @@ def offer_text(model: Model) -> None:
 def attention_wanted(model: Model) -> None:
     """Say what a GRU without attention is given instead, and offer one that has it."""
     st.markdown(
-        f"**Without attention** the encoder hands over {handed_over(model)} after the last token, however long the "
-        "sequence is, and the decoder says all of the answer from that. With attention it may look back at every state."
+        f"**Without attention** the encoder passes on only {handed_over(model)}, however long the sequence is. The "
+        "decoder must produce the whole answer from that. With attention it can look back at the encoder's state "
+        "after every token."
     )
     offer(model, lambda config: config.model.attends)
 
@@ -116,18 +117,21 @@ def _nearest(model: Model, suits: Callable[[RunConfig], bool]) -> Choice:
 def states(model: Model, question: Question, *, key: str, height: int) -> None:
     """Draw the encoder's states while it reads, and frame the one that is handed over."""
     if session.first_look():
-        waiting.hourglass("Its states are about to be read …")
+        waiting.hourglass("Reading its states …")
         return
     table = encoder_states(model, question)
     low, high = (signed(value) for value in (table.min(), table.max()))
     said = (
-        f"A row is the state after a token, {table.shape[1]} numbers from {low} to {high} here; framed: the last of "
-        f"{len(table)}, and all that the decoder is told."
+        f"Each row is the encoder's state after one token: {table.shape[1]} numbers, here from {low} to {high}. "
+        "The framed "
+        f"row is the last of {len(table)}, the one that the decoder receives."
     )
     figure = coloured(encoding_heatmap, table, cursor=len(table))
     plot(figure, key=key, alt=said, height=height)
     layers = model.config.model.n_layers
-    st.caption(said if layers == 1 else f"{said} That of the uppermost of {layers} layers; each hands over its own.")
+    st.caption(
+        said if layers == 1 else f"{said} This is the top one of {layers} layers; each passes on its own last state."
+    )
 
 
 @cached(32)

@@ -38,7 +38,7 @@ PAGES = {
     "Mask effects": 5,
     "Follow the information": 3,
     "Edits": 3,
-    "Positional encoding": 6,
+    "Positional encoding": 7,
     "Positions at work": 5,
     "Accuracy by position": 2,
     "Runs and races": 1,

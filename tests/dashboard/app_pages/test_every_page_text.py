@@ -229,7 +229,7 @@ def test_the_table_of_heads_leaves_out_what_means_nothing() -> None:
     columns = list(app.dataframe[0].value.columns)
     assert "expected key" not in columns
     assert "previous" in columns
-    assert "token to be said" not in said(app)
+    assert "token it should output" not in said(app)
 
 
 # --- the lens and the circuits
@@ -322,8 +322,8 @@ def test_long_tokens_lose_their_middle_and_are_said_in_full_elsewhere() -> None:
     assert [len(elided("a" * 40, most)) for most in (1, 2, 3, 9, 12)] == [1, 2, 3, 9, 12]
     strip = guesses_strip(["misbecomingly-said", ",↵␣␣"], ["x", ",↵␣␣"], np.array([0.25, 0.5]))
     assert "misbeco…y-said" in strip
-    assert "1: misbecomingly-said, guessed was x, with 0.25" in strip
-    assert "2: ,↵␣␣, guessed with 0.50" in strip
+    assert "1: misbecomingly-said, the guess was x, with 0.25" in strip
+    assert "2: ,↵␣␣, guessed right, with 0.50" in strip
 
 
 def test_of_many_labels_those_with_letters_are_written() -> None:

@@ -289,7 +289,7 @@ def test_an_edit_is_told_in_perplexity_and_token_by_token(made: Path) -> None:
     assert app.title[0].value.endswith(f"{went} in {len(windows)} windows of 32 held-out tokens.")
     passage = task.example[None]
     first, last = (costs_by_hand(model, passage, task.separator, gone=gone).mean() for gone in (None, 2))
-    assert f"a token costs {first:.2f} nats before, {last:.2f} after" in words(app)
+    assert f"A token costs {first:.2f} nats before and {last:.2f} after" in words(app)
     assert {"edits-accuracy", "edits-removal", "edits-patching"} <= set(figures(app))
 
 
@@ -306,5 +306,5 @@ def test_a_passage_is_patched_from_another_of_as_many_tokens(made: Path) -> None
 
 def test_moved_positions_are_told_in_nats(made: Path) -> None:
     app = open_page("order", run="reader", order="places-shift:3")
-    assert "All distances are as they were, and nothing is lost." in words(app)  # rotary: distances alone count
+    assert "All distances are unchanged, and nothing is lost." in words(app)  # rotary: distances alone count
     assert array(trace(app, "order-summary", "after")["y"]).max() > 0

@@ -124,7 +124,7 @@ class TestPage:
         np.testing.assert_allclose(shown, mean, atol=1e-5)
         beside = [sum(mean[row, 11 - row + by] for row in range(12) if 11 - row + by < 12) / 12 for by in range(4)]
         assert max(beside) == beside[2]
-        looks = f"looks 2 tokens after the one to be said: {beside[2]:.2f} of its attention is there"
+        looks = f"looks 2 tokens after the one it should output: {beside[2]:.2f} of its attention is there"
         said = charts_words(open_page("bottleneck", spoken="12"))
         assert f"length 12 the decoder {looks}, and {beside[0]:.2f} on that one." in said
 

@@ -263,7 +263,7 @@ def test_a_leak_is_the_headline_and_is_explained():
 @pytest.mark.parametrize(("second", "layers", "said"), [(930, 2, True), (490, 2, False), (930, 1, False)])
 def test_a_race_without_positions_is_explained_where_it_beats_the_bag(second: int, layers: int, said: bool):
     each = replace(evaluated(config(positions="none", n_layers=layers), 100, second), share=second / 1000)
-    assert ("more than the 0.40 that a bag allows one layer" in meaning(each)) == said
+    assert ("one layer can reach at most 0.40" in meaning(each)) == said
 
 
 def test_a_window_says_how_much_can_be_known():
