@@ -74,7 +74,7 @@ def test_of_readers_alone_only_the_loss_is_compared() -> None:
     assert menu.options == ["loss"]
     assert "There is no measure “accuracy” here; this is loss." in [warning.value for warning in app.warning]
     assert len(array(trace(app, "compare", "reader")["y"]))
-    assert "No other run here reads this text, cut in this way" in said(app)
+    assert "No other run here reads this text, split" in said(app)
 
 
 def said(app: AppTest) -> str:
@@ -296,7 +296,7 @@ def test_a_mask_on_a_text_is_measured_and_no_ceiling_is_claimed(reader: Transfor
     np.testing.assert_array_equal(np.isfinite(pattern), (back == 0) | (back == 1))
     assert "perplexity" in app.title[0].value or "costs" in app.title[0].value
     words = said(app)
-    assert "no ceiling is drawn" in words
+    assert "No ceiling is drawn" in words
     assert f"Output {n} can be told by 3 of the {n} tokens before it, in 2 layers" in words
     leaking = said(open_page("masks", run="reader", input=PASSAGE, mask="full", target="2"))
     assert f"and by {n - 2} that come later, its own among them: this mask leaks" in leaking

@@ -284,7 +284,7 @@ def test_the_menu_the_table_and_the_chart_say_perplexity(shown: Run) -> None:
     table = app.dataframe[0].value
     assert table["perplexity"].tolist() == [round(expected, 1)] * 2
     assert table["second half"].isna().all()
-    assert f"least perplexity, {expected:.1f}" in app.title[0].value
+    assert f"The lowest perplexity is {expected:.1f}" in app.title[0].value
     measured = [line for line in shown.metrics() if "held_out_loss" in line]
     curve = trace(app, "compare", "reader")
     assert array(curve["x"]).tolist() == [line["step"] for line in measured]

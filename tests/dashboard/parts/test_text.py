@@ -272,7 +272,7 @@ def test_the_page_of_accuracy_says_what_was_counted(made: Path) -> None:
     windows = task.fresh(np.random.default_rng([1, 1]), 256, 32).targets
     nats = costs_by_hand(model, windows, task.separator)
     perplexity = math.exp(nats.mean())
-    assert f"of {windows.size:,} tokens: it is as unsure as among {perplexity:.1f} equally" in app.title[0].value
+    assert f"of {windows.size:,} tokens right. Its perplexity is {perplexity:.1f}: " in app.title[0].value
     assert app.metric[0].label == f"Perplexity in {len(windows)} windows of 32 held-out tokens"
     assert app.metric[0].value == f"{perplexity:.1f}"
     bars = array(trace(app, "accuracy", "measured")["y"])
@@ -301,7 +301,7 @@ def test_a_passage_is_patched_from_another_of_as_many_tokens(made: Path) -> None
     assert not app.error
     assert "With head 1.0 as in input" in app.title[0].value
     shorter = PatchInput("decoder.1.self_attention.z", 0, "To see").write()
-    assert "has 3 tokens, and here are 32" in open_page("edits", run="reader", edits=shorter).error[0].value
+    assert "has 3 tokens, and this one has 32" in open_page("edits", run="reader", edits=shorter).error[0].value
 
 
 def test_moved_positions_are_told_in_nats(made: Path) -> None:

@@ -296,7 +296,9 @@ def test_a_mask_too_irregular_for_a_link_is_refused_and_nothing_is_lost(runs: Pa
     noise[7] = True
     app = stroke(before, noise, at=5)
     (notice,) = (warning.value for warning in app.warning)
-    assert re.fullmatch(r"This mask is too irregular for a link: it takes 1\d,\d{3} letters, of 12,000 .*", notice)
+    assert re.fullmatch(
+        r"This mask is too irregular for a link: it takes 1\d,\d{3} letters, and a link has room for 12,000\..*", notice
+    )
     assert link(app)["mask"] == "random:50:1"
     np.testing.assert_array_equal(painter(app)[1], cells)
     assert (header["refused"], painter(app)[0]["refused"]) == (0, 5)
