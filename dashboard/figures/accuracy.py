@@ -44,7 +44,7 @@ def accuracy_by_position_bars(
     """All arrays float [target]. `low` and `high` bound the 95 % interval; nan where nothing is measured yet.
 
     `leaks`, bool [target], are the positions that are right more often than they can honestly be: their bars are
-    hatched and their numbers carry a ✗.
+    hatched and their numbers carry a ✕.
     """
     called = [f"position {i + 1} ({label})" for i, label in enumerate(labels)]
     within = [
@@ -242,7 +242,7 @@ def _values(
         "y": (tops[shown] + 0.01 * scale).astype(np.float32),
         "mode": "text",
         "text": [
-            f"<b>✗ {_short(value, full)}</b>" if leak else _short(value, full)
+            f"<b>✕ {_short(value, full)}</b>" if leak else _short(value, full)
             for value, leak in zip(values[shown], leaks[shown], strict=True)
         ],
         "textposition": "top center",

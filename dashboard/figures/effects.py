@@ -45,7 +45,7 @@ def cost_heatmap(
         {**name_axis(layers), "range": [-0.5, len(layers) - 0.5]},
     )
     limit = limit or max(0.01, float(np.abs(costs).max(initial=0.0)))
-    return _map(costs, sentences, axes, limit=limit, marks=np.where(removed, "✗", ""), palette=palette)
+    return _map(costs, sentences, axes, limit=limit, marks=np.where(removed, "✕", ""), palette=palette)
 
 
 def redundancy_heatmap(extra: np.ndarray, heads: Sequence[str], *, palette: Palette = LIGHT) -> go.Figure:
@@ -54,7 +54,7 @@ def redundancy_heatmap(extra: np.ndarray, heads: Sequence[str], *, palette: Pale
         [
             f"head {safe(one)} alone: {extra[i, i]:+.3f} accuracy lost"
             if i == j
-            else f"heads {safe(one)} and {safe(other)}: together {extra[i, j]:+.3f} beyond what each costs"
+            else f"heads {safe(one)} and {safe(other)}: together {extra[i, j]:+.3f} beyond the sum of each alone"
             for j, other in enumerate(heads)
         ]
         for i, one in enumerate(heads)
@@ -88,7 +88,7 @@ def patching_heatmap(
         {**positions, "range": [-0.5, recovered.shape[1] - 0.5]},
         {**name_axis(sites), "range": [-0.5, len(sites) - 0.5]},
     )
-    note = "<br>measured only: no edit of the list patches single places"
+    note = "<br>only measured here: the list of edits cannot patch a single place"
     return _map(recovered, sentences, axes, limit=limit, note=note, palette=palette)
 
 

@@ -58,13 +58,18 @@ def encoding_heatmap(
 
 
 def similarity_heatmap(similarity: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
-    """Inner products of positions, float [position, position]: the narrower the ridge, the easier to tell apart."""
-    places = np.arange(1, len(similarity) + 1)
+    """Inner products of positions, float [position, position]: the narrower the ridge, the easier to tell apart.
+
+    Where all are above 0, the scale begins at the least of them: else it would be one colour.
+    """
+    places, least = np.arange(1, len(similarity) + 1), float(similarity.min())
+    signed = least <= 0 or least == similarity.max()
     return matrix_heatmap(
         similarity,
         (places, places),
         "position %{y} and position %{x}: %{z:.1f}",
-        signed=True,
+        signed=signed,
+        low=None if signed else least,
         across={"title": {"text": "position"}, "constrain": "domain", **few_ticks(len(similarity))},
         down={"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"},
         palette=palette,
@@ -144,7 +149,7 @@ def distance_profile(mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, pal
         "template": template(palette),
         "hovermode": "x",
         "xaxis": {
-            "title": {"text": "distance of two positions"},
+            "title": {"text": "distance between two positions"},
             "range": [-0.5, len(mean) - 0.5],
             **few_ticks(len(mean)),
         },
@@ -162,18 +167,19 @@ def matrix_heatmap(
     across: Mapping[str, object],
     down: Mapping[str, object] | None = None,
     high: float | None = None,
+    low: float | None = None,
     columns: Sequence[str] | None = None,
     shapes: Sequence[Mapping[str, object]] = (),
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """A matrix of numbers, rows downwards, and a scale that reaches `high`, else its largest value.
+    """A matrix of numbers, rows downwards, and a scale from `low`, else 0 or −`high`, to `high`, else the largest.
 
     `places` are the numbers of rows and columns, `columns` the names of these; `across` and `down` are what else there
     is to say of the two axes.
     """
     rows, numbers = places
     top = high or float(np.abs(values).max(initial=0.0)) or 1.0
-    low = -top if signed else 0.0
+    low = (-top if signed else 0.0) if low is None else low
     named = {"x0": int(numbers[0]), "dx": 1} if columns is None else {"x": [safe(name) for name in columns]}
     cells = {
         "type": "heatmap",

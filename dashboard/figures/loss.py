@@ -46,7 +46,8 @@ def loss_curve(
         shapes.append(upright(solved_at, {"color": palette.right, "width": 2}))
         names.append(_solved_name(solved_at, last, palette))
     # Room for the floor's name; without a floor, for the name of what was held out.
-    least = -0.1 * top if floor is not None else 0.8 * float(loss.min(initial=chance))
+    lowest = float(loss.min(initial=chance))
+    least = -0.1 * top if floor is not None else lowest - 0.25 * (top - lowest)
     axis = {"title": {"text": "loss (nats)"}, "range": [least, top], "nticks": 6}
     return _curve(steps, loss, "step %{x}: loss %{y:.3f} nats", axis, palette, shapes, names, others)
 

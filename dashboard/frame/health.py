@@ -36,7 +36,7 @@ def strip(model: Model, alarm: Any) -> None:
     """
     with st.sidebar.container(key="health"):
         if session.first_look():
-            st.caption(":material/hourglass_empty: Health: to be checked …")
+            st.caption(":material/hourglass_empty: Health: waiting for its check …")
             return
         try:
             found = checkup(model, session.question(model))
@@ -53,7 +53,7 @@ def _marks(model: Model, checkup: Checkup) -> None:
     names = [check.name for check, _ in checkup.findings]
     first = next((check.name for check, _ in checkup.broken), names[0])
     named = session.named(
-        "health", names, "", lambda name: f"There is no law of health “{name[:30]}”; those there are stand below."
+        "health", names, "", lambda name: f"There is no health law “{name[:30]}”. The list below shows all laws."
     )
     popover = controlled(
         st.popover,
@@ -81,7 +81,7 @@ def summary(checkup: Checkup) -> str:
     """How many laws hold, in a sentence."""
     laws, broken = len(checkup.findings), checkup.broken
     silent = laws - checkup.kept - len(broken)
-    about = f"; {silent} {'says' if silent == 1 else 'say'} nothing about this model" if silent else ""
+    about = f"; {silent} {'does' if silent == 1 else 'do'} not apply to this model" if silent else ""
     if broken:
         return f"Health: {len(broken)} of {laws} laws {'is' if len(broken) == 1 else 'are'} broken{about}."
     return f"Health: all {checkup.kept} laws hold{about}." if silent else f"Health: all {laws} laws hold."
@@ -90,7 +90,7 @@ def summary(checkup: Checkup) -> str:
 def trouble(checkup: Checkup) -> str:
     """What is wrong, the likeliest cause first, in a sentence or two."""
     (check, finding), *others = checkup.broken
-    also = f" Broken as well: {', '.join(other.label for other, _ in others)}." if others else ""
+    also = f" Also broken: {', '.join(other.label for other, _ in others)}." if others else ""
     return f"**{check.label}** is broken. {plain(finding.sentence)}{also}"
 
 
@@ -139,12 +139,12 @@ def deviation(finding: Finding) -> str:
 def basis(model: Model, checkup: Checkup) -> str:
     """What was looked at."""
     shorter = ", shorter than its task's" if checkup.short else ""
-    drawn = "drawn" if is_large(model) else "the first begins with this input, the others are drawn"
+    drawn = "drawn" if is_large(model) else "the first begins with this input, the others are drawn at random"
     mask = "" if model.config.model.recurrent else f" and under its own mask ({model.config.model.mask})"
     return (
-        f"Checked: {plain(model.name)} at step {model.step}, unedited{mask}, whatever a page tries on it; on "
+        f"Checked: {plain(model.name)} at step {model.step}, without any edits{mask}. The checks ran on "
         f"{checkup.sequences} sequences of up to {checkup.tokens} tokens{shorter}: {drawn} with its seed. "
-        "Heads from 0, positions from 1."
+        "Heads count from 0, positions from 1."
     )
 
 

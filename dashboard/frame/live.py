@@ -29,14 +29,33 @@ AFTERWARDS = 3.0
 
 
 def panel() -> None:
-    """Show the watched training, if there is one: while it runs, and afterwards until it is put away."""
+    """Show the training that this session started or chose to watch, until it is put away; one line for another's."""
     run = training.watched()
     if run is None:
+        return
+    if run.name not in (session.started(), st.session_state.get("watching")):
+        if run.state.live:
+            st.fragment(_of_another, run_every=SELDOM)(run.name)
         return
     st.session_state.redrawn_every = _interval(run, run.metrics())
     fragment = st.fragment(_watch, run_every=st.session_state.redrawn_every)
     with st.container(border=True, key="training"):
         fragment(run.name)
+
+
+def _of_another(name: str) -> None:
+    """One quiet line for a training that this session did not start, and the button that shows it as one's own is."""
+    state = Run(menu.ROOT / name).state
+    if not state.live:
+        clicks.again()  # the line goes, and the run's result is in the menus
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-of-another"):
+        st.caption(f":material/model_training: **{name}** is in training, at step {state.step}.", width="content")
+        st.button("Watch", on_click=_watch_another, args=(name,), type="tertiary", key="watch")
+
+
+@clicks.once
+def _watch_another(name: str) -> None:
+    st.session_state.watching = name
 
 
 def _watch(name: str) -> None:
@@ -88,7 +107,7 @@ def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> N
         words.markdown(_headline(run, state, metrics, own))
         if run.resumable:
             resume.button("Resume", icon=":material/resume:", on_click=training.resume, args=(run,), key="resume")
-        if close.button("", icon=":material/close:", help="Put this panel away", type="tertiary", key="put-away"):
+        if close.button("", icon=":material/close:", help="Close this panel", type="tertiary", key="put-away"):
             _put_away()
         return
     words, pace, pause, one, end = st.columns([6, 2.4, 1.6, 1.4, 1.2], vertical_alignment="center")
@@ -183,7 +202,7 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
     reason = state.reason or state.status
     if read and run.evaluation:
         reason = f"{reason}, {whole(run.evaluation)}"
-    taken = " It is selected below." if own and _has_result(run, state) else ""
+    taken = " The pages now show it." if own and _has_result(run, state) else ""
     return f"{mark} **{run.name}**: {reason}.{taken}"
 
 
@@ -191,5 +210,6 @@ def _put_away() -> None:
     """Forget the run; the whole page is drawn again, for the panel is not only this fragment."""
     clicks.touch()
     st.session_state.pop("watched", None)
+    st.session_state.pop("watching", None)
     st.session_state.pop("found", None)
     st.rerun()

@@ -31,7 +31,7 @@ def panel(run: Run, state: State, metrics: list[dict[str, Any]], began: float) -
 
     `began` is when this redraw began, by time.perf_counter.
     """
-    if not st.toggle("Under the bonnet", key="bonnet", help="Learning rate, gradient, speed, memory"):
+    if not st.toggle("Training details", key="bonnet", help="Learning rate, gradient, speed, memory"):
         _redrawn(began)
         return
     steps = np.array([m["step"] for m in metrics])
@@ -59,7 +59,7 @@ def costs(run: Run, state: State, metrics: list[dict[str, Any]], redraw: float) 
         span = metrics[-1]["seconds"] - (metrics[-KEPT - 1]["seconds"] if len(metrics) > KEPT else 0.0)
         if span > 0:
             said.append(f"{len(metrics[-KEPT:]) / span:.0f} steps a second, measurements included")
-    said.append(f"a redraw of this panel takes {redraw:.0f} ms of the server")
+    said.append(f"the server draws this panel in {redraw:.0f} ms")
     if state.memory:
         said.append(f"the training process held at most {state.memory / 2**20:,.0f} MiB")
     if stepping := run.card.get("stepping"):
@@ -130,13 +130,14 @@ def accuracy_sentence(run: Run, metrics: Sequence[Mapping[str, Any]]) -> str:
     if not task.lawful:
         share, read = sum(last["accuracy"]) / len(last["accuracy"]), last["probed"] * len(last["accuracy"])
         return (
-            f"At step {last['step']} the likeliest token is the right one in {share:.3f} of {read:,} places that were "
-            f"held out; the commonest token stands in {task.chance:.3f} of all."
+            f"At step {last['step']} the best guess is right for {share:.3f} of {read:,} held-out tokens. "
+            "Always guessing "
+            f"the commonest token would be right for {task.chance:.3f} of all."
         )
     half = last["accuracy"][len(last["accuracy"]) // 2 :]
     return (
         f"At step {last['step']} the second half is right in {sum(half) / len(half):.3f} of the cases, on "
-        f"{last.get('probed', PROBE_SEQUENCES)} fresh sequences; chance {task.chance:.2f}."
+        f"{last.get('probed', PROBE_SEQUENCES)} fresh sequences. Chance is {task.chance:.2f}."
     )
 
 

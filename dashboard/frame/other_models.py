@@ -27,8 +27,8 @@ def transformer_wanted(page: str, model: Model) -> None:
     """Stand in for a page that opens a transformer, where the model is none."""
     st.title(f"“{page}” needs a transformer, and {plain(model.name)} is a GRU.", anchor=False)
     st.info(
-        "A GRU reads one token after the other and carries what it has read in one state: it has no layers that pass "
-        "a residual stream on, no mask and no positional encoding. Choose a transformer in the sidebar, or here.",
+        "A GRU reads one token after another and keeps what it has read in one state. It has no residual stream, no "
+        "mask and no positional encoding. Choose a transformer in the sidebar or here.",
         icon=":material/account_tree:",
     )
     offer(model, lambda config: not config.model.recurrent)
@@ -37,20 +37,37 @@ def transformer_wanted(page: str, model: Model) -> None:
 def text_wanted(page: str, model: Model) -> None:
     """Stand in for a page about text, where the model's task has a law of its own."""
     st.title(
-        f"“{page}” needs a model of a text; {plain(model.name)} has learned {plain(model.config.task.task)}.",
+        f"“{page}” needs a model that reads text. {plain(model.name)} was trained on {plain(model.config.task.task)}.",
         anchor=False,
     )
     offer_text(model)
 
 
+def opens_text(page: str, model: Model) -> bool:
+    """Open a model that reads a text, where the reader has chosen none; False where there is none, or one was chosen.
+
+    The page is then drawn again.
+    """
+    free = not session.settings().run and any(map(_reads, session.choices().values()))
+    if free:
+        best = _nearest(model, lambda config: config.task.task == "text")
+        session.open_run(best.name)
+        session.notice(f"“{page}” needs a model that reads text. {best.name} is open now.")
+        st.rerun()
+    return free
+
+
+def _reads(choice: Choice) -> bool:
+    return choice.config.task.task == "text"
+
+
 def offer_text(model: Model) -> None:
     """The way to a model that reads a text, or to training one."""
-    if any(choice.config.task.task == "text" for choice in session.choices().values()):
-        st.info("Choose a model of a text in the sidebar, or here.", icon=":material/menu_book:")
+    if any(map(_reads, session.choices().values())):
         offer(model, lambda config: config.task.task == "text")
         return
     st.info(
-        "No model here has read a text yet. Train one: choose the task *text* in the panel on the left, or say "
+        "There is no text model yet. Train one: choose the task *text* in the panel on the left, or run "
         "`python -m transformer train --task text --text FILE`.",
         icon=":material/menu_book:",
     )
@@ -59,8 +76,9 @@ def offer_text(model: Model) -> None:
 def attention_wanted(model: Model) -> None:
     """Say what a GRU without attention is given instead, and offer one that has it."""
     st.markdown(
-        f"**Without attention** the encoder hands over {handed_over(model)} after the last token, however long the "
-        "sequence is, and the decoder says all of the answer from that. With attention it may look back at every state."
+        f"**Without attention** the encoder passes on only {handed_over(model)}, however long the sequence is. The "
+        "decoder must produce the whole answer from that. With attention it can look back at the encoder's state "
+        "after every token."
     )
     offer(model, lambda config: config.model.attends)
 
@@ -73,38 +91,47 @@ def handed_over(model: Model) -> str:
 
 def offer(model: Model, suits: Callable[[RunConfig], bool]) -> None:
     """A button to the model that suits and is most like this one; the one compiled by hand always does."""
-
-    def unlike(choice: Choice) -> tuple[bool, ...]:
-        task, own = choice.config.task, model.config.task
-        recurrent = choice.config.model.recurrent != model.config.model.recurrent
-        return task.task != own.task, recurrent, task != own
-
-    best = min((choice for choice in session.choices().values() if suits(choice.config)), key=unlike)
+    best = _nearest(model, suits)
     st.button(
         f"Look at {plain(best.name)}",
         on_click=session.open_run,
         args=(best.name,),
         icon=":material/arrow_forward:",
         key="elsewhere",
+        type="primary",
         help=f"{best.config.model.shape[0].upper()}{best.config.model.shape[1:]}",
     )
+
+
+def _nearest(model: Model, suits: Callable[[RunConfig], bool]) -> Choice:
+    """The model that suits and is most like this one; there must be one."""
+
+    def unlike(choice: Choice) -> tuple[bool, ...]:
+        task, own = choice.config.task, model.config.task
+        recurrent = choice.config.model.recurrent != model.config.model.recurrent
+        return task.task != own.task, recurrent, task != own
+
+    return min((choice for choice in session.choices().values() if suits(choice.config)), key=unlike)
 
 
 def states(model: Model, question: Question, *, key: str, height: int) -> None:
     """Draw the encoder's states while it reads, and frame the one that is handed over."""
     if session.first_look():
-        waiting.hourglass("Its states are about to be read …")
+        waiting.hourglass("Reading its states …")
         return
     table = encoder_states(model, question)
     low, high = (signed(value) for value in (table.min(), table.max()))
     said = (
-        f"A row is the state after a token, {table.shape[1]} numbers from {low} to {high} here; framed: the last of "
-        f"{len(table)}, and all that the decoder is told."
+        f"Each row is the encoder's state after one token: {table.shape[1]} numbers, here from {low} to {high}. "
+        "The framed "
+        f"row is the last of {len(table)}, the one that the decoder receives."
     )
     figure = coloured(encoding_heatmap, table, cursor=len(table))
     plot(figure, key=key, alt=said, height=height)
     layers = model.config.model.n_layers
-    st.caption(said if layers == 1 else f"{said} That of the uppermost of {layers} layers; each hands over its own.")
+    st.caption(
+        said if layers == 1 else f"{said} This is the top one of {layers} layers; each passes on its own last state."
+    )
 
 
 @cached(32)

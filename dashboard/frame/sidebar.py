@@ -33,7 +33,9 @@ def length(model: Model) -> None:
         key="control-tokens",
         value=len(question),
         picked=picked,
-        help="How long the passage is. It goes on where it stands in what was held out; elsewhere another is drawn.",
+        help="How many tokens the passage has. A passage of the held-out text becomes longer or shorter; in "
+        "place of any other, "
+        "a new one is drawn.",
     )
 
 
@@ -41,11 +43,11 @@ def note(model: Model) -> str:
     """How much of a text can be typed, and how much of it the model has no word for."""
     question = session.question(model)
     unknown = int((question == model.task.symbols - 1).sum())
-    said = f"1 to {model.task.length} tokens, blanks and line ends among them."
+    said = f"1 to {model.task.length} tokens. Blanks and line ends count as tokens."
     if not unknown:
         return said
     are = "is" if unknown == 1 else "are"
-    return f"{said} {unknown} of these {len(question)} {are} none of the {passages.known(model.task)} it knows."
+    return f"{said} {unknown} of these {len(question)} {are} not among the {passages.known(model.task)} it knows."
 
 
 def sidebar(*, asks: bool = True) -> Model:

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.frame import text_source
-from dashboard.parts.prose import sentence
+from dashboard.parts.prose import encoding_name, sentence
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.server import background
 from dashboard.view import session, training
@@ -43,20 +43,22 @@ def panel() -> None:
     if recurrent:
         _looking_back()
     else:
-        bound_choice(st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned")
+        bound_choice(
+            st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned", format_func=encoding_name
+        )
     _numbers(kind.lawful, recurrent)
-    bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help="auto takes a GPU where there is one")
+    bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help="auto uses a GPU if there is one")
     with st.expander("More"):
         if not recurrent:
             _mask_menu(kind)
             bound(st.checkbox, "Feed-forward layers", "feed_forward")
         _number("Learning rate", "learning_rate", step=0.001, format="%.4f")
-        _number("Batch", "batch", help="Sequences in a step")
+        _number("Batch", "batch", help="Sequences in one step")
         _number("Most steps", "max_steps", step=100)
         if kind.lawful:
-            _number("Shortest length (empty: all alike)", "min_length")
+            _number("Shortest length (empty: all equal)", "min_length")
         if not recurrent:
-            gain = "Factor on their first weights; 0.3 suits one head"
+            gain = "Multiplies their initial weights; 0.3 suits one head"
             _number("Gain of queries and keys", "gain", step=0.1, help=gain)
         pick_pace()
     st.caption(device_line())
@@ -95,7 +97,7 @@ def _numbers(lawful: bool, recurrent: bool) -> None:
         if lawful:
             _number("Symbols", "symbols")
         else:
-            _number("Rarest", "min_count", help="How often a token must stand in the text to be known")
+            _number("Rarest", "min_count", help="How often a token must occur in the text to get into the vocabulary")
     with three:
         if not recurrent:
             _number("d_model", "width", step=8)
@@ -112,7 +114,7 @@ def _looking_back() -> None:
         list(ATTENTIONS),
         "scaled-dot",
         format_func=lambda name: menu.get(name, name),
-        help="How the decoder looks back at the encoder's states; with none it gets the last of them alone",
+        help="How the decoder looks back at the encoder's states. With none it gets only the last one.",
     )
     if chosen != "none":
         bound(st.checkbox, "Affine maps for query, key and value", "affine")
@@ -121,7 +123,7 @@ def _looking_back() -> None:
         "Teacher forcing",
         "teacher_forcing",
         step=0.05,
-        help="Probability with which the decoder reads the right token while it learns, and not the one it said itself",
+        help="Probability that the decoder reads the right token during training, in place of the one it said itself",
     )
 
 
@@ -141,11 +143,10 @@ def _presets() -> None:
         elif preset is not None:
             session.update(**_lawful(preset))
 
-    def name(option: str) -> str:
-        return f"{option}: {menu[option].description}" if option in menu else option
-
     shown = [*menu, *([OWN] if now == OWN else [])]
-    controlled(st.selectbox, "Start from", shown, key="control-preset", value=now, picked=picked, format_func=name)
+    controlled(st.selectbox, "Start from", shown, key="control-preset", value=now, picked=picked)
+    if now in menu:
+        st.caption(sentence(menu[now].description))
 
 
 def _train_button() -> None:
@@ -210,7 +211,7 @@ def _mask_menu(kind: type) -> None:
         menu,
         own,
         format_func=lambda text: masks.parse(text).label,
-        help="What each query may see while it is trained; one that is tried on the page of masks stands here as well",
+        help="What each query may see during training. A mask that you try on the page Mask effects appears here too.",
     )
 
 

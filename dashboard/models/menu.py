@@ -9,6 +9,7 @@ from pathlib import Path
 from dashboard.models.passages import known
 from transformer.compiled import compiled_config
 from transformer.config import RunConfig
+from transformer.foundation.words import counted
 from transformer.text.perplexity import said
 from transformer.training.runs import DEFAULT_ROOT, State, list_runs
 
@@ -29,20 +30,25 @@ class Choice:
     """Of what was held out of the text that it reads."""
 
     def label(self) -> str:
-        """For the menu: the name, the step, and how often it is right; of a reader, the perplexity."""
+        """For the menu: the name, and how often it is right; of a reader, the perplexity. It fits into the sidebar."""
         if self.name == COMPILED:
             return "compiled by hand · exact"
         accuracy = "" if self.accuracy is None else f" · {self.accuracy:.3f}"
         if self.config.task.text:
             accuracy = "" if self.perplexity is None else f" · perplexity {said(self.perplexity)}"
-        return f"{self.name}{accuracy} · step {self.state.step}"
+        return f"{self.name}{accuracy}"
 
     def description(self) -> str:
-        """For the line below: the task, the shape, the encoding, the mask."""
+        """For the line below: the task, the shape, the encoding, the mask, how long it was trained."""
         model, task = self.config.model, self.config.task
         length = f"{task.min_length} to {task.length}" if task.min_length else str(task.length)
-        rest = "" if model.recurrent else f" · {model.positions} positions · mask {model.mask_label}"
-        shape = f"{model.shape}, d_model {model.d_model}{rest}"
+        rest = (
+            ""
+            if model.recurrent
+            else f" · {'ALiBi' if model.positions == 'alibi' else model.positions} positions · mask {model.mask_label}"
+        )
+        trained = f" · {counted(self.state.step, 'step')}" if self.name != COMPILED else ""
+        shape = f"{model.shape}, d_model {model.d_model}{rest}{trained}"
         if task.text:
             read = "" if self.perplexity is None else " · perplexity of all that was held out"
             name = task.text.rpartition("-")[0]

@@ -31,7 +31,7 @@ def looks(head: str, share: float, at: str) -> str:
     """Where the head looks that looks there most, when its attention was measured."""
     if share >= MOSTLY:
         return f"Head {head} looks most at {at}: {share:.2f} of its attention is there."
-    return f"No head looks mostly at {at}: nearest, head {head} has {share:.2f} of its attention there."
+    return f"No head looks mostly at {at}. Head {head} comes closest: {share:.2f} of its attention is there."
 
 
 def works(labels: Sequence[str], drop: Estimate) -> str:
@@ -51,10 +51,16 @@ def works(labels: Sequence[str], drop: Estimate) -> str:
 def together(pair: str, extra: float) -> str:
     """What two heads are to each other, when both were removed: the cost of both, less the sum of each by itself."""
     if abs(extra) < FELT:
-        return f"No two heads cost more or less together than by themselves, to within {FELT:g}."
+        return f"Removing two heads together costs the sum of removing each alone, to within {FELT:g}."
     if extra > 0:
-        return f"Removed together, {pair} cost {extra:.2f} more than each by itself: one makes up for the other."
-    return f"Removed together, {pair} cost {-extra:.2f} less than each by itself: they are links of one chain."
+        return (
+            f"Removing {pair} together costs {extra:.2f} more than the sum of removing each alone: one makes "
+            "up for the other."
+        )
+    return (
+        f"Removing {pair} together costs {-extra:.2f} less than the sum of removing each alone: they are "
+        "links of one chain."
+    )
 
 
 def map_of(head: str, term: str, share: float) -> str:
@@ -62,15 +68,19 @@ def map_of(head: str, term: str, share: float) -> str:
     asks, asked = term.split("–")
     if share >= NEARLY:
         return (
-            f"{head[0].upper()}{head[1:]} is nearly a {asks}-to-{asked} map: {share:.2f} of what tells its keys apart "
-            f"comes from {asks} meeting {asked}."
+            f"{head[0].upper()}{head[1:]} is nearly a {asks}-to-{asked} map: the term {term} makes up "
+            f"{share:.2f} of the "
+            "variance of its scores."
         )
     if share >= MOSTLY:
         return (
-            f"The keys of {head} are told apart mostly by {asks} meeting {asked}: {share:.2f} of it, the rest by other "
-            "terms."
+            f"The term {term} makes up most of the variance of {head}’s scores, {share:.2f}. The other terms "
+            "make up the "
+            "rest."
         )
-    return f"No term alone tells the keys of {head} apart: {term} does most, {share:.2f} of it."
+    return (
+        f"No single term makes up most of the variance of {head}’s scores: {term} has the largest share, {share:.2f}."
+    )
 
 
 def second_layer(layers: int, share: float, bag: float) -> str:
@@ -81,9 +91,10 @@ def second_layer(layers: int, share: float, bag: float) -> str:
     if layers < 2 or share < bag + BEYOND:
         return ""
     return (
-        f"Without positions {layers} layers have {share:.2f}, more than the {bag:.2f} that a bag allows one layer: "
-        "the causal mask tells them the order. A query of the first layer sees as many tokens as stand up to it. So "
-        "what it writes depends on its position, and the second layer reads that (Haviv et al., 2022)."
+        f"Without positions {layers} layers reach {share:.2f}, but one layer can reach at most {bag:.2f}: the "
+        "causal mask "
+        "tells them the order. In the first layer, the number of tokens that a query sees is its position. So what it "
+        "writes depends on its position, and the second layer reads that (Haviv et al., 2022)."
     )
 
 
@@ -92,4 +103,8 @@ def read(model: Model) -> str:
     task = model.task
     if task.lawful and not task.has_source and task.answers(task.length).all():
         return ""  # it answers in place: all that it reads is the question
-    return " It reads the right answers so far (teacher forcing)." if task.lawful else " It reads the text itself."
+    return (
+        " Before each answer it reads the right answers so far (teacher forcing)."
+        if task.lawful
+        else " It reads the text itself."
+    )

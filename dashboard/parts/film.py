@@ -126,11 +126,11 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
         first, last = film.accuracy[0].mean(), film.accuracy[-1].mean()
         if len(film.steps) == 1:
             return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}"
-        return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}, {first:.2f} at step {film.steps[0]}"
+        return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}, and {first:.2f} at step {film.steps[0]}"
     if not film.readings:
         right = learned_at(film)
         known, when_all = np.isfinite(right), f" at step {film.steps[-1]}"
-        return f"No heads to watch: {known.sum()} of {len(known)} places are right nine times in ten{when_all}"
+        return f"This model has no heads: {known.sum()} of {len(known)} places are right nine times in ten{when_all}"
     moment = sharpening(film)
     if moment is None and config.model.recurrent:
         task, (reading,) = config.build_task(), film.readings.values()
@@ -142,7 +142,7 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
             return "This task has no token that a head would have to look at"
         best = max(ends, key=lambda head: (ends[head], head))
         return (
-            f"No head has turned to {found_by(config)}: nearest, head {best.short} has {ends[best]:.2f} of its "
+            f"No head has turned to {found_by(config)}. Head {best.short} comes closest, with {ends[best]:.2f} of its "
             "attention there"
         )
     return (
@@ -157,21 +157,21 @@ def order_sentence(film: Film, config: RunConfig) -> str:
     if not config.build_task().lawful:
         last, names = windows.drawn_together(film.accuracy[-1]), windows.named(len(film.names))
         best = int(last.argmax())
-        first = "" if best == 0 else f", and at the first {last[0]:.2f}"
+        first = "" if best == 0 else f", and at the first place {last[0]:.2f}"
         return (
-            f"At step {film.steps[-1]} {film.accuracy[-1].mean():.2f} of the tokens are guessed: most at place "
-            f"{names[best]}, {last[best]:.2f}{first}."
+            f"At step {film.steps[-1]} it guesses {film.accuracy[-1].mean():.2f} of the tokens. It is best at place "
+            f"{names[best]}, with {last[best]:.2f}{first}."
         )
     learned, ceiling = learned_at(film), ceilings.ceiling(config).accuracy
     steps = sorted({int(step) for step in learned if np.isfinite(step)})
     parts = [f"{spans(film.names, learned == step)} from step {step}" for step in steps]
-    said = f"Right at least nine times in ten, and for good: {', '.join(parts)}." if parts else ""
+    said = f"Right at least nine times in ten from then on: {', '.join(parts)}." if parts else ""
     never = np.isnan(learned)
     partly = ceiling > config.build_task().chance * (1 + TIE)
     for which, why in (
-        (never & ~partly, "cannot be: nothing that may be seen there tells"),
-        (never & partly & (ceiling < LEARNED), "cannot be: what may be seen there tells it in part"),
-        (never & (ceiling >= LEARNED), "could be, and not yet"),
+        (never & ~partly, "cannot be: nothing in sight there tells the answer"),
+        (never & partly & (ceiling < LEARNED), "cannot be: what is in sight there tells the answer only in part"),
+        (never & (ceiling >= LEARNED), "could be, but not yet"),
     ):
         if which.any():
             said += f" {spans(film.names, which)} {why}."
@@ -180,7 +180,7 @@ def order_sentence(film: Film, config: RunConfig) -> str:
 
 def dots(config: RunConfig) -> str:
     """What a dot means in the picture of positions and steps; a text is never right nine times in ten."""
-    return " The dot: from there on right nine times in ten." if config.build_task().lawful else ""
+    return " From the dot on, a position is right nine times in ten." if config.build_task().lawful else ""
 
 
 def even_look(film: Film, config: RunConfig) -> float | None:
@@ -195,7 +195,7 @@ def even_look(film: Film, config: RunConfig) -> float | None:
 
 
 def found_by(config: RunConfig) -> str:
-    return FOUND.get(config.task.task.split("-")[0], "the token to be said")
+    return FOUND.get(config.task.task.split("-")[0], "the token it should output")
 
 
 def _track(

@@ -102,7 +102,7 @@ def strongest(values: np.ndarray, detail: Detail | Attention) -> str:
         f"'{names[place]}' {at.format(place * factor + 1)}"
         for names, place in ((detail.queries, row), (detail.keys, column))
     )
-    return f"Most of all, query {who} reads {whom}: {values[row, column]:.2f}."
+    return f"The largest weight is {values[row, column]:.2f}: query {who} reads {whom}."
 
 
 def _tokens_a_cell(detail: Detail | Attention) -> int:

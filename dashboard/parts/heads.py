@@ -94,11 +94,11 @@ def share_sentence(head: Head, survey: Survey) -> str:
     """What a head does about the task, from the numbers."""
     share = survey.expected_share.get(head)
     if share is None:
-        return f"Head {head.short} ({head.kind}) is not where this task's answer can be read."
+        return f"This task expects no particular key of head {head.short} ({head.kind})."
     if math.isnan(share):
-        return f"Under this mask head {head.short} never sees the token to be said."
+        return f"Under this mask head {head.short} never sees the token it should output."
     only = "" if share >= 0.5 else "only "
-    return f"Head {head.short} puts {only}{share:.2f} of its attention on the token to be said."
+    return f"Head {head.short} puts {only}{share:.2f} of its attention on the token it should output."
 
 
 # --- where a GRU's decoder looks, in words
@@ -112,10 +112,10 @@ def alignment_sentence(pattern: np.ndarray, expected: np.ndarray) -> str:
     shares = shares_beside(pattern, expected)
     best = max(shares, key=lambda later: (shares[later], -abs(later)))
     if not best:
-        return f"The decoder looks at the token to be said: {shares[0]:.2f} of its attention is there."
+        return f"The decoder looks at the token it should output: {shares[0]:.2f} of its attention is there."
     places = f"{abs(best)} token{'s' * (abs(best) > 1)} {'after' if best > 0 else 'before'}"
     return (
-        f"The decoder looks {places} the one to be said: {shares[best]:.2f} of its attention is there, and "
+        f"The decoder looks {places} the one it should output: {shares[best]:.2f} of its attention is there, and "
         f"{shares[0]:.2f} on that one."
     )
 
@@ -151,9 +151,9 @@ def habit_sentence(head: Head, survey: Survey) -> str:
     name = max(found, key=lambda each: np.nan_to_num(found[each]))
     if found[name] >= CLEAR:
         return f"Head {head.short} looks at {PLACES[name]}: {found[name]:.2f} of its attention is there."
-    return f"Head {head.short} has no one place to look: {_listed(found)}."
+    return f"Head {head.short} does not look at one place: {_listed(found)}."
 
 
 def _listed(found: dict[str, float]) -> str:
     parts = [f"{share:.2f} on {PLACES[name]}" for name, share in found.items() if not np.isnan(share)]
-    return ", ".join(parts) or "it has no choice"
+    return ", ".join(parts) or "it never has more than one key to choose from"

@@ -51,9 +51,9 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     if heading:
         st.markdown(f"**{sentence}**")
     plot(figure, key=key, alt=f"Accuracy by position. {sentence}", height=height)
-    alone = " It answers by itself: each token it reads is the one it said." if model.config.model.recurrent else ""
+    alone = " It answers by itself: it reads the tokens that it has said." if model.config.model.recurrent else ""
     half = Z95 * float(ceilings.ceiling(model.config, length).error.max())
-    guessed = f" The ceiling is estimated from some of all questions, to ± {half:.2f}." if half else ""
+    guessed = f" The ceiling is estimated from a sample of all questions, to ± {half:.2f}." if half else ""
     st.caption(f"Accuracy by position on {measured.sequences:,} fresh sequences, with 95 % intervals.{alone}{guessed}")
 
 
@@ -90,15 +90,15 @@ def loss_sentence(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> st
     if not metrics:
         return "Loss: waiting for the first step."
     last, task = metrics[-1], config.build_task()
-    stands = f"The loss stands at {last['loss']:.2f} nats after {counted(last['step'], 'step')}"
+    stands = f"The loss is {last['loss']:.2f} nats after {counted(last['step'], 'step')}"
     guess, floor = task.chance_loss, ceilings.loss_floor(config)
     half = Z95 * ceilings.loss_floor_error(config)
     estimated = f" (estimated, ± {half:.3f})" if half > 0 else ""
     if not task.lawful:
         steps, nats = course(metrics)
-        held_out = f"; held out, at {nats[-1]:.2f} at step {steps[-1]}: {newest(metrics)}" if len(nats) else ""
+        held_out = f", on the held-out text {nats[-1]:.2f} at step {steps[-1]}: {newest(metrics)}" if len(nats) else ""
         return f"{stands}{held_out}. Knowing only how common each token is costs {guess:.2f}."
     return (
-        f"{stands}; guessing a symbol costs {guess:.2f}, "
-        f"and {'none' if config.model.recurrent else 'under this mask none'} gets below {floor:.2f}{estimated}."
+        f"{stands}. Guessing a symbol costs {guess:.2f}; "
+        f"{'no model' if config.model.recurrent else 'under this mask no model'} gets below {floor:.2f}{estimated}."
     )

@@ -59,6 +59,7 @@ def _ranges(n: int, factor: int) -> np.ndarray:
 def squares_sentence(factor: int, some: str) -> str:
     """What a square is that is more than one cell; `some` says of which its colour is between the two."""
     return (
-        f"Each square is {factor} × {factor} positions; where {some}, its colour is between the two. A brush sets all "
+        f"Each square is {factor} × {factor} positions. Where {some}, its colour is between the two. The brush "
+        "sets all "
         "cells of the squares that it touches."
     )

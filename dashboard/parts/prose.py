@@ -12,6 +12,11 @@ import streamlit as st
 from transformer.analysis.findings import Head
 
 
+def encoding_name(name: str) -> str:
+    """A positional encoding as its authors write it."""
+    return "ALiBi" if name == "alibi" else name
+
+
 def orientation(head: Head | None = None) -> str:
     """Which side is which; said under every pattern, with what the name of its head means."""
     named = "" if head is None else f" Head {head.short}: layer {head.layer}, head {head.index}, counted from 0."

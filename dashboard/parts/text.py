@@ -46,19 +46,19 @@ def passage(first: Said, last: Said | None, *, key: str) -> None:
     named = f"‘{plain(first.targets[worst])}’ at {worst + 1}"
     if last is None:
         said = (
-            f"{int(first.right.sum())} of {len(cost)} tokens are guessed, {first.nats.mean():.2f} nats a token; "
-            f"{named} surprises most, {cost[worst]:.1f} nats."
+            f"{int(first.right.sum())} of {len(cost)} tokens are guessed, at {first.nats.mean():.2f} nats a token. "
+            f"{named} surprises most, with {cost[worst]:.1f} nats."
         )
     else:
         flips = int((np.array(first.tokens) != np.array(last.tokens)).sum())
         said = (
-            f"{flips} of {len(cost)} guesses change, and a token costs {first.nats.mean():.2f} nats before, "
-            f"{last.nats.mean():.2f} after; {named} changes most, by {signed(float(cost[worst]), 1, plus=True)} nats."
+            f"{flips} of {len(cost)} guesses change. A token costs {first.nats.mean():.2f} nats before and "
+            f"{last.nats.mean():.2f} after. {named} changes most, by {signed(float(cost[worst]), 1, plus=True)} nats."
         )
     axis = (Axis("position", np.arange(1, len(cost) + 1), first.targets),)
     series = [Series("before", first.nats, axis), *([] if last is None else [Series("after", last.nats, axis)])]
     sheet(html, series, key=key, alt=said)
-    st.caption(f"{said} Each token is to be said after those before it, which are read as they stand.")
+    st.caption(f"{said} Each token is predicted from the tokens of the text before it.")
 
 
 def _priced(first: Said, last: Said | None, place: int) -> str:
@@ -73,11 +73,13 @@ def _priced(first: Said, last: Said | None, place: int) -> str:
 # --- how well what was held out of a text is read, and how much of it: each perplexity is of some windows, or of all
 
 SEVERAL = (
-    "Of how many tokens, equally likely, one would be as unsure: e to the mean of the nats. One model has several, for "
-    "each is of other tokens. When a run has ended, all that was held out is read, in windows of the trained length: "
-    "that one stands in the menus, in the table of runs and on “It reads”. A training reads a few windows on the way. "
-    "What is measured while a page waits is of as many windows as fit into a moment, and of the length chosen there: "
-    "a shorter window tells less."
+    "Perplexity is e to the mean of the nats. A model with perplexity 20 is as unsure as somebody who must "
+    "choose among 20 equally likely tokens. One model has several perplexities, because each is measured on other "
+    "tokens. The menus, the table of runs and “It reads” show the one of all held-out text, in windows of the trained "
+    "length. During a training only a few windows are read. A page that measures while you wait reads as many windows "
+    "as fit into a moment, at the length chosen there; a shorter window tells the model less. Before training a "
+    "perplexity may be above the number of tokens in the vocabulary. Such a model finds the right tokens less likely "
+    "than an even guess would."
 )
 """Where perplexity is explained, once for all pages; beside each stands what it is of."""
 

@@ -179,7 +179,7 @@ class ByAccuracy(Yardstick):
     unit, by, gets, worse = "", "position", "gets right", -1
     heading = drawn = "Accuracy by position"
     removing, price, most = "removing", "{:.2f} of the answer’s accuracy", 1.0
-    priced = ("removed, accuracy falls by {}", "removed, accuracy rises by {}")
+    priced = ("without it, accuracy falls by {}", "without it, accuracy rises by {}")
 
     def measured(self, made: tuple[Edit, ...] = ()) -> Accuracy:
         return edits.accuracy(self.model, made, self.length)
@@ -221,7 +221,8 @@ class ByAccuracy(Yardstick):
 
     def change_of_mean(self, what: str, before: Accuracy, after: Accuracy) -> str:
         was, now = self.mean(before), self.mean(after)
-        return _went(f"{what} the answer", f"{what} the answer keeps its {now:.2f}.", was, now)
+        said = f"{what}, accuracy on the answer"
+        return _went(said, f"{said} stays at {now:.2f}.", was, now)
 
     def compared(self, found: Accuracy, before: Accuracy | None) -> str:
         now = found.of("second half")
@@ -232,10 +233,12 @@ class ByAccuracy(Yardstick):
     def lost(self, before: Accuracy, after: Accuracy) -> str:
         lost = [name for name, fell in zip(after.names, before.mean - after.mean > FALLEN, strict=True) if fell]
         if not lost:
-            return "Every place is still told, but of another token."
+            return "The positions are all still there, but at other tokens."
         if set(lost) >= {name for name, each in zip(after.names, self.known, strict=True) if each}:
-            return "All that can be known is lost, though every place is still told: it is told of another token."
-        return f"Lost: {', '.join(lost)}. Every place is still told, but of another token."
+            return (
+                "All that can be known is lost, although the positions are all still there: they are at other tokens."
+            )
+        return f"Lost: {', '.join(lost)}. The positions are all still there, but at other tokens."
 
     def furthest(self, all_kinds: str, what: str, mean: float, was: float) -> str:
         return f"{all_kinds}: it falls lowest with {what}, to {mean:.2f}."
@@ -259,7 +262,7 @@ class ByLoss(Yardstick):
     unit, by, gets, worse = " nats a token", "place", "guesses", 1
     heading, drawn = "Loss by place in the window", "Cross-entropy by place in the window"
     removing, price, waits = "silencing", "{:.3f} nats a token", False
-    priced = ("without it {} nats a token more", "without it {} nats a token less")
+    priced = ("without it, a token costs {} nats more", "without it, a token costs {} nats less")
 
     def quick(self) -> Yardstick:
         return replace(self, length=min(self.model.task.length, LONGEST), tokens=edits.FEW_TOKENS)
@@ -295,8 +298,9 @@ class ByLoss(Yardstick):
     def basis(self, found: Reading, before: Reading | None) -> str:
         intervals = "" if before is not None or len(found.nats) < 2 else " 95 % intervals over windows."
         return (
-            f"{windows(*found.nats.shape)}; {found.right.mean():.2f} of the tokens are guessed.{intervals} Dotted: who "
-            "knows how common each token is, and reads nothing."
+            f"{windows(*found.nats.shape)}; {found.right.mean():.2f} of the tokens are guessed.{intervals} The "
+            "dotted line "
+            "is the cost of knowing only how common each token is."
         )
 
     def state(self, found: Reading) -> str:
@@ -305,15 +309,15 @@ class ByLoss(Yardstick):
     def change(self, what: str, before: Reading, after: Reading) -> str:
         was, now, read = self.mean(before), self.mean(after), windows(*before.nats.shape)
         if abs(now - was) < SAME:
-            return f"{what} a token costs what it did, {now:.2f} nats, in {read}."
+            return f"{what} a token costs as much as before, {now:.2f} nats, in {read}."
         ends = f"from {in_words(before.perplexity)} to {in_words(after.perplexity)}"
         return f"{what} perplexity {'rises' if now > was else 'falls'} {ends} in {read}."
 
     def compared(self, found: Reading, before: Reading | None) -> str:
-        return "Without edits." if before is None else "Open: as it is. Filled: with the edits."
+        return "Without edits." if before is None else "Open bars: without the edits. Filled bars: with them."
 
     def lost(self, before: Reading, after: Reading) -> str:
-        return "The tokens are the same, and so is what may be seen: it goes by where they stand."
+        return "The tokens and the mask are the same, so it uses the positions of the tokens."
 
     def furthest(self, all_kinds: str, what: str, mean: float, was: float) -> str:
         return f"A token costs most with {what}: {mean:.2f} nats, {was:.2f} before."

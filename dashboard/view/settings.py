@@ -93,6 +93,8 @@ class Settings:
     """The mask under which a small model was asked for by hand."""
     edits: str = text_field(longest=MANY_CELLS, of_model=True)
     """The edits that are tried, as the library writes them, joined by "~"; one that is switched off begins with "-"."""
+    paired: bool = False
+    """Remove the heads two at a time, and show which belong together."""
     other: str = text_field(longest=LONG_TEXT, passage=True, of_model=True)
     """The second input of activation patching, as typed; empty is the input with its first symbol changed."""
     encoding: str = text_field(of_model=True)

@@ -37,20 +37,20 @@ PAGES = {
     "Training film": 2,
     "Mask effects": 5,
     "Follow the information": 3,
-    "Edits": 4,
-    "Positional encoding": 6,
+    "Edits": 3,
+    "Positional encoding": 7,
     "Positions at work": 5,
     "Accuracy by position": 2,
     "Runs and races": 1,
     "What positions buy": 3,
-    "It writes": 0,
+    "It writes": 1,
     "Square corners": 6,
     "Attention by hand": 5,
     "Five questions": 1,
     "The bottleneck": 4,
-    "It reads": 4,
+    "It reads": 6,
 }
-"""The pages, and how many plots stand on each."""
+"""The pages, and how many plots stand on each for a reader who has chosen no model."""
 PATIENCE, ATTEMPTS = 60_000, 5
 """Milliseconds for which anything on a page is waited for: generous, for a busy machine is not a broken one."""
 DOWNLOAD = 300

@@ -16,7 +16,7 @@ from transformer.training.runs import DEFAULT_ROOT, list_runs
 def corpus(
     name: str | None = None, *, file: Path | None = None, url: str | None = None, remove: str | None = None
 ) -> None:
-    """Fetch the works of Shakespeare, or put any other text among those that can be learned from; alone, list them.
+    """Download the works of Shakespeare, or add a text of your own. Without arguments, list the texts that are here.
 
     Example: `python -m transformer corpus shakespeare`, then `python -m transformer train --task text --text
     shakespeare --length 256`
@@ -24,22 +24,22 @@ def corpus(
     Parameters
     ----------
     name
-        shakespeare, which is fetched from Project Gutenberg once; or a file.
+        shakespeare, which is downloaded from Project Gutenberg once; or the path of a file.
     file
-        A file to take in place of fetching anything: it is put in under the name.
+        A file to add under this name. Nothing is downloaded.
     url
-        Where to fetch Shakespeare from; left out, Project Gutenberg.
+        Where to download Shakespeare from. Default: Project Gutenberg.
     remove
-        The key or the name of a text that is to go.
+        The key or the name of a text to remove.
     """
     if remove is not None:
         if name is not None or file is not None or url is not None:
-            raise ConfigError("--remove stands alone: `python -m transformer corpus --remove shakespeare`")
+            raise ConfigError("--remove takes no other option: `python -m transformer corpus --remove shakespeare`")
         print(f"{take_away(remove, DEFAULT_ROOT)} is removed")
         return
     if name is None:
         if file is not None or url is not None:
-            raise ConfigError("say what it is called: `python -m transformer corpus shakespeare --file PATH`")
+            raise ConfigError("give the text a name: `python -m transformer corpus shakespeare --file PATH`")
         _list()
         return
     key = shelf.take(file, name) if file is not None else _found(name, url)
@@ -52,7 +52,7 @@ def take_away(wanted: str, root: Path) -> str:
     key = shelf.at_hand_as(wanted)
     if not key:
         at_hand = ", ".join(shelf.keys())
-        raise TextError(f"there is no text {wanted!r} here{f': there is {at_hand}' if at_hand else ''}")
+        raise TextError(f"there is no text {wanted!r} here{f'; there is {at_hand}' if at_hand else ''}")
     readers = [run.name for run in list_runs(root) if run.config.task.text == key and run.state.live]
     if readers:
         raise TextError(f"{key} is being read by {', '.join(readers)}: stop the training first")
@@ -87,7 +87,7 @@ def _found(name: str, url: str | None) -> str:
             raise
     else:
         if name == download.NAME:
-            print(f"the works of Shakespeare are here already, in {shelf.folder()}")
+            print(f"the works of Shakespeare are already here, in {shelf.folder()}")
         return key
     return _fetched(url or "")
 
@@ -108,4 +108,4 @@ def _list() -> None:
     for key in at_hand:
         print(f"{key}: {described(key)}")
     if not at_hand:
-        print(f"no texts in {shelf.folder()}: fetch one with `python -m transformer corpus shakespeare`")
+        print(f"there are no texts in {shelf.folder()}: download one with `python -m transformer corpus shakespeare`")

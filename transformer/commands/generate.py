@@ -19,34 +19,36 @@ def generate(
     seed: int = 0,
     step: int | None = None,
 ) -> None:
-    """Go on with a text, token by token, as a model that was trained on one would.
+    """Continue a prompt, token by token, with a model that was trained on a text.
 
     Example: `python -m transformer generate shakespeare --prompt "ROMEO  " --tokens 200`
 
     Parameters
     ----------
     run
-        A run folder, or the name of one below checkpoints/.
+        A run folder, or the name of one in checkpoints/.
     prompt
-        The beginning; it is printed too.
+        The text to continue. It is printed, too.
     tokens
-        How many are written after it.
+        How many tokens to write after the prompt.
     temperature
-        Divides the logits; 0 always takes the likeliest.
+        Divides the logits. 0 always takes the likeliest token.
     top_k
-        Draw from so many of the likeliest; 0 is all.
+        Draw only from this many of the likeliest tokens. 0 means all.
     top_p
-        Draw from the fewest of the likeliest that together have this probability.
+        Draw only from the fewest tokens whose probabilities add up to this.
     seed
-        Decides every draw.
+        The same seed draws the same text.
     step
-        The step of its training; left out, the last.
+        Use the weights of this training step. Default: the last.
     """
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     found = Run(located(run))
     task = found.config.build_task()
     if not isinstance(task, Text):
-        raise ConfigError(f"{found.name} has learned {task.name}: only a model that has read a text goes on with one")
+        raise ConfigError(
+            f"{found.name} was trained on {task.name}: only a model that was trained on a text can continue one"
+        )
 
     import torch
 

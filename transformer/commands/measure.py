@@ -20,16 +20,17 @@ WALKER = CornerConfig()
 def lengths(*, out: Path = DEFAULT_ROOT / "lengths-own.json", length: int = 8, steps: int | None = None) -> int:
     """Train with each positional encoding on short sequences, and measure on sequences three times as long.
 
-    Five encodings, three seeds: some two minutes on two cores. The dashboard shows it on “What positions buy”.
+    Five encodings with three seeds each take about two minutes on two cores. The dashboard shows the result on “What
+    positions buy”.
 
     Parameters
     ----------
     out
-        The file; it grows after every training.
+        The file for the results. It is written after every training.
     length
-        Symbols in the longest sequence that is trained on.
+        Symbols in the longest training sequence.
     steps
-        Steps of each training; left out, as many as the shipped file has.
+        Steps of each training. Default: as many as in the shipped file.
     """
     if not 1 <= length <= 64:
         raise ConfigError(f"length must be between 1 and 64, not {length}")
@@ -60,14 +61,14 @@ def corners(
     out: Path | None = None,
     config: Annotated[CornerConfig, Parameter(name="*", group=TRAINING)] = WALKER,
 ) -> int:
-    """Train a GRU on square corners with five probabilities of teacher forcing, and measure what comes of it.
+    """Train a GRU on square corners with five probabilities of teacher forcing, and measure its errors.
 
-    Five seeds each, half a minute on two cores. The dashboard shows it on “Square corners”.
+    Five seeds each take half a minute on two cores. The dashboard shows the result on “Square corners”.
 
     Parameters
     ----------
     out
-        The file; it grows after every training. Left out, the one in which the dashboard looks for these settings.
+        The file for the results. It is written after every training. Default: where the dashboard looks for it.
     """
     import torch
 
@@ -75,14 +76,14 @@ def corners(
     from transformer.experiments.teacher_forcing_measure import carry_out, plan
 
     if config != shared(config):
-        raise ConfigError("teacher_forcing and seed are what this varies: leave them out")
+        raise ConfigError("this command varies teacher_forcing and seed itself: leave them out")
     torch.set_num_threads(1)
     out = DEFAULT_ROOT / file_name(config) if out is None else out
     for found in carry_out(plan(config), out, min(2, os.cpu_count() or 1)):
         last = found.trials[-1]
         print(
             f"{len(found.trials):>2} of {found.planned}  teacher forcing {last.chance:g}, seed {last.seed}: "
-            f"{last.error:.3f} off, {last.seconds:.1f} s",
+            f"error {last.error:.3f}, {last.seconds:.1f} s",
             flush=True,
         )
     return 0

@@ -105,7 +105,7 @@ class Bottleneck:
             contestants = tuple(_contestant(sequences, **each) for each in values["contestants"])
             found = cls(contestants, sequences, str(values["device"]), versions)
             if tuple(each.kind for each in contestants) != KINDS or len({each.config.task for each in contestants}) > 1:
-                raise ValueError("its models are not the three that are compared")
+                raise ValueError("it does not hold the three models that are compared")
         except (AttributeError, KeyError, TypeError, ValueError, ConfigError) as error:
             raise BottleneckError(damaged(path, error)) from None
         return found
@@ -118,7 +118,7 @@ def _contestant(sequences: int, *, config: Any, exact: Any, right: Any, **said: 
     shaped = [len(row) for row in right] == list(lengths) and len(exact) == len(lengths)
     counts = [*exact, *(count for row in right for count in row)]
     if not shaped or not all(type(count) is int and 0 <= count <= sequences for count in counts) or sequences < 1:
-        raise ValueError(f"the counts of {str(said.get('run'))[:40]} are not those of {sequences} sequences a length")
+        raise ValueError(f"the counts of {str(said.get('run'))[:40]} do not fit {sequences} sequences a length")
     return Contestant(
         run=str(said["run"]),
         snapshot=str(said["snapshot"]),

@@ -122,11 +122,11 @@ class Lengths:
             sequences=int(values["sequences"]),
         )
         if not (found.encodings and found.seeds and found.longest >= 1 and found.sequences >= 1):
-            raise ValueError("it says nothing")
+            raise ValueError("it is empty")
         trials = tuple(found._trial(**trial) for trial in values["trials"])
         pairs = {(trial.positions, trial.seed) for trial in trials}
         if len(pairs) < len(trials) or any(p not in found.encodings or s not in found.seeds for p, s in pairs):
-            raise ValueError("its trials are not those that it names")
+            raise ValueError("its trials do not match its plan")
         return replace(found, trials=trials)
 
     def _trial(self, *, positions: str, seed: int, loss: float, seconds: float, exact: Any, right: Any) -> Trial:
@@ -138,7 +138,7 @@ class Lengths:
             for length, (row, whole) in enumerate(zip(right, exact, strict=True), 1)
         )
         if wrong or not shaped:
-            raise ValueError(f"the counts of {positions}, seed {seed}, are not those of {self.sequences} sequences")
+            raise ValueError(f"the counts of {positions}, seed {seed}, do not fit {self.sequences} sequences")
         right = tuple(None if row is None else tuple(row) for row in right)
         return Trial(_known(positions), int(seed), float(loss), float(seconds), tuple(exact), right)
 

@@ -14,16 +14,16 @@ def read_stored(path: Path, form: str, noun: str, error: type[ValueError]) -> di
     """The values of a file whose "format" is `form`. Raises `error` with one sentence, in which it is called `noun`."""
     try:
         if path.stat().st_size > LARGEST:
-            raise error(f"{path.name} is far too large to be a {noun}")
+            raise error(f"{path.name} is too large to be a {noun}")
         values = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise error(f"there is no file {path.name}") from None
     except (OSError, ValueError, RecursionError) as cause:
         if isinstance(cause, error):
             raise
-        raise error(f"{path.name} cannot be read: it is no JSON") from None
+        raise error(f"{path.name} cannot be read: it is not JSON") from None
     if not isinstance(values, dict) or values.pop("format", None) != form:
-        raise error(f"{path.name} is no {noun}, or one of another version")
+        raise error(f"{path.name} is not a {noun}, or it is from another version")
     return values
 
 

@@ -104,10 +104,10 @@ class Forcing:
             trials=tuple(_trial(**trial) for trial in values["trials"]),
         )
         if not (found.chances and found.seeds and found.sequences >= 1):
-            raise ValueError("it says nothing")
+            raise ValueError("it is empty")
         pairs = {(trial.chance, trial.seed) for trial in found.trials}
         if len(pairs) < len(found.trials) or any(p not in found.chances or s not in found.seeds for p, s in pairs):
-            raise ValueError("its trials are not those that it names")
+            raise ValueError("its trials do not match its plan")
         return found
 
 
@@ -115,7 +115,7 @@ def _trial(*, chance: float, seed: int, error: float, helped_error: float, secon
     """A trial whose numbers are some. Raises ValueError or TypeError."""
     numbers = [float(value) for value in (chance, error, helped_error, seconds)]
     if not all(math.isfinite(value) and value >= 0 for value in numbers) or numbers[0] > 1:
-        raise ValueError(f"the numbers of seed {seed} are no errors")
+        raise ValueError(f"the errors of seed {seed} are not valid numbers")
     return Trial(numbers[0], int(seed), *numbers[1:])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -52,15 +51,15 @@ class Painted(Mask):
         try:
             return cls.of(packed_cells.read(text, int(n), int(n)))
         except ValueError as error:
-            raise ValueError(f"this is no painted mask of {n} positions: {error}") from None
+            raise ValueError(f"the cells of this painted mask of {n} positions cannot be read: {error}") from None
 
     def __str__(self) -> str:
         return f"{self.name}:{self.n}:{packed_cells.written(self.cells)}"
 
     @property
     def label(self) -> str:
-        """Its size, and four hex digits that tell it from others."""
-        return f"{self.name}:{self.n}#{zlib.crc32(self.packed) & 0xFFFF:04x}"
+        """How many of its cells may be seen: that tells it from most others."""
+        return f"{self.name} ({int(self.cells.sum()):,} cells)"
 
     @property
     def longest(self) -> int:
@@ -74,5 +73,5 @@ class Painted(Mask):
     def visible(self, query, key, padding):
         most = 1 + max(int(query.max(initial=0)), int(key.max(initial=0)))
         if most > self.n:
-            raise ValueError(f"this mask was painted for {self.n} positions and says nothing about {most}")
+            raise ValueError(f"this mask was painted for {self.n} positions, and the input has {most}")
         return self.cells[query, key]

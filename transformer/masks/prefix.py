@@ -10,7 +10,7 @@ from transformer.masks import Mask, number
 class Prefix(Mask):
     """The first `width` keys are visible to all; what follows is causal."""
 
-    description: ClassVar[str] = "the first keys are visible to all, what follows is causal"
+    description: ClassVar[str] = "every query sees the first keys; the others follow the causal mask"
     width: int = number(4)
 
     def visible(self, query, key, padding):

@@ -16,7 +16,7 @@ class Random(Mask):
     three numbers, mixed by SplitMix64 (Steele, Lea and Flood, 2014, figure 15), modulo 100.
     """
 
-    description: ClassVar[str] = "a query sees itself, and each other key by the throw of a die"
+    description: ClassVar[str] = "a query sees itself and a random choice of the other keys"
     density: int = number(50, 0, 100)
     seed: int = number(0)
 

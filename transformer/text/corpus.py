@@ -91,13 +91,13 @@ class Excerpt:
                 sizes = (int(file["sizes"][0]), int(file["sizes"][1]))
                 found = cls(vocabulary, _unpacked(file["titles"]), tuple(parts), sizes)
         except Exception as error:  # of a dozen kinds, down to a parser's: NumPy raises what it stumbles over
-            raise TextError(f"{path.name} does not hold the words of a text") from error
+            raise TextError(f"{path.name} does not hold the vocabulary of a text") from error
         known = len(vocabulary.tokens)
         whole = len(vocabulary.counts) == known + 1 and min(vocabulary.counts) >= 0 < sum(vocabulary.counts)
         cut = len(found.titles) == len(lengths) > 0 and [len(part) for part in parts] == lengths.tolist()
         fits = held_out.size > 0 and held_out.min() >= 0 and held_out.max() <= known
         if not (whole and cut and fits) or vocabulary.by not in ("words", "characters") or min(sizes) < 0:
-            raise TextError(f"the words in {path.name} do not fit together")
+            raise TextError(f"the vocabulary in {path.name} is damaged")
         return found
 
 

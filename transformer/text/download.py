@@ -17,7 +17,7 @@ PATIENCE = (10.0, 30.0)
 """Seconds until the server has to be there, and between two pieces of what it sends."""
 PIECE = 2**16
 """Bytes fetched at a time."""
-BY_HAND = "fetch it elsewhere, and put it in with `python -m transformer corpus shakespeare --file PATH`"
+BY_HAND = "download it elsewhere, and add it with `python -m transformer corpus shakespeare --file PATH`"
 
 
 def address() -> str:
@@ -44,9 +44,9 @@ def download(url: str = "", said: Callable[[int, int], None] = lambda done, tota
             path = Path(pooch.retrieve(url, known_hash=None, fname="text", path=folder, downloader=fetch))
             content = path.read_bytes()
         except (OSError, ValueError) as error:  # whatever goes wrong between two machines is one of these in requests
-            raise TextError(f"{url} could not be fetched: {_why(error, requests)}. Then {BY_HAND}") from None
+            raise TextError(f"{url} could not be downloaded: {_why(error, requests)}. Please {BY_HAND}") from None
     if content.lstrip()[:15].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
-        raise TextError(f"{url} sent a web page and no text: {BY_HAND}")
+        raise TextError(f"{url} sent a web page instead of a text: {BY_HAND}")
     return shelf.put(f"{NAME}.txt", content)
 
 
@@ -77,7 +77,7 @@ def _why(error: Exception, requests) -> str:
     if isinstance(error, kinds.Timeout):
         return "the server does not answer"
     if isinstance(error, kinds.ChunkedEncodingError):
-        return "it broke off"
+        return "the connection was lost"
     if isinstance(error, kinds.ConnectionError):
         return "there is no connection"
     return str(error) or type(error).__name__

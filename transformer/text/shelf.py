@@ -45,7 +45,7 @@ def decoded(content: bytes, name: str) -> str:
     if len(content) > LARGEST:
         raise TextError(_too_large(name, len(content)))
     if b"\0" in content[:4096] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TextError(f"{name} is not a text: it holds bytes that no text has")
+        raise TextError(f"{name} is not a text: it holds binary data")
     try:
         text = content.decode("utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
     except UnicodeDecodeError as error:
@@ -95,7 +95,7 @@ def restore(key: str) -> None:
     try:
         path.with_suffix(GONE).rename(path)
     except OSError:
-        raise TextError(f"{key} cannot be brought back: put its file in again") from None
+        raise TextError(f"{key} cannot be restored: add its file again") from None
 
 
 def take(path: Path, name: str = "") -> str:
@@ -134,7 +134,9 @@ def resolve(wanted: str) -> str:
     if path.is_file():
         return take(path)
     if wanted == "shakespeare":
-        raise TextError("the works of Shakespeare are not here yet: `python -m transformer corpus shakespeare`")
+        raise TextError(
+            "the works of Shakespeare are not here yet: download them with `python -m transformer corpus shakespeare`"
+        )
     known = f"name a file, or one of {', '.join(at_hand)}" if at_hand else "name a file"
     raise TextError(f"there is no text {wanted!r}: {known}")
 

@@ -43,7 +43,9 @@ class Text(Task):
         """The task that a config describes. Raises TextError where its text is not here."""
         known = shelf.excerpt(config.text, config.split, config.min_count)
         if not len(known.windows(config.length)):
-            raise TextError(f"what is held out of {config.text} is shorter than {config.length} tokens: read fewer")
+            raise TextError(
+                f"the held-out part of {config.text} is shorter than {config.length} tokens: choose a shorter length"
+            )
         return cls(
             length=config.length,
             symbols=len(known.vocabulary.tokens) + 1,
@@ -191,7 +193,7 @@ def _in_turns(found: np.ndarray, rng: np.random.Generator, size: int) -> list[np
 def _windows(text: str, split: str, min_count: int, length: int) -> np.ndarray:
     found = windows(shelf.corpus(text, split, min_count).train, length)
     if not len(found):
-        raise TextError(f"no work of {text} that could be learned from has {length} tokens: read fewer")
+        raise TextError(f"no training work of {text} has {length} tokens: choose a shorter length")
     return found
 
 

@@ -30,7 +30,7 @@ def guesses_strip(
 def _box(place: int, token: str, guess: str, share: float, palette: Palette) -> str:
     right = token == guess
     said = f"{place + 1}: {token}, " + (
-        f"guessed with {share:.2f}" if right else f"guessed was {guess}, with {share:.2f}"
+        f"guessed right, with {share:.2f}" if right else f"the guess was {guess}, with {share:.2f}"
     )
     colour, border = (palette.right, palette.right) if right else (palette.text, palette.grid)
     below = "✓" if right else escape(elided(guess, LETTERS))

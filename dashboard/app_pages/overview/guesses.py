@@ -27,9 +27,15 @@ MOST_TOKENS = 48
 
 
 def headline(sample: Sample) -> str:
-    """How many tokens of the passage are guessed, in a sentence."""
-    right, many = sample.answers_right()
-    return f"It reads: {right} of {many} tokens guessed."
+    """How many words of the passage are guessed, in a sentence, and how much of what stands between them."""
+    right = sample.right
+    word = np.array([any(letter.isalnum() for letter in token) for token in sample.targets])
+    between = f"{right[~word].sum()} of {(~word).sum()} blanks, line ends and marks"
+    if not word.any():
+        return f"It guesses {between}."
+    named = "words" if any(len(token) > 1 for token in sample.targets) else "letters"
+    said = f"It guesses {right[word].sum()} of {word.sum()} {named}"
+    return f"{said}." if word.all() else f"{said}, and {between}."
 
 
 def strip(sample: Sample, *, key: str) -> None:
@@ -43,7 +49,10 @@ def strip(sample: Sample, *, key: str) -> None:
     ]
     many = len(sample.targets)
     note = f"The first {MOST_TOKENS} of {many} tokens. " if many > MOST_TOKENS else ""
-    words = f"{note}Above, the passage; below, what was guessed after the tokens before it. ✓: guessed."
+    words = (
+        f"{note}The upper line is the text. Below each token is the guess that the model made from the tokens before "
+        "it; ✓ means that the guess was right."
+    )
     html = coloured(guesses_strip, tokens, guesses, shares)
     sheet(html, series, key=key, alt=headline(sample), note=note)
     st.caption(words)
@@ -54,7 +63,7 @@ def alternatives(model: Model, question: np.ndarray, sample: Sample, *, key: str
     named = session.settings().query
     place = len(question) - 1 if named is None or named > len(question) else named - 1
     if session.first_look():
-        waiting.hourglass("Its guesses are about to be weighed …")
+        waiting.hourglass("Working out its guesses …")
         return
     tokens, shares = likeliest(model, question)
     listed, weights, target = tokens[place].tolist(), shares[place], int(question[place])
@@ -63,13 +72,17 @@ def alternatives(model: Model, question: np.ndarray, sample: Sample, *, key: str
         listed, weights = [*listed, target], np.append(weights, sample.truth[place])
     names = [model.task.vocabulary[token] for token in listed]
     words = (
-        f"After '{sample.read[place]}' at {place + 1} it says '{names[0]}' with {weights[0]:.2f}; "
-        f"'{sample.targets[place]}' comes, which it gave {weights[listed.index(target)]:.2f}."
+        f"After '{sample.read[place]}' at {place + 1} its best guess is '{names[0]}', with probability "
+        f"{weights[0]:.2f}. "
+        f"The text goes on with '{sample.targets[place]}', which has {weights[listed.index(target)]:.2f}."
     )
     st.markdown(f"**{plain(words)}**")
     figure = coloured(tokens_bars, weights, names, listed.index(target))
     plot(figure, key=key, alt=words, height=height)
-    st.caption("The likeliest tokens there; ✓ is the one that comes. Click a row of the pattern for another place.")
+    st.caption(
+        "The bars are the likeliest next tokens; ✓ marks the one in the text. Click a row of the pattern "
+        "to see another place."
+    )
 
 
 @cached(64)

@@ -17,15 +17,15 @@ def test_a_click_on_a_column_pokes_its_token_and_hover_is_shared(new_page: Calla
     wait_until_painted(page, 3)
     moves, slopes = plot(page, "moves"), plot(page, "slopes")
     point_at_cell(page, moves, 15, 0)
-    expect(moves.locator(".hoverlayer")).to_contain_text("when '3' at 1 is poked")
+    expect(moves.locator(".hoverlayer")).to_contain_text("when '3' at 1 is replaced")
     expect(slopes.locator(".al-plot-crosshair > div").first).to_be_visible()
     page.mouse.down()
     page.mouse.up()
-    expect(title(page)).to_have_text(re.compile("^Poking '3' at 1 moves 16 of 16 outputs"))
+    expect(title(page)).to_have_text(re.compile("^Replacing '3' at 1 moves 16 of 16 outputs"))
     expect(page).to_have_url(query(run="reverse", poked="1"))
     expect(page.get_by_role("radio", name="3₁")).to_be_checked()
     page.go_back()
-    expect(title(page)).to_have_text(re.compile("^Poking '5' at 5"), timeout=PATIENCE)
+    expect(title(page)).to_have_text(re.compile("^Replacing '5' at 5"), timeout=PATIENCE)
 
 
 @pytest.mark.smoke
@@ -51,4 +51,4 @@ def test_a_click_right_after_the_pointer_came_is_answered(new_page: Callable[...
         }""",
         list(cell_in(moves, 15, 0)),
     )
-    expect(title(page)).to_have_text(re.compile("^Poking '3' at 1 moves 16 of 16 outputs"))
+    expect(title(page)).to_have_text(re.compile("^Replacing '3' at 1 moves 16 of 16 outputs"))

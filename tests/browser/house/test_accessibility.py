@@ -105,7 +105,7 @@ def test_a_training_is_accessible(page: Page, address: str):
     page.goto(address)
     wait_until_painted(page, PAGES["Overview"])
     page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary").click()
-    expect(page.locator(".st-key-training p").first).to_contain_text("It is selected below.")
+    expect(page.locator(".st-key-training p").first).to_contain_text("The pages now show it.")
     expect(page.locator(".st-key-training .film[data-state=ready]")).to_be_visible()
     wait_until_painted(page, PAGES["Overview"])
     assert violations(page) == []

@@ -102,7 +102,12 @@ def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
 ):
     page.goto(address)
     wait_until_painted(page, plots=3)
-    heading = page.get_by_test_id("stMain").get_by_text(re.compile(r"^Head \d\.\d puts .* on the token to be said\.$"))
+    heading = page.get_by_test_id("stMain").get_by_text(
+        re.compile(
+            r"^Head \d\.\d puts .* on the token it "
+            r"should output\.$"
+        )
+    )
     focus = int(grid(page).get_attribute("data-focus") or "")
     expect(heading).to_contain_text(f"Head {focus // 4}.{focus % 4} puts")
     column = (focus + 1) % 3  # of the three first heads of a layer, another one
@@ -162,9 +167,9 @@ def test_a_click_looks_into_a_stage(page: Page, address: str):
     expect(page.get_by_text(re.compile(r"^Position 12, after the attention of layer 1"))).to_be_visible()
     page.get_by_role("radio", name="0", exact=True).click()
     expect(page).to_have_url(query(query="12", through="0"))
-    expect(page.get_by_text(re.compile(r"^Rolled out through layer 0, "))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^In the rollout through layer 0, "))).to_be_visible()
     page.go_back()
-    expect(page.get_by_text(re.compile(r"^Rolled out through layer 1, "))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^In the rollout through layer 1, "))).to_be_visible()
 
 
 def test_another_mask_changes_what_is_said(page: Page, address: str):

@@ -130,7 +130,7 @@ def test_a_map_of_costs_shows_its_numbers_however_often_a_chip_is_switched(page:
         numbers[on].append(map_.evaluate(shown))
         switch.click()
     assert numbers[True][0] == numbers[True][1]
-    assert "✗" in numbers[True][0]
+    assert "✕" in numbers[True][0]
     assert before
     assert all(each == before for each in numbers[False])
 

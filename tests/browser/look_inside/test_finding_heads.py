@@ -10,7 +10,12 @@ from tests.kit.driving import plot, point_at_cell, wait_until_painted
 def test_a_point_a_cell_and_a_row_enlarge_their_head(page: Page, address: str):
     page.goto(f"{address}/heads?run=reverse")
     wait_until_painted(page, plots=3)
-    heading = page.get_by_test_id("stMain").get_by_text(re.compile(r"^Head \d\.\d puts .* on the token to be said\.$"))
+    heading = page.get_by_test_id("stMain").get_by_text(
+        re.compile(
+            r"^Head \d\.\d puts .* on the token it "
+            r"should output\.$"
+        )
+    )
     scatter = plot(page, "find-scatter")
     scatter.scroll_into_view_if_needed()
     x, y = scatter.evaluate(

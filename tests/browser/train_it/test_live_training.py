@@ -55,7 +55,7 @@ def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, ad
     page.goto(f"{address}/?seed=1&run=reverse-sinusoidal")
     wait_until_painted(page, plots=3)
     train(page).click()
-    expect(panel(page)).to_contain_text(re.compile(r"solved at step \d+, after [\d.]+ s. It is selected below."))
+    expect(panel(page)).to_contain_text(re.compile(r"solved at step \d+, after [\d.]+ s. The pages now show it."))
     name, step = re.findall(r"(\S+): solved at step (\d+)", panel(page).inner_text())[0]
     expect(page.get_by_label("Model", exact=True)).to_have_value(re.compile(rf"^{name} ·.* step {step}\b"))
     expect(page).to_have_url(query(run=name, seed="1"))
@@ -109,7 +109,7 @@ def test_pause_and_stop_are_obeyed_at_once(page: Page, address: str, runs: Path,
     page.get_by_role("button", name="Resume").click()
     wait_until(lambda: run.state.step > step)
     page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
-    expect(panel(page)).to_contain_text(re.compile(r"stopped by hand at step \d+\. It is selected below\."))
+    expect(panel(page)).to_contain_text(re.compile(r"stopped by hand at step \d+\. The pages now show it\."))
     stopped = int(re.findall(r"at step (\d+)", panel(page).inner_text())[0])
     assert (run.state.status, run.state.step) == ("stopped", stopped)
     assert run.snapshot(stopped).stat().st_size > 1000
@@ -153,8 +153,15 @@ def test_a_closed_tab_ends_no_training(new_page: Callable[..., Page], address: s
     assert run.evaluation is not None
 
 
-def test_a_reload_finds_the_training_again(page: Page, address: str, runs: Path, stillness: None):
+def test_a_training_of_another_session_is_one_line_until_it_is_watched(
+    page: Page, address: str, runs: Path, stillness: None
+):
     name = begin(page, address, f"{UNSOLVABLE}&max_steps=20000")
     expect(panel(page)).to_contain_text("is training: step")
     page.reload()
+    line = page.locator(".st-key-training-of-another")
+    expect(line).to_contain_text(f"{name} is in training, at step")
+    expect(panel(page)).to_have_count(0)
+    line.get_by_role("button", name="Watch").click()
     expect(panel(page)).to_contain_text(f"{name} is training: step")
+    expect(line).to_have_count(0)

@@ -23,7 +23,7 @@ def test_a_race_of_three_seeds_is_seen_to_its_end(page: Page, address: str, runs
     page.goto(f"{address}/runs?layers=1&heads=2&width=16&length=3&max_steps=150")
     wait_until_painted(page, plots=1)
     page.get_by_role("button", name="seeds 0, 1 and 2").click()
-    expect(title(page)).to_have_text(re.compile(r"^Not solved yet: \d of 3 still at it\.$"))
+    expect(title(page)).to_have_text(re.compile(r"^Not solved yet: \d of 3 runs still train\.$"))
     expect(page).to_have_url(re.compile("compare=reverse-3-1x2-learned-"))
     names = parse_qs(urlsplit(page.url).query)["compare"][0].split(",")
     expect(page.get_by_role("button", name="Stop all")).to_be_visible()
@@ -48,11 +48,13 @@ def test_a_run_is_renamed_deleted_had_back_and_carried(page: Page, address: str,
     wait_until_painted(page, plots=1)
     expect(page.get_by_label("Run", exact=True)).to_have_value("mine")
     type_into(page, "Rename it", "a/b")
-    expect(page.get_by_text("mine keeps its name: a name cannot hold “/”.")).to_be_visible()
+    expect(page.get_by_text("mine was not renamed: a name cannot hold “/”.")).to_be_visible()
     type_into(page, "Rename it", 95 * "a")
-    expect(page.get_by_text("mine keeps its name: a name has at most 80 letters, and this one has 95.")).to_be_visible()
+    expect(
+        page.get_by_text("mine was not renamed: a name has at most 80 letters, and this one has 95.")
+    ).to_be_visible()
     type_into(page, "Rename it", "yours & [mine]")
-    expect(page.get_by_text("mine is called yours & [mine] now.")).to_be_visible()
+    expect(page.get_by_text("mine is now called yours & [mine].")).to_be_visible()
     expect(page).to_have_url(re.compile(r"run=yours"))
     assert digests(runs / "yours & [mine]") == whole
 
@@ -73,13 +75,13 @@ def test_a_run_is_renamed_deleted_had_back_and_carried(page: Page, address: str,
     file = tmp_path / saving.value.suggested_filename
     saving.value.save_as(file)
     assert file.name == "yours & [mine].attention-run.zip"
-    page.get_by_text("Bring in a run").click()
+    page.get_by_text("Add a run from a file").click()
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(file)
-    expect(page.get_by_text("yours & [mine]-2 has arrived.")).to_be_visible()
+    expect(page.get_by_text("yours & [mine]-2 was added.")).to_be_visible()
     assert digests(runs / "yours & [mine]-2") == whole
     broken = tmp_path / "broken.zip"
     broken.write_bytes(file.read_bytes()[:5000])
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(broken)
-    expect(page.get_by_text("broken.zip was not taken: this is not a packed run")).to_be_visible()
+    expect(page.get_by_text("broken.zip was not added: this is not a packed run")).to_be_visible()
     for name in ("yours & [mine]", "yours & [mine]-2"):
         shutil.rmtree(runs / name)

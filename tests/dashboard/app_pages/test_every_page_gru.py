@@ -90,8 +90,8 @@ def test_where_a_transformer_is_needed_there_is_one_to_go_to(page: str) -> None:
 @pytest.mark.parametrize("page", ["overview", "heads", "film"])
 def test_where_there_is_no_attention_there_is_one_to_go_to(page: str) -> None:
     app = open_page(page, run="none")
-    assert "one vector of 6 numbers after the last token, however long the sequence is" in said(app)
-    assert "has no attention: one vector of 6 numbers must do" in said(app) or page != "heads"
+    assert "one vector of 6 numbers, however long the sequence is" in said(app)
+    assert "has no attention: its decoder gets only one vector of 6 numbers" in said(app) or page != "heads"
     assert link(button(app, "Look at additive")) == {"run": "additive"}
 
 
@@ -124,7 +124,7 @@ def test_its_accuracy_is_of_what_it_says_by_itself(run: str, made: Path) -> None
     assert app.dataframe[0].value["right"].tolist() == (own == x[:, ::-1]).sum(axis=0).tolist()
     assert "It answers by itself" in said(app)
     confused = open_page("accuracy", run=run, sequences="256", depth="confusion")
-    assert f"{(own == x[:, ::-1]).sum():,} of 1,024 right" in said(confused)
+    assert f"{(own == x[:, ::-1]).sum():,} of 1,024 symbols are right" in said(confused)
     assert "each token that is read being the one it said itself" in said(confused)
     looks = next(each for each in app.get("button_group") if each.label == "Look closer").options
     assert ("by head" in looks) == (run != "none")
@@ -171,7 +171,7 @@ def test_its_pattern_is_its_alignment(made: Path) -> None:
 
 @pytest.mark.parametrize(
     ("later", "words"),
-    [(0, "at the token to be said: 0.60"), (1, "1 token after the one"), (-2, "2 tokens before the one")],
+    [(0, "at the token it should output: 0.60"), (1, "1 token after the one"), (-2, "2 tokens before the one")],
 )
 def test_where_the_decoder_looks_is_said_from_the_mean_pattern(later: int, words: str) -> None:
     """By hand: 0.6 of four queries, as far as there is a state there, on one diagonal and the rest nowhere near."""
@@ -201,7 +201,11 @@ def test_a_film_without_heads_shows_the_rest(made: Path) -> None:
     reel = staged(app)
     assert reel["panels"] == []
     assert reel["accuracySteps"] == list(Run(made / "none").snapshots())
-    assert re.match(r"No heads to watch: \d of 4 places are right nine times in ten at step 6\.", app.title[0].value)
+    assert re.match(
+        r"This model has no heads: \d of 4 places are right nine times in ten at step "
+        r"6\.",
+        app.title[0].value,
+    )
     app = open_page("film", run="additive")
     assert len(staged(app)["panels"]) == 1
     assert re.match(r"At step 6 the decoder looks .*: 0\.\d\d of its attention is there", app.title[0].value)
@@ -210,8 +214,11 @@ def test_a_film_without_heads_shows_the_rest(made: Path) -> None:
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        ("none", "reverse-translate, length 4, 10 symbols · GRU, no attention, d_model 6"),
-        ("additive", "reverse-translate, length 2 to 4, 10 symbols · GRU, 2 layers, additive attention, d_model 6"),
+        ("none", "reverse-translate, length 4, 10 symbols · GRU, no attention, d_model 6 · 6 steps"),
+        (
+            "additive",
+            "reverse-translate, length 2 to 4, 10 symbols · GRU, 2 layers, additive attention, d_model 6 · 6 steps",
+        ),
     ],
 )
 def test_it_is_called_what_it_is(run: str, words: str) -> None:

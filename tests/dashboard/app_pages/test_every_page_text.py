@@ -74,7 +74,7 @@ def test_of_readers_alone_only_the_loss_is_compared() -> None:
     assert menu.options == ["loss"]
     assert "There is no measure “accuracy” here; this is loss." in [warning.value for warning in app.warning]
     assert len(array(trace(app, "compare", "reader")["y"]))
-    assert "No other run here reads this text, cut in this way" in said(app)
+    assert "No other run here reads this text, split" in said(app)
 
 
 def said(app: AppTest) -> str:
@@ -169,9 +169,13 @@ def test_a_passage_is_found_and_made_longer() -> None:
 def test_the_title_counts_what_is_guessed_and_the_bars_are_the_softmax(reader: Transformer) -> None:
     passage = tokens_of(PASSAGE)
     logits = logits_of(reader, passage)
-    right = int((logits.argmax(axis=1) == passage).sum())
+    right = logits.argmax(axis=1) == passage
+    word = np.array([name.isalnum() for name in (texts.config().build_task().vocabulary[token] for token in passage)])
     app = open_page("overview", run="reader", input=PASSAGE, query="3")
-    assert app.title[0].value == f"It reads: {right} of {len(passage)} tokens guessed."
+    assert app.title[0].value == (
+        f"It guesses {right[word].sum()} of {word.sum()} words, "
+        f"and {right[~word].sum()} of {(~word).sum()} blanks, line ends and marks."
+    )
     shares = np.exp(logits[2] - logits[2].max())
     shares /= shares.sum()
     bars = trace(app, "overview-guesses", "tokens")
@@ -225,7 +229,7 @@ def test_the_table_of_heads_leaves_out_what_means_nothing() -> None:
     columns = list(app.dataframe[0].value.columns)
     assert "expected key" not in columns
     assert "previous" in columns
-    assert "token to be said" not in said(app)
+    assert "token it should output" not in said(app)
 
 
 # --- the lens and the circuits
@@ -292,7 +296,7 @@ def test_a_mask_on_a_text_is_measured_and_no_ceiling_is_claimed(reader: Transfor
     np.testing.assert_array_equal(np.isfinite(pattern), (back == 0) | (back == 1))
     assert "perplexity" in app.title[0].value or "costs" in app.title[0].value
     words = said(app)
-    assert "no ceiling is drawn" in words
+    assert "No ceiling is drawn" in words
     assert f"Output {n} can be told by 3 of the {n} tokens before it, in 2 layers" in words
     leaking = said(open_page("masks", run="reader", input=PASSAGE, mask="full", target="2"))
     assert f"and by {n - 2} that come later, its own among them: this mask leaks" in leaking
@@ -318,8 +322,8 @@ def test_long_tokens_lose_their_middle_and_are_said_in_full_elsewhere() -> None:
     assert [len(elided("a" * 40, most)) for most in (1, 2, 3, 9, 12)] == [1, 2, 3, 9, 12]
     strip = guesses_strip(["misbecomingly-said", ",↵␣␣"], ["x", ",↵␣␣"], np.array([0.25, 0.5]))
     assert "misbeco…y-said" in strip
-    assert "1: misbecomingly-said, guessed was x, with 0.25" in strip
-    assert "2: ,↵␣␣, guessed with 0.50" in strip
+    assert "1: misbecomingly-said, the guess was x, with 0.25" in strip
+    assert "2: ,↵␣␣, guessed right, with 0.50" in strip
 
 
 def test_of_many_labels_those_with_letters_are_written() -> None:

@@ -246,7 +246,7 @@ class TestAccuracy:
     def test_a_leak_is_told_by_hatching_and_a_mark(self) -> None:
         figure = self.bars(leaks=np.array([False, True, False]))
         assert sent(figure, "measured")["marker"]["pattern"]["shape"] == ["", "x", ""]
-        assert sent(figure, "values")["text"][1] == "<b>✗ 0.55</b>"
+        assert sent(figure, "values")["text"][1] == "<b>✕ 0.55</b>"
 
     def test_before_and_after_stand_side_by_side(self) -> None:
         figure = self.bars(before=np.array([0.1, 0.9, 1.0]))

@@ -76,14 +76,14 @@ def test_a_link_opens_a_law_and_a_click_another() -> None:
     assert "one pass over the same tokens" in said(app)
     app.switch_page(PAGES["masks"].script).run()
     assert link(app)["health"] == "free"
-    assert "unedited and under its own mask (causal), whatever a page tries on it" in said(app)
+    assert "without any edits and under its own mask (causal)." in said(app)
 
 
 @pytest.mark.parametrize("health", ["bar", "rows,probe", "Probe"])
 def test_a_law_that_there_is_not_is_named_once(health: str) -> None:
     app = open_page(run="reverse", health=health)
     (notice,) = (warning.value for warning in app.warning)
-    assert f"no law of health “{health}”" in notice
+    assert f"no health law “{health}”" in notice
     assert link(app) == {"run": "reverse"}
     app.run()
     assert not app.warning
@@ -151,7 +151,7 @@ def test_a_broken_law_is_loud_on_every_page_and_says_by_how_much(forgetting: Non
         assert strip(app) == f":red[**4 of 8 broken**] {''.join(marks)}"
         (alarm,) = (error.value for error in app.error)
         assert alarm.startswith("**Rows sum to 1** is broken.")
-        assert alarm.endswith("Broken as well: Probe is 0, Padding ignored, Free = forced.")
+        assert alarm.endswith("Also broken: No hidden influence, Padding ignored, One by one = one pass.")
     app = open_page(run="reverse", health="rows")
     assert f"**Worst deviation {worst:.2g}**, allowed at most 1e-05" in said(app)
     assert "Health: 4 of 8 laws are broken." in said(app)
@@ -162,7 +162,7 @@ def test_before_the_page_is_painted_nothing_is_checked(forgetting: None, monkeyp
     app = open_page("heads", run="reverse")
     assert not app.get("popover")
     assert not app.dataframe
-    assert any("Health: to be checked" in caption.value for caption in app.sidebar.caption)
+    assert any("Health: waiting for its check" in caption.value for caption in app.sidebar.caption)
     assert any("about to be measured" in caption.value for caption in app.caption)
     choice = menu.menu()["reverse"]
     app.session_state.seen = models_model.Model.of(choice, choice.snapshots[-1])

@@ -198,8 +198,8 @@ def test_the_costs_are_those_of_the_metrics(tmp_path: Path) -> None:
     metrics = [{"step": i, "milliseconds": 4.0 if i % 2 else 6.0, "seconds": i / 100} for i in range(1, 41)]
     words = costs(run, run.state, metrics, redraw=12.3)
     assert words == (
-        "A step takes 5.0 ms; 100 steps a second, measurements included; a redraw of this panel takes 12 ms of the "
-        "server; the training process held at most 300 MiB; eager: a CPU has no CUDA graphs."
+        "A step takes 5.0 ms; 100 steps a second, measurements included; the server draws this panel in 12 ms; "
+        "the training process held at most 300 MiB; eager: a CPU has no CUDA graphs."
     )
 
 

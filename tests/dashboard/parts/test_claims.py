@@ -16,7 +16,7 @@ from transformer.tasks import TASKS
     ("share", "words"),
     [
         (0.5, "Head 0.2 looks most at the answer: 0.50 of its attention is there."),
-        (0.4999, "No head looks mostly at the answer: nearest, head 0.2 has 0.50 of its attention there."),
+        (0.4999, "No head looks mostly at the answer. Head 0.2 comes closest: 0.50 of its attention is there."),
         (1.0, "Head 0.2 looks most at the answer: 1.00 of its attention is there."),
     ],
 )
@@ -52,7 +52,9 @@ def test_only_removal_says_who_does_the_work(drop: Estimate, words: str) -> None
 def test_a_second_layer_is_explained_only_where_it_beats_the_bag(layers: int, share: float, said: bool) -> None:
     words = claims.second_layer(layers, share, 0.4)
     assert bool(words) == said
-    assert not said or words.startswith("Without positions 2 layers have 0.50, more than the 0.40 that a bag")
+    assert not said or words.startswith(
+        "Without positions 2 layers reach 0.50, but one layer can reach at most 0.40: the causal mask"
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,15 +62,21 @@ def test_a_second_layer_is_explained_only_where_it_beats_the_bag(layers: int, sh
     [
         (
             0.8,
-            "Head 0.2 is nearly a position-to-content map: 0.80 of what tells its keys apart comes from position "
-            "meeting content.",
+            "Head 0.2 is nearly a position-to-content map: the term position–content makes up 0.80 of the "
+            "variance of its "
+            "scores.",
         ),
         (
             0.799,
-            "The keys of head 0.2 are told apart mostly by position meeting content: 0.80 of it, the rest by other "
-            "terms.",
+            "The term position–content makes up most of the variance of head 0.2’s scores, 0.80. The other "
+            "terms make up the "
+            "rest.",
         ),
-        (0.499, "No term alone tells the keys of head 0.2 apart: position–content does most, 0.50 of it."),
+        (
+            0.499,
+            "No single term makes up most of the variance of head 0.2’s scores: position–content has the "
+            "largest share, 0.50.",
+        ),
     ],
 )
 def test_a_map_is_said_only_where_little_else_tells_keys_apart(share: float, words: str) -> None:
@@ -92,10 +100,18 @@ def test_what_answers_in_place_is_not_said_to_read_answers(task: str, reads: str
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        (0.0049, "No two heads cost more or less together than by themselves, to within 0.005."),
-        (-0.0049, "No two heads cost more or less together than by themselves, to within 0.005."),
-        (0.0051, "Removed together, heads a and b cost 0.01 more than each by itself: one makes up for the other."),
-        (-0.2, "Removed together, heads a and b cost 0.20 less than each by itself: they are links of one chain."),
+        (0.0049, "Removing two heads together costs the sum of removing each alone, to within 0.005."),
+        (-0.0049, "Removing two heads together costs the sum of removing each alone, to within 0.005."),
+        (
+            0.0051,
+            "Removing heads a and b together costs 0.01 more than the sum of removing each alone: one "
+            "makes up for the other.",
+        ),
+        (
+            -0.2,
+            "Removing heads a and b together costs 0.20 less than the sum of removing each alone: they are "
+            "links of one chain.",
+        ),
     ],
 )
 def test_two_heads_are_said_to_make_up_for_each_other_only_where_that_was_felt(extra: float, words: str) -> None:

@@ -211,7 +211,7 @@ def test_a_glance_from_afar_speaks_of_tokens_and_not_of_its_blocks(monkeypatch: 
     row, column = np.argwhere(pattern == pattern.max())[0]
     said = header(app, "overview-pattern")["alt"]
     assert f"from {row // 3 * 3 + 1} on reads '{column // 3 * 3 + 1}–" in said
-    assert f"from {column // 3 * 3 + 1} on: {pattern.max():.2f}." in said
+    assert f"The largest weight is {pattern.max():.2f}: query" in said
     captions = [caption.value for caption in app.caption]
     assert any(text.startswith("Each cell: the strongest of 3 × 3. Row = query") for text in captions)
     assert any("Head 1.2: layer 1, head 2, counted from 0." in text for text in captions)

@@ -225,7 +225,7 @@ def test_neighbours_that_do_not_move_share_a_box_in_a_long_strip() -> None:
     assert places == ["1–20", "21", "22", "23", "24–32", "33–36", "37", "38"]
     assert html.count(">a→b<") == 2
     assert html.count("leak ") == 2
-    assert "at 1 to 20 may not move; at 21 a becomes b" in html
+    assert "at 1 to 20 cannot move; at 21 a becomes b" in html
     short = moved_strip([hidden] * 20)
     assert len(re.findall(r'line-height:18px">([\d–]+)<', short)) == 20
 
@@ -241,7 +241,7 @@ def test_a_long_passage_is_poked_block_by_block(reader: Transformer, task: Task,
     slot = next(place for place in blocks[9] if names[place][0].isalpha() and place != longest[9])
     poked = [*longest[:9], slot, *longest[10:]]
     app = open_page("information", run="reader", input=typed, poked=str(slot + 1))
-    assert "Of 300 tokens one in 7 is poked" in said(app)
+    assert "One in 7 of the 300 tokens is replaced" in said(app)
     moves = moves_by_hand(reader, read, slot, range(6))
     title = app.title[0].value.replace("\\", "")
     assert f"'{names[slot]}' at {slot + 1} moves {LONG - slot} of {LONG} outputs" in title
@@ -290,7 +290,7 @@ def test_a_long_row_of_symbols_is_poked_in_blocks(made: Path, task_name: str) ->
     columns = 47 if task_name == "copy" else 48
     drawn = array(trace(app, "moves", "values")["z"])
     assert drawn.shape == (columns if task_name == "copy" else 24, columns)
-    assert "Of 140 tokens one in 3 is poked: the first of its block" in said(app)
+    assert "One in 3 of the 140 tokens is replaced: the first of its block" in said(app)
     parting = [shape for shape in figures(app)["slopes"]["layout"]["shapes"] if shape["x0"] == shape["x1"] == 23.5]
     assert bool(parting) == (task_name == "reverse-translate")
     app.text_input(key="control-input").set_value("3 1").run()
@@ -301,7 +301,7 @@ def test_a_long_row_of_symbols_is_poked_in_blocks(made: Path, task_name: str) ->
 def test_a_leak_in_a_long_row_is_named_and_outlined(made: Path) -> None:
     unpolished(made / "leaky", TaskConfig(task="copy", length=70), n_layers=1, mask="full")
     app = open_page("information", run="leaky")
-    assert app.title[0].value.startswith("It leaks: the output at ")
+    assert app.title[0].value.startswith("The mask leaks: the output at ")
     assert "pairs of an output and a poked token that must be 0 are not; their cells are outlined." in said(app)
     assert "leaks" in {each.get("name") for each in figures(app)["moves"]["data"]}
 
@@ -309,8 +309,8 @@ def test_a_leak_in_a_long_row_is_named_and_outlined(made: Path) -> None:
 def test_a_long_passage_is_patched_in_blocks(task: Task, passage: Question) -> None:
     app = open_page("edits", run="reader", input=task.typed(passage))
     recovered = array(trace(app, "edits-patching", "values")["z"])
-    factor = int(re.search(r"Each column hands on (\d+) neighbouring places at once", said(app))[1])
-    left_out = re.search(r"Left out: places 1 to (\d+) are the same in both runs", said(app))
+    factor = int(re.search(r"Each column patches (\d+) neighbouring positions at once", said(app))[1])
+    left_out = re.search(r"Left out: positions 1 to (\d+) are the same in both runs", said(app))
     first = int(left_out[1]) if left_out else 0
     assert recovered.shape[1] == -(-(LONG - first) // factor) <= 128
     assert recovered[0].max() == pytest.approx(1, abs=1e-4)

@@ -272,7 +272,7 @@ def test_the_page_of_accuracy_says_what_was_counted(made: Path) -> None:
     windows = task.fresh(np.random.default_rng([1, 1]), 256, 32).targets
     nats = costs_by_hand(model, windows, task.separator)
     perplexity = math.exp(nats.mean())
-    assert f"of {windows.size:,} tokens: it is as unsure as among {perplexity:.1f} equally" in app.title[0].value
+    assert f"of {windows.size:,} tokens right. Its perplexity is {perplexity:.1f}: " in app.title[0].value
     assert app.metric[0].label == f"Perplexity in {len(windows)} windows of 32 held-out tokens"
     assert app.metric[0].value == f"{perplexity:.1f}"
     bars = array(trace(app, "accuracy", "measured")["y"])
@@ -289,7 +289,7 @@ def test_an_edit_is_told_in_perplexity_and_token_by_token(made: Path) -> None:
     assert app.title[0].value.endswith(f"{went} in {len(windows)} windows of 32 held-out tokens.")
     passage = task.example[None]
     first, last = (costs_by_hand(model, passage, task.separator, gone=gone).mean() for gone in (None, 2))
-    assert f"a token costs {first:.2f} nats before, {last:.2f} after" in words(app)
+    assert f"A token costs {first:.2f} nats before and {last:.2f} after" in words(app)
     assert {"edits-accuracy", "edits-removal", "edits-patching"} <= set(figures(app))
 
 
@@ -301,10 +301,10 @@ def test_a_passage_is_patched_from_another_of_as_many_tokens(made: Path) -> None
     assert not app.error
     assert "With head 1.0 as in input" in app.title[0].value
     shorter = PatchInput("decoder.1.self_attention.z", 0, "To see").write()
-    assert "has 3 tokens, and here are 32" in open_page("edits", run="reader", edits=shorter).error[0].value
+    assert "has 3 tokens, and this one has 32" in open_page("edits", run="reader", edits=shorter).error[0].value
 
 
 def test_moved_positions_are_told_in_nats(made: Path) -> None:
     app = open_page("order", run="reader", order="places-shift:3")
-    assert "All distances are as they were, and nothing is lost." in words(app)  # rotary: distances alone count
+    assert "All distances are unchanged, and nothing is lost." in words(app)  # rotary: distances alone count
     assert array(trace(app, "order-summary", "after")["y"]).max() > 0

@@ -62,10 +62,13 @@ def test_a_change_of_accuracy_is_that_of_the_half_that_changes_more(
 def test_what_can_be_known_is_what_counts_of_a_law() -> None:
     law = of("reverse")
     assert law.mean(accuracy(0, 500)) == 0.5  # the question's tokens cannot be known, the separator is no symbol
-    assert law.change_of_mean("So", accuracy(0, 500), accuracy(900, 250)) == "So the answer falls from 0.50 to 0.25."
+    assert (
+        law.change_of_mean("So", accuracy(0, 500), accuracy(900, 250))
+        == "So, accuracy on the answer falls from 0.50 to 0.25."
+    )
     assert law.over() == " Mean over the symbols of the answer that can be known."
     assert law.lost(accuracy(0, 1000), accuracy(0, 300)).startswith("All that can be known is lost")
-    assert law.lost(accuracy(0, 1000), accuracy(0, 700)) == "Every place is still told, but of another token."
+    assert law.lost(accuracy(0, 1000), accuracy(0, 700)) == "The positions are all still there, but at other tokens."
 
 
 def test_a_change_of_loss_is_one_of_perplexity() -> None:
@@ -73,13 +76,13 @@ def test_a_change_of_loss_is_one_of_perplexity() -> None:
     said = text.change("With it", reading(math.log(20)), reading(math.log(30)))
     assert said == "With it perplexity rises from 20.0 to 30.0 in 4 windows of 10 held-out tokens."
     same = text.change("With it", reading(2.0), reading(2.004))
-    assert same == "With it a token costs what it did, 2.00 nats, in 4 windows of 10 held-out tokens."
+    assert same == "With it a token costs as much as before, 2.00 nats, in 4 windows of 10 held-out tokens."
     assert text.mean(reading(2.5)) == 2.5
 
 
 def test_nothing_of_an_answer_in_place_is_read() -> None:
     found = accuracy(100, 1000)
-    read = "It reads the right answers so far (teacher forcing)."
+    read = "Before each answer it reads the right answers so far (teacher forcing)."
     assert of("reverse").basis(found, None) == f"1,000 fresh sequences of length 8. {read}"
     assert of("reverse-aligned").basis(found, None) == "1,000 fresh sequences of length 8."
 

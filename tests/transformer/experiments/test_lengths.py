@@ -143,10 +143,10 @@ class TestFile:
     @pytest.mark.parametrize(
         ("harm", "words"),
         [
-            (lambda text: "", "no JSON"),
-            (lambda text: text[: len(text) // 2], "no JSON"),
-            (lambda text: "[" * 100_000, "no JSON"),
-            (lambda text: "[1, 2]", "no measurement"),
+            (lambda text: "", "not JSON"),
+            (lambda text: text[: len(text) // 2], "not JSON"),
+            (lambda text: "[" * 100_000, "not JSON"),
+            (lambda text: "[1, 2]", "not a measurement"),
             (lambda text: text.replace("lengths/1", "lengths/2"), "another version"),
             (lambda text: text.replace('"rotary"', '"lunar"'), "lunar"),
             (lambda text: text.replace('"sequences":16', '"sequences":0'), "damaged"),

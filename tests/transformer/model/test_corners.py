@@ -325,16 +325,16 @@ class TestTeacherForcing:
     @pytest.mark.parametrize(
         ("harm", "words"),
         [
-            (lambda text: "{", "no JSON"),
-            (lambda text: "[1]", "no measurement"),
+            (lambda text: "{", "not JSON"),
+            (lambda text: "[1]", "not a measurement"),
             (lambda text: text.replace("forcing/1", "forcing/9"), "another version"),
-            (lambda text: text.replace('"error":0.5', '"error":-1'), "no errors"),
-            (lambda text: text.replace('"error":0.5', '"error":NaN'), "no errors"),
-            (lambda text: text.replace('"seed":3', '"seed":8'), "not those that it names"),
+            (lambda text: text.replace('"error":0.5', '"error":-1'), "not valid numbers"),
+            (lambda text: text.replace('"error":0.5', '"error":NaN'), "not valid numbers"),
+            (lambda text: text.replace('"seed":3', '"seed":8'), "do not match its plan"),
             (lambda text: text.replace('"noise":0.1', '"noise":9'), "noise must be"),
             (lambda text: text.replace('"attention":"none"', '"attention":"look"'), "attention must be"),
             (lambda text: text.replace('"trials":[{', '"trials":[{"more":1,'), "damaged"),
-            (lambda text: " " * 4_000_001, "far too large"),
+            (lambda text: " " * 4_000_001, "too large"),
         ],
     )
     def test_a_harmed_file_is_a_sentence(self, harm, words: str, tmp_path: Path) -> None:

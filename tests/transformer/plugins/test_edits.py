@@ -221,7 +221,7 @@ def test_the_hand_written_reverser_already_looks_where_it_is_expected_to():
     edit = ExpectPattern(f"{SITE}.scores", 0).resolved(Occasion(task, 8))
     assert torch.equal(observe(model, tokens, (edit,)).logits, observe(model, tokens).logits)
     sort = RunConfig(task=TaskConfig(task="sort", length=4)).build_task()
-    with pytest.raises(EditError, match="another for each question"):
+    with pytest.raises(EditError, match="differs from question to question"):
         ExpectPattern(f"{SITE}.scores", 0).resolved(Occasion(sort, 4))
 
 
@@ -419,7 +419,7 @@ def test_a_pattern_painted_on_many_tokens_is_a_short_text():
     np.testing.assert_array_equal(parse_edit(text).chosen, chosen)
     wide = ForcePattern.of(chosen[:, :40], f"{SITE}.scores", 1)
     assert parse_edit(wide.write()) == wide
-    with pytest.raises(EditError, match="this is no painted pattern of 300 × 299: the cells cannot be read"):
+    with pytest.raises(EditError, match="the cells of this painted pattern of 300 × 299 cannot be read"):
         parse_edit(text.replace("300x300", "300x299"))
 
 

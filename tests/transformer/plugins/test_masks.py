@@ -336,7 +336,7 @@ def test_a_text_of_deflated_cells_is_read_like_one_of_plain_cells():
 def test_a_painted_mask_says_nothing_about_more_positions_than_it_has():
     mask = Painted.of(np.tri(8, dtype=bool))
     assert mask.longest == 8
-    with pytest.raises(ValueError, match="painted for 8 positions and says nothing about 9"):
+    with pytest.raises(ValueError, match="painted for 8 positions, and the input has 9"):
         mask.matrix(9)
     with pytest.raises(ValueError, match="painted for 8 positions"):
         mask.matrix(3, 9)

@@ -53,7 +53,7 @@ def test_shakespeare_is_fetched_once_and_then_he_is_here(cache: Path, capsys: py
     line = f"{file.removesuffix('.txt')}: 3 works, {len(tokens):,} tokens, {len(set(tokens)):,} of them distinct\n"
     assert first.out == line
     assert re.fullmatch(r"shakespeare [^\n]* kB [^\n]*\n", first.err)  # the bar, and nothing else
-    assert second == f"the works of Shakespeare are here already, in {cache}\n{line}"
+    assert second == f"the works of Shakespeare are already here, in {cache}\n{line}"
     assert main(["corpus"]) == 0
     assert capsys.readouterr().out == line
     assert shelf.read(file.removesuffix(".txt")) == BOOK
@@ -73,8 +73,8 @@ def test_it_says_how_much_has_come(cache: Path) -> None:
     ("answer", "why"),
     [
         ({"content": b"gone", "status": 404}, "the server says 404 Not Found"),
-        ({"content": BOOK.encode(), "length": 10**6}, "it broke off"),
-        ({"content": b"\n<!DOCTYPE html><p>Please log in" + b" " * 2000}, "sent a web page and no text"),
+        ({"content": BOOK.encode(), "length": 10**6}, "the connection was lost"),
+        ({"content": b"\n<!DOCTYPE html><p>Please log in" + b" " * 2000}, "sent a web page instead of a text"),
         ({"content": b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(5000)}, "is not a text"),
         ({"content": b"nothing yet"}, "is too short"),
         ({"content": b"x" * (shelf.LARGEST + 2**20)}, "it is larger than 20 MB"),
@@ -114,7 +114,7 @@ def test_without_a_network_it_says_where_to_put_a_file_by_hand(
 def test_any_file_is_a_text(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("my book.txt").write_text(texts.TEXT)
     assert main(["corpus"]) == 0
-    assert "fetch one with `python -m transformer corpus shakespeare`" in capsys.readouterr().out
+    assert "download one with `python -m transformer corpus shakespeare`" in capsys.readouterr().out
     assert main(["corpus", "my book.txt"]) == 0
     assert re.match(r"my-book-[0-9a-f]{8}: 3 works, ", capsys.readouterr().out)
 
@@ -124,7 +124,7 @@ def test_any_file_is_a_text(cache: Path, capsys: pytest.CaptureFixture[str]) -> 
     [
         (["corpus", "nothing.txt"], "there is no text 'nothing.txt': name a file"),
         (["corpus", "shakespeare", "--file", "nothing.txt"], "there is no file nothing.txt"),
-        (["corpus", "--file", "latin.txt"], "say what it is called"),
+        (["corpus", "--file", "latin.txt"], "give the text a name"),
         (["corpus", "latin.txt"], "latin.txt is not encoded in UTF-8 (byte 5): save it as UTF-8 first"),
         (["corpus", "large.txt"], "large.txt has 20.0 MB, and a text may have 20"),
         (["corpus", "."], "there is no text '.'"),
@@ -132,7 +132,10 @@ def test_any_file_is_a_text(cache: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["train", "--task", "text", "--text", "shakespeare", "--out", "out"], "`python -m transformer corpus shakes"),
         (["train", "--task", "text", "--text", "nothing.txt", "--out", "out"], "there is no text 'nothing.txt'"),
         (["train", "--text", "latin.txt", "--out", "out"], "the task reverse reads no text"),
-        (["train", "--task", "text", "--text", "few.txt", "--length", "900", "--out", "out"], "read fewer"),
+        (
+            ["train", "--task", "text", "--text", "few.txt", "--length", "900", "--out", "out"],
+            "choose a shorter length",
+        ),
         (["train", "--task", "text", "--text", "few.txt", "--architecture", "encoder", "--out", "o"], "decoder"),
     ],
     ids=lambda value: " ".join(value)[:50] if isinstance(value, list) else "",

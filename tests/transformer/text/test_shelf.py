@@ -75,7 +75,7 @@ def test_the_same_words_are_the_same_text_however_they_are_written_down(content)
             b"\xff\xfe" + LONG.encode("utf-16-le") + b"x",
             r"verse\.txt is not encoded in UTF-8 \(byte \d+\): save it as UTF-8 first",
         ),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(5000), r"verse\.txt is not a text: it holds bytes that no text has"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(5000), r"verse\.txt is not a text: it holds binary data"),
         (b"", r"verse\.txt is too short: a text needs 1000 characters, and it has 0"),
         (b"short", r"verse\.txt is too short: a text needs 1000 characters, and it has 5"),
         (b" \n" * 5000, r"verse\.txt is too short: a text needs 1000 characters, and it has 0"),
@@ -244,7 +244,7 @@ def test_only_the_last_that_was_removed_can_be_had_back():
     first, second = (shelf.put(f"{name}.txt", (LONG + name).encode()) for name in ("first", "second"))
     shelf.remove(first)
     shelf.remove(second)
-    with pytest.raises(TextError, match=f"^{first} cannot be brought back: put its file in again$"):
+    with pytest.raises(TextError, match=f"^{first} cannot be restored: add its file again$"):
         shelf.restore(first)
     shelf.restore(second)
     assert [path.name for path in shelf.folder().iterdir()] == [f"{second}.txt"]
@@ -276,9 +276,9 @@ def test_the_command_line_removes_a_text_by_its_key_or_its_name(tmp_path, monkey
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--remove", "nothing"], "error: there is no text 'nothing' here: there is verse-"),
-        (["--remove", "../verse"], "error: there is no text '../verse' here: there is verse-"),
-        (["verse", "--remove", "verse"], "error: --remove stands alone"),
+        (["--remove", "nothing"], "error: there is no text 'nothing' here; there is verse-"),
+        (["--remove", "../verse"], "error: there is no text '../verse' here; there is verse-"),
+        (["verse", "--remove", "verse"], "error: --remove takes no other option"),
     ],
 )
 def test_what_cannot_be_removed_is_one_line(arguments, sentence, capsys):

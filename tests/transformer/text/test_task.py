@@ -179,7 +179,7 @@ def test_what_is_measured_begins_with_a_word_as_often_as_with_a_blank(task, leng
 
 def test_works_that_are_too_short_to_be_learned_from_are_said_to_be():
     task = reader({"A": 1, "B": 60, "C": 1}, length=100)
-    with pytest.raises(TextError, match=r"^no work of own-.* that could be learned from has 100 tokens: read fewer$"):
+    with pytest.raises(TextError, match=r"^no training work of own-.* has 100 tokens: choose a shorter length$"):
         task.batch(np.random.default_rng(0), 4)
 
 
@@ -252,7 +252,7 @@ def test_a_text_cannot_have_what_only_a_law_has_nor_a_law_a_text():
         ({"text": ""}, {}, "the text .none. is not here"),
         ({"text": "nowhere-12345678"}, {}, "the text nowhere-12345678 is not here"),
         ({"text": "../plays"}, {}, "is not here"),
-        ({"length": 2000}, {}, "what is held out of .* is shorter than 2000 tokens: read fewer"),
+        ({"length": 2000}, {}, "the held-out part of .* is shorter than 2000 tokens: choose a shorter length"),
         ({"min_count": 10**6}, {}, "lower the minimum count"),
         ({"split": "lines"}, {}, "split must be words or characters, not 'lines'"),
         ({"min_count": 0}, {}, "min_count must be between 1 and 1000000, not 0"),

@@ -97,8 +97,8 @@ def _at_best(honest: Ceiling, chosen: Bool[np.ndarray, "target"]) -> str:
     most, least = float(honest.accuracy[chosen].mean()), float(honest.least[chosen].mean())
     if np.array_equal(honest.accuracy[chosen], honest.greatest[chosen]):
         return ""
-    ties = f", or {least:.2f} if every tie falls badly" if f"{least:.2f}" != f"{most:.2f}" else ""
-    return f" (the best guess, which is not told the length, has {most:.2f}{ties})"
+    ties = f", or {least:.2f} if every tie goes wrong" if f"{least:.2f}" != f"{most:.2f}" else ""
+    return f" (the best guess without knowing the length has {most:.2f}{ties})"
 
 
 def as_far(config: RunConfig) -> str:
@@ -123,7 +123,7 @@ def known_and_guessed(config: RunConfig) -> str:
         parts.append(f"{spans(names, partly)} in part: the best guess has {most[partly].mean():.2f}")
     if guessed.any():
         parts.append(f"{spans(names, guessed)} can only be guessed")
-    untold = ", for the length is not told" if len(task.lengths) > 1 else ""
+    untold = ", because the model is not told the length" if len(task.lengths) > 1 else ""
     return "; ".join(parts) + untold
 
 

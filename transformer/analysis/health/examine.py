@@ -14,14 +14,14 @@ CHECKS = (
     Check(
         "finite",
         "No NaN",
-        "Every weight, and every number that the model computes on its way, is a finite number.",
+        "Every weight and every number that the model computes is finite.",
         r"|w| < \infty",
         laws.finite,
     ),
     Check(
         "evaluation",
         "Evaluation mode",
-        "Nothing is left to chance: dropout is off, and the same input gives the same output, bit for bit.",
+        "Dropout is off, and the same input always gives the same output, bit for bit.",
         r"f(x) = f(x)",
         laws.evaluation_mode,
     ),
@@ -35,36 +35,38 @@ CHECKS = (
     Check(
         "forbidden",
         "Forbidden is 0",
-        "What the mask hides is not read at all: the attention on a forbidden key is exactly 0.",
+        "A hidden key is not read at all: the attention on it is exactly 0.",
         r"A_{qk} = 0 \;\text{ where }\; M_{qk} = 0",
         laws.forbidden,
     ),
     Check(
         "probe",
-        "Probe is 0",
-        "A token that the mask keeps from an output cannot change it: changing the token leaves these logits as they "
-        "were, bit for bit, whatever the attention maps look like.",
+        "No hidden influence",
+        "A token that the mask hides from an output cannot influence it: changing the token leaves the output’s logits "
+        "the same, bit for bit.",
         r"f(x')_q = f(x)_q \;\text{ where }\; x' = x \text{ at all that reaches } q",
         laws.probe,
     ),
     Check(
         "padding",
         "Padding ignored",
-        "What is said does not depend on how much padding follows, so sequences of any length may share a batch.",
+        "The output does not depend on how much padding follows, so sequences of any length may share a batch.",
         r"f([x, \mathrm{PAD}, \dots])_{1 \dots n} = f(x)",
         laws.padding,
     ),
     Check(
         "batch",
-        "Batch apart",
-        "Sequences of a batch do not meet: permuting the batch permutes the output, and so does leaving some out.",
+        "Sequences independent",
+        "The sequences of a batch do not influence each other: reordering the batch only reorders the output, "
+        "and leaving "
+        "some out changes nothing for the others.",
         r"f(X_{\pi}) = f(X)_{\pi}",
         laws.batch,
     ),
     Check(
         "free",
-        "Free = forced",
-        "Speaking by itself, token by token, it computes what one pass over the same tokens does (teacher forcing).",
+        "One by one = one pass",
+        "Producing tokens one by one gives the same logits as one pass over the same tokens (teacher forcing).",
         r"f(x_{1 \dots t})_t = f(x_{1 \dots n})_t",
         laws.free_running,
     ),

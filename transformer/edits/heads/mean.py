@@ -24,7 +24,7 @@ class MeanAblateHead(HeadEdit):
     def apply(self, value: Tensor) -> Tensor:
         self.check(value)
         if len(value) < 2:
-            raise EditError(f"{self.words} needs several sequences side by side: one has no other to take from")
+            raise EditError(f"{self.words} needs several sequences in one pass, and here is only one")
         own = value[:, self.head]
         return self.replaced(value, own.mean(dim=0, keepdim=True).expand_as(own))
 

@@ -24,4 +24,4 @@ class KeepOnlyHead(HeadEdit):
 
     @property
     def words(self) -> str:
-        return f"only {self.name} of its layer"
+        return f"only {self.name} kept in its layer"

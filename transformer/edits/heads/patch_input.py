@@ -41,9 +41,9 @@ class PatchInput(Wish):
             raise EditError(f"{self.name} cannot be patched from that input: {error}") from None
         if len(question) != occasion.length:
             unit = "symbols" if occasion.task.lawful else "tokens"
-            raise EditError(f"{self.words}: that input has {len(question)} {unit}, and here are {occasion.length}")
+            raise EditError(f"{self.words}: that input has {len(question)} {unit}, and this one has {occasion.length}")
         if occasion.question is not None and np.array_equal(question, occasion.question):
-            raise EditError(f"{self.words}: that is the input which is asked already; choose another")
+            raise EditError(f"{self.words}: the model reads that input already. Choose another")
         return Patch.of(self.site, occasion.look(question, self.site), head=self.head)
 
     @property

@@ -28,7 +28,7 @@ class ResampleHead(HeadEdit):
     def apply(self, value: Tensor) -> Tensor:
         self.check(value)
         if len(value) < 2:
-            raise EditError(f"{self.words} needs several sequences side by side: one has no other to take from")
+            raise EditError(f"{self.words} needs several sequences in one pass, and here is only one")
         own = value[:, self.head]
         # A random cycle through all sequences (Sattolo, 1986): a permutation that leaves none in its place.
         cycle = torch.randperm(len(own), generator=torch.Generator().manual_seed(SEED)).to(own.device)

@@ -23,7 +23,9 @@ class DiagonalPattern(HeadEdit):
     def apply(self, value: Tensor) -> Tensor:
         self.check(value)
         if self.site.endswith("cross_attention.scores"):
-            raise EditError(f"{self.words}: queries and keys stand in two sequences there, so no key is their own")
+            raise EditError(
+                f"{self.words}: queries and keys belong to two sequences there, so no query has a key of its own"
+            )
         own = torch.eye(value.shape[-1], dtype=torch.bool)
         return self.replaced(value, forced(value[:, self.head], own))
 

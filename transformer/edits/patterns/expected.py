@@ -23,11 +23,11 @@ class ExpectPattern(Wish):
         """The pattern itself. Raises EditError where no key is right, or another for each question, as in sorting."""
         task, length = occasion.task, occasion.length
         if not task.lawful:
-            raise EditError("in a text no key is the one to look at: paint one")
+            raise EditError("a text has no expected key to look at: paint one")
         up, down = np.arange(length) % task.symbols, np.arange(length)[::-1] % task.symbols
         expected = task.expected_keys(up)
         if not np.array_equal(expected, task.expected_keys(down)):
-            raise EditError(f"in the task {task.name} the expected key is another for each question: paint one")
+            raise EditError(f"in the task {task.name} the expected key differs from question to question: paint one")
         return ForcePattern.of(expected, self.site, self.head, where="at the expected key")
 
     @property

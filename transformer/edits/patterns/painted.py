@@ -25,7 +25,7 @@ class ForcePattern(HeadEdit):
     `packed` are the chosen cells, a bit each: painted by hand, or what the task expects.
     """
 
-    title: ClassVar[str] = "look where it is painted"
+    title: ClassVar[str] = "look at painted keys"
     order: ClassVar[int] = 80
     part: ClassVar[str] = "scores"
     needs: ClassVar[str] = "a size and cells"
@@ -34,7 +34,7 @@ class ForcePattern(HeadEdit):
     n_query: int
     n_key: int
     packed: bytes
-    where: str = field(default="where it was painted", compare=False)
+    where: str = field(default="at the painted keys", compare=False)
     """In words, for a chip."""
 
     @classmethod
@@ -44,7 +44,7 @@ class ForcePattern(HeadEdit):
         site: str,
         head: int,
         *,
-        where: str = "where it was painted",
+        where: str = "at the painted keys",
     ) -> ForcePattern:
         """Look where `chosen` is True."""
         n_query, n_key = chosen.shape
@@ -59,7 +59,8 @@ class ForcePattern(HeadEdit):
         n_query, n_key = value.shape[-2:]
         if (n_query, n_key) != (self.n_query, self.n_key):
             raise EditError(
-                f"{self.words}: it was made for {self.n_query} × {self.n_key} tokens, and here are {n_query} × {n_key}"
+                f"{self.words}: this was painted for {self.n_query} × {self.n_key} tokens, and here are "
+                f"{n_query} × {n_key}"
             )
         if not self.chosen.any():
             raise EditError(f"{self.words}: nothing is painted yet")
@@ -87,7 +88,9 @@ class ForcePattern(HeadEdit):
             try:
                 return cls.of(packed_cells.read(found[4], n_query, n_key), site, head)
             except ValueError as error:
-                raise EditError(f"this is no painted pattern of {n_query} × {n_key}: {error}") from None
+                raise EditError(
+                    f"the cells of this painted pattern of {n_query} × {n_key} cannot be read: {error}"
+                ) from None
         if len(found[3]) != 2 * packed_cells.size(n_query, n_key):
             raise EditError(_UNREADABLE)
         return cls(site, head, n_query, n_key, bytes.fromhex(found[3]))

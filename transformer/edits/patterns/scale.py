@@ -29,7 +29,7 @@ class ScaleScores(HeadEdit):
         if not math.isfinite(self.factor) or abs(self.factor) > 100:
             raise EditError(f"the scores can be scaled by −100 to 100, not by {self.factor:g}")
         if self.factor == 1:
-            raise EditError("scores times 1 are what they were: choose another factor")
+            raise EditError("a factor of 1 changes nothing: choose another")
 
     def apply(self, value: Tensor) -> Tensor:
         self.check(value)

@@ -20,7 +20,7 @@ class ShiftScores(HeadEdit):
     it allows: what the head would have looked at, not what it reads.
     """
 
-    title: ClassVar[str] = "move the scores by keys"
+    title: ClassVar[str] = "shift the scores along the keys"
     order: ClassVar[int] = 100
     part: ClassVar[str] = "scores"
     needs: ClassVar[str] = "a number"
@@ -31,7 +31,7 @@ class ShiftScores(HeadEdit):
 
     def __post_init__(self) -> None:
         if self.keys == 0:
-            raise EditError("scores moved by 0 keys are where they were: choose another number")
+            raise EditError("a shift by 0 keys changes nothing: choose another number")
 
     def apply(self, value: Tensor) -> Tensor:
         self.check(value)
@@ -45,7 +45,7 @@ class ShiftScores(HeadEdit):
 
     @property
     def words(self) -> str:
-        return f"{self.name}’s scores moved by {self.keys:+d} {'key' if abs(self.keys) == 1 else 'keys'}"
+        return f"{self.name}’s scores shifted by {self.keys:+d} {'key' if abs(self.keys) == 1 else 'keys'}"
 
     def more(self) -> str:
         return str(self.keys)

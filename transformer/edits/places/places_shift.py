@@ -23,7 +23,7 @@ class ShiftPositions(PlacesEdit):
 
     def __post_init__(self) -> None:
         if self.by == 0:
-            raise EditError("positions shifted by 0 are where they were: choose another number")
+            raise EditError("a shift by 0 changes nothing: choose another number")
 
     def apply(self, value: Tensor) -> Tensor:
         return value + self.by

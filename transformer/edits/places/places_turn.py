@@ -1,4 +1,4 @@
-"""Turn the positions round."""
+"""Shift the positions cyclically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from transformer.edits.places.places_shift import ShiftPositions
 class TurnPositions(ShiftPositions):
     """Shift the positions `by` places, those that run over an end coming in at the other: no new one is needed."""
 
-    title: ClassVar[str] = "turn the positions round"
+    title: ClassVar[str] = "shift the positions cyclically"
     order: ClassVar[int] = 150
 
     def apply(self, value: Tensor) -> Tensor:
@@ -22,4 +22,4 @@ class TurnPositions(ShiftPositions):
 
     @property
     def words(self) -> str:
-        return f"positions turned by {self.by:+d}".replace("-", "−")
+        return f"positions cyclically shifted by {self.by:+d}".replace("-", "−")

@@ -24,7 +24,7 @@ class SwapPositions(PlacesEdit):
 
     def __post_init__(self) -> None:
         if self.first == self.second:
-            raise EditError("a position swapped with itself is where it was: choose two")
+            raise EditError("a swap needs two different positions: choose two")
 
     def apply(self, value: Tensor) -> Tensor:
         length = len(value)

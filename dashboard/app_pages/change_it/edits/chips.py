@@ -33,8 +33,8 @@ MOST = 12
 PATTERN = Words(
     on="looks at",
     off="does not look at",
-    empty="has no cell: it looks where it did",
-    empties="have no cell: they look where they did",
+    empty="has no painted cell: it looks where it did before",
+    empties="have no painted cell: they look where they did before",
     hint="Drag to paint or to wipe.",
     name="painted",
     value="looks",
@@ -76,7 +76,7 @@ def chips(model: Model, question: Question) -> list[Chip]:
         try:
             chip = replace(_chip(part.removeprefix(OFF)), on=not part.startswith(OFF))
         except EditError as error:
-            refused.append(f"An edit of the link cannot be read: {error}.")
+            refused.append(f"An edit in the link cannot be read: {error}.")
             continue
         if any(chip.name == other.name for other in found):
             continue
@@ -110,9 +110,7 @@ def keep(found: list[Chip]) -> bool:
     """Make these the edits of the view, if they fit into a link; whether they do."""
     written = JOINT.join(chip.written for chip in found)
     if len(written) > longest("edits"):
-        session.notice(
-            "So many edits, or what was painted so irregularly, do not fit into a link: nothing was changed."
-        )
+        session.notice("The link has no room for so many edits, or for so irregular a painting. Nothing was changed.")
         clicks.touch()
         return False
     session.update(edits=written)
@@ -271,7 +269,7 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
     edit: ForcePattern = chip.edit  # type: ignore[assignment]
     attention = model.sample(question, own_words=False).attentions.get(edit.site.rpartition(".")[0])
     if attention is None or (chip.error and edit.chosen.shape != attention.mask.shape):
-        st.info("This was painted for another model or another length; take it away, and add it anew.")
+        st.info("This was painted for another model or another length. Take it away and add it again.")
         return
     if reason := _why_not(attention):
         st.info(reason)
@@ -284,7 +282,7 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
         return keep([replace(each, text=text) if each == chip else each for each in found])
 
     cells, seen = edit.chosen, from_afar(attention, words=not model.task.lawful)
-    said = sentence(f"{edit.name} is told where to look in {int(cells.any(axis=1).sum())} of {len(cells)} rows")
+    said = sentence(f"you choose where {edit.name} looks in {int(cells.any(axis=1).sum())} of {len(cells)} rows")
     Painter(
         cells,
         attention.queries,
@@ -296,7 +294,10 @@ def canvas(model: Model, question: Question, found: list[Chip], chip: Chip, *, h
         words=PATTERN,
         squares=squares(seen),
     ).draw(painted)
-    said += " It looks evenly at the painted keys of a row that the mask allows; a row without any stays as it is."
+    said += (
+        " In such a row it looks evenly at the painted keys that the mask allows. A row without a painted "
+        "key stays as it is."
+    )
     st.caption(said if seen.factor == 1 else f"{said} {squares_sentence(seen.factor, 'only some cells are painted')}")
 
 
@@ -304,5 +305,5 @@ def _why_not(attention: Attention) -> str:
     """Why an attention cannot be painted on; empty where it can."""
     rows, columns = attention.whole or attention.mask.shape
     if rows == columns:
-        return f"Painting is for up to {LARGEST} positions; this input has {rows}." if rows > LARGEST else ""
-    return f"Only square patterns are painted; this one has {rows} rows and {columns} columns."
+        return f"Painting is for up to {LARGEST} positions, and this input has {rows}." if rows > LARGEST else ""
+    return f"Only a square pattern can be painted, and this one has {rows} rows and {columns} columns."

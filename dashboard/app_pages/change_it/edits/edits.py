@@ -13,6 +13,7 @@ from dashboard.models import edits
 from dashboard.parts import claims, text, waiting
 from dashboard.parts import tokens as parts_tokens
 from dashboard.parts.prose import sentence, show_code
+from dashboard.parts.widgets import bound
 from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
 from transformer.analysis.heads.measure import heads_of
@@ -72,10 +73,10 @@ except EditError as error:
 def headline() -> str:
     """What the edits change, in a sentence."""
     if not made:
-        return f"Nothing is edited: {yard.state(before)}."
+        return f"Nothing is edited: {yard.state(before)}. Remove a head, and see what breaks."
     what = f"With {made[0].words}" if len(made) == 1 else f"With {len(made)} edits"
     if unmeasured:
-        return f"{what} only inputs of {len(question)} symbols can be asked, and it was trained on others."
+        return f"{what} the model can be asked only inputs of {len(question)} symbols, and it was trained on others."
     return yard.change(what, before, after)
 
 
@@ -86,7 +87,11 @@ def by_position() -> None:
     """How good it is by position, before and after."""
     if unmeasured:
         st.info(f"This is the {yard.measure} without the edits. {unmeasured}", icon=":material/info:")
-    same = [f" Each is handed what {edit.name} found in {edit.typed}." for edit in made if isinstance(edit, PatchInput)]
+    same = [
+        f" In every sequence {edit.name} hands on what it found in {edit.typed}."
+        for edit in made
+        if isinstance(edit, PatchInput)
+    ]
     old = before if made and not unmeasured else None
     yard.by_position(after, old, key="edits-accuracy", height=330, more="".join(same))
 
@@ -110,10 +115,16 @@ def removals() -> None:
 def twos() -> None:
     """Which heads make up for which."""
     if len(heads) < 2:
-        st.caption("There is one head, and so no two to remove together.")
+        st.caption("This model has one head, so there are no two to remove together.")
+        return
+    if not bound(st.toggle, "Show which two heads belong together", "paired"):
+        st.caption(
+            "Guess first: does one head replace another, so that both must be removed before accuracy falls? Or is "
+            "each a link of one chain?"
+        )
         return
     chart, bar = st.container(), st.empty()
-    extra = edits.redundancy(model, made, lambda share: bar.progress(share, "Removing the heads by twos …"))
+    extra = edits.redundancy(model, made, lambda share: bar.progress(share, "Removing two heads at a time …"))
     bar.empty()
     others = np.where(np.eye(len(heads), dtype=bool), 0.0, extra)
     one, other = np.unravel_index(int(np.abs(others).argmax()), others.shape)
@@ -127,7 +138,10 @@ def twos() -> None:
     with chart:
         plot(figure, key="edits-pairs", alt=words, height=430)
     key = " e encoder, d decoder, x cross." if many else ""
-    st.caption(f"{words} Off the diagonal: cost of both less the sum; on it: cost of one.{key}")
+    st.caption(
+        f"{words} Cost: the accuracy that is lost. On the diagonal: the cost of removing one head. Elsewhere: the cost "
+        f"of removing both, minus the sum of their costs.{key}"
+    )
 
 
 def _patched(other: np.ndarray) -> Patching | None:
@@ -151,8 +165,8 @@ def patches() -> None:
     tokens, places = second_input.columns(model, other, seen)
     site, column = np.unravel_index(int(np.nanargmax(seen.recovered[1:])), seen.recovered[1:].shape)
     words = (
-        f"Beyond the embedding, {seen.sites[site + 1]} at position{'s' * ('–' in places[column])} {places[column]} "
-        f"brings back most: {seen.recovered[site + 1, column]:.2f} of the logit difference."
+        f"After the embedding, patching {seen.sites[site + 1]} at position{'s' * ('–' in places[column])} "
+        f"{places[column]} brings back most: {seen.recovered[site + 1, column]:.2f} of the logit difference."
     )
     shown = [name.replace("self_attention", "self").replace("cross_attention", "cross") for name in seen.sites]
     figure = coloured(effects.patching_heatmap, seen.recovered, shown, tokens, places)
@@ -161,9 +175,10 @@ def patches() -> None:
     if not task.lawful:
         difference = "logit(likeliest here) − logit(likeliest in the second input), where they differ"
     st.caption(
-        f"{words} {second_input.together(seen)}Each cell: the second input’s run with what this input’s run had there. "
-        f"0 brings back nothing, 1 all of {difference}, from {seen.corrupted:.1f} to {seen.clean:.1f}, over "
-        f"{seen.compared} {'target' if seen.compared == 1 else 'targets'}."
+        f"{words} {second_input.together(seen)}Each cell is a run on the second input, with the vector at that place "
+        f"taken from the run on this input (activation patching). The number is the share that comes back of "
+        f"{difference}: 0 leaves it at {seen.corrupted:.1f}, 1 brings it to {seen.clean:.1f}, over {seen.compared} "
+        f"{'target' if seen.compared == 1 else 'targets'}."
     )
 
 
@@ -172,7 +187,7 @@ def unless_slow(part: Callable[[], None]) -> Callable[[], None]:
 
     def drawn() -> None:
         if not edits.affordable(model):
-            st.info("This model is too large to remove its heads while you wait: `measure_removal` does it at leisure.")
+            st.info("This model is too large to remove its heads while you wait. In Python, `measure_removal` does it.")
             return
         try:
             part()
@@ -184,11 +199,11 @@ def unless_slow(part: Callable[[], None]) -> Callable[[], None]:
 
 painted = [chip for chip in found if chip.painted and chip.on]
 parts = {
-    **({"Where it is told to look": canvas} if painted else {}),
+    **({"Where you let it look": canvas} if painted else {}),
     yard.heading: by_position,
-    "What removing each head costs": unless_slow(removals) if yard.waits else removals,
-    **({"What removing two costs beyond each": unless_slow(twos)} if yard.waits else {}),
-    "Where the difference between two inputs lies": patches,
+    "What does removing each head cost?": unless_slow(removals) if yard.waits else removals,
+    **({"Which two heads belong together?": unless_slow(twos)} if yard.waits else {}),
+    "Where in the model do two inputs differ?": patches,
 }
 places = [place for _ in range(len(parts) // 2) for place in st.columns(2, gap="medium")]
 places += [st.container()] * (len(parts) % 2)

@@ -78,9 +78,9 @@ def columns(model: Model, other: Question, seen: Patching) -> tuple[list[str], l
 
 def together(seen: Patching) -> str:
     """What a column of a patching stands for, where it is more than a place."""
-    found = f"Each column hands on {seen.factor} neighbouring places at once. " if seen.factor > 1 else ""
+    found = f"Each column patches {seen.factor} neighbouring positions at once. " if seen.factor > 1 else ""
     if seen.first:
-        what = "place 1 is" if seen.first == 1 else f"places 1 to {seen.first} are"
+        what = "position 1 is" if seen.first == 1 else f"positions 1 to {seen.first} are"
         found += f"Left out: {what} the same in both runs. "
     return found
 

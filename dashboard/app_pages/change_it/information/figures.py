@@ -92,10 +92,10 @@ def influence_heatmap(
     if axes.n_source:
         parting = axes.n_source - 0.5
         frames.append(frame(parting, -0.5, parting, bottom, {"color": palette.muted, "width": 2}))
-    slots = "source | what the decoder reads" if axes.n_source else "the token read there"
+    slots = "source | what the decoder reads" if axes.n_source else "the token at that position"
     layout = {
         "template": template(palette),
-        **matrix_axes(("output: what it says", axes.outputs), (slots, axes.slots)),
+        **matrix_axes(("output: the token it says", axes.outputs), (slots, axes.slots)),
         **bar_layout(0.0, top, palette),
         "meta": {"link": link, "tokens": {"x": list(axes.slots), "y": list(axes.outputs)}},
         "shapes": frames,
@@ -152,7 +152,7 @@ class Moved:
     def lot(self) -> str:
         """What neighbours have in common that need no box each; nothing where this one needs its own."""
         if self.still:
-            return "may not move" if self.hidden else "do not move"
+            return "cannot move" if self.hidden else "do not move"
         return "barely move" if not (self.flipped or self.hidden) and signed(self.change) == NEXT_TO_0 else ""
 
 

@@ -80,7 +80,7 @@ class Asked:
         """What share of it is done, and what is being done."""
         share, many, symbols = min(self.pokes.share, self.own.share), len(self.grain.poked), len(self.candidates)
         if share == 1:
-            return share, f"Taking the gradients of {len(self.grain.standing)} outputs …"
+            return share, f"Computing the gradients of {len(self.grain.standing)} outputs …"
         percent = f"{share:.0%}".replace("%", " %")
         return share, f"Replacing {many} tokens in turn, each by {counted(symbols, 'symbol')}: {percent} done"
 
@@ -205,19 +205,19 @@ class Flow:
         if found:
             worst = found[0]
             return (
-                f"It leaks: the output at {worst.output + 1} moves by {worst.value:.3g} when "
-                f"{self.grain.place(self.grain.poked[worst.slot])} is poked, which it must not know."
+                f"The mask leaks: the output at {worst.output + 1} moves by {worst.value:.3g} when "
+                f"{self.grain.place(self.grain.poked[worst.slot])} is replaced, which it must not know."
             )
         column = self.moved[:, self.grain.column(self.slot)]
         count, most = int((column > 0).sum()), int(column.argmax())
-        by = f"Poking {self.place}" if self.replacement is None else f"Replacing {self.place} by '{self.symbol}'"
+        by = f"Replacing {self.place}" if self.replacement is None else f"Replacing {self.place} by '{self.symbol}'"
         if self.padding:
-            return f"{self.place} is padding, which is not poked."
+            return f"{self.place} is padding, and padding is not replaced."
         if not count:
             return f"{by} moves no output."
-        due = f", where '{self.sample.targets[most]}' is right" if self.sample.is_answer[most] else ""
+        due = f", whose right token is '{self.sample.targets[most]}'" if self.sample.is_answer[most] else ""
         first = f"{by} moves {count} of {len(column)} output{'s' if len(column) > 1 else ''}"
-        return f"{first}, most the one at {most + 1}{due}." if count > 1 else f"{first}, the one at {most + 1}{due}."
+        return f"{first}: most the one at {most + 1}{due}." if count > 1 else f"{first}: the one at {most + 1}{due}."
 
     def verdict(self) -> str:
         """Does the mask hold? Of the poked token, then of all that are poked."""
@@ -225,14 +225,14 @@ class Flow:
         leaking, steep = self.leaks
         leaking[list(self.grain.standing)] |= steep
         if leaking.any():
-            cells = "cells" if whole else "pairs of an output and a poked token"
+            cells = "cells" if whole else "pairs of an output and a replaced token"
             which = "they are outlined" if whole else "their cells are outlined"
             return (
-                f"{int(leaking.sum()):,} of {pairs:,} {cells} that must be 0 are not; {which}. "
+                f"{int(leaking.sum()):,} of {pairs:,} {cells} must be 0 and are not; {which}. "
                 f"The model's own mask is {mask}."
             )
         if self.reach.all():
-            return f"No cell is forbidden: under the mask {mask} every output may know all tokens."
+            return f"No cell is forbidden: under the mask {mask} every output may know every token."
         column = ~self.reach[:, self.slot]
         position = self.slot - self.grain.n_source
         if not column.any():
@@ -240,47 +240,51 @@ class Flow:
         elif position >= 0 and np.array_equal(column, np.arange(len(column)) < position):
             words = f"Nothing before position {position + 1} moved: the mask holds."
         else:
-            words = f"The {int(column.sum())} outputs to which no path leads from it did not move: the mask holds."
+            words = f"No path leads from it to {int(column.sum())} of the outputs. They did not move: the mask holds."
         if whole:
-            return f"{words} All {pairs:,} hatched cells are exactly 0, as are their gradients."
-        return f"{words} All {pairs:,} pairs of a poked token and an output to which no path leads are exactly 0."
+            return f"{words} All {pairs:,} hatched cells are exactly 0, and so are their gradients."
+        return (
+            f"{words} All {pairs:,} pairs of a replaced token and an output without a path between them are exactly 0."
+        )
 
     def flips(self) -> str:
         """What the strip shows."""
         if self.padding:
-            return "No query sees it, so another token in its place would be another mask."
+            return "No query sees padding. Another token in its place would change the mask as well."
         if self.symbol == self.grain.slots[self.slot]:
-            return f"{self.place} is '{self.symbol}' already: nothing can move."
+            return f"{self.place} is '{self.symbol}' already, so nothing can move."
         if all(output.still for output in self.outputs):
-            return "No output is told what stands there."
+            return "No output depends on that token."
         count = sum(output.flipped for output in self.outputs)
-        flips = {0: "no output says anything", 1: "one output says something"}.get(
-            count, f"{count} outputs say something"
-        )
-        which = " which moves the most," if self.replacement is None else ""
-        return f"With '{self.symbol}' in its place,{which} {flips} else."
+        flips = {0: "No output says", 1: "One output says"}.get(count, f"{count} outputs say")
+        which = ", the symbol that moves them most" if self.replacement is None else ""
+        return f"{flips} another token with '{self.symbol}' in its place{which}."
 
     def tried(self) -> str:
         """By which symbols a token was replaced."""
         if self.replacement is not None:
-            return f"with '{self.symbol}' in the token's place"
+            return f"with '{self.symbol}' in the place of the column's token"
         if len(self.pokes.candidates) == self.model.task.symbols:
-            return "whichever symbol is put in the token's place"
+            return "over all symbols in the place of the column's token"
         if not self.model.task.lawful:
             names = ", ".join(f"'{self.model.task.vocabulary[token]}'" for token in self.pokes.candidates)
-            return f"whichever of {names}, the commonest tokens, is put in the token's place"
-        return f"with each of {len(self.pokes.candidates)} symbols in the token's place: more would take too long"
+            return f"over {names}, the commonest tokens, in the place of the column's token"
+        return (
+            f"over {len(self.pokes.candidates)} symbols in the place of the column's token, for more would "
+            "take too long"
+        )
 
     def from_afar(self) -> str:
         """What a cell stands for, where not every token is poked."""
         if self.grain.whole:
             return ""
         n, tokens, words = self.grain.factor, len(self.grain.slots), self.grain.words
-        poked, asked = ("longest word", "one that says the longest word") if words else ("first", "first")
+        poked, asked = ("longest word", "output that says the longest word") if words else ("first", "first output")
         return (
-            f"Of {tokens} tokens one in {n} is poked: the {poked} of its block, or the chosen one. A cell of |Δlogit| "
-            f"is the greatest of {n} outputs, one of attention the greatest of {n} × {n}; of {n} outputs the {asked} "
-            "has its gradient taken."
+            f"One in {n} of the {tokens} tokens is replaced: the {poked} of its block of {n}, or the chosen "
+            "one. A cell of "
+            f"|Δlogit| shows the largest value of {n} outputs, and a cell of attention the largest of {n} × {n}. The "
+            f"gradient is that of one output in {n}: the {asked} of its block."
         )
 
     def biggest(self, most: int = 6) -> pd.DataFrame:
@@ -290,9 +294,9 @@ class Flow:
         return pd.DataFrame(
             {
                 "output at": [place + 1 for place in chosen],
-                "is to be": [self.sample.targets[place] for place in chosen],
+                "right token": [self.sample.targets[place] for place in chosen],
                 "said": [self.outputs[place].before for place in chosen],
-                "now says": [self.outputs[place].after for place in chosen],
+                "says now": [self.outputs[place].after for place in chosen],
                 "probability of what it said": [float(self.own.probability[place]) for place in chosen],
                 "Δ": [self.outputs[place].change for place in chosen],
                 "|Δlogit|": [float(moves[place]) for place in chosen],

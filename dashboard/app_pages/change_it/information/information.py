@@ -32,7 +32,7 @@ def poked_slot(slots: int, default: int) -> int:
         "poked",
         range(1, slots + 1),
         default + 1,
-        lambda number: f"There is no token {number} to poke: there are {slots}; this is token {default + 1}.",
+        lambda number: f"There is no token {number} to replace: there are {slots}. The page shows token {default + 1}.",
     )
     return number - 1
 
@@ -64,11 +64,11 @@ def matrix(flow: Flow, found: Matrix, key: str) -> None:
             choose(flow.grain.poked[column] + 1)
 
     cells, hidden = found.values.size, int((~found.reach).sum())
-    alt = f"Greatest: {found.greatest()}. Forbidden: {hidden} of {cells} cells."
+    alt = f"Largest value: {found.greatest()}. Forbidden: {hidden} of {cells} cells."
     rows, columns = found.values.shape
     height = 90 + min(290, 320 * rows // columns)  # wide for a source and the tokens after it
     plot(coloured(found.figure, LINK), key=key, alt=alt, height=height, on_click=clicked)
-    st.caption(f"Greatest: {found.greatest()}.")
+    st.caption(f"Largest value: {found.greatest()}.")
 
 
 def attention(flow: Flow) -> None:
@@ -83,7 +83,7 @@ def attention(flow: Flow) -> None:
         menu = [HEAD] if recurrent or downsampled else [ROLLOUT, HEAD]
         chosen = bound_choice(
             st.segmented_control,
-            "Attention beside",
+            "Attention to compare with",
             "beside",
             menu,
             menu[0],
@@ -91,7 +91,7 @@ def attention(flow: Flow) -> None:
             width="content",
         )
         if chosen == ROLLOUT:
-            st.markdown("of attention, all layers", width="content")
+            st.markdown("attention through all layers", width="content")
         else:
             head = focused(heads, model.survey())
             several = len({each.kind for each in heads}) > 1
@@ -103,7 +103,7 @@ def attention(flow: Flow) -> None:
         return
     seen = flow.over_slots(head)
     if seen is None:
-        st.info("The source's tokens ask here, so no row is an output's. Choose a head of the decoder.")
+        st.info("The rows of an encoder head are tokens of the source, not outputs. Choose a head of the decoder.")
         return
     matrix(flow, matrices.head_of(flow, *seen), "beside")
 
@@ -119,10 +119,10 @@ def controls() -> tuple[int, int | None]:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if n_source:
             with st.container(width="content"):
-                pick_slot("Poke the source", "control-poked-source", sample.question, 0, slot)
+                pick_slot("Replace a token of the source", "control-poked-source", sample.question, 0, slot)
         with st.container(width="content"):
             pick_slot(
-                "Poke what the decoder reads" if n_source else "Poke a token",
+                "Replace a token that the decoder reads" if n_source else "Replace a token",
                 "control-poked",
                 sample.read,
                 n_source,
@@ -168,22 +168,27 @@ def follow() -> None:
         heading().markdown(f"**|Δlogit|**, {which} {by}")
         matrix(flow, matrices.moves(flow), "moves")
     with two:
-        heading().markdown("**Gradient** of the logit that is said")
+        heading().markdown("**Gradient** of the output’s logit")
         matrix(flow, matrices.slopes(flow), "slopes")
     with three:
         attention(flow)
     if not flow.grain.whole:
         st.caption(flow.from_afar())
-    path = "it is read later" if recurrent else "no path through the masks"
-    rollout = "" if recurrent else " Rollout draws on all layers, half of each what was there."
-    st.caption(
-        "Row = output, by what it says; column = the token that is poked, or looked at. Positions from 1. Framed: the "
-        f"poked token; click a column to poke another. Grey and hatched: {path}. |Δlogit|: the "
-        f"greatest change of any logit, {flow.tried()}, all else read as before. Gradient: the length of "
-        "∂logit / ∂embedding, what a tiny poke would do: next to nothing where a softmax is sure, though another token "
-        f"there moves much.{rollout}"
+    path = "that token is read later" if recurrent else "no path through the masks"
+    rollout = (
+        "" if recurrent else " Rollout multiplies the attention of all layers; half of each layer is the residual path."
     )
-    st.header("The biggest moves", anchor=False)
+    st.caption(
+        "Row = output, named by the token it says. Column = the token that is replaced, or looked at. Positions count "
+        f"from 1. Framed: the chosen token; click a column to choose another. Grey and hatched: {path}."
+    )
+    st.caption(
+        f"|Δlogit|: the largest change of any logit of that output, {flow.tried()}. All other tokens stay. "
+        "Gradient: the "
+        "length of ∂logit / ∂embedding, the effect of a very small change of the token's vector. It is near 0 where a "
+        f"softmax is sure, even where another token would move the output a lot.{rollout}"
+    )
+    st.header("Which outputs move most?", anchor=False)
     digits = {"probability of what it said": "%.3f", "Δ": "%+.3f", "|Δlogit|": "%.2f"}
     columns = {name: st.column_config.NumberColumn(format=form) for name, form in digits.items()}
     st.dataframe(flow.biggest(), hide_index=True, column_config=columns)

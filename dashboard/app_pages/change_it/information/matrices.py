@@ -55,10 +55,10 @@ class Matrix:
 def moves(flow: Flow) -> Matrix:
     """How far each output, or the farthest of each block, moves when a token is poked."""
     by_row, leaking = flow.grain.by_row, flow.leaks[0]
-    words = Words("output {output} moves by {value} when {slot} is poked", NO_PATH)
+    words = Words("output {output} moves by {value} when {slot} is replaced", NO_PATH)
     rows = _outputs(flow)
     if not flow.grain.whole:
-        words = Words("an output at {output} moves by {value} when {slot} is poked", NO_PATH_TO_ANY)
+        words = Words("an output at {output} moves by {value} when {slot} is replaced", NO_PATH_TO_ANY)
         rows = flow.grain.row_places
     return _matrix(flow, (by_row(flow.moved), by_row(~flow.forbidden), by_row(leaking)), rows, _tokens(flow), words)
 
@@ -66,15 +66,15 @@ def moves(flow: Flow) -> Matrix:
 def slopes(flow: Flow) -> Matrix:
     """How steeply the logit of each output, or of the one that stands for its block, leans on the poked tokens."""
     allowed = ~flow.forbidden[list(flow.grain.standing)]
-    words = Words("the logit of {output} leans on {slot} by {value}", NO_PATH)
+    words = Words("the gradient of output {output} with respect to {slot} is {value} long", NO_PATH)
     return _matrix(flow, (flow.leaning, allowed, flow.leaks[1]), _outputs(flow), _tokens(flow), words)
 
 
 def rolled_out(flow: Flow, rolled: np.ndarray, even: np.ndarray) -> Matrix:
     """Attention through all layers, float [output, slot], beside what it would be if every head looked evenly."""
-    words = Words("output {output} draws {value} from {slot}", NO_PATH)
+    words = Words("output {output} gets {value} of its rolled-out attention from {slot}", NO_PATH)
     afar = Words(
-        "an output at {output} draws {value} from a token at {slot}",
+        "an output at {output} gets {value} of its rolled-out attention from a token at {slot}",
         "no path to any output at {output} from any token at {slot}",
     )
     return _attention(flow, rolled, even > 0, words if flow.grain.whole else afar)
@@ -82,9 +82,9 @@ def rolled_out(flow: Flow, rolled: np.ndarray, even: np.ndarray) -> Matrix:
 
 def head_of(flow: Flow, pattern: np.ndarray, mask: np.ndarray) -> Matrix:
     """A head's pattern over the slots, float [output, slot]."""
-    words = Words("output {output} reads {slot}: {value}", "output {output} may not see {slot}")
+    words = Words("output {output} looks at {slot}: {value}", "output {output} may not see {slot}")
     afar = Words(
-        "an output at {output} reads a token at {slot}: {value}", "no output at {output} may see a token at {slot}"
+        "an output at {output} looks at a token at {slot}: {value}", "no output at {output} may see a token at {slot}"
     )
     return _attention(flow, pattern, mask, words if flow.grain.whole else afar)
 

@@ -30,7 +30,7 @@ def said(model: Model, before: Sample, after: Sample) -> None:
     tokens(rows, key="mask-tokens", alt=words)
     figure = coloured(probability_dumbbells, was, now, targets, flipped[answer], model.task.chance)
     plot(figure, key="probabilities", alt=words, height=240)
-    st.caption(f"{words} A frame and a ≠ mark what flips.{claims.read(model)}")
+    st.caption(f"{words} A frame and a ≠ mark a prediction that flips.{claims.read(model)}")
 
 
 def strip(seen: Sample, flipped: np.ndarray | None = None) -> list[Token]:
@@ -54,8 +54,9 @@ def change_sentence(before: np.ndarray, after: np.ndarray, targets: list[str], f
     most = int(np.abs(after - before).argmax())
     change = after[most] - before[most]
     if abs(change) < STILL:
-        return f"{flips} of {len(targets)} predictions {verb}; no right token's probability moves by {STILL:g} or more."
+        return f"{flips} of {len(targets)} predictions {verb}. No right token's probability moves by {STILL:g} or more."
     return (
-        f"{flips} of {len(targets)} predictions {verb}; the right token {'loses' if change < 0 else 'gains'} most at "
-        f"output {most + 1} ('{targets[most]}'): {before[most]:.2f} before, {after[most]:.2f} after."
+        f"{flips} of {len(targets)} predictions {verb}. The right token's probability "
+        f"{'falls' if change < 0 else 'rises'} most at token {most + 1} of the answer ('{targets[most]}'): "
+        f"{before[most]:.2f} before, {after[most]:.2f} after."
     )

@@ -28,8 +28,8 @@ from transformer.analysis.findings import Attention
 from transformer.masks import MASKS, Mask
 from transformer.masks.painted import LARGEST, Painted
 
-FIRST, FIRST_OF_A_TEXT = "sliding-window:2", "recent:4"
-"""The mask that is tried when a link names none."""
+TO_TRY, TO_TRY_OF_A_TEXT = "sliding-window:2", "recent:4"
+"""The mask that is offered as long as the model has its own."""
 MOST_NAMED = 8
 """Queries that see nothing which are named; of more, their number is said."""
 WIDTHS = (1.0, 1.3, 1.0)
@@ -59,20 +59,34 @@ def positions(model: Model) -> int:
 
 
 def _of_the_view(model: Model) -> Mask:
-    """The mask that the view names; one that is none, or too short for the model, falls back with a notice."""
-    first = FIRST if model.task.lawful else FIRST_OF_A_TEXT
-    text = session.settings().mask or first
+    """The mask that the view names, or the model's own; one that is none, or too short, falls back with a notice."""
+    own = model.config.model.mask
+    text = session.settings().mask or own
     if not is_mask(text):
-        session.notice(f"There is no mask “{text[:30]}”; this is {first}.")
+        session.notice(f"There is no mask “{text[:30]}”. The page shows the model's own mask.")
     elif (longest := masks.parse(text).longest) is not None and longest < positions(model):
         session.notice(
-            f"The mask was painted for {longest} positions, and {_whose(model)} has {positions(model)}; this is "
-            f"{first}."
+            f"The mask was painted for {longest} positions, and {_whose(model)} has {positions(model)}. The page shows "
+            "the model's own mask."
         )
     else:
         return masks.parse(text)
     session.update(mask="")
-    return masks.parse(first)
+    return masks.parse(own)
+
+
+def offer(model: Model, mask: Mask) -> None:
+    """One mask to begin with, as long as the model has its own."""
+    if str(mask) != model.config.model.mask:
+        return
+    tried = masks.parse(TO_TRY if model.task.lawful else TO_TRY_OF_A_TEXT)
+    st.button(
+        f"Try another mask: {tried.description}",
+        on_click=lambda: session.update(mask=str(tried)),
+        icon=":material/play_arrow:",
+        type="primary",
+        key="try-a-mask",
+    )
 
 
 def _whose(model: Model) -> str:
@@ -225,8 +239,8 @@ def canvas(mask: Mask, attention: Attention, seen: Attention, *, height: int) ->
             session.update(mask=text)
         else:
             session.notice(
-                f"This mask is too irregular for a link: it takes {len(text):,} letters, of {longest('mask'):,} "
-                "at most. It stays as it was."
+                f"This mask is too irregular for a link: it takes {len(text):,} letters, and a link has room for "
+                f"{longest('mask'):,}. The mask stays as it was."
             )
         return short
 
@@ -248,7 +262,10 @@ def _in_words(mask: Mask, attention: Attention) -> str:
     """What a mask lets be seen, and which queries it leaves with nothing."""
     cells, factor = attention.mask, attention.factor
     if factor > 1:
-        return f"Mask {mask.label}, downsampled: a cell may be seen where any of {factor} × {factor} may."
+        return (
+            f"Mask {mask.label}, downsampled: one cell stands for {factor} × {factor}, and is open where any "
+            "of them is."
+        )
     blind = [str(1 + query) for query in np.flatnonzero(~cells.any(axis=1))]
     if len(blind) > MOST_NAMED:
         blind[MOST_NAMED:] = [f"{len(blind) - MOST_NAMED} more"]

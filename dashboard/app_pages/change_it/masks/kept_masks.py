@@ -58,7 +58,7 @@ def drop(root: Path, name: str) -> masks.Mask:
     with _WRITING:
         book = kept(root)
         if name not in book:
-            raise BookError(f"there is no mask “{name}” any more")
+            raise BookError(f"the mask “{name}” was already deleted")
         text = book.pop(name)
         _write(root, book)
     return masks.parse(text)
@@ -67,9 +67,9 @@ def drop(root: Path, name: str) -> masks.Mask:
 def check_name(name: str) -> None:
     """Can a mask be called that? Raises BookError when not."""
     if not name or name != name.strip() or not name.isprintable():
-        raise BookError("a name has at least one letter, no line breaks and no spaces around it")
+        raise BookError("a name needs at least one letter, and may not have line breaks or spaces around it")
     if len(name) > MOST_LETTERS:
-        raise BookError(f"a name has at most {MOST_LETTERS} letters; this one is too long")
+        raise BookError(f"a name may have {MOST_LETTERS} letters at most, and this one is longer")
 
 
 def _write(root: Path, book: dict[str, str]) -> None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard.app_pages.change_it.masks import retraining, text
 from dashboard.app_pages.change_it.masks.answers import said
-from dashboard.app_pages.change_it.masks.canvas import WIDTHS, canvas, pick_mask
+from dashboard.app_pages.change_it.masks.canvas import WIDTHS, canvas, offer, pick_mask
 from dashboard.app_pages.change_it.masks.ways import chosen_target, ways
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import patterns
@@ -27,7 +27,10 @@ HEIGHT, FINE, MORE = (
 model = session.chosen()
 task, question = model.task, session.question(model)
 title = st.container()
+first = st.container()
 mask, beside = pick_mask(model)
+with first:
+    offer(model, mask)
 pad = task.lawful and len(question) < task.length  # a text is never padded
 
 before = model.sample(question, own_words=False, pad=pad)
@@ -42,9 +45,9 @@ scored, seen = (from_afar(each, words=not task.lawful) for each in (before.atten
 with beside:
     pick_head(heads, head, width="stretch")
 height = HEIGHT + (MORE if len(seen.mask) > FINE else 0)
-left, middle, right = st.columns(WIDTHS, gap="medium")
+left, middle, right = st.container(key="masks-row").columns(WIDTHS, gap="medium")
 with left:
-    st.markdown("**scores before**")
+    st.markdown("**Scores** under the model’s own mask")
     figure = coloured(
         patterns.scores_heatmap,
         scored.scores[head.index],
@@ -55,12 +58,12 @@ with left:
         link=LINK,
     )
     plot(figure, key="before-scores", alt=f"Scores of head {head.short} under the model's own mask.", height=height)
-    st.caption(f"{orientation()} Grey and hatched: forbidden, which is not the same as zero.")
+    st.caption(f"{orientation()} Grey and hatched: the mask forbids this key. That is not the same as a score of zero.")
 with middle:
-    st.markdown("**the mask**, to be painted")
+    st.markdown("**The mask**: drag to paint or wipe")
     canvas(mask, attention, seen, height=height + 50)
 with right:
-    st.markdown("**pattern after**")
+    st.markdown("**Pattern** under this mask")
     figure = coloured(
         patterns.pattern_heatmap,
         seen.pattern[head.index],
@@ -77,7 +80,7 @@ with right:
     )
 
 three = st.container()
-st.header("What is said", anchor=False)
+st.header("What the model says", anchor=False)
 if task.lawful:
     said(model, before, after)
 else:
@@ -88,13 +91,19 @@ else:
 length = len(question) if len(question) in task.lengths else task.length
 yard = yardstick(model, length)
 compared = yard.as_it_is(), yard.as_it_is(mask)
-title.title(yard.change(f"Under the {mask.name} mask", *compared), anchor=False)
+own = str(mask) == model.config.model.mask
+title.title(
+    f"Under its own mask, {mask.name}, {yard.state(compared[0])}. What happens under another mask?"
+    if own
+    else yard.change(f"Under the {mask.name} mask", *compared),
+    anchor=False,
+)
 with three:
     if task.lawful:
         retraining.pictures(model, mask, length)
         retraining.seeds()
     else:
         text.pictures(yard, mask, *compared)
-st.header("The ways to one output", anchor=False)
+st.header("Which tokens can reach one output?", anchor=False)
 ways(model, mask, length, chosen_target(task, length), before)
 show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.accuracy.reachability.flow")

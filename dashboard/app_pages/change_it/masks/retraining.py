@@ -53,24 +53,26 @@ SEEDS = (
         "reverse-aligned",
         "causal",
         2,
-        "Expect half a ceiling: what the first half must say stands to its right, where no number of layers may look. "
-        "The second half keeps what it reads; the first is at chance, and no training lifts it.",
+        "Expect the ceiling to fall for the first half. Its answers stand further right, and the mask forbids every "
+        "layer to look there. So the first half stays at chance, however long it is trained. The second half can still "
+        "be right.",
     ),
     Seed(
         "a window, 2 layers",
         "reverse-aligned",
         "sliding-window:2",
         3,
-        "Expect a hill: two layers of a window of 2 reach four places far, so only the four outputs in the middle can "
-        "be known, the two outer ones of them by a relay. A relay takes longer to learn.",
+        "Expect a hill. Two layers with a window of 2 reach four places far, so only the four outputs in the middle "
+        "can be known. The outer two of these need both layers: a token between hands the symbol on. That takes "
+        "longer to learn.",
     ),
     Seed(
         "hide the separator",
         "reverse",
         "hide:9",
         10,
-        "Expect the ceiling to stay: the separator carries no symbol. If anything falls it is habit, not "
-        "need, and retraining wins it back.",
+        "Expect the ceiling to stay, because the separator carries no symbol. If accuracy falls, this model has "
+        "learned to use the separator without needing it. Retraining then wins the accuracy back.",
     ),
 )
 
@@ -114,13 +116,13 @@ def pictures(model: Model, mask: Mask, length: int) -> None:
     def draw() -> None:
         retrained = None if lesson is None else quick_training.shown(lesson, length, LIVE_SEQUENCES)
         states = [
-            _state("as it is", own, before),
-            _state("mask applied", possible, after),
+            _state("own mask", own, before),
+            _state("this mask", possible, after),
             _state(_made(retrained), possible, None if retrained is None else retrained.accuracy),
         ]
         said = joined(mask, possible, before, after, retrained) + why
         figure = coloured(accuracy_by_state_bars, states, task.chance, before.names, target=target)
-        makers = [model.maker(), *([Maker(f"small model, mask {mask}", retrained.steps)] if retrained else [])]
+        makers = [model.maker(), *([Maker(f"small model, mask {mask.label}", retrained.steps)] if retrained else [])]
         plot(figure, key="three", alt=said, height=330, on_click=lambda: choose_clicked("three"), makers=makers)
         st.markdown(f"**{said}**")
         if lesson is not None and retrained is None and not lesson.done:
@@ -148,7 +150,9 @@ def _state(title: str, possible: Ceiling, measured: Accuracy | None) -> State:
         return State(title, ceiling)
     low, high = measured.interval()
     chosen = _answers(measured)
-    return State(f"{title}: {measured.mean[chosen].mean():.2f}", ceiling, measured.mean, low, high, measured.sequences)
+    return State(
+        f"{title}\n{measured.mean[chosen].mean():.2f} right", ceiling, measured.mean, low, high, measured.sequences
+    )
 
 
 def _answers(measured: Accuracy) -> np.ndarray:
@@ -161,25 +165,26 @@ def joined(mask: Mask, ceiling: Ceiling, before: Accuracy, after: Accuracy, retr
     chosen = _answers(before)
     most, known = float(ceiling.accuracy[chosen].mean()), int((ceiling.accuracy[chosen] == 1).sum())
     told = np.array_equal(ceiling.accuracy[chosen], ceiling.greatest[chosen])
-    best = f"at most {most:.2f} right" if told else f"the best guess, which is not told the length, has {most:.2f}"
+    best = (
+        f"at most {most:.2f} of the answer can be right"
+        if told
+        else f"the best guess, which does not know the length, has {most:.2f} right"
+    )
     words = (
         f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: {best}. "
-        f"The model has {before.mean[chosen].mean():.2f} as it is, {after.mean[chosen].mean():.2f} with the mask"
+        f"The model has {before.mean[chosen].mean():.2f} right under its own mask and "
+        f"{after.mean[chosen].mean():.2f} under this one"
     )
     if retrained is None:
         return f"{words}. "
     now = retrained.accuracy
     share = now.mean[_answers(now)].mean()
     if not retrained.done:
-        return f"{words}. A small model is being retrained: {_steps(retrained)}, {share:.2f} so far."
-    words += f"; retrained for {_steps(retrained)}, {share:.2f}: "
+        return f"{words}. A small model is being retrained: {_steps(retrained)}, {share:.2f} right so far."
+    words += f". A small model, retrained for {_steps(retrained)}, has {share:.2f} right: "
     if beyond(now, ceiling).any():
-        return f"{words}above what can be had: something leaks."
-    return words + (
-        "the answer is not yet at its ceiling."
-        if short_of(now, ceiling).any()
-        else "the answer is at its ceiling, nothing above it."
-    )
+        return f"{words}more than the ceiling, so something leaks."
+    return words + ("not yet at its ceiling." if short_of(now, ceiling).any() else "at its ceiling, and not above it.")
 
 
 def beyond(measured: Accuracy, ceiling: Ceiling) -> np.ndarray:
@@ -215,20 +220,25 @@ def _lesson(model: Model, mask: Mask, length: int) -> tuple[Lesson | None, str]:
     asked = view.retrain == str(mask)
     small_enough = len(model.task.target_names(model.task.length)) <= LIVE_TARGETS
     if not asked and not (view.live and small_enough):
-        return None, "It is not retrained until you ask for it."
+        return None, "No small model is retrained until you ask for it."
     try:
         config = small_version(model.config, mask, length)
         training = replace(config.training, max_steps=view.patience)
         return waiting.lesson("retraining", replace(config, training=training)), ""
     except ConfigError as error:
-        return None, f"It cannot be retrained that way: {error}."
+        return None, f"No small model can be retrained under this mask: {error}."
 
 
 def _controls(model: Model, mask: Mask, ceiling: Ceiling, begun: bool, retrained: Answer | None) -> None:
     """When to train, how many steps, and the way to a training of the whole model."""
     view, (switch, more, full) = session.settings(), st.columns(3, vertical_alignment="center")
     with switch:
-        bound(st.toggle, "Retrain at every change", "live", help="A small model, trained anew after every stroke")
+        bound(
+            st.toggle,
+            "Retrain at every change",
+            "live",
+            help="Trains a small model from the start after every change of the mask",
+        )
     if not begun:
         more.button(
             "Retrain under this mask",
@@ -249,14 +259,17 @@ def _controls(model: Model, mask: Mask, ceiling: Ceiling, begun: bool, retrained
         "Train in full",
         on_click=lambda: session.update(**{**training.fields_of(model.config), "train_mask": str(mask)}),
         disabled=model.name == COMPILED,
-        help="Writes the model and this mask into the panel on the left; Train starts it",
+        help="Writes the model and this mask into the panel on the left. The button Train there starts the training.",
         icon=":material/tune:",
         width="stretch",
     )
     if retrained is not None:
         layers, heads = retrained.config.model.n_layers, retrained.config.model.n_heads
         st.caption(
-            f"Retrained: {layers} layer{'s' if layers > 1 else ''} of {heads} head{'s' if heads > 1 else ''} and no "
+            f"The small model: {layers} layer{'s' if layers > 1 else ''} of {heads} "
+            f"head{'s' if heads > 1 else ''} and no "
             f"feed-forward, {retrained.steps} steps from random weights; {retrained.accuracy.sequences:,} sequences. "
-            "Pale steps: the ceiling. Dotted: chance. 95 % intervals. Click a bar to see what reaches that output."
+            "Pale steps: the ceiling, how often the best guess is right. Dotted: chance. 95 % intervals. Click "
+            "a bar to see "
+            "which tokens can reach that output."
         )

@@ -35,7 +35,7 @@ def chosen_target(task: Task, length: int) -> int:
         "target",
         range(1, len(names) + 1),
         own + 1,
-        lambda target: f"There is no output {target} here: there are {len(names)}. Another is shown.",
+        lambda target: f"There is no output {target} here: there are {len(names)}. The page shows another.",
     )
     return target - 1
 
@@ -56,7 +56,7 @@ def pick_output(names: Sequence[str], target: int) -> None:
         key="control-target",
         value=target,
         picked=lambda found: session.update(target=found + 1),
-        format_func=lambda i: f"{i + 1}: {names[i]}",
+        format_func=lambda i: f"{names[i]}, said at position {i + 1}",
     )
 
 
@@ -65,10 +65,10 @@ def ways(model: Model, mask: Mask, length: int, target: int, sample: Sample) -> 
     task, n_layers = model.task, model.config.model.n_layers
     if task.lawful:
         names = outputs = task.target_names(length)
-        slots, needed = slot_names(task, length), "what the output needs"
+        slots, needed = slot_names(task, length), "the token that the output needs"
         found, said = flow_of_mask(task, mask, n_layers, length, target), sentence(task, mask, n_layers, length, target)
     else:
-        names, needed = tuple(f"'{token}'" for token in sample.targets), "what stands before the token to be said"
+        names, needed = tuple(f"'{token}'" for token in sample.targets), "the tokens before the output"
         slots, outputs = ((), elided_all(sample.read)), elided_all(sample.targets)
         found = flow(mask.matrix(length), n_layers, target, np.arange(length) <= target)
         said = told(found.columns[0].leads, target, n_layers)
@@ -79,8 +79,10 @@ def ways(model: Model, mask: Mask, length: int, target: int, sample: Sample) -> 
         pick_output(names, target)
         st.markdown(f"**{said}**")
         st.caption(
-            f"Green: {needed}, and every way it can take. Grey: what else arrives. Thin and level: the residual path; "
-            "bent: a query reads a key. Click an output on the right."
+            f"Green: {needed}, and every way to the output. Grey: what else can arrive. A thin level line is the "
+            "residual path, where a position keeps its own vector. A bent line is attention, where a query "
+            "reads a key. "
+            "Click an output on the right to choose it."
         )
     columns, steps = drawn(found, *slots)
     rows = max(len(column.labels) for column in columns)
@@ -89,7 +91,7 @@ def ways(model: Model, mask: Mask, length: int, target: int, sample: Sample) -> 
         figure = coloured(path_flow, columns, steps, target, outputs=outputs, height=height)
         plot(figure, key="flow", alt=said, height=height, on_click=_choose_output)
     if is_merged(columns):
-        words.caption(f"{rows} tokens are too many for a line each: a band spans from the first way to the last.")
+        words.caption(f"{rows} tokens are too many for a line each. A band reaches from the first way to the last.")
 
 
 def _choose_output() -> None:
@@ -127,13 +129,15 @@ def slot_names(task: Task, length: int) -> tuple[tuple[str, ...], tuple[str, ...
 def sentence(task: Task, mask: Mask, n_layers: int, length: int, target: int) -> str:
     """What one output needs, and whether and how it can arrive."""
     name, symbol = task.target_names(length)[target], task.symbols_of_targets(length)[target]
-    output = f"Output {target + 1} ({name})"
+    output = f"Output {name}, said at position {target + 1},"
     ceiling = ceilings.ceiling_of_mask(task, mask, n_layers, length)
     best, most = float(ceiling.accuracy[target]), float(ceiling.greatest[target])
-    untold = f" The length is not told: the best guess has {best:.2f}." if best < most else ""
+    untold = (
+        f" The model is not told the length, so the best guess is right {best:.2f} of the time." if best < most else ""
+    )
     if symbol < 0:
         if ceiling.nats[target] > 0:
-            return f"{output} ends the question, and nothing that is seen tells for certain where that is.{untold}"
+            return f"{output} ends the question, and no token that may be seen shows for certain where that is.{untold}"
         return f"{output} needs no token: its position alone decides it."
     if symbol >= length:
         return f"{_whole_question(task, mask, n_layers, length, target, most)}{untold}"
@@ -143,45 +147,48 @@ def sentence(task: Task, mask: Mask, n_layers: int, length: int, target: int) ->
     kind = "source token" if source else "token"
     own = name.startswith("x")
     needs = (
-        f"{output} is token {first + 1} itself"
+        f"{output} is the next token of the question itself"
         if own
-        else f"{output} needs {kind} {first + 1} ({(*source, *tokens)[first]})"
+        else f"{output} needs the {kind} {(*source, *tokens)[first]}"
     )
     least = least_layers(task, mask, length, target)
     if least < 0:
-        return f"{needs}; it can never arrive: only {most:.2f} can be had.{untold}"
+        return f"{needs}. It can never arrive, so at most {most:.2f} can be right.{untold}"
     layers = f"{least} layer{'s' if least != 1 else ''}"
     if least > n_layers:
-        return f"{needs}; that takes {layers}, and this model has {n_layers}: only {most:.2f} can be had.{untold}"
+        return f"{needs}. That takes {layers}, and this model has {n_layers}: at most {most:.2f} can be right.{untold}"
     if least == 0:
-        return f"{needs}, which is the one it reads.{untold}"
+        return f"{needs}, which stands at its own position.{untold}"
     if others and not ceilings.reach(task, mask, least, length)[target, first]:
-        shown = others[0] - len(source) + 1
-        return f"{output} is told its own answer by token {shown}, in {layers}: this mask leaks."
+        shown = tokens[others[0] - len(source)]
+        return f"{output} can copy its own answer from the token {shown}, in {layers}: this mask leaks."
     if source:
-        return f"{needs}; it can arrive in {layers}, through the encoder and cross-attention."
-    return f"{needs}; it can arrive in {layers}{_through(mask.matrix(len(tokens)), least, target, first)}.{untold}"
+        return f"{needs}. It can arrive in {layers}, through the encoder and cross-attention."
+    return f"{needs}. It can arrive in {layers}{_through(mask.matrix(len(tokens)), least, target, first)}.{untold}"
 
 
 def _through(mask: np.ndarray, least: int, target: int, start: int) -> str:
     """The tokens on the shortest ways, from the needed one on."""
     if least == 1:
-        return ", read directly"
+        return ", directly"
     found = flow(mask, least, target, np.arange(len(mask)) == start)
     hops = []
     for column in found.columns[1:-1]:
         places = [str(place + 1) for place in np.flatnonzero(column.leads & column.carries)]
         hops.append(" or ".join(places) if len(places) <= FEW else f"any of {len(places)} tokens")
-    return " through " + ", then ".join(hops)
+    return " through position " + ", then ".join(hops)
 
 
 def _whole_question(task: Task, mask: Mask, n_layers: int, length: int, target: int, most: float) -> str:
     """Of an output that needs all of the question: how much of it arrives."""
     arrived = int(ceilings.reach(task, mask, n_layers, length)[target, :length].sum())
-    output = f"Output {target + 1} ({task.target_names(length)[target]}) needs all {length} tokens of the question"
+    output = (
+        f"Output {task.target_names(length)[target]}, said at position {target + 1}, needs all {length} "
+        "tokens of the question"
+    )
     if most == 1:
-        return f"{output}; what it takes can arrive in {n_layers} layer{'s' if n_layers != 1 else ''}."
-    return f"{output}; {arrived} can arrive: only {most:.2f} can be had."
+        return f"{output}. They can arrive in {n_layers} layer{'s' if n_layers != 1 else ''}."
+    return f"{output}. {arrived} of them can arrive, so at most {most:.2f} can be right."
 
 
 def told(arrives: np.ndarray, target: int, n_layers: int) -> str:
@@ -189,8 +196,8 @@ def told(arrives: np.ndarray, target: int, n_layers: int) -> str:
     before, after = int(arrives[: target + 1].sum()), int(arrives[target + 1 :].sum())
     layers = f"{n_layers} layer{'s' if n_layers != 1 else ''}"
     read = f"the {target + 1} tokens before it" if target else "the one token before it"
-    words = f"Output {target + 1} can be told by {before} of {read}, in {layers}"
+    words = f"The output at position {target + 1} can depend on {before} of {read}, in {layers}"
     if not after:
-        return f"{words}; by none that comes later: the mask holds."
+        return f"{words}. No later token reaches it: the mask holds."
     own = ", its own among them" if arrives[target + 1] else ""
-    return f"{words}; and by {after} that come{'s' if after == 1 else ''} later{own}: this mask leaks."
+    return f"{words}. It can also depend on {after} later token{'s' * (after > 1)}{own}: this mask leaks."

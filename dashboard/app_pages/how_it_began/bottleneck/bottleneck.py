@@ -53,7 +53,7 @@ def measurement() -> Bottleneck | None:
     try:
         return load(FILES[which], FILES[which].stat().st_mtime if FILES[which].is_file() else 0.0)
     except BottleneckError as error:
-        text = f"This measurement cannot be shown: {plain(str(error))}. “Train anew” makes another."
+        text = f"This measurement cannot be shown: {plain(str(error))}. “Train again” makes a new one."
         st.error(text, icon=":material/error:")
         return None
 
@@ -72,7 +72,7 @@ def by_length(found: Bottleneck) -> None:
         exact_by_length_curves, exact_lines(found), chance=found.contestants[0].config.build_task().chance
     )
     said = reach(found)
-    st.markdown("**Whole answers right, by length**: three models of one size, each at a learning rate of its own")
+    st.markdown("**Whole answers right, by length**: three models of one size, each with its own learning rate")
     plot(figure, key="by-length", alt=f"{headline(found)} {said}", height=380, makers=makers(found))
     st.caption(f"{said} {made(found)}")
     st.markdown(table(found))
@@ -80,7 +80,7 @@ def by_length(found: Bottleneck) -> None:
 
 def by_place(found: Bottleneck) -> int:
     """One length, place by place. Returns the length."""
-    st.markdown("**Place by place, at one length**: which end is forgotten")
+    st.markdown("**Position by position, at one length**: which end is forgotten")
     length = bound_number("Length of the sequence", "spoken", found.lengths[-1], found.lengths[0], found.lengths[-1])
     figure = coloured(
         right_by_place_curves, place_lines(found, length), chance=found.contestants[0].config.build_task().chance
@@ -97,14 +97,14 @@ def by_place(found: Bottleneck) -> int:
 
 def alignment(found: Bottleneck, length: int) -> None:
     """Where the GRU with attention looks: on one question, and on average."""
-    st.markdown("**What attention does about it**: what is said (a row) looks at what was read (a column)")
+    st.markdown("**How attention helps**: each output (row) looks at the tokens that were read (columns)")
     if session.first_look():
-        waiting.hourglass("Its attention is about to be read …")
+        waiting.hourglass("Its attention will now be measured …")
         return
     each = found.of("gru-attention")
     model = attending(each, session.choices())
     if model is None:
-        st.caption(f"The weights of {plain(each.run)} that were measured are not here any more.")
+        st.caption(f"The measured weights of {plain(each.run)} are gone.")
         return
     left, right = st.columns(2, gap="large")
     with left:
@@ -137,7 +137,7 @@ def one(model: Model, length: int) -> None:
     alt = f"{model.name} reads {''.join(sample.question)}: {said}"
     plot(figure, key="alignment", alt=alt, height=440, makers=[model.maker()])
     asked = f"{''.join(sample.question)} (length {len(question)})"
-    st.caption(f"{asked}: {said} Outlined: where that token stands; a later state holds it as well.")
+    st.caption(f"{asked}: {said} Outlined: the position of the right token. Later states can hold it as well.")
 
 
 def average(model: Model, length: int) -> None:
@@ -150,7 +150,10 @@ def average(model: Model, length: int) -> None:
     looks = alignment_sentence(pattern, expected)
     said = f"On average over {survey.sequences} fresh sequences of length {length} {looks[0].lower()}{looks[1:]}"
     plot(figure, key="mean-alignment", alt=said, height=440, makers=[model.maker()])
-    st.caption(f"{said} Here the right answers are read. No position is told to it: the states must carry the place.")
+    st.caption(
+        f"{said} It reads the right answers so far (teacher forcing). It has no positional encoding: the states "
+        "must carry the position."
+    )
 
 
 # --- anew
@@ -177,7 +180,7 @@ def anew(found: Bottleneck | None) -> None:
         return
     if is_due(runs):
         left.button("Measure them", icon=":material/refresh:", on_click=measure, args=(runs,), width="stretch")
-    left.button("Train anew", icon=":material/refresh:", on_click=begin, width="stretch")
+    left.button("Train again", icon=":material/refresh:", on_click=begin, width="stretch")
     right.caption(words_beside(found, runs))
 
 
@@ -187,11 +190,11 @@ def words_beside(found: Bottleneck | None, runs: list[Run]) -> str:
     if cut is not None:
         first = f"The last training ended early: {plain(cut.name)}, {plain(cut.state.reason or cut.state.status)}."
     elif is_due(runs):
-        first = "The last three are trained, but their measurement was cut off."
+        first = "The last three are trained, but their measurement was interrupted."
     else:
-        first = "Trains the three as runs, through the queue, and then measures them; “Runs and races” shows how."
+        first = "Trains all three in the background, then measures them. Watch them on “Runs and races”."
     seconds = 0.0 if found is None else sum(each.seconds for each in found.contestants)
-    long = f" The three shown took {max(1, round(seconds / 60))} minutes of training." if seconds else ""
+    long = f" The three models shown took {max(1, round(seconds / 60))} minutes of training." if seconds else ""
     return f"{first}{long} On a command line: python -m transformer bottleneck"
 
 
@@ -215,7 +218,7 @@ def _progress(runs: list[Run]) -> None:
         share, words = progress(runs)
         st.progress(share, text=words)
     else:
-        st.progress(1.0, text="Trained; being measured at every length …")
+        st.progress(1.0, text="Trained. Measuring at every length …")
 
 
 @clicks.once
@@ -224,7 +227,7 @@ def begin() -> None:
     try:
         runs = training.start(list(plan().values()))
     except (ConfigError, RunError, OSError) as error:
-        session.notice(f"The training did not start: {error}.")
+        session.notice(f"The training could not start: {error}.")
         return
     session.update(compare=",".join(run.name for run in runs))
 
@@ -234,7 +237,7 @@ def measure(runs: list[Run]) -> None:
     try:
         measuring.start(FILES["own"], *(f"--runs={run.folder}" for run in runs))
     except OSError as error:
-        session.notice(f"The measurement did not start: {error}.")
+        session.notice(f"The measurement could not start: {error}.")
 
 
 def stop(live: list[Run]) -> None:

@@ -60,7 +60,10 @@ def right_by_place_curves(lines: Sequence[Line], *, chance: float, palette: Pale
     """
     places = lines[0].x
     shown = [int(place) for place in places if place % 4 == 0 and place < places[-1] - 1]
-    axis = {"title": {"text": "place in the answer: 1 was read last"}, "tickvals": sorted({1, int(places[-1]), *shown})}
+    axis = {
+        "title": {"text": "position in the answer (1 was read last)"},
+        "tickvals": sorted({1, int(places[-1]), *shown}),
+    }
     layout = _layout(places, axis, "right", palette) | {
         "shapes": [level(chance, {"color": palette.chance, "width": 2, "dash": "dot"})],
         "annotations": [level_name(chance, f"chance {chance:.2f}", palette.chance, palette, above=False)],

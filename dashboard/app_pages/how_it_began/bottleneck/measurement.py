@@ -62,8 +62,8 @@ def headline(found: Bottleneck) -> str:
     shares = [share_text(share) for share in counts / found.sequences]
     low, high = wilson(counts, found.sequences)
     lost = high[0] < low[1:].min()
-    said = f"at length {length} it says {shares[0]} of whole answers right"
-    words = f"{said}, with attention {shares[1]}, a transformer {shares[2]}."
+    said = f"at length {length} a GRU gets {shares[0]} of whole answers right"
+    words = f"{said}; with attention {shares[1]}, a transformer {shares[2]}."
     return f"One vector forgets: {words}" if lost else f"One vector against attention: {words}"
 
 
@@ -85,30 +85,30 @@ def forgotten(found: Bottleneck, length: int) -> str:
     shares = [float(part.mean()) / found.sequences for part in (first, last)]
     intervals = [wilson(int(part.sum()), found.sequences * third) for part in (first, last)]
     numbers = (
-        f"of what it read last, and says first, {share_text(shares[0])} is right; of what it read first, and says "
-        f"last, {share_text(shares[1])} ({third} place{'s' * (third > 1)} each)"
+        f"{share_text(shares[0])} of what it read last is right, and {share_text(shares[1])} of what it read first "
+        f"({third} position{'s' * (third > 1)} each)"
     )
     if intervals[0][0] > intervals[1][1]:
-        return f"The one vector forgets what it read first: {numbers}."
+        return f"One vector forgets what it read first: {numbers}."
     if intervals[1][0] > intervals[0][1]:
-        return f"The one vector forgets what it read last: {numbers}."
-    return f"The one vector forgets neither end more than the other: {numbers}."
+        return f"One vector forgets what it read last: {numbers}."
+    return f"One vector forgets neither end more than the other: {numbers}."
 
 
 def at_length(found: Bottleneck, length: int) -> str:
     """How right each is at one length, its places taken together."""
     shares = [f"{NAMES[kind]} {share_text(found.right(kind, length).mean() / found.sequences)}" for kind in KINDS]
-    return f"Of the answer's places at length {length}, right: {', '.join(shares)}."
+    return f"Share of right tokens at length {length}: {', '.join(shares)}."
 
 
 def burden(found: Bottleneck, length: int) -> str:
     """What the vector has to carry, in bits, and what it is made of."""
     bits, width = length * math.log2(found.task.symbols), found.of("gru").config.model.d_model
     return (
-        f"To say {length} of {found.task.symbols} symbols backwards the vector must carry {length} · "
+        f"To reverse {length} of {found.task.symbols} symbols the vector must carry {length} · "
         f"log₂ {found.task.symbols} = {bits:.0f} bits in its {width} numbers, {bits / width:.1f} bits a number. A "
-        "number of 32 bits has the room, so nothing forbids it: what is measured is what training finds in "
-        f"{found.of('gru').config.training.max_steps:,} steps. The other two hand over a vector for every symbol."
+        "32-bit number has room for that. So the curves show what training finds in "
+        f"{found.of('gru').config.training.max_steps:,} steps, not what is possible."
     )
 
 
@@ -116,15 +116,16 @@ def made(found: Bottleneck) -> str:
     """What the three have in common."""
     training = found.of("gru").config.training
     return (
-        f"Each took {training.max_steps:,} steps of {training.batch_size} sequences, the very same ones, of length "
-        f"{found.lengths[0]} to {found.lengths[-1]}, at a learning rate of its own. Measured "
-        f"on {found.sequences:,} fresh sequences a length, 95 % intervals. Nobody helps: each reads its own words."
+        f"Each trained for {training.max_steps:,} steps on the same sequences ({training.batch_size} a step, length "
+        f"{found.lengths[0]} to {found.lengths[-1]}), with its own learning rate. Measured on {found.sequences:,} "
+        "fresh "
+        "sequences a length, with 95 % intervals. Each model reads its own output (free-running)."
     )
 
 
 def table(found: Bottleneck) -> str:
     """The three beside each other, as Markdown."""
-    rows = ["| model | parameters | made of | learning rate | training |", "|---|---:|---|---|---:|"]
+    rows = ["| model | parameters | shape | learning rate | training |", "|---|---:|---|---|---:|"]
     for each in found.contestants:
         rows.append(
             f"| **{NAMES[each.kind]}** | {each.parameters:,} | {_shape(each.config)} | {_rate(each.config)} | "
@@ -138,13 +139,13 @@ def _shape(config: RunConfig) -> str:
     if model.recurrent:
         return f"d_model {model.d_model}" + (f", {model.attention} attention" if model.attends else "")
     layers = f"{model.n_layers} layer{'s' if model.n_layers > 1 else ''}"
-    return f"{layers} a stack, {model.n_heads} heads, d_model {model.d_model}, d_ff {model.d_ff}"
+    return f"{layers} in each stack, {model.n_heads} heads, d_model {model.d_model}, d_ff {model.d_ff}"
 
 
 def _rate(config: RunConfig) -> str:
     training = config.training
-    warm = f"after {training.warmup_steps} to warm up, " if training.warmup_steps else ""
-    fall = f"falling as 1/step from {training.decay_after}" if training.decay_after else "constant"
+    warm = f"after {training.warmup_steps} warm-up steps, " if training.warmup_steps else ""
+    fall = f"falling as 1/step from step {training.decay_after}" if training.decay_after else "constant"
     return f"{training.learning_rate:g}, {warm}{fall}"
 
 

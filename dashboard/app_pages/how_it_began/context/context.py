@@ -53,14 +53,15 @@ def pick_walk() -> LookBack:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         trained = pick("Model trained with", "scores_trained", CALLED, TRAINED, width=190)
         start = pick("Start", "walk_start", PLACES, tuple(PLACES), width=140)
-        turn = pick("Way round", "walk_turn", {name: name for name in TURNS}, tuple(TURNS), width=150)
+        turn = pick("Direction", "walk_turn", {name: name for name in TURNS}, tuple(TURNS), width=150)
         target = pick("Target", "walk_target", TARGETS, tuple(TARGETS), width=160)
         with st.container(width=190):
             given = bound_number("Given corners", "walk_given", 4, 2, model.MOST)
     error = model.walker(trained).error
     st.caption(
-        f"Not the sidebar's model: a GRU with two numbers of memory, trained here in {model.STEPS} steps on walks "
-        f"around a square. On fresh ones it is {error:.2f} off; noise alone makes 0.14."
+        f"This is not the sidebar's model. It is a GRU with two numbers of memory, trained here for {model.STEPS} "
+        "steps "
+        f"on walks around a square. On fresh walks its error is {error:.2f}; noise alone makes 0.14."
     )
     return model.looked(trained, int(start) - 1, TURNS[turn], given, int(target) - 1)
 
@@ -114,12 +115,14 @@ def steps(work: Weighing) -> None:
 
 def fit(work: Weighing) -> None:
     """The query among the keys, and what the scores make of it; the query can be moved."""
-    st.markdown("**The query among the keys**: make it longer, turn it, and watch shares, context and output follow")
+    st.markdown(
+        "**The query and the keys**: make the query longer or turn it, and watch weights, context and output change"
+    )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width=260):
-            bound(st.slider, "Query, times as long", "stretch", step=0.1)
+            bound(st.slider, "Stretch the query by a factor", "stretch", step=0.1)
         with st.container(width=320):
-            bound_number("Query, turned by degrees", "turned", 0, -180, 180, step=5)
+            bound_number("Turn the query by degrees", "turned", 0, -180, 180, step=5)
         st.button("Reset", on_click=lambda: session.update(**STILL), disabled=is_still(), icon=":material/undo:")
     look, angles = work.look, angles_of(work)
     whose, said = maker(look), angle_sentence(work)
@@ -139,14 +142,17 @@ def among(work: Weighing) -> None:
     look, whose = work.look, maker(work.look)
     left, right = st.container(key="stacked-among").columns(2, gap="large")
     with left:
-        said = f"The context {point(work.context)} lies in the hull of the {len(work.pattern)} values."
-        st.markdown("**The context among the values**")
+        said = f"The context {point(work.context)} lies in the convex hull of the {len(work.pattern)} values."
+        st.markdown("**The context and the values**")
         plane = coloured(planes.values_plane, look.value, work.pattern, work.context)
         plot(plane, key="values", alt=said, height=330, makers=whose)
-        st.caption(f"{said} It always does: shares are at least 0 and add up to 1. Large points have large shares.")
+        st.caption(
+            f"{said} It always does, because the weights are at least 0 and add up to 1. A larger point has a "
+            "larger weight."
+        )
     with right:
-        said = f"Said: {point(work.said)}; right: {point(look.true)}, {work.missed:.2f} away."
-        st.markdown("**What is said of it**")
+        said = f"Predicted: {point(work.said)}. True: {point(look.true)}, {work.missed:.2f} away."
+        st.markdown("**The prediction**")
         plane = coloured(planes.said_plane, look.given, look.true, work.said)
         plot(plane, key="outcome", alt=said, height=330, makers=whose)
         st.caption(f"{said} Noise alone makes about 0.14.")
@@ -156,14 +162,19 @@ def others(work: Weighing) -> None:
     """The same weights under every kind of scores."""
     view, look = session.settings(), work.look
     works = [weighed(look, scoring, view.stretch, view.turned) for scoring in model.scorings(look.trained)]
-    st.markdown("**The same weights, other scores**")
+    st.markdown("**The same model with other scores**")
     table = scores_table(works)
-    said = "; ".join(f"{CALLED[each.scoring]}: {point(each.said)}, off by {each.missed:.2f}" for each in works) + "."
+    said = (
+        "; ".join(
+            f"{CALLED[each.scoring]}: {point(each.said)}, {each.missed:.2f} from the true corner" for each in works
+        )
+        + "."
+    )
     table.draw(key="hand-scores", says=said, makers=maker(look))
-    moved = "" if is_still() else " The query is moved in every row: none is the run itself."
+    moved = "" if is_still() else " You have moved the query, so no row is the unchanged model."
     st.caption(
-        f"Framed: the {CALLED[look.trained]} scores that the model learned with. The other rows put other scores on "
-        f"its vectors and change nothing else: what it would say then, not what a model trained with them says.{moved}"
+        f"Framed: the {CALLED[look.trained]} scores that the model was trained with. The other rows compute other "
+        f"scores from the same vectors. A model trained with those scores would have other vectors.{moved}"
     )
 
 
@@ -173,17 +184,20 @@ def why() -> None:
     d, most = int(found.widths[-1]), len(found.widths) - 1
     said = (
         f"At d = {d} the standard deviation of q · k is {found.spread[most]:.2f}, and √{d} = {found.law[most]:.2f}. "
-        f"The largest of {found.keys} shares is then {found.largest[most]:.2f} on average; divided by √d first, "
-        f"{found.largest_scaled[most]:.2f}."
+        f"The largest of {found.keys} weights is {found.largest[most]:.2f} on average, and "
+        f"{found.largest_scaled[most]:.2f} if the scores are divided by √d first."
     )
-    st.markdown("**Why √d**: wider vectors have larger dot products, and then the softmax sees only the largest")
+    st.markdown(
+        "**Why √d**: wider vectors have larger dot products, and the softmax then puts nearly all weight on one key"
+    )
     figure = coloured(
         scores.growth_panels, found.widths, found.spread, found.law, (found.largest, found.largest_scaled), found.keys
     )
     plot(figure, key="growth", alt=said, height=330, makers=[Maker("random vectors, seed 0", 0)])
     st.caption(
-        f"{said} {found.draws:,} random queries a point, each with {found.keys} random keys, all numbers of mean 0 and "
-        "variance 1. A share near 1 leaves a gradient near 0."
+        f"{said} Each point: {found.draws:,} random queries with {found.keys} random keys each, all numbers with "
+        "mean 0 "
+        "and variance 1. A weight near 1 leaves a gradient near 0."
     )
 
 
@@ -204,7 +218,7 @@ def angle_sentence(work: Weighing) -> str:
         return "A query of length 0 has no angle with any key: every dot product is 0."
     return (
         f"q · k{i + 1} = ‖q‖ ‖k{i + 1}‖ cos θ = {number(q)} × {number(k)} × {number(cos)} = {number(work.dots[i])}. "
-        "Were both of length 1, on the dotted circle, the dot product would be the cosine itself."
+        "If both had length 1 (the dotted circle), the dot product would be the cosine."
     )
 
 
@@ -213,21 +227,23 @@ def share_sentence(work: Weighing) -> str:
     least, most = number(work.pattern.min()), number(work.pattern.max())
     product = work.scoring in ("cosine", "dot", "scaled-dot")
     if product and not work.query.any():
-        return f"Shares from {least} to {most}. Of a query of length 0 every score is 0, so all shares are alike."
+        return (
+            f"Weights from {least} to {most}. A query of length 0 has score 0 with every key, so all weights are equal."
+        )
     said = {
-        "uniform": "Uniform scores look at nothing: query and keys do not matter.",
-        "cosine": "The cosine divides by both lengths: a longer query changes no share, and no score is above 1.",
-        "dot": "A query twice as long doubles every score, and the shares grow apart.",
-        "scaled-dot": "A query twice as long doubles every score; √2 only divides them all by 1.414.",
-        "additive": "Through tanh no score exceeds the sum of |w|, however long the query.",
+        "uniform": "Uniform scores ignore query and keys: all weights are equal.",
+        "cosine": "The cosine divides by both lengths. A longer query changes no weight, and no score is above 1.",
+        "dot": "A query twice as long doubles every score, and the weights differ more.",
+        "scaled-dot": "A query twice as long doubles every score. √2 divides every score by 1.414.",
+        "additive": "Because of tanh, no score is above the sum of |w|, however long the query is.",
     }[work.scoring]
-    return f"Shares from {least} to {most}. {said}"
+    return f"Weights from {least} to {most}. {said}"
 
 
 title = st.container()
 if session.first_look():
     title.title("A context vector, number by number.", anchor=False)
-    waiting.hourglass("A GRU with two numbers of memory is about to be trained …")
+    waiting.hourglass("A GRU with two numbers of memory will now be trained …")
 else:
     look = pick_walk()
     view, scoring = session.settings(), pick_scores(look)

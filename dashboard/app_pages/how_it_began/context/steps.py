@@ -26,10 +26,10 @@ CALLED = {
 }
 MAKES = {
     "uniform": "the mean of all values",
-    "cosine": "the direction alone",
-    "dot": "the lengths as well",
-    "scaled-dot": "the same, divided by √d",
-    "additive": "a fit that is learned, through tanh",
+    "cosine": "the angle alone",
+    "dot": "the angle and the lengths",
+    "scaled-dot": "the dot product, divided by √d",
+    "additive": "a learned score, through tanh",
 }
 """What each kind of scores takes into account, in the order of the menu: each goes on from the one before."""
 FORWARD = "transformer.recurrent.scoring:Alignment.forward"
@@ -72,8 +72,8 @@ def headline(work: Weighing) -> str:
     n = len(work.pattern)
     best, context = work.strongest, point(work.context)
     if np.ptp(work.pattern) < 1e-6:
-        return f"The context vector {context} is the plain mean of {n} values."
-    return f"Value {best + 1} of {n} makes {work.pattern[best]:.2f} of the context vector {context}."
+        return f"The context vector {context} is the mean of all {n} values."
+    return f"The context vector {context} weighs value {best + 1} of {n} most: {work.pattern[best]:.2f}."
 
 
 def formula(work: Weighing, stage: str) -> str:
@@ -223,7 +223,7 @@ STAGES = {
         r"v_i = W_V\,h_i + b_V",
         (FORWARD, 'trace("value"'),
         _values,
-        "What each given corner has to give: the encoder's state after it, through an affine map.",
+        "What is averaged. Each value is the encoder's state after a given corner, through an affine map.",
     ),
     "keys": Stage(
         "Keys",
@@ -231,7 +231,7 @@ STAGES = {
         r"k_i = W_K\,h_i + b_K",
         (FORWARD, 'trace("key"'),
         _keys,
-        "How each corner wants to be found: the same states, through a map of their own.",
+        "What the query is compared with. Each key is the same state, through another affine map.",
     ),
     "query": Stage(
         "Query",
@@ -239,19 +239,26 @@ STAGES = {
         r"q = W_Q\,s + b_Q",
         (FORWARD, 'trace("query"'),
         _query,
-        "What the decoder looks for: its own state, after the corner that it read last.",
+        "What the decoder looks for. It is the decoder's state after the corner that it read last.",
     ),
-    "scores": Stage("Scores", "e", "", ("", ""), _scores, "How well the query fits each key: one number a key."),
+    "scores": Stage(
+        "Scores", "e", "", ("", ""), _scores, "How well the query fits each key. There is one number for each key."
+    ),
     "exp": Stage(
         "Exp",
         "exp",
         r"\exp(e_i - \max e)",
         (SOFTMAX, "lowest).softmax"),
         _exp,
-        "Makes every score positive. The largest is subtracted first: no share changes, and nothing overflows.",
+        "Makes every score positive. The largest is subtracted first: that changes no weight and avoids overflow.",
     ),
     "sum": Stage(
-        "Sum", "Σ", r"\Sigma = \sum_i \exp(e_i - \max e)", (SOFTMAX, "lowest).softmax"), _sum, "What they add up to."
+        "Sum",
+        "Σ",
+        r"\Sigma = \sum_i \exp(e_i - \max e)",
+        (SOFTMAX, "lowest).softmax"),
+        _sum,
+        "The sum of the exponentials.",
     ),
     "divide": Stage(
         "Divide",
@@ -259,7 +266,7 @@ STAGES = {
         r"\alpha_i = \frac{\exp(e_i - \max e)}{\Sigma}",
         (SOFTMAX, "lowest).softmax"),
         _divide,
-        "Shares that add up to 1: the row of the alignment matrix that belongs to this target.",
+        "Weights that add up to 1. They are this target's row of the attention pattern.",
     ),
     "context": Stage(
         "Context",
@@ -267,7 +274,7 @@ STAGES = {
         r"c = \sum_i \alpha_i\,v_i",
         (FORWARD, "pattern @ value"),
         _context,
-        "The weighted sum of the values. The shares are at least 0 and add up to 1, so it lies in their hull.",
+        "The weighted sum of the values. The weights are at least 0 and add up to 1, so it lies in their convex hull.",
     ),
     "join": Stage(
         "Join",
@@ -275,7 +282,7 @@ STAGES = {
         r"[\,c\,;\,s\,]",
         ("transformer.recurrent.sequence:EncoderDecoder.decode", "torch.cat([context, query]"),
         _join,
-        "The context vector and the decoder's own state, one after the other: four numbers.",
+        "The context vector and the decoder's state, joined into one vector of four numbers.",
     ),
     "output": Stage(
         "Output",
@@ -283,7 +290,7 @@ STAGES = {
         r"y = W_{out}\,[\,c\,;\,s\,] + b_{out}",
         ("transformer.recurrent.corners:Walker.forward", "self.out(features)"),
         _out,
-        "What is said: two coordinates.",
+        "The prediction: two coordinates.",
     ),
 }
 """In the order in which they are taken."""

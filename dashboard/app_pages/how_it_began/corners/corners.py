@@ -112,7 +112,7 @@ def pictures(config: CornerConfig, shown: Moving | None) -> None:
     makers = [Maker("a GRU on square corners, trained on the spot", 0 if view.step is None else view.step.step)]
     st.title(words.headline(view), anchor=False)
     if isinstance(shown, Lesson) and shown.failure:
-        st.error(f"The training broke off: {plain(shown.failure)}.", icon=":material/error:")
+        st.error(f"The training failed: {plain(shown.failure)}.", icon=":material/error:")
     left, right = st.container(key="stacked-corners").columns([1, 1.55], gap="medium")
     with left:
         plane(view, live, makers)
@@ -144,7 +144,7 @@ def plane(view: View, live: bool, makers: list[Maker]) -> None:
     )
     said = words.in_plane(view)
     plot(figure, key="corners-plane", alt=said, height=430, makers=makers)
-    st.caption(f"{said} One GRU reads the given ones; another says the next two, the second after its own first.")
+    st.caption(f"{said} One GRU reads the given corners. Another predicts the next two, the second from its own first.")
 
 
 def panels(view: View, live: bool, makers: list[Maker]) -> None:
@@ -174,7 +174,7 @@ def panels(view: View, live: bool, makers: list[Maker]) -> None:
 
 def curves(view: View, recorded: Sequence[CornerStep], makers: list[Maker]) -> None:
     """Both errors up to the step in view."""
-    st.markdown("**How far off**, on 512 fresh walks")
+    st.markdown("**Distance to the true corners**, on 512 fresh walks")
     steps = [each for each in recorded if view.step and each.step <= view.step.step]
     figure = coloured(
         figures.error_curves,
@@ -192,7 +192,7 @@ def alignments(view: View, makers: list[Maker]) -> None:
     if view.patterns is None:
         return
     said = words.alignment(view)
-    titles = ("**The alignment α**, in this walk", f"**and on average**, {view.given} corners given")
+    titles = ("**Attention weights α**, in this walk", f"**On average**, {view.given} given corners")
     keys = ("corners-alignment", "corners-mean")
     for column, title, key, pattern in zip(st.columns(2, gap="medium"), titles, keys, view.patterns, strict=True):
         with column:
@@ -220,25 +220,25 @@ def controls(shown: Moving | None, live: bool) -> None:
         elif shown is not None:
             later(shown.config)
         if shown is None:
-            waiting.hourglass("A GRU is about to be trained …")
+            waiting.hourglass("A GRU will now be trained …")
 
 
 def step(steps: list[int]) -> None:
     """Any recorded step; what a link names in vain falls back."""
     bound_choice(
         st.select_slider,
-        "Step of its training",
+        "Training step",
         "corner_step",
         steps,
         steps[-1],
-        missing=lambda step: f"Step {step} of this training was not recorded; this is its last, {steps[-1]}.",
+        missing=lambda step: f"Step {step} of this training was not recorded. You see its last step, {steps[-1]}.",
     )
 
 
 def later(config: CornerConfig) -> None:
     """The place of the steps, until one can be chosen."""
     steps = range(0, config.steps + corners_lesson.EVERY, corners_lesson.EVERY)
-    st.select_slider("Step of its training", steps, format_func=lambda _: "…", disabled=True)
+    st.select_slider("Training step", steps, format_func=lambda _: "…", disabled=True)
 
 
 def choices() -> None:
@@ -257,17 +257,17 @@ def choices() -> None:
         bound_choice(st.selectbox, "Walk", "corner_walk", names, names[0], width=235)
         given = st.container(width="content")
     with st.container(horizontal=True, gap="medium"):
-        number("Width of the states", "corner_width", afresh)
-        most = number("Corners given, up to", "corner_most", afresh | {"corner_given": None})
-        share("Noise", "corner_noise", "Standard deviation of each coordinate; the square's sides are 2 long")
+        number("State width, d_model", "corner_width", afresh)
+        most = number("Most given corners", "corner_most", afresh | {"corner_given": None})
+        share("Noise", "corner_noise", "Standard deviation added to each coordinate. The square's sides are 2 long")
         share(
             "Teacher forcing p",
             "corner_forcing",
-            "The probability with which it reads the true corner while it trains, and not the one it said",
+            "In training, the probability that it reads the true corner and not its own prediction",
         )
         bound(st.number_input, "Seed", "corner_seed", also=afresh, step=1, width=130)
     with given:
-        bound_number("Corners given", "corner_given", most, 2, most, width=150)
+        bound_number("Given corners", "corner_given", most, 2, most, width=150)
 
 
 def number(label: str, field: str, also: dict[str, object]) -> int:

@@ -101,7 +101,7 @@ def error_curves(
 ) -> go.Figure:
     """The two errors over the steps so far, float [step] each, of `last` to come, above what noise alone leaves."""
     traces = [
-        _curve(steps, free, "by itself", FREE, "solid", palette),
+        _curve(steps, free, "free-running", FREE, "solid", palette),
         _curve(steps, helped, "after the true corner", HELPED, "dot", palette),
     ]
     most = float(max(free.max(initial=0.5), helped.max(initial=0.5)))
@@ -151,8 +151,8 @@ def alignment_heatmap(pattern: np.ndarray, *, palette: Palette = LIGHT) -> go.Fi
     ticks = {"showgrid": False, "ticks": "", "tickfont": {"size": 15}}
     layout = {
         "template": template(palette),
-        "xaxis": {"title": {"text": "corner given"}, "tickvals": list(range(given)), "ticktext": columns, **ticks},
-        "yaxis": {"title": {"text": "corner said"}, "tickvals": list(range(said)), "ticktext": rows, **ticks},
+        "xaxis": {"title": {"text": "given corner"}, "tickvals": list(range(given)), "ticktext": columns, **ticks},
+        "yaxis": {"title": {"text": "predicted corner"}, "tickvals": list(range(said)), "ticktext": rows, **ticks},
         "meta": {"tokens": {"x": columns, "y": rows}},
     }
     layout["xaxis"] |= {"range": [-0.5, given - 0.5]}
@@ -175,7 +175,7 @@ def forcing_curves(
     """
     traces = []
     for values, name, colour, dash, shift in (
-        (free, "by itself", FREE, "solid", -0.006),
+        (free, "free-running", FREE, "solid", -0.006),
         (helped, "after the true corner", HELPED, "dot", 0.006),
     ):
         seeds = {
@@ -227,7 +227,7 @@ def _errors(palette: Palette, floor: float, reach: list[float]) -> dict[str, Any
     return {
         "template": template(palette),
         "hovermode": "x unified",
-        "yaxis": {"title": {"text": "off"}, "range": reach},
+        "yaxis": {"title": {"text": "error"}, "range": reach},
         "shapes": [level(floor, line)],
         "annotations": [end_name(floor, f"noise<br>{floor:.2f}", palette.ceiling)],
         "margin": {"t": 8, "l": 8, "r": 56, "b": 8},
@@ -263,7 +263,7 @@ def _marks(
         for x, y, colour, width, symbol, sizes, name, changes in (
             (*given.T, colours[GIVEN], 2, "circle", 15 * big, "given", {}),
             (*true.T, palette.text, 0, "circle-open", 26 * big, "true next", {"mode": "markers"}),
-            (*way.T, colours[SAID], 3, "x-thin", [0, 16 * big, 16 * big], "said", {}),
+            (*way.T, colours[SAID], 3, "x-thin", [0, 16 * big, 16 * big], "predicted", {}),
         )
     ]
 

@@ -25,16 +25,16 @@ from transformer.training.runs import DEFAULT_ROOT
 SHIPPED = (DEFAULT_ROOT / "corners.json", DEFAULT_ROOT / "corners-none.json")
 AGAIN = 1.0
 """Seconds between two looks at a measurement that is under way."""
-ANOTHER = "Another measurement is under way; this one can begin after it."
+ANOTHER = "Another measurement is running. This one can start after it."
 measuring = Measuring("corners")
 
 
 def section(config: CornerConfig) -> None:
     """What the probability does to the errors after training."""
-    st.markdown("**What teacher forcing does**: trained five times with each p, then left to itself")
+    st.markdown("**What teacher forcing does**: five trainings with each p, then measured with and without help")
     found = forced(config)
     if found is None:
-        st.caption("Nobody has measured it with this attention, width, number of corners and noise yet.")
+        st.caption("Not measured yet for this attention, width, number of corners and noise.")
     else:
         figure = coloured(
             forcing_curves,
@@ -65,13 +65,13 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
                 lambda: not (measuring.running and measuring.path == path), lambda: progress(path), every=AGAIN
             )
         return
-    label = "Measure" if found is None else "Measure anew"
+    label = "Measure" if found is None else "Measure again"
     left.button(label, icon=":material/refresh:", on_click=begin, width="stretch")
     elsewhere = [] if menu.ROOT == DEFAULT_ROOT else ["--out", shlex.quote(str(path))]
     command = " ".join(["python -m transformer corners", *options(config), *elsewhere])
     broken = measuring.failed and not measuring.stopped and measuring.path == path
-    cut = "The last measurement was cut off. " if broken else ""
-    right.caption(f"{cut}Trains 25 of them beside the dashboard. On a command line: {command}")
+    cut = "The last measurement was interrupted. " if broken else ""
+    right.caption(f"{cut}Trains 25 GRUs in the background. On a command line: {command}")
 
 
 def progress(path: Path) -> None:
@@ -94,7 +94,7 @@ def begin() -> None:
     try:
         measuring.start(own(config), *options(config))
     except OSError as error:
-        session.notice(f"The measurement did not start: {error}.")
+        session.notice(f"The measurement could not start: {error}.")
 
 
 def stop(path: Path) -> None:
@@ -155,26 +155,27 @@ def sentence(found: Forcing) -> str:
     never, always = free[0, whole], free[-1, whole]
     mean, low, high = mean_interval(always - never)
     verdict = (
-        "no difference that these seeds can show"
+        "these seeds show no difference"
         if low <= 0 <= high
         else f"teacher forcing {'costs' if mean > 0 else 'saves'} free-running error"
     )
     change, least, most = (signed(value, 3, plus=True) for value in (mean, low, high))
     told, used = helped[0, whole].mean(), helped[-1, whole].mean()
     return (
-        f"By itself it is {never.mean():.3f} off if it never read a true corner while it trained (p = "
-        f"{found.chances[0]:g}), {always.mean():.3f} if it always did (p = {found.chances[-1]:g}): "
-        f"{change}, 95 % interval {least} to {most} over {int(whole.sum())} seeds, {verdict}. "
-        f"Told the true first corner, it is {told:.3f} and {used:.3f} off."
+        f"Free-running, the error is {never.mean():.3f} after training without true corners (p = "
+        f"{found.chances[0]:g}) and {always.mean():.3f} after training with them (p = {found.chances[-1]:g}). The "
+        f"difference is {change} (95 % interval {least} to {most}, {int(whole.sum())} seeds): {verdict}. "
+        f"With the true first corner, the errors are {told:.3f} and {used:.3f}."
     )
 
 
 def made(found: Forcing) -> str:
     """What stands behind the numbers."""
     spent = sum(trial.seconds for trial in found.trials)
-    missing = "" if found.complete else f" Only {len(found.trials)} of {found.planned} trainings were made."
+    missing = "" if found.complete else f" Only {len(found.trials)} of {found.planned} trainings ran."
     return (
         f"{len(found.chances)} probabilities × {len(found.seeds)} seeds, {found.config.steps} steps of "
-        f"{found.config.batch_size} walks each; {found.sequences:,} fresh walks a point, {spent:.0f} s of training, "
+        f"{found.config.batch_size} walks each. Each point: {found.sequences:,} fresh walks. {spent:.0f} s of "
+        "training, "
         f"torch {found.versions.get('torch', '?')}.{missing}"
     )

@@ -13,8 +13,8 @@ def headline(view: View) -> str:
     step, least = view.step, floor(view.config.noise)
     if step is None or step.error is None:
         return "A walk round a square: which corners come next?"
-    when = f"After {step.step} steps" if step.step else "Untrained,"
-    return f"{when} the next corners are {step.error:.2f} off; noise alone leaves {least:.2f}."
+    when = f"After {step.step} steps" if step.step else "Before training"
+    return f"{when} the predicted corners are {step.error:.2f} from the true ones; noise alone makes {least:.2f}."
 
 
 def in_plane(view: View) -> str:
@@ -25,18 +25,20 @@ def in_plane(view: View) -> str:
         "given"
     )
     if view.off is None:
-        return f"{words}: corners {first} and {second} are to be said."
-    return f"{words}: corner {first} is said {view.off[0]:.2f} off, corner {second} {view.off[1]:.2f}."
+        return f"{words}: corners {first} and {second} will be predicted."
+    return (
+        f"{words}. Predicted corner {first} is {view.off[0]:.2f} from the true one, corner {second} {view.off[1]:.2f}."
+    )
 
 
 def everywhere(view: View) -> str:
     """What is seen of all eight walks."""
-    words = f"The eight walks of {view.given} corners given"
+    words = f"The eight walks with {view.given} given corners"
     if view.said is None:
-        return f"{words}, of which nothing is said yet."
+        return f"{words}. Nothing is predicted yet."
     alike = view.alike
     off = np.sqrt(((view.said[alike] - view.walks.target[alike]) ** 2).sum(axis=-1))
-    return f"{words}: what is said is {off.min():.2f} to {off.max():.2f} off."
+    return f"{words}. The predictions are {off.min():.2f} to {off.max():.2f} from the true corners."
 
 
 def errors(view: View) -> str:
@@ -45,8 +47,9 @@ def errors(view: View) -> str:
     if step is None or step.error is None or step.helped_error is None:
         return "Not trained yet."
     return (
-        f"{step.error:.3f} off when its second corner follows its own first, {step.helped_error:.3f} when it follows "
-        f"the true one; noise alone: {floor(view.config.noise):.3f}."
+        f"Error {step.error:.3f} when it predicts the second corner from its own first (free-running), "
+        f"{step.helped_error:.3f} from the true first (teacher forcing). Noise alone makes "
+        f"{floor(view.config.noise):.3f}."
     )
 
 
@@ -63,7 +66,7 @@ def alignment(view: View) -> str:
         for i, row in enumerate(here)
     ]
     if np.ptp(here) < 1e-6:
-        return f"Every corner given has the same weight, 1/{view.given}, whatever is asked."
+        return f"Every given corner has the same weight, 1/{view.given}, for every query."
     across = all((view.given + i - int(row.argmax())) % 4 == 2 for i, row in enumerate(here))
     return f"{words[0][0].upper()}{words[0][1:]}, {words[1]}{': each at the corner opposite to it' if across else ''}."
 
@@ -71,6 +74,6 @@ def alignment(view: View) -> str:
 def without(config: CornerConfig) -> str:
     """Why there is no alignment."""
     return (
-        "Without attention there is no alignment: the decoder never sees the encoder's states, only the last of them, "
+        "Without attention there is no alignment. The decoder gets only the encoder's last state: "
         f"{config.d_model} number{'s' if config.d_model > 1 else ''} for the whole walk."
     )

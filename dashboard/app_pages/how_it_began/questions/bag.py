@@ -21,8 +21,8 @@ from transformer.analysis.accuracy.result import Accuracy
 
 LENGTH, SYMBOLS = 8, 10
 DEEPER = (
-    "The bound is that of one layer. Under a causal mask a second layer can do better: how many tokens a query sees "
-    "tells how far along it is, and the second layer reads that off the first (Haviv et al., 2022)."
+    "This bound holds for one layer. Under a causal mask two layers can do better. What a query writes in the first "
+    "layer depends on how many tokens it sees, so on its position. The second layer can read that (Haviv et al., 2022)."
 )
 """What the bound is not about."""
 QUESTION = (3, 1, 4, 1, 5, 9, 2, 6)
@@ -36,7 +36,7 @@ def answer(model: Model) -> str:
         _backwards(model)
     small = [] if session.first_look() else _small()
     with left:
-        st.markdown("**One layer without positions**, place by place of the answer")
+        st.markdown("**One layer without positions**, token by token of the answer")
         if small:
             waiting.grown(small, lambda: _grown(most, small))
         else:
@@ -47,7 +47,7 @@ def answer(model: Model) -> str:
         st.caption(DEEPER)
         st.page_link(PAGES["lengths"].script, label="What positions buy", icon=":material/straighten:")
         st.page_link(PAGES["positions"].script, label="Positional encoding", icon=":material/waves:")
-    return f"Without positions one layer of attention sees a bag: it tells at most {most.mean():.2f} of a reversal."
+    return f"Without positions one layer sees only which tokens there are: at most {most.mean():.2f} of a reversal."
 
 
 def _small() -> list[Lesson]:
@@ -70,11 +70,14 @@ def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
     """The second half of the answer, place by place: what a bag allows, and what one layer without positions has."""
     names, chance = [f"y{place}" for place in range(1, LENGTH + 1)], 1 / SYMBOLS
     mean = low = high = np.full(LENGTH, np.nan)
-    said = f"No guess from a bag, and so no single layer, has more than {most.mean():.2f}; chance is {chance:.2f}."
+    said = (
+        f"A bag is the tokens without their order. From it no guess is right more often than {most.mean():.2f}; "
+        f"chance is {chance:.2f}."
+    )
     if measured is not None:
         half = np.array(measured.groups) == "second half"
         mean, (low, high) = measured.mean[half], (edge[half] for edge in measured.interval())
-        said = f"It has {mean.mean():.2f} right. {said}"
+        said = f"The trained layer gets {mean.mean():.2f} right. {said}"
     figure = coloured(
         accuracy_by_position_bars,
         mean,
@@ -92,7 +95,7 @@ def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
         return
     st.caption(
         f"{said} Open bars: the most that a bag allows. {measured.sequences:,} fresh sequences, 95 % intervals. "
-        f"The last symbol is the one that a bag could tell for sure, by counting: this layer has {mean[-1]:.2f} of it."
+        f"The bag gives away the last symbol by counting; this layer gets {mean[-1]:.2f} of them right."
     )
 
 
@@ -100,21 +103,26 @@ def _backwards(model: Model) -> None:
     """The chosen model without its positions, with every token in sight, read from both ends."""
     st.markdown("**Permutation-equivariant**: f(x∘π) = f(x)∘π")
     if model.config.model.recurrent:
-        st.caption(f"{model.name} is a recurrent network: it reads in order, and needs no positions.")
+        st.caption(f"{model.name} is a recurrent network: it reads in order and needs no positional encoding.")
         return
     found = reversal(model, session.question(model), everything_seen=True)
     own = model.config.model.positions
-    taken = "which has none" if own == "none" else f"its {own} positions taken away"
+    taken = "which has no positions" if own == "none" else f"without its {own} positions"
     st.markdown(
-        f"{model.name}, {taken}, with every token in sight: read the input backwards, and all logits come out "
-        f"backwards, to within {tiny(found.moved)}. Attention sums over a set of keys, and a set has no order."
+        f"{model.name}, {taken}, without a mask: if it reads the input backwards, all logits come out backwards "
+        f"({_exactly(found.moved)}). Attention sums over a set of keys, and a set has no order."
     )
+
+
+def _exactly(moved: float) -> str:
+    """How well, in words."""
+    return f"largest deviation {tiny(moved)}" if moved else "exactly"
 
 
 def _two_orders() -> None:
     """What the small model says first, to a question and to the same bag in another order."""
     first, second = ("".join(map(str, each)) for each in (QUESTION, QUESTION[::-1]))
-    lines = [f"**Two orders of one bag**: which symbol answers {first} first, and which {second}?\n"]
+    lines = [f"**One bag in two orders**: what does it say first after {first}, and what after {second}?\n"]
     for positions in no_positions.POSITIONS:
         found = no_positions.turned(positions, QUESTION, QUESTION[::-1])
         marks = ["✓" if right else "✗" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]

@@ -42,13 +42,17 @@ def answer(model: Model) -> str:
         _likeness(model, found, names)
     moved = permuted(model, session.question(model))
     st.markdown(
-        f"**What is shared is the layer across positions**: permute the positions that it reads, and what it says is "
-        f"permuted alike, to within {tiny(moved)}. Each position goes through the same network, alone."
+        f"**All positions share one layer**: if its input positions are permuted, its outputs are permuted in the same "
+        f"way ({'exactly' if moved == 0 else f'largest deviation {tiny(moved)}'}). Each position goes through the same "
+        "network, alone."
     )
     if len(names) == 1:
-        return "One dense layer, and for every position the same one."
+        return "There is one dense layer, and every position uses the same weights."
     most = " at most" if len(names) > 2 else ""
-    return f"{len(names)} dense layers, one shape, weights of their own: cosine {_most(found.cosine):.2f}{most}."
+    return (
+        f"The {len(names)} dense layers have the same shape and different weights: cosine "
+        f"{_most(found.cosine):.2f}{most}."
+    )
 
 
 def _short(name: str, found: Feeds) -> str:
@@ -64,7 +68,7 @@ def _most(cosine: np.ndarray) -> float:
 
 def _weights(found: Feeds, names: list[str]) -> None:
     d_ff, d_model = found.up[0].shape
-    st.markdown(f"**W₁ of each block**, {d_ff} × {d_model}: the same place in each, other numbers")
+    st.markdown(f"**W₁ of each block**, {d_ff} × {d_model}: the same cells of each, with other numbers")
     shown = names[:MOST_PANELS]
     titles = [f"block {name}" for name in shown]
     spread = [float(each.std()) for each in found.up]
@@ -79,20 +83,18 @@ def _weights(found: Feeds, names: list[str]) -> None:
 def _likeness(model: Model, found: Feeds, names: list[str]) -> None:
     """Cosines now and at the first step, of weights and of what is said."""
     if len(names) == 1:
-        st.info("It has one block, so there is nothing to compare it with.")
+        st.info("This model has one block, so there is nothing to compare.")
         return
     st.markdown("**Cosine of all weights**, block with block")
     chance = found.weights**-0.5
-    said = f"Between two blocks at most {_most(found.cosine):.3f} from 0"
+    said = f"The cosine of two blocks is at most {_most(found.cosine):.3f} from 0"
     plot(coloured(cosine_heatmap, found.cosine, names), key="feeds-cosine", alt=f"{said}.", height=250)
-    lines = [f"{said}; two lists of {found.weights:,} random numbers stay within about {2 * chance:.3f}."]
+    lines = [f"{said}. Two lists of {found.weights:,} random numbers stay within about {2 * chance:.3f}."]
     before = _untrained(model)
     if before is not None:
         lines.append(f"Before training it was {_most(before.cosine):.3f}.")
-    other = ": not one function with its hidden units in another order" if _most(found.said) < OTHER else ""
-    lines.append(
-        f"Fed the same streams, two of them answer with a mean cosine of at most {_most(found.said):.2f}{other}."
-    )
+    other = ": they are not one function with its hidden units in another order" if _most(found.said) < OTHER else ""
+    lines.append(f"On the same inputs their outputs have a mean cosine of at most {_most(found.said):.2f}{other}.")
     st.caption(" ".join(lines))
 
 

@@ -8,11 +8,11 @@ from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
 
 QUESTIONS = {
-    "1": ("Recurrence", "How do recurrence and time differ?", recurrence.answer),
-    "2": ("Q, K, V", "Which dimensions have Q, K and V, and which other choices would do?", shapes.answer),
+    "1": ("Recurrence", "How many steps must wait for one another, in a GRU and in a transformer?", recurrence.answer),
+    "2": ("Q, K, V", "Which shapes have Q, K and V, and which others are possible?", shapes.answer),
     "3": ("Dense layers", "Are the dense layers of different blocks the same?", dense_layers.answer),
-    "4": ("Residuals", "Why are the residual connections there?", residuals.answer),
-    "5": ("Positions", "Why must positions be encoded?", bag.answer),
+    "4": ("Residuals", "Why are there residual connections?", residuals.answer),
+    "5": ("Positions", "Why are positions encoded?", bag.answer),
 }
 CODE = {
     "1": (

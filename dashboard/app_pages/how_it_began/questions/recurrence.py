@@ -38,36 +38,37 @@ def answer(model: Model) -> str:
     with left:
         _schedules(taken, last)
     with right:
-        st.markdown("**One after the other**, and from the first token to the last output")
+        st.markdown("**Steps that wait for one another**, and the path from the first token to the last output")
         st.markdown(
             "| counted | GRU | transformer |\n|:--|--:|--:|\n"
-            f"| moments, reading | {last['recurrent']} | {last['attention']} |\n"
-            f"| states on the way | {way(waits['recurrent'])} | {way(waits['attention'])} |\n"
-            f"| moments, writing | {last['writing']} | {last['writing']} |"
+            f"| sequential steps, reading | {last['recurrent']} | {last['attention']} |\n"
+            f"| path length, in states | {way(waits['recurrent'])} | {way(waits['attention'])} |\n"
+            f"| sequential steps, writing | {last['writing']} | {last['writing']} |"
         )
         _times(layers)
         st.caption(
-            f"Of {model.name}: {_of(model)}. In general O(n) against O(1) a layer (Vaswani et al., 2017, table 1)."
+            f"{model.name}: {_of(model)}. For n tokens, a layer of a GRU takes O(n) sequential steps and one of a "
+            "transformer O(1) (Vaswani et al., 2017, table 1)."
         )
-    ends = f"a transformer in {last['attention']}"
-    return f"A GRU reads {length} tokens in {last['recurrent']} moments, one after the other; {ends}."
+    ends = f"a transformer needs {last['attention']}"
+    return f"A GRU needs {last['recurrent']} sequential steps to read {length} tokens; {ends}."
 
 
 def _schedules(taken: dict[str, np.ndarray], last: dict[str, int]) -> None:
-    st.markdown("**Which state can be computed when**: colour and number are the layer")
+    st.markdown("**When each state can be computed**: colour and number are the layer")
     schedules = [
         Schedule("transformer, reading", taken["attention"]),
         Schedule("GRU, reading", taken["recurrent"]),
-        Schedule("either, writing its own words", taken["writing"]),
+        Schedule("either, writing its own output", taken["writing"]),
     ]
     said = (
-        f"All states of the transformer are there after {last['attention']} moments, those of the GRU after "
-        f"{last['recurrent']}; when it writes, either takes {last['writing']}."
+        f"The transformer has all its states after {last['attention']} sequential steps, the GRU after "
+        f"{last['recurrent']}. When they write, each takes {last['writing']}."
     )
     plot(coloured(schedule_heatmaps, schedules), key="schedule", alt=said, height=496, makers=[])
     st.caption(
-        f"{said} Within a layer of the transformer no position waits for another, so it can be trained on all at once; "
-        "but each token that it says itself is read only after it is said."
+        f"{said} In a layer of the transformer no position waits for another, so it trains on all positions at once. "
+        "When it writes, it must finish a token before it can read it."
     )
 
 
@@ -79,37 +80,37 @@ def _of(model: Model) -> str:
     own, other = (staircase, columns) if config.recurrent else (columns, staircase)
     beside = "a transformer" if config.recurrent else "a GRU"
     stack = "each of its stacks reads" if config.architecture in ("encoder-decoder", "gru") else "it reads"
-    ones = "moment" if own == 1 else "moments"
-    return f"{stack} {length} tokens in {own} {ones}, where {beside} as deep would need {other}"
+    ones = "sequential step" if own == 1 else "sequential steps"
+    return f"{stack} {length} tokens in {own} {ones}; {beside} of the same depth would need {other}"
 
 
 def _times(layers: int) -> None:
     """Milliseconds of a pass, once somebody asks for them."""
     if not session.settings().timed:
         st.button(
-            "Time one pass of each, here and now",
+            "Time one pass of each",
             on_click=lambda: session.update(timed=True),
             icon=":material/timer:",
             help="A GRU and a transformer with as many weights read one sequence of 8 to 256 tokens",
         )
         return
     if session.first_look():
-        waiting.hourglass("Both are about to be timed …")
+        waiting.hourglass("Both will now be timed …")
         return
     found = timed(layers)
     passes, longest = found.passes, found.passes.lengths[-1]
     lines = [Timing("transformer", passes.attention), Timing("GRU", passes.recurrent)]
     slow, fast = passes.recurrent, passes.attention
     said = (
-        f"From {passes.lengths[0]} to {longest} tokens a pass of the GRU takes {slow[-1] / slow[0]:.1f} times as long, "
-        f"of the transformer {fast[-1] / fast[0]:.1f} times: {slow[-1]:.1f} and {fast[-1]:.1f} ms."
+        f"At {longest} tokens the GRU takes {slow[-1]:.1f} ms, {slow[-1] / slow[0]:.1f} times as long as at "
+        f"{passes.lengths[0]}; the transformer takes {fast[-1]:.1f} ms, {fast[-1] / fast[0]:.1f} times as long."
     )
     st.markdown(f"**{said}**")
     plot(coloured(pass_lines, passes.lengths, lines), key="passes", alt=said, height=250, makers=[])
     recurrent, attention = passes.weights
     st.caption(
-        f"One sequence, all its tokens known, as in training; {attention:,} weights and {recurrent:,}; the fastest of "
-        f"7 passes, on {found.device}."
+        f"One sequence whose tokens are all known, as in training. The transformer has {attention:,} weights, the GRU "
+        f"{recurrent:,}. The fastest of 7 passes, on {found.device}."
     )
 
 

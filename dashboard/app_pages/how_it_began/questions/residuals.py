@@ -73,7 +73,7 @@ def _button(race: Race | None, asked: bool, layers: int, rate: str) -> None:
         session.update(parted=True)
 
     st.button(
-        "Train both, here and now",
+        "Train both",
         on_click=clicks.once(train),
         disabled=asked and not ended,
         icon=":material/play_arrow:",
@@ -104,11 +104,12 @@ def _headline(race: Race | None, layers: int) -> str:
     if race is not None and race.done and all(np.isfinite(each.share) for each in race.learners):
         one, other = race.learners
         return (
-            f"With residuals {many} {'reach' if layers > 1 else 'reaches'} {one.share:.2f} in {len(one.steps)} "
-            f"steps, without them {other.share:.2f} in {len(other.steps)}."
+            f"With residual connections {many} {'get' if layers > 1 else 'gets'} {one.share:.2f} of the answer "
+            "right in "
+            f"{len(one.steps)} steps, without them {other.share:.2f} in {len(other.steps)}."
         )
     apart, alike = (depth(layers, residual).alike[-1] for residual in (True, False))
-    return f"Through {many} two places come to a cosine of {apart:.2f}; without residuals, of {alike:.2f}."
+    return f"After {many} two positions have a mean cosine of {apart:.2f}; without residual connections, {alike:.2f}."
 
 
 # --- before training
@@ -119,21 +120,21 @@ def _fresh(layers: int, places: Sequence[DeltaGenerator], tall: int) -> None:
     found = [depth(layers, residual) for residual in (True, False)]
     makers = [Maker(f"untrained, {layers} layers, with and without residual connections", 0)]
     with places[0]:
-        st.markdown("**Before the first step**: how alike the places of a sequence become")
+        st.markdown("**Before training**: how similar the positions of a sequence become")
         alike = [Line(name, each.alike) for name, each in zip(NAMES, found, strict=True)]
         said = (
-            f"Cosine of two places’ streams at the end: {found[0].alike[-1]:.2f} with residual connections, "
+            f"Mean cosine of two positions after the last layer: {found[0].alike[-1]:.2f} with residual connections, "
             f"{found[1].alike[-1]:.2f} without."
         )
         figure = coloured(layer_lines, alike, across="layers passed", up="cosine")
         plot(figure, key="alike", alt=said, height=tall, makers=makers)
         st.caption(
-            f"{said} Attention mixes places. Residual connections keep them apart, and feed-forward layers slow "
-            f"the mixing (Dong et al., 2021). With its embedding a stream ends at {found[0].kept[-1]:.2f} with, "
-            f"{found[1].kept[-1]:.2f} without."
+            f"{said} Attention mixes positions. Residual connections keep them apart, and feed-forward layers slow the "
+            f"mixing (Dong et al., 2021). The cosine of a stream with its own embedding ends at "
+            f"{found[0].kept[-1]:.2f} with, {found[1].kept[-1]:.2f} without."
         )
     with places[1]:
-        st.markdown("**The gradient** that reaches each layer, before the first step")
+        st.markdown("**The gradient** that reaches each layer, before training")
         norms = [Line(name, each.gradient) for name, each in zip(NAMES, found, strict=True)]
         ratios = [each.gradient[0] / each.gradient[-1] for each in found]
         said = (
@@ -142,7 +143,7 @@ def _fresh(layers: int, places: Sequence[DeltaGenerator], tall: int) -> None:
         )
         figure = coloured(layer_lines, norms, across="layer", up="norm", powers=True)
         plot(figure, key="gradients", alt=said, height=tall, makers=makers)
-        lost = " Here it is not the gradient that vanishes." if ratios[1] > VANISHED else ""
+        lost = " So the gradient does not vanish here." if ratios[1] > VANISHED else ""
         st.caption(f"{said}{lost}")
 
 
@@ -152,7 +153,7 @@ def _fresh(layers: int, places: Sequence[DeltaGenerator], tall: int) -> None:
 def _trained(race: Race | None) -> None:
     """The race, as far as it is."""
     if race is None:
-        waiting.hourglass("Both are about to be trained …")
+        waiting.hourglass("Both will now be trained …")
         return
     if not race.done:
         waiting.until(lambda: race.done, lambda: curves(race))
@@ -166,12 +167,12 @@ def _waiting(layers: int, rate: str) -> None:
     """What would be trained."""
     config = deep(layers, True, rate)
     st.markdown(
-        r"**Train both**: the same seed, the same sequences, one term apart: $x \leftarrow x + f(x)$ with, "
-        r"$x \leftarrow f(x)$ without, at every sub-layer $f$"
+        r"**Train both**: the same seed and the same sequences. They differ in one term: $x \leftarrow x + f(x)$ with, "
+        r"$x \leftarrow f(x)$ without, for every sub-layer $f$"
     )
     st.caption(
-        f"Reversal of {config.task.length} digits, layers × heads {layers} × {config.model.n_heads}, d_model "
-        f"{config.model.d_model}: at most {RATES[rate]} steps each."
+        f"They reverse {config.task.length} digits with {layers} layers × {config.model.n_heads} heads, d_model "
+        f"{config.model.d_model}. Each trains for at most {RATES[rate]} steps."
     )
 
 
@@ -186,7 +187,7 @@ def curves(race: Race) -> None:
     said = " ".join(
         f"{name[0].upper()}{name[1:]}: {_outcome(each)}." for name, each in zip(NAMES, race.learners, strict=True)
     )
-    st.markdown("**The loss of both**, against guessing and the least that is possible")
+    st.markdown("**The loss of both**, beside guessing and the lowest possible loss")
     figure = coloured(loss_lines, lines, floor=ceilings.loss_floor(config), guess=config.build_task().chance_loss)
     makers = [Maker(f"{config.model.n_layers} layers, with and without residual connections", last)]
     plot(figure, key="parted", alt=f"Loss by step. {said}", height=HEIGHT, makers=makers)
@@ -196,8 +197,8 @@ def curves(race: Race) -> None:
 def _state(race: Race) -> str:
     """How far the race is, where it is not simply over."""
     if race.done:
-        return "Stopped by hand." if race.stopped else ""
-    return "It waits for another training …" if race.waiting else "Still training …"
+        return "You stopped it." if race.stopped else ""
+    return "Waiting for another training …" if race.waiting else "Still training …"
 
 
 def _outcome(each: Learner) -> str:
@@ -213,7 +214,10 @@ def _outcome(each: Learner) -> str:
 def _of(model: Model) -> str:
     """What the chosen model has."""
     if model.config.model.recurrent:
-        return f"{model.name} is a recurrent network: its gates keep a state in time, as these do in depth."
+        return (
+            f"{model.name} is a recurrent network: its gates carry a state through time, as residual connections do "
+            "through layers."
+        )
     has = "has residual connections" if model.config.model.residual else "has no residual connections"
     return f"{model.name} {has}. Any transformer can be trained without: python -m transformer train --no-residual"
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 SLIDERS = (
-    ("Queries", "n_queries", "As many as look: positions of the stream that asks"),
-    ("Keys", "n_keys", "As many as can be looked at: positions of the stream that is asked"),
+    ("Queries", "n_queries", "How many positions look"),
+    ("Keys", "n_keys", "How many positions can be looked at"),
     ("Values", "n_values", "One for each key"),
     ("d of Q", "d_query", "The width of a query, d_k: columns of W_Q"),
     ("d of K", "d_key", "The width of a key, d_k: columns of W_K"),
@@ -47,10 +47,12 @@ class Tried:
 def misfits(view: Settings) -> tuple[tuple[str, ...], str]:
     """The sides that must agree and do not, and a sentence about them; nothing where all is well."""
     if view.d_query != view.d_key:
-        words = f"Queries of width {view.d_query} cannot meet keys of width {view.d_key}: Q and K must agree in width."
+        words = (
+            f"Queries of width {view.d_query} do not fit keys of width {view.d_key}: Q and K must have the same width."
+        )
         return ("d_q", "d_k"), words
     if view.n_keys != view.n_values:
-        words = f"{view.n_keys} keys cannot weigh {view.n_values} values: K and V must agree in number."
+        words = f"{view.n_keys} keys do not fit {view.n_values} values: there must be as many values as keys."
         return ("n_k", "n_v"), words
     return (), ""
 
@@ -121,16 +123,16 @@ def answer(model: Model) -> str:
         height = int(min(560, max(300, 620 * high / wide)))
         plot(figure, key="shapes", alt=said, height=height, makers=[])
         st.caption(
-            "Each product stands in the corner of its factors: pattern = softmax(Q Kᵀ / √d_k), output = pattern · V. "
-            "Sides of one colour count the same thing. The numbers are real: streams drawn at random, projected."
+            r"Each product stands in the corner of its factors: pattern $=\mathrm{softmax}(QK^\top/\sqrt{d_k})$, "
+            r"output = pattern · $V$. Sides of one colour have the same length. The numbers come from random streams."
         )
     with right:
         _rules(view, tried, sentence)
         with st.container(width=300):
-            bound(st.slider, "Width of the stream, d_model", "d_stream")
+            bound(st.slider, "Stream width, d_model", "d_stream")
         st.caption(
-            f"Maps from a stream {view.d_stream} wide, and back to it: W_Q, W_K, W_V and W_O hold {tried.weights:,} "
-            f"numbers with their biases. {_of(model)}"
+            f"$W_Q$, $W_K$, $W_V$ map from a stream of width {view.d_stream}, and $W_O$ back to it. With their biases "
+            f"they hold {tried.weights:,} numbers. {_of(model)}"
         )
     return sentence or _headline(view, tried)
 
@@ -151,15 +153,16 @@ def _rules(view: Settings, tried: Tried, sentence: str) -> None:
     marks = ["✓" if fits else "✗" for fits in (view.d_query == view.d_key, view.n_keys == view.n_values)]
     relations = ["=" if mark == "✓" else "≠" for mark in marks]
     st.markdown(
-        "**What must agree**\n"
-        f"- {marks[0]} Q and K in width: {view.d_query} {relations[0]} {view.d_key}. A score is their dot product.\n"
-        f"- {marks[1]} K and V in number: {view.n_keys} {relations[1]} {view.n_values}. "
-        "A value is weighed by its key’s share.\n\n"
+        "**What must be equal**\n"
+        f"- {marks[0]} The widths of Q and K: {view.d_query} {relations[0]} {view.d_key}. A score is their dot "
+        "product.\n"
+        f"- {marks[1]} The numbers of keys and values: {view.n_keys} {relations[1]} {view.n_values}. "
+        "Each key’s weight multiplies one value.\n\n"
         "**What is free**\n"
-        "- how many queries there are: the output has a row for each\n"
-        "- the width of the values: it is that of the output, and W_O takes any\n"
-        "- the width of queries and keys: d_model / heads is a habit, which keeps the work the same for any number "
-        "of heads (Vaswani et al., 2017, section 3.2.2)"
+        "- The number of queries: the output has a row for each.\n"
+        "- The width of the values: the output has the same width, and $W_O$ maps it back.\n"
+        "- The width of queries and keys: d_model / heads is usual. It keeps the work the same for any number of heads "
+        "(Vaswani et al., 2017, section 3.2.2)."
     )
     if sentence:
         st.error(f"{sentence} PyTorch says: “{tried.broken}”", icon=":material/error:")
@@ -169,9 +172,7 @@ def _of(model: Model) -> str:
     """What the chosen model does."""
     config = model.config.model
     if config.recurrent:
-        has = {"none": "no attention at all"}.get(
-            config.attention, f"one attention, {config.attention}, as wide as its"
-        )
+        has = {"none": "no attention"}.get(config.attention, f"one attention ({config.attention}), as wide as its")
         return f"{model.name} has {has}{'' if config.attention == 'none' else f' state: {config.d_model}'}."
     heads = "its one head" if config.n_heads == 1 else f"each of {config.n_heads} heads"
     return f"{model.name} has d_k = d_v = {config.d_model} / {config.n_heads} = {config.d_head} in {heads}."

@@ -22,7 +22,9 @@ from transformer.tasks import Task
 
 RESIDUAL = "‖pattern · value · W_O‖, how much this reading writes into the residual stream"
 CONTEXT = "‖pattern · value‖, how much this reading adds to the context vector"
-STATES = " A key is the encoder’s state after a token: it has read all before it too, so a later one may do as well."
+STATES = (
+    " A key is the encoder’s state after a token. It has also read all tokens before, so a later key may serve as well."
+)
 
 
 def page(model: Model, question: np.ndarray) -> None:
@@ -51,7 +53,7 @@ def headline(survey: Survey) -> str:
     head = survey.foremost
     share = survey.expected_share[head]
     if math.isnan(share):
-        return "Under this mask no head ever sees the token to be said."
+        return "Under this mask no head ever sees the token it should output."
     return claims.looks(head.short, share, "the answer")
 
 
@@ -139,7 +141,8 @@ def explained(model: Model, head: Head, shown: str) -> None:
     hidden = "padding" if recurrent else "forbidden by the mask"
     st.caption(
         f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation(head)}{answer} "
-        f"Contribution: {CONTEXT if recurrent else RESIDUAL}; attention is not effect. Grey and hatched: {hidden}."
+        f"Contribution: {CONTEXT if recurrent else RESIDUAL}. Much attention need not mean much effect. Grey and "
+        f"hatched: {hidden}."
         f"{STATES if recurrent else ''}"
     )
 
@@ -148,6 +151,8 @@ model = session.chosen()
 if model.config.model.attends:
     page(model, session.question(model))
 else:
-    st.title(f"{plain(model.name)} has no attention: {other_models.handed_over(model)} must do.", anchor=False)
+    st.title(
+        f"{plain(model.name)} has no attention: its decoder gets only {other_models.handed_over(model)}.", anchor=False
+    )
     other_models.states(model, session.question(model), key="heads-states", height=420)
     other_models.attention_wanted(model)

@@ -42,7 +42,7 @@ would come between, and a click be answered after 180 ms in place of 100."""
 
 def find_the_one(model: Model, focus: Head) -> None:
     """The section of a page: what each head does over many sequences, and what removing it costs."""
-    st.header("Find the one", anchor=False)
+    st.header("Compare the heads", anchor=False)
     if session.first_look():  # the heads come first: the table's program alone is a megabyte for the browser
         waiting.hourglass("Every head is about to be measured …")
         return
@@ -85,7 +85,7 @@ def _removed(model: Model) -> bool:
             st.toggle,
             "Remove each head in turn",
             "removal",
-            help="Measures what every head is worth; with this many large heads it takes a while",
+            help="Measures how much worse the model is without each head. With this many large heads it takes a while.",
         )
     )
 
@@ -132,17 +132,17 @@ def _table(model: Model, metrics: HeadMetrics, labels: Sequence[str], focus: Hea
         column_config={
             "head": st.column_config.TextColumn("Head", pinned=True),
             "does": st.column_config.TextColumn(
-                "Does",
-                help="A name where one share clears one half (evenness: 0.9) and every other name by "
-                f"{MARGIN:g}, with the whole interval; otherwise mixed.",
+                "Role",
+                help="A head gets a name if one share is above one half (evenness: 0.9) and above every other name by "
+                f"{MARGIN:g}, with its whole interval. Otherwise it is mixed.",
             ),
             **columns,
         },
         alt=f"Table of {len(labels)} heads and {len(shown)} metrics. {said}",
     )
     st.caption(
-        f"Means over {metrics.sequences} fresh sequences with 95 % intervals, over the queries that have a choice of "
-        f"keys.{_drop_note(metrics)} {_even_note(metrics, labels, focus)} Tick a row, or click a point or a cell of "
+        f"Means over {metrics.sequences} fresh sequences with 95 % intervals. Only queries that see more than one key "
+        f"count.{_drop_note(metrics)} {_even_note(metrics, labels, focus)} Tick a row, or click a point or a cell of "
         "the map, to see that head above."
     )
 
@@ -186,7 +186,7 @@ def _even_note(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> str:
         for name in NAMES
         if name != "uniform" and not math.isnan(metrics.even[name][index])
     ]
-    return f"Looking evenly would give head {labels[index]}: {', '.join(even)}." if even else ""
+    return f"If head {labels[index]} looked evenly, it would have: {', '.join(even)}." if even else ""
 
 
 # --- the scatter
@@ -265,7 +265,12 @@ def _likeness(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> None:
         likeness_heatmap, metrics.alike[np.ix_(order, order)], [labels[i] for i in order], focus=heads.index(focus)
     )
     plot(figure, key=key, alt=said, height=HEIGHT - 20, on_click=clicked)
-    grey = " Grey: of two kinds, so that their rows speak of different tokens." if np.isnan(metrics.alike).any() else ""
+    grey = (
+        " Grey: the two heads are of different kinds, so their rows belong to different tokens."
+        if np.isnan(metrics.alike).any()
+        else ""
+    )
     st.caption(
-        f"{said} Cosine of their rows, averaged over queries and sequences: 1 looks alike, 0 never at one key.{grey}"
+        f"{said} A cell is the cosine of two heads’ rows, averaged over queries and sequences. 1: they look alike. "
+        f"0: they never look at the same key.{grey}"
     )

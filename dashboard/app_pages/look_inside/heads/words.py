@@ -25,7 +25,7 @@ DOES: Mapping[str, tuple[str, str]] = {
 def named_sentence(labels: Sequence[str], names: Sequence[str], *, choice: bool = True) -> str:
     """Which heads have a name, and how many have none; without a `choice` of keys none could have earned one."""
     if not choice:
-        return "No query has a choice of keys here: what a head looks at says nothing about it."
+        return "No query sees more than one key here, so where a head looks says nothing about it."
     if set(names) == {MIXED}:
         who = {1: "The one head is", 2: "Both heads are"}.get(len(names), f"All {len(names)} heads are")
         return f"{who} mixed: no single thing stands out."
@@ -51,10 +51,14 @@ def scatter_sentence(metrics: HeadMetrics, labels: Sequence[str], across: str, u
     x, y = metrics.estimates[across].mean, metrics.estimates[up].mean
     known = np.isfinite(x) & np.isfinite(y)
     if not known.any():
-        return f"No head here has both of the two: {METRICS[across].title}, and {METRICS[up].title}."
+        return f"No head here has values for both metrics: {METRICS[across].title} and {METRICS[up].title}."
     top = int(np.where(known, y, -np.inf).argmax())
     missing = int((~known).sum())
-    left_out = f" Left out, for one of the two means nothing there: {missing} of {len(known)} heads." if missing else ""
+    left_out = (
+        f" {missing} of {len(known)} heads are left out, because one of the two metrics is not defined for them."
+        if missing
+        else ""
+    )
     return (
         f"Head {labels[top]} stands highest: {METRICS[up].title} {_amount(metrics, up, top)}, "
         f"{METRICS[across].title} {_amount(metrics, across, top)}.{left_out}"
@@ -82,9 +86,11 @@ def headline(heads: Sequence[Head], survey: Survey) -> str:
     many = f"of all {others + 1} heads" if others else "the one head"
     if share >= CLEAR:
         return (
-            f"On held-out text, head {best.short} looks at the token before: {share:.2f} of its attention, the most "
-            f"{many}."
+            f"On held-out text, head {best.short} looks at the token before: {share:.2f} of its attention is "
+            "there, the "
+            f"most {many}."
         )
     return (
-        f"On held-out text, no head looks at the token before alone: nearest, head {best.short} puts {share:.2f} there."
+        f"On held-out text, no head looks mostly at the token before. Head {best.short} comes closest, with "
+        f"{share:.2f}."
     )

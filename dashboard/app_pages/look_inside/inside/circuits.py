@@ -23,15 +23,14 @@ MOST_TOKENS, FEW_TOKENS, OWN_TOKENS = 40, 24, 16
 """Symbols up to which a circuit is drawn whole; tokens of a larger vocabulary that are, and how many of the passage."""
 NO_POSITIONS = {
     "rotation": "Rotary positions have no vectors: queries and keys are turned, and only the distance between two "
-    "tokens counts. The matrix beside holds for two tokens at the same place.",
-    "nowhere": "Nothing tells this head of positions directly: what it knows of them comes "
-    "through the layers before it.",
+    "tokens counts. The matrix beside this is for two tokens at the same position.",
+    "nowhere": "Nothing gives this head positions directly. What it knows of them comes through the layers before it.",
 }
 
 
 def circuits(model: Model, sample: Sample, head: Head) -> None:
     """What the head looks for and what it says of what it finds, whatever is read."""
-    st.header(f"The circuits of head {head.short}, whatever is read", anchor=False)
+    st.header(f"The circuits of head {head.short}, the same for every input", anchor=False)
     with told():
         _three(model, sample, head)
 
@@ -43,7 +42,7 @@ def _three(model: Model, sample: Sample, head: Head) -> None:
     names = tuple(model.task.vocabulary[token] for token in tokens)
     places = st.columns(3, gap="medium")
     with places[0]:
-        st.markdown("**QK over positions**: which place fits which")
+        st.markdown("**QK over positions**: which position looks at which")
         if found.qk_positions is None:
             st.info(NO_POSITIONS[found.positions_from])
         else:
@@ -62,7 +61,7 @@ def _three(model: Model, sample: Sample, head: Head) -> None:
                 lambda q, k: f"query at {q + 1} with key at {k + 1}: {fit[q, k]:.2f}",
             )
     with places[1]:
-        st.markdown("**QK over the vocabulary**: which token fits which")
+        st.markdown("**QK over the vocabulary**: which token looks at which")
         words = token_sentence(found.qk_tokens, names)
         _draw(
             found.qk_tokens,
@@ -73,7 +72,7 @@ def _three(model: Model, sample: Sample, head: Head) -> None:
             lambda q, k: f"query '{names[q]}' with key '{names[k]}': {found.qk_tokens[q, k]:.2f}",
         )
     with places[2]:
-        st.markdown("**OV over the vocabulary**: what is said")
+        st.markdown("**OV over the vocabulary**: what looking at a token adds to the output")
         ov = found.ov_tokens
         if ov is None:
             st.info(
@@ -107,8 +106,8 @@ def _shown(many: int, task: Task) -> str:
     if many == task.padding:
         return ""
     return (
-        f"{many} of {passages.known(task)}: the first of the passage, then the commonest. Counted for OV is whose "
-        "logit is raised most among all of them. "
+        f"{many} of {passages.known(task)}: the first of the passage, then the commonest. For OV, the largest rise "
+        "is sought among all of them. "
     )
 
 
@@ -162,11 +161,11 @@ def copy_sentence(ov: np.ndarray, tokens: Sequence[int], symbols: int) -> str:
 
 def caveat(normed: bool, layer: int) -> str:
     """What the circuits leave out."""
-    said = "Products of weights alone, on the straight way from the embeddings; biases are left out."
+    said = "These matrices are products of weights alone: the direct path from the embeddings, without biases."
     if normed:
-        said += " So is the division in LayerNorm: compare the numbers with each other, not with scores."
+        said += " The division in LayerNorm is left out too, so compare the numbers with each other, not with scores."
     if layer:
-        said += f" Layers before layer {layer} write into the stream as well: what this head reads of them is not here."
+        said += f" Layers before layer {layer} also write into the stream. What this head reads of them is not shown."
     return f"{said} (Elhage et al., 2021.)"
 
 

@@ -33,7 +33,9 @@ def pick_query(sample: Sample, head: Head) -> int:
         "query",
         range(1, len(queries) + 1),
         first,
-        lambda query: f"There is no query at {query}: this sequence has {len(queries)}; this is the one at {first}.",
+        lambda query: (
+            f"There is no query at {query}: this sequence has {len(queries)}. The page shows the one at {first}."
+        ),
     )
 
     def picked(place: int | None) -> None:

@@ -15,8 +15,9 @@ st.title(reading.headline(), anchor=False)
 words, toggle = st.columns([2.6, 1.2], vertical_alignment="center")
 framed = " Framed: the answers that can be known." if task.lawful else ""
 words.caption(
-    "The logit lens reads the residual stream as if the model stopped there. Read from the bottom, the embedding, to "
-    "the top, the output. Letters: what it would say, ✓ or a dot if right. Colour: the probability of the "
+    "The logit lens reads the residual stream as if the model stopped there. The embedding is at the bottom, the "
+    "output at the top. A letter is what the model would say there; ✓ or a dot means right. Colour: the probability "
+    "of the "
     f"{'likeliest' if session.settings().likeliest else 'right'} token.{framed}"
 )
 with toggle:
@@ -24,11 +25,13 @@ with toggle:
         st.toggle,
         "Colour by likeliest token",
         "likeliest",
-        help="Colour is the probability of the right token; or of the likeliest, which is how sure the stage is",
+        help="Off: colour is the probability of the right token. On: colour is that of the likeliest token, so "
+        "it shows how sure "
+        "the stage is.",
     )
 lens.stages(reading, key="lens")
 lens.cell(model, reading)
-unread = "chance" if task.lawful else "how common the right token is in the text, which takes no reading"
+unread = "chance" if task.lawful else "how common the right token is in the text, which is known without reading"
 st.caption(f"Click a cell to look into it. Dashed: {unread}. The last stage is exactly what the model says.")
 
 st.header("Where it comes from", anchor=False)
@@ -43,18 +46,19 @@ with told():
         " The rest of each rollout row lies on the tokens that the decoder has read itself." if task.has_source else ""
     )
     st.caption(
-        f"{outlined}Grey and hatched: no path through the masks. {orientation()} Rollout multiplies the layers, each "
-        "half what was there and half the mean of its heads. It cannot know what the values carry nor what the "
-        f"feed-forward layers do, and it counts a head that does nothing as much as the one that works.{rest}"
+        f"{outlined}Grey and hatched: no path through the masks. {orientation()} Rollout multiplies the "
+        "layers’ maps, each half what was there and half the mean of its heads. It ignores what the values carry and "
+        f"what the feed-forward layers do, and it counts all heads alike, useful or not.{rest}"
     )
 
 st.header("Who wrote the answer", anchor=False)
 with told():
     lens.writers(model, question, reading)
     st.caption(
-        "What each head and each feed-forward layer adds to the right token's logit, the mean token's taken off, with "
-        "the scale of every norm after it held as it was in this pass; with the embedding and the biases the sum is "
-        "exact. What a part does by way of later parts is counted as theirs."
+        "A cell is what one head or feed-forward layer adds to the logit of the right token, compared with the "
+        "mean over "
+        "all tokens. The scale of each LayerNorm is kept from this pass, so the parts, the embedding and the biases "
+        "add up exactly. What a part causes through later parts counts as theirs."
     )
 show_code(
     "transformer.analysis.stream.lens.logit_lens",

@@ -30,14 +30,20 @@ AFTER = {"resid_mid": "attention", "resid_cross": "cross-attention", "resid_post
 
 
 def stage_name(site: str) -> str:
-    """A stage in a few words: "embedding", "0 attention", "1 feed-forward"."""
+    """A stage in a few words: "embedding", "layer 0, attention", "layer 1, feed-forward"."""
+    layer, kind = part(site)
+    return f"layer {layer}, {kind}" if kind else "embedding"
+
+
+def part(site: str) -> tuple[str, str]:
+    """The layer of a stage and what it is after: "0", "attention"; empty for the embedding."""
     _, layer, kind = site.split(".")
-    return f"{layer} {AFTER[kind]}" if kind in AFTER else "embedding"
+    return layer, AFTER.get(kind, "")
 
 
 def after(site: str) -> str:
     """A stage in a sentence: "in the embedding", "after the attention of layer 0"."""
-    layer, _, kind = stage_name(site).partition(" ")
+    layer, kind = part(site)
     return f"after the {kind} of layer {layer}" if kind else "in the embedding"
 
 
@@ -72,17 +78,17 @@ class Reading:
             return self._headline_of_a_text()
         counts, total = self.counts, int(self.known.sum())
         if not total:
-            return "Nothing here can be known: the mask keeps every answer away."
+            return "No answer can be known here: the mask hides what it depends on."
         last = after(self.lens.stages[-1])
         if counts[-1] <= total / 2:
             return f"No answer yet: {last}, {counts[-1]} of {total} are right."
         leap = max(range(1, len(counts)), key=lambda stage: counts[stage] - counts[stage - 1])
         before, now = counts[leap - 1], counts[leap]
-        layer, _, kind = stage_name(self.lens.stages[leap]).partition(" ")
+        layer, kind = part(self.lens.stages[leap])
         if now - before > total / 2:
             return (
                 f"The answer appears in layer {layer}: after its {kind}, {now} of {total} "
-                f"{'is' if total == 1 else 'are'} right; before, {before}."
+                f"{'is' if total == 1 else 'are'} right, and {before} before."
             )
         return f"The answer comes little by little: {counts[0]} of {total} right in the embedding, {counts[-1]} {last}."
 
@@ -92,9 +98,10 @@ class Reading:
         leap = max(range(1, len(counts)), key=lambda stage: counts[stage] - counts[stage - 1])
         first = f"It guesses {counts[-1]} of {total} tokens"
         if counts[leap] <= counts[leap - 1]:
-            return f"{first}, and no more after any layer than in the embedding: {counts[0]}."
+            return f"{first}. No layer adds to the {counts[0]} that it guesses from the embedding."
         return (
-            f"{first}; most are won {after(self.lens.stages[leap])}: {counts[leap]} there, {counts[leap - 1]} before."
+            f"{first}. The largest gain comes {after(self.lens.stages[leap])}: from {counts[leap - 1]} to "
+            f"{counts[leap]}."
         )
 
     def cell(self) -> tuple[int, int]:
@@ -148,10 +155,10 @@ def cell(model: Model, reading: Reading) -> None:
     if target not in listed:
         shares, listed = np.append(shares, of_target), [*listed, target]
     rank = int(lens.rank[stage, place])
-    open_ = "" if reading.known[place] else " Nobody can know it here: look at it as a guess."
+    open_ = "" if reading.known[place] else " This token cannot be known here, so it is a guess."
     st.markdown(
-        f"**Position {place + 1}, {after(lens.stages[stage])}**: it would say '{plain(names[best])}' with {most:.2f}; "
-        f"the right token '{plain(names[target])}' has {of_target:.2f} and rank {rank:,} among "
+        f"**Position {place + 1}, {after(lens.stages[stage])}**: it would say '{plain(names[best])}' with {most:.2f}. "
+        f"The right token '{plain(names[target])}' has {of_target:.2f} and rank {rank:,} among "
         f"{sayable(model.task)}.{open_}"
     )
     left, right = st.columns([1, 1.6], gap="medium")

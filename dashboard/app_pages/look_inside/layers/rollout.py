@@ -54,12 +54,12 @@ class Rolled:
         """Of a text: how much comes from the token itself and from the one before."""
         layer = self.attention.site.split(".")[1]
         if len(self.rolled) < 2:
-            return "There is one token: all comes from it."
+            return "There is only one token, so everything comes from it."
         rolled, even, mean = ([part(share) for share in _near(each)] for each in (self.rolled, self.even, self.mean))
         return (
-            f"Rolled out through layer {layer}, {rolled[0]} of what stands at a token comes from itself and "
-            f"{rolled[1]} from the one before; looking evenly would give {even[0]} and {even[1]}. "
-            f"Layer {layer} itself puts {mean[0]} and {mean[1]} of its attention there, mean of heads."
+            f"In the rollout through layer {layer}, {rolled[0]} of a position comes from its own token and "
+            f"{rolled[1]} from the one before. Looking evenly would give {even[0]} and {even[1]}. "
+            f"Layer {layer} alone puts {mean[0]} and {mean[1]} of its attention there (mean of its heads)."
         )
 
     def sentence(self) -> str:
@@ -67,12 +67,12 @@ class Rolled:
         if not self.lawful:
             return self._sentence_of_a_text()
         if not self.expected.any():
-            return f"Through layer {layer} no answer can arrive at where it is to be said."
+            return f"Through layer {layer} no path leads from an answer to the place that must output it."
         rolled, even, mean = (self.share(values) for values in (self.rolled, self.even, self.mean))
         return (
-            f"Rolled out through layer {layer}, {part(rolled)} of an answer comes from the token to be said; looking "
-            f"evenly would give {part(even)}. Layer {layer} itself puts {part(mean)} of its attention there, mean of "
-            "heads."
+            f"In the rollout through layer {layer}, {part(rolled)} of an answer comes from the token it should be. "
+            f"Looking evenly would give {part(even)}. Layer {layer} alone puts {part(mean)} of its attention there "
+            "(mean of its heads)."
         )
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard.app_pages.look_inside.order.figures.interventions import intervention_bars
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import signed
-from dashboard.parts.prose import sentence
+from dashboard.parts.prose import encoding_name, sentence
 from dashboard.parts.widgets import controlled
 from dashboard.parts.yardstick import SAME, Yardstick
 from dashboard.view import session
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SHIFT, TURN, SWAP, SHUFFLE, REMOVE = "places-shift", "places-turn", "swap", "places-shuffle", "unplaced"
-NAMES = {SHIFT: "Shift all", TURN: "Turn round", SWAP: "Swap two", SHUFFLE: "Shuffle", REMOVE: "Remove"}
+NAMES = {SHIFT: "Shift all", TURN: "Cyclic shift", SWAP: "Swap two", SHUFFLE: "Shuffle", REMOVE: "Remove"}
 """The interventions, by the word that begins their text."""
 SHIFTS = (-3, -2, -1, 1, 2, 3)
 MOST_BY = 99
@@ -37,7 +37,7 @@ def asked(default: str) -> str:
     try:
         text = parse_edit(text).write()
     except EditError:
-        session.notice("The link's intervention cannot be read; this is the page's own.")
+        session.notice("The change that the link names cannot be read. The page shows its own instead.")
     else:
         if text.partition(":")[0] in NAMES:
             return text
@@ -84,7 +84,7 @@ def controls(text: str, places: int) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         controlled(
             st.segmented_control,
-            "Tell it other positions",
+            "Change the positions",
             list(NAMES),
             key="control-order",
             value=kind,
@@ -104,19 +104,19 @@ def lesson(yard: Yardstick, kind: str, before: Any, after: Any) -> str:
     """What an intervention shows, from the numbers."""
     kept = abs(yard.mean(before) - yard.mean(after)) < SAME
     if kind == SHIFT:
-        tail = ", and nothing is lost." if kept else ": it goes by the places themselves."
-        return f"All distances are as they were{tail}"
+        tail = "nothing is lost." if kept else "the model uses the positions themselves, not only distances."
+        return f"All distances are unchanged, {'and' if kept else 'so'} {tail}"
     if kept:
-        return "It does not go by what was changed."
+        return "It does not use what was changed."
     if kind == REMOVE:
-        return f"What it still {yard.gets} it knows from the mask and from which tokens there are."
+        return f"What it still {yard.gets} comes from the mask and from which tokens there are."
     return yard.lost(before, after)
 
 
 def without(yard: Yardstick) -> str:
     """What the model loses without its positions, in a sentence."""
     yard = yard.quick()
-    what = f"Without its {yard.model.config.model.positions} positions"
+    what = f"Without its {encoding_name(yard.model.config.model.positions)} positions"
     return yard.change_of_mean(what, yard.measured(), yard.measured(edits_of(REMOVE)))
 
 
@@ -146,7 +146,7 @@ def interventions(yard: Yardstick) -> None:
             made = edits_of(text)
             after, old = yard.measured(made), before
         except EditError as error:
-            turn = " Turn the positions round in place of shifting them." if text.startswith(SHIFT) else ""
+            turn = " Use a cyclic shift instead." if text.startswith(SHIFT) else ""
             st.info(f"{sentence(str(error))}{turn}", icon=":material/info:")
             after, old, words = before, None, "Nothing was changed."
         else:
@@ -180,13 +180,13 @@ def _summary(yard: Yardstick, moved: str, text: str, was: float) -> None:
         if isinstance(place, int) and 0 <= place < len(keys):
             session.update(order=keys[place])
 
-    how = "turned" if moved == TURN else "shifted"
+    how = "cyclically shifted" if moved == TURN else "shifted"
     words = "No position can be moved in this model."
     if np.isfinite(values).any():
         worst = int(np.nanargmax(yard.worse * np.array(values)))
         kinds = f"Positions {how} by −3 to +3, shuffled, removed"
         words = yard.furthest(kinds, edits_of(keys[worst])[0].words, values[worst], was)
-    st.markdown("**All kinds beside each other**")
+    st.markdown("**All changes side by side**")
     figure = coloured(
         intervention_bars,
         np.array(values),
@@ -199,5 +199,9 @@ def _summary(yard: Yardstick, moved: str, text: str, was: float) -> None:
         chosen=keys.index(text) if text in keys else None,
     )
     plot(figure, key="order-summary", alt=words, height=320, on_click=clicked)
-    ends = " A learned table has no place beyond its ends, so they come in at the other." if moved == TURN else ""
+    ends = (
+        " A learned table ends at its last position, so what is shifted past one end comes in at the other."
+        if moved == TURN
+        else ""
+    )
     st.caption(f"{words}{ends}{yard.over()} Click a bar to see it by {yard.by}.")

@@ -43,8 +43,9 @@ def pick(shares: Shares) -> int:
         pick_head(heads, heads[index])
         if focus not in heads:
             st.caption(
-                f"Not head {focus.short} ({focus.kind}): it reads what attention has written, so its scores do not "
-                "part into position and content without rest."
+                f"Head {focus.short} ({focus.kind}) cannot be taken apart: it reads what attention has written "
+                "before, so "
+                "its scores are more than content plus position."
             )
     return index
 
@@ -53,7 +54,7 @@ def headline(head: Head, share: np.ndarray) -> str:
     """What tells the keys of a head apart, in a sentence."""
     name = called(head)
     if np.isnan(share).any():
-        return f"{name[0].upper()}{name[1:]} never tells keys apart: it looks at all that it may see alike."
+        return f"{name[0].upper()}{name[1:]} gives every key that it may see the same score."
     most = int(share.argmax())
     return claims.map_of(name, TERMS[most], float(share[most]))
 
@@ -63,7 +64,7 @@ def maps(head: Head) -> None:
     st.markdown(f"**The four terms of {called(head)}’s scores**, on this input")
     split = order_measured.split(model, question, head.site)
     if len(split.queries) > MOST_TOKENS:
-        st.info(f"Four maps are drawn of inputs of up to {MOST_TOKENS} tokens; this one has {len(split.queries)}.")
+        st.info(f"The four maps are drawn for inputs of up to {MOST_TOKENS} tokens. This one has {len(split.queries)}.")
         return
     apart = split.apart[:, head.index]
     strength = [float(np.abs(term[split.mask]).mean()) for term in apart]
@@ -72,10 +73,14 @@ def maps(head: Head) -> None:
     )
     figure = coloured(term_heatmaps, apart, TERMS, split.mask, split.queries, split.keys)
     plot(figure, key="order-terms", alt=f"{words}.", height=600)
-    norm = " LayerNorm divides by the spread of this very pass." if model.config.model.norm == "pre" else ""
+    norm = (
+        " LayerNorm divides by the spread that it has in this forward pass." if model.config.model.norm == "pre" else ""
+    )
     st.caption(
-        f"{words}; query’s part first. Each row is less its mean over the keys it may see, for softmax ignores what is "
-        f"the same for all; so taken, the four sum to the scores. Biases count with position.{norm}"
+        f"{words}. The query’s part is named first. Softmax ignores what all keys of a row have in common, so "
+        "each row is "
+        "shown minus its mean over the keys it may see. The four maps then add up to the scores; biases count as "
+        f"position.{norm}"
     )
 
 
@@ -87,17 +92,17 @@ def pair(head: Head, distance: float, sequences: int) -> None:
         both = np.stack([split.pattern[head.index], split.alone[head.index]])
         names = ("everything", "positions alone")
         figure = coloured(pattern_pair, both, names, split.mask, split.queries, split.keys)
-        words = f"The two patterns of {called(head)}: {distance:.2f} of the attention lies elsewhere."
+        words = f"Between the two patterns of {called(head)}, {distance:.2f} of the attention moves to other keys."
         plot(figure, key="order-patterns", alt=words, height=310)
     st.caption(
-        f"Over {sequences} sequences, {distance:.2f} of the attention lies elsewhere when only position–position "
+        f"Over {sequences} sequences, {distance:.2f} of the attention moves to other keys when only position–position "
         "counts (total variation distance, 0 to 1)."
     )
 
 
 def bars(shares: Shares, index: int) -> None:
     """What tells keys apart in every head whose scores can be split; a click chooses the head."""
-    st.markdown("**What tells keys apart**, head by head")
+    st.markdown("**Which term makes the scores differ**, head by head")
 
     def clicked() -> None:
         click = st.session_state["order-shares"]["click"]
@@ -113,8 +118,8 @@ def bars(shares: Shares, index: int) -> None:
     plot(figure, key="order-shares", alt=words, height=280, on_click=clicked)
     key = " e encoder, d decoder." if several else ""
     st.caption(
-        f"Of the variance of a row’s scores, each term’s covariance with them, over {shares.sequences} sequences; "
-        f"shares of a head sum to 1.{key}"
+        "Each part of a bar is one term’s share of the variance within the rows of scores: its covariance with the "
+        f"scores, over {shares.sequences} sequences. The shares of a head sum to 1.{key}"
     )
 
 
@@ -136,13 +141,14 @@ def terms() -> None:
 def without_terms() -> None:
     """A title where scores cannot be split, from what the answer loses without positions; and the reason."""
     if encoding == "none":
-        st.title("This model is told no positions: there are none to take apart or to move.", anchor=False)
-        st.info("What it knows of order comes from its mask alone. Choose a model with a positional encoding.")
+        st.title("This model has no positional encoding, so there is nothing to take apart or to move.", anchor=False)
+        st.info("It knows the order of tokens only from its mask. Choose a model with a positional encoding.")
         return
     st.title(displaced.without(yard), anchor=False)
     st.info(
-        "Rotary positions are not added to the tokens: they turn queries and keys, and each score is one product of "
-        "content and distance together. So there are no four terms to show."
+        "Rotary positions are not added to the tokens: they turn queries and keys. Each score mixes content and "
+        "distance "
+        "in one product, so there are no four terms to show."
     )
 
 
@@ -151,9 +157,9 @@ if heads:
 else:
     without_terms()
 if encoding != "none":
-    st.header("Told other positions", anchor=False)
+    st.header("With other positions", anchor=False)
     if session.first_look():
-        waiting.hourglass("What it does with other positions is about to be measured …")
+        waiting.hourglass("Measuring it with other positions …")
     else:
         displaced.interventions(yard)
 show_code(

@@ -14,6 +14,7 @@ from dashboard.figures.kit.numbers import tiny
 from dashboard.models import passages
 from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
+from dashboard.parts.prose import encoding_name
 from dashboard.parts.widgets import bound_number, controlled
 from dashboard.view import session
 from dashboard.view.settings import MOST_LONG
@@ -98,8 +99,8 @@ def unordered(model: Model) -> str:
     blind = models_positions.reversal(model, question, everything_seen=True)
     masked = models_positions.reversal(model, question, everything_seen=False)
     own = model.config.model.positions
-    whose = "This model" if own == "none" else f"This model, its {own} positions taken away,"
-    st.markdown(f"**{whose} reads the input from front to back and from back to front**, with every token in sight")
+    whose = "This model" if own == "none" else f"This model without its {encoding_name(own)} positions"
+    st.markdown(f"**{whose} reads the input forwards and backwards**, with no mask")
     words = model.task.vocabulary
     tokens = model.task.encode([question]).tokens[0]
     if len(tokens) <= MOST_READ:
@@ -108,17 +109,18 @@ def unordered(model: Model) -> str:
         rows["← out"] = back
         st.html(coloured(token_strip, {name: [Token(text) for text in row] for name, row in rows.items()}))
     st.markdown(
-        f"Every token says what it said before: its logits move by {tiny(blind.moved)} at most, which is rounding. "
+        f"Every token keeps its output: its logits change by {tiny(blind.moved)} at most, which is rounding. "
         "Attention sums over a set of keys, and a set has no order."
     )
     told = (
-        "A mask is all that is left to tell an order by: how many tokens are in sight."
+        "Only the mask tells the order: by how many tokens are in sight."
         if masked.moved > 1e-6
-        else "That mask tells no order either."
+        else "This mask tells no order either."
     )
-    st.caption(f"Under its own mask, {model.config.model.mask_label}, they move by up to {masked.moved:.2f}. {told}")
+    st.caption(f"Under its own mask, {model.config.model.mask_label}, they change by up to {masked.moved:.2f}. {told}")
     return (
-        "Without positions and without a mask the tokens are a bag: read backwards, no logit moves by more than "
+        "Without positions and without a mask, this model sees no order: reading backwards changes no logit by "
+        "more than "
         f"{tiny(blind.moved)}."
     )
 
@@ -131,9 +133,9 @@ def norms_side_by_side(model: Model, name: str) -> None:
     found = models_positions.lengths(model, name)
     st.header("What is added to what", anchor=False)
     if found.positions is None:
-        how = "without positions" if name == "none" else f"with {name} positions"
+        how = "without positions" if name == "none" else f"with {encoding_name(name)} positions"
         st.caption(
-            f"Nothing: {how} no vector is added to the token embeddings, so neither can drown the other. This model "
+            f"Nothing: {how} no vector is added to the token embeddings, so there is nothing to compare. This model "
             f"{'multiplies' if found.scaled else 'does not multiply'} them by √d_model."
         )
         return
@@ -155,10 +157,10 @@ def norms_side_by_side(model: Model, name: str) -> None:
     some = f" Drawn: the {MOST_NORMS} commonest of {passages.known(model.task)}." if len(tokens) > MOST_NORMS else ""
     whose = "its own" if name == model.config.model.positions else f"{name}, at its sizes, not its own"
     st.caption(
-        f"Euclidean lengths, at this model's width whatever the sliders say. This model {does} its token embeddings by "
-        f"√{width} = {factor:.3g}; the positions are {whose}. Hollow: tokens the other way. Padding is left out.{some} "
-        "Why one scales: drawn from N(0, 1/d), embeddings start about 1 long, where a sinusoidal position is √(d/2) = "
-        f"{math.sqrt(width / 2):.3g} long and a learned one starts at about √d."
+        f"Euclidean lengths at this model's own width. This model {does} its token embeddings by "
+        f"√{width} = {factor:.3g}; the positions are {whose}. Hollow: the tokens with the scale switched over. Padding "
+        f"is left out.{some} Embeddings are drawn from N(0, 1/d), so they start about 1 long. A sinusoidal position is "
+        f"√(d/2) = {math.sqrt(width / 2):.3g} long and a learned one starts at about √d: this is why one scales."
     )
 
 
@@ -171,7 +173,7 @@ def _scale_toggle(own: bool, width: int) -> bool:
         key="control-scaled",
         value=own if view is None else bool(view),
         picked=lambda scaled: session.update(scaled=None if scaled == own else int(scaled)),
-        help=f"By {factor}, as in section 3.4 of the paper. A picture: the model stays as it is.",
+        help=f"By {factor}, as in section 3.4 of the paper. Only the picture changes, not the model.",
     )
     return bool(toggle)
 
@@ -187,4 +189,4 @@ def _balance(tokens: np.ndarray, positions: np.ndarray) -> str:
         return f"Tokens dominate the sum: {lengths}, {ratio:.1f} times less."
     if ratio <= 0.5:
         return f"Positions dominate the sum: {lengths}, {1 / ratio:.1f} times more."
-    return f"Neither drowns the other: {lengths}."
+    return f"Neither dominates the sum: {lengths}."

@@ -118,16 +118,20 @@ def _pick_base() -> int:
 
 # --- the table and its waves
 
+ALIKE = ((0.8, "similar"), (0.3, "somewhat similar"), (-0.3, "nearly unrelated"))
+"""From which cosine on two vectors are called what; below the last they point in opposite directions."""
+
 
 def headline(shown: Shown) -> str:
     """How alike neighbours are, as a sentence."""
     if len(shown.values) == 1:
-        return "One position only: there is no order to be told."
+        return "There is only one position, so there is no order to encode."
     norms = np.linalg.norm(shown.values, axis=1)
     if not norms.all():
         return f"{shown.name.capitalize()} positions: {len(shown.values)} rows, some of them all zero."
     near = float(np.mean(np.sum(shown.values[1:] * shown.values[:-1], axis=1) / (norms[1:] * norms[:-1])))
-    return f"Neighbouring positions have a cosine of {signed(near)} in the {shown.name} encoding."
+    alike = next((words for least, words in ALIKE if near >= least), "opposite")
+    return f"The {shown.name} encoding gives neighbouring positions {alike} vectors: their cosine is {signed(near)}."
 
 
 def pictures(shown: Shown, cursor: int) -> list[int]:
@@ -135,6 +139,8 @@ def pictures(shown: Shown, cursor: int) -> list[int]:
     left, right = st.container(key="positions-row").columns([1.3, 1], gap="large")
     with left:
         _table(shown, cursor)
+        if shown.base is None:
+            _sinusoid(shown)
         chosen = _waves(shown, cursor)
     with right:
         _alike(shown)
@@ -170,6 +176,17 @@ def _table(shown: Shown, cursor: int) -> None:
     st.caption(f"{sentence} Position 1 is p = 0 in the formula. Click a row to put the cursor there.")
 
 
+def _sinusoid(shown: Shown) -> None:
+    """The sinusoidal encoding of the same size, under one that was learned."""
+    from transformer.analysis.encodings import turning_table
+
+    positions, width = shown.values.shape
+    table = turning_table("sinusoidal", positions, width + width % 2, Settings().base).values[:, :MOST_WIDE]
+    sentence = f"For comparison: the sinusoidal encoding of {positions} positions and {width + width % 2} dimensions."
+    plot(coloured(encodings.encoding_heatmap, table), key="sinusoid", alt=sentence, height=260)
+    st.caption(f"{sentence} It is a formula, so its columns are waves from the start; a learned table starts as noise.")
+
+
 def _waves(shown: Shown, cursor: int) -> list[int]:
     st.markdown("**Waves**: how single dimensions run over the positions")
     chosen = pick_dimensions(shown.values.shape[1])
@@ -202,18 +219,19 @@ def _alike(shown: Shown) -> None:
         else f"A single position: {similar[0, 0]:.1f}."
     )
     if shown.name == "rotary":
-        sentence += " It is what a query and a key would score whose every pair is (1, 0)."
+        sentence += " This is the score of a query and a key in which every pair of numbers is (1, 0)."
     plot(coloured(encodings.similarity_heatmap, similar), key="similarity", alt=sentence, height=400)
     st.caption(sentence)
     if len(similar) < 2:
         return
-    st.markdown("**The same over distance** · mean, and from least to greatest")
+    st.markdown("**Similarity by distance** · mean, least and greatest")
     found, apart = profile(similar), spread(similar)
     exact = apart < 1e-9 * max(1.0, float(np.abs(similar).max()))
     words = (
-        f"All pairs of positions that are equally far apart agree to {tiny(apart)}: the distance alone decides."
+        f"All pairs of positions that are equally far apart agree to {tiny(apart)}: only the distance matters."
         if exact
-        else f"Pairs that are equally far apart differ by up to {apart:.3g}: it matters where they stand."
+        else f"Pairs that are equally far apart differ by up to {apart:.3g}: the positions matter too, not only "
+        "the distance."
     )
     figure = coloured(encodings.distance_profile, found.mean, found.low, found.high)
     plot(figure, key="profile", alt=f"From {found.mean[0]:.1f} at distance 0. {words}", height=300)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.positions import alibi_and_none, encoding, rotation
 from dashboard.app_pages.look_inside.positions.what_if import what_if
-from dashboard.parts.prose import show_code
+from dashboard.parts.prose import encoding_name, show_code
 from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
 from transformer.config import POSITIONS
@@ -29,12 +29,12 @@ name = bound_choice(
     [own, *(name for name in POSITIONS if name != own)],
     own,
     also={"pe_width": None, "pe_length": None, "cursor": None, "shift": 1, "dimensions": ""},
-    format_func=lambda n: f"{n} (this model's)" if n == own else n,
+    format_func=lambda n: f"{encoding_name(n)} (this model's)" if n == own else encoding_name(n),
 )
 kind = ENCODINGS[name]
 st.markdown(f"{kind.description[0].upper()}{kind.description[1:]}. $\\quad {kind.formula}$")
 if name in ("alibi", "rotary") and model.task.has_source:
-    st.caption("Only where a stack looks at itself: where the decoder looks at the source, no position is told.")
+    st.caption("This applies only to self-attention. Where the decoder looks at the source, positions are not used.")
 if name == "alibi":
     headline = alibi_and_none.penalised(model)
 elif name == "none":
@@ -47,5 +47,7 @@ else:
     rotation.step(shown, cursor, encoding.pictures(shown, cursor))
 title.title(headline, anchor=False)
 alibi_and_none.norms_side_by_side(model, name)
-what_if(f"with {name} positions" if name != "none" else "without positions", model.config, positions=name)
+what_if(
+    f"with {encoding_name(name)} positions" if name != "none" else "without positions", model.config, positions=name
+)
 show_code(*CODE.get(name, (f"{kind.__module__}.{kind.__name__}",)))

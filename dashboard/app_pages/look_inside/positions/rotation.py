@@ -45,7 +45,10 @@ def step(shown: Shown, cursor: int, chosen: Sequence[int]) -> None:
         _clocks(shown, steps, shown.base, cursor, chosen)
 
 
-PAIRING = " A pair is two neighbours, as in the paper; Llama pairs the first half of the dimensions with the second."
+PAIRING = (
+    " A pair is two neighbouring dimensions, as in the paper. Llama pairs the first half of the "
+    "dimensions with the second."
+)
 
 
 def _turned(shown: Shown, steps: int, base: int) -> None:
@@ -57,14 +60,15 @@ def _turned(shown: Shown, steps: int, base: int) -> None:
     missed, places = tiny(deviation(shown.values, matrix, steps)), length - steps
     over = f"Over all {places} positions p" if places > 1 else "At the only position p there is"
     if shown.name == "rotary":
-        st.markdown(f"**One rotation, wherever p is** · $q_{{p+{steps}}} = R_{{{steps}}}\\,q_p$")
+        st.markdown(f"**One rotation, the same for every p** · $q_{{p+{steps}}} = R_{{{steps}}}\\,q_p$")
         apart = tiny(spread(rotary_scores(length, width, base)))
         said = (
-            f"{over}, R turns what a pair (1, 0) has become by {steps} more, to within {missed}. So a query and a key "
-            f"score alike at the same distance: drawn at random and put at every two positions, to within {apart}."
+            f"{over}, R takes the pair (1, 0) turned for p to the pair turned for p + {steps}; the largest error is "
+            f"{missed}. So the score of a query and a key depends on their distance only: for a random pair at every "
+            f"two positions, scores at the same distance differ by at most {apart}."
         )
     else:
-        st.markdown(f"**One linear map, wherever p is** · $PE_{{p+{steps}}} = M_{{{steps}}}\\,PE_p$")
+        st.markdown(f"**One linear map, the same for every p** · $PE_{{p+{steps}}} = M_{{{steps}}}\\,PE_p$")
         said = f"{over}, the greatest |PE(p+{steps}) − M · PE(p)| is {missed}. M turns each pair by its own angle."
     _matrix(matrix, f"{said} In float64.", high=1.0, pairs=True)
 
@@ -90,7 +94,7 @@ def _clocks(shown: Shown, steps: int, base: int, cursor: int, chosen: Sequence[i
     figure = coloured(rotation.turning_circles, clocks, cursor, cursor + steps)
     plot(figure, key="pairs", alt=sentence, height=270)
     pairing = PAIRING if shown.name == "rotary" else ""
-    st.caption(f"{sentence} To the right the cosine, upwards the sine; the arc leaves out whole rounds.{pairing}")
+    st.caption(f"{sentence} Right is the cosine, up is the sine. The arc leaves out whole turns.{pairing}")
 
 
 def angle(radians: float) -> str:
@@ -105,7 +109,7 @@ def _fitted(shown: Shown, steps: int, left: DeltaGenerator, right: DeltaGenerato
     width = shown.values.shape[1]
     if width > MOST_WIDE:
         left.caption(
-            f"No formula says it, and a map of {width} dimensions takes too long to fit; up to {MOST_WIDE} are fitted."
+            f"There is no formula, and a map of {width} dimensions takes too long to fit. The limit is {MOST_WIDE}."
         )
         return
     found = positions.fitted(shown.model, shown.name, len(shown.values), steps)
@@ -119,8 +123,9 @@ def _fitted(shown: Shown, steps: int, left: DeltaGenerator, right: DeltaGenerato
         fitted.metric("Missed, fitted steps", f"{found.missed:.3f}")
         unseen.metric("Missed, unseen steps", "–" if math.isnan(found.unseen) else f"{found.unseen:.3f}")
         st.caption(
-            "‖PE(p+k) − M · PE(p)‖ as a share of ‖PE(p+k)‖, over all p: 0 is exact, 1 no better than saying zero. "
-            "Unseen: of a map that was fitted to one half of the steps, drawn at random, on the other, both ways."
+            "‖PE(p+k) − M · PE(p)‖ as a share of ‖PE(p+k)‖, over all p: 0 is exact, 1 is no better than "
+            "predicting zero. "
+            "For the unseen steps, the map is fitted to a random half of the steps and tested on the other, both ways."
         )
         st.markdown(_judged(found, width))
 
@@ -129,16 +134,17 @@ def _judged(found: FittedShift, width: int) -> str:
     """What the two shares mean together."""
     free = (
         f"It was fitted to {counted(found.fitted, 'step')} in {width} dimensions. "
-        "So few independent vectors are always hit, whatever they are: the first number proves nothing. "
+        "A linear map can always fit so few independent vectors exactly, so the first number proves nothing. "
         if found.fitted <= width
         else ""
     )
     if math.isnan(found.unseen):
-        return f"{free}With a single step there is none to be put to the test."
+        return f"{free}There is only one step, so none is left for a test."
     if found.unseen < 0.1:
         return (
-            f"{free}It carries over to steps that it was not fitted to: a step is nearly one linear map wherever p is."
+            f"{free}The map also works for steps that it was not fitted to: a step is nearly the same linear "
+            "map for every p."
         )
     if found.unseen < 0.9:
-        return f"{free}It carries over in part to steps that it was not fitted to."
-    return f"{free}It does not carry over to steps that it was not fitted to."
+        return f"{free}The map works in part for steps that it was not fitted to."
+    return f"{free}The map does not work for steps that it was not fitted to."

@@ -25,8 +25,9 @@ LONGER = 4
 """How many times more steps the next answer may take."""
 
 MINUTES = (
-    "To read a text takes minutes to learn, so nothing is trained here and now: choose otherwise in the panel on the "
-    "left, press Train, and compare the two under “Runs and races”."
+    "Training on a text takes minutes, so nothing is trained here. Choose other settings in the panel on the "
+    "left, press "
+    "Train, and compare the two under “Runs and races”."
 )
 
 
@@ -60,7 +61,7 @@ def _shown(words: str, lesson: Lesson) -> None:
     answer = quick_training.shown(lesson)
     if answer is None:
         if not lesson.done:
-            waiting.hourglass("A small model is about to be trained …")
+            waiting.hourglass("Training a small model …")
         return
     measured = answer.accuracy
     taken = counted(answer.steps, "step")

@@ -93,7 +93,7 @@ def loss_by_place_line(places: Sequence[str], loss: Curve, unread: float, *, pal
         "template": template(palette),
         "showlegend": False,
         "xaxis": {
-            "title": {"text": "place in the window"},
+            "title": {"text": "position in the window"},
             "tickvals": list(range(0, len(places), 1 + crowded)),
             "ticktext": list(places[:: 1 + crowded]),
             "tickangle": 0,
@@ -101,7 +101,7 @@ def loss_by_place_line(places: Sequence[str], loss: Curve, unread: float, *, pal
         },
         "yaxis": {"title": {"text": "nats a token"}, "range": [0, 1.08 * most]},
         "shapes": [level(unread, {"color": palette.chance, "width": 2, "dash": "dot"})],
-        "annotations": [end_name(unread, "counts<br>alone", palette.chance)],
+        "annotations": [end_name(unread, "frequency<br>alone", palette.chance)],
         "margin": {"t": 8, "r": 64},
     }
     return go.Figure([measured], layout)
@@ -152,7 +152,7 @@ def repetition_lines(curves: Sequence[Curve], *, together: int = 1, palette: Pal
         "legend": {"entrywidth": 0, "font": {"size": 14}},
         "hovermode": "closest",
         "xaxis": {
-            "title": {"text": "place in the block"},
+            "title": {"text": "position in the block"},
             "range": [0.5, together * len(curves[0].mean) + 0.5],
             "nticks": 8,
         },

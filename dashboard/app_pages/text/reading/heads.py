@@ -32,7 +32,7 @@ _NATS = Metric("loss", "nats", "Cross-entropy of a token", most=float("inf"))
 
 def induction(model: Model) -> None:
     """The heads that carry on with what came before, found on blocks that are read twice."""
-    st.header("Found by repetition", anchor=False)
+    st.header("Which heads use repetition?", anchor=False)
     with told():
         passages = _passages(model)
         found = measured.repetition(model, passages)
@@ -61,9 +61,9 @@ def _repetition(model: Model, found: Repetition, passages: bool) -> None:
     with right:
         together = TOGETHER if found.block >= LONG and found.block % TOGETHER == 0 else 1
         curves = [
-            _curve("first", found.first, together),
-            _curve("again", found.again, together),
-            _curve("another block", found.another, together),
+            _curve("first block", found.first, together),
+            _curve("repeated", found.again, together),
+            _curve("new block", found.another, together),
         ]
         plot(coloured(repetition_lines, curves, together=together), key="reading-twice", alt=drop, height=380)
         what = (
@@ -74,9 +74,11 @@ def _repetition(model: Model, found: Repetition, passages: bool) -> None:
             else "different symbols, drawn at random"
         )
         st.caption(
-            f"{found.sequences} blocks of {found.block} tokens, {what}, each read twice in a row, and once with "
-            "another behind it (Olsson et al., 2022). Means with 95 % intervals; the saving leaves out the first "
-            f"token, which nothing announces.{f' Drawn: {together} places together.' if together > 1 else ''}"
+            f"{found.sequences} blocks of {found.block} tokens, {what}. Each is read twice in a row, and once "
+            "followed by "
+            "a new block (Olsson et al., 2022). Means with 95 % intervals; the difference leaves out the first "
+            "token of "
+            f"a block.{f' The lines average {together} neighbouring positions.' if together > 1 else ''}"
         )
 
 
@@ -91,7 +93,7 @@ def _scatter(found: Repetition, labels: list[str], focus: Head) -> None:
     level = even.pop() if len(even) == 1 else None
     before, behind = (
         Axis(title, "share", score.mean, score.low, score.high, level)
-        for title, score in (("token before", found.previous), ("behind the first occurrence", found.induction))
+        for title, score in (("on the previous token", found.previous), ("after the first occurrence", found.induction))
     )
     names = [found.name(head) for head in found.heads]
     index = found.heads.index(focus)
@@ -141,8 +143,8 @@ def _map(found: Distances, labels: list[str], focus: Head) -> None:
     figure = coloured(distance_heatmap, found.binned(found.share), labels, found.bins(), focus=found.heads.index(focus))
     plot(figure, key=key, alt=words.distance_title(found, labels), height=_height(found), on_click=clicked)
     st.caption(
-        f"Share of attention by distance, distances taken together in doubling steps; means over the second half of "
-        f"{found.sequences} sequences of {found.tokens} tokens. Click a row to see that head beside."
+        f"Share of attention by distance; each bin is twice as wide as the one before. Means over the second half of "
+        f"{found.sequences} sequences of {found.tokens} tokens. Click a row to see that head on the right."
     )
 
 
@@ -152,7 +154,7 @@ def _focus(model: Model, heads: tuple[Head, ...], default: Head) -> Head:
 
     named = session.settings().head
     if named and named not in map(str, heads_of(model.network())):
-        session.notice(f"This model has no head of that name; head {default.short} is shown.")
+        session.notice(f"This model has no such head. You see head {default.short}.")
         session.update(head="")
     return next((head for head in heads if str(head) == named), default)
 

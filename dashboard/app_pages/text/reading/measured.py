@@ -49,7 +49,7 @@ def wordless(model: Model) -> float:
     return float(no_word[np.concatenate([*passages])].mean())
 
 
-@cached(16, "Reading what was held out …")
+@cached(16, "Reading held-out text …")
 def growth(model: Model) -> Growth:
     """The loss by place in a window of the text."""
     from transformer.analysis.accuracy.surprise import growth
@@ -57,7 +57,7 @@ def growth(model: Model) -> Growth:
     return growth(model.network(), text_of(model))
 
 
-@cached(16, "Reading everything twice …")
+@cached(16, "Reading each block twice …")
 def repetition(model: Model, passages: bool) -> Repetition:
     """What heads do on repeated text. Raises ConfigError where a model says no next token, or reads too few."""
     from transformer.analysis.heads.induction import find_induction

@@ -98,14 +98,14 @@ def word_chosen(found: Surprise, words: tuple[str, ...]) -> int:
         "read_word",
         range(1, n + 1),
         most_surprising(found, words) + 1,
-        lambda word: f"The passage has {n} tokens, and none is number {word}.",
+        lambda word: f"There is no token {word}: the passage has {n}.",
     )
     return word - 1
 
 
 def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) -> None:
     """The passage, coloured by what each token cost, and the one that is chosen."""
-    st.markdown("**Where is it surprised?** Each token by what it cost")
+    st.markdown("**What surprises it?** Each token is coloured by its cost, −log of the probability it was given")
     at, names, key = word_chosen(found, words), model.task.vocabulary, "reading-passage"
 
     def chose() -> None:
@@ -135,11 +135,11 @@ def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) 
             tokens.shown(words[at]),
             float(np.exp(-found.nats[at])),
         )
-        said = "In its place it thought likeliest: " + ", ".join(
+        said = "The likeliest tokens at this position: " + ", ".join(
             f"{names[token]} {p:.3f}" for token, p in zip(found.likeliest[at], found.probability[at], strict=True)
         )
         plot(figure, key="reading-likeliest", alt=f"{said}.", height=HEIGHT - 160)
-        st.caption("What it thought likeliest in that place, having read all before it; ✓ stood there.")
+        st.caption("The tokens that the model thought likeliest here. ✓ marks the one in the text.")
 
 
 def grows() -> None:
@@ -159,9 +159,9 @@ def grows() -> None:
     )
     st.caption(
         f"{said} Means over {loss.windows} windows of {found.length} held-out tokens, with 95 % intervals over "
-        "windows; a window begins with nothing read."
+        "windows. At the start of a window the model has read nothing."
         if loss.windows > 1
-        else f"{said} One window of {found.length} tokens is all that is held out."
+        else f"{said} Only one window of {found.length} tokens is held out."
     )
 
 
@@ -175,7 +175,7 @@ def text() -> None:
     title.title(plain(said), anchor=False)
     surprises(found, words, before, said)
     if session.first_look():
-        waiting.hourglass("What context and repetition are worth is about to be measured …")
+        waiting.hourglass("The effect of context and repetition will now be measured …")
         return
     grows()
 
@@ -184,12 +184,16 @@ def law() -> None:
     """What stands in their place where a model has a law."""
     found = measured.distances(model)
     st.title(distance_title(found, labels_of(found.heads)), anchor=False)
-    st.caption("Where a text surprises it, a model that was trained on a law cannot be asked; what follows it can.")
+    st.caption(
+        f"{plain(model.name)} has learned a rule and no text: no word can surprise it. What its heads look at is "
+        "measured below."
+    )
     other_models.offer_text(model)
 
 
 model = session.chosen()
 if model.task.lawful:
+    other_models.opens_text("It reads", model)
     law()
 else:
     text()

@@ -51,9 +51,9 @@ def whole_sentence(evaluation: Mapping[str, Any], wordless: float) -> str:
     each = ", ".join(f"{in_words(counting[name])} for a {name}" for name in COUNTING[::-1])
     sees = (1 - wordless) * (GRAM - 1)
     return (
-        f"{said}; counting has {each} ({counting['library']}). Of these tokens {wordless:.2f} are blanks, line ends or "
-        f"marks: the {GRAM - 1} tokens that a {GRAM}-gram sees hold {sees:.1f} words on average. Longer runs were not "
-        "counted."
+        f"{said}. Models that count runs of tokens have {each} ({counting['library']}). A {GRAM}-gram sees "
+        f"{GRAM - 1} tokens; a share of {wordless:.2f} are blanks, line ends or marks, so it sees {sees:.1f} words on "
+        "average. Longer runs were not counted."
     )
 
 
@@ -61,9 +61,9 @@ def headline(found: Surprise, words: Sequence[str], work: str) -> str:
     """How unsure it was, and what surprised it most."""
     rarest = int(found.nats.argmax())
     most = most_surprising(found, words)
-    which = "" if most == rarest else "of the words it knows "
-    unsure = f"Reading {work} it is as unsure as among {in_words(found.perplexity)} equally likely tokens"
-    return f"{unsure}; {which}{called(words[most])} surprises it most."
+    which = "" if most == rarest else "Of the words it knows, "
+    unsure = f"Reading {work}, it has perplexity {in_words(found.perplexity)} per token"
+    return f"{unsure}. {which}{called(words[most])} surprises it most."
 
 
 def most_surprising(found: Surprise, words: Sequence[str]) -> int:
@@ -82,11 +82,12 @@ def titled(title: str) -> str:
 
 def passage_sentence(found: Surprise, before: int) -> str:
     """The passage in numbers."""
-    led = f" It had read {before} tokens before them." if before else " It had read nothing before them."
+    led = f" It had read {before} tokens before." if before else " It had read nothing before."
     first = int((found.rank == 1).sum())
     return (
-        f"{len(found.nats)} tokens cost {found.nats.mean():.2f} nats each, perplexity {in_words(found.perplexity)}; "
-        f"by their counts alone {found.unread.mean():.2f}. {first} of them were the likeliest.{led}"
+        f"A token costs {found.nats.mean():.2f} nats on average here (perplexity {in_words(found.perplexity)}), and "
+        f"{found.unread.mean():.2f} if only its frequency is known. {first} of the {len(found.nats)} tokens were its "
+        f"first guess.{led}"
     )
 
 
@@ -94,17 +95,17 @@ def word_sentence(found: Surprise, words: Sequence[str], at: int, among: str) ->
     """What one token cost, and how far down the list of what it can say it stood, `among` what."""
     nats = float(found.nats[at])
     dearer = nats - float(found.unread[at])
-    than = f"{abs(dearer):.2f} {'more' if dearer > 0 else 'less'} than by its count alone"
+    than = f"{abs(dearer):.2f} {'more' if dearer > 0 else 'less'} than by its frequency alone"
     return (
-        f"{called(words[at])}, token {at + 1}, cost {nats:.2f} nats, {than}: it had probability "
-        f"{probability(float(np.exp(-nats)))} and was number {found.rank[at]:,} among {among}."
+        f"{called(words[at])}, token {at + 1}, cost {nats:.2f} nats, {than}. The model gave it probability "
+        f"{probability(float(np.exp(-nats)))}: rank {found.rank[at]:,} among {among}."
     )
 
 
 def says(found: Surprise, words: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """A sentence for each token, for the pointer."""
     return tuple(
-        f"{called(word)}: {nats:.2f} nats, number {rank:,}. Likeliest: "
+        f"{called(word)}: {nats:.2f} nats, rank {rank:,}. Likeliest: "
         + ", ".join(f"{names[token]} {p:.2f}" for token, p in zip(top[:3], ps[:3], strict=True))
         for word, nats, rank, top, ps in zip(
             words, found.nats, found.rank, found.likeliest, found.probability, strict=True
@@ -118,8 +119,9 @@ def growth_sentence(found: Growth) -> str:
     ends = [give_or_take(loss.nats[i], loss.half[i], 2) for i in (0, -1)]
     last = loss.names[-1].replace("–", " to ")
     return (
-        f"The first token of a window costs {ends[0]} nats, and one at {last} costs {ends[1]}; by their counts alone "
-        f"all of them would cost {found.unread:.2f}."
+        f"The first token of a window costs {ends[0]} nats, and one at {last} costs {ends[1]}. If only frequencies "
+        "were "
+        f"known, a token would cost {found.unread:.2f}."
     )
 
 
@@ -146,30 +148,34 @@ def head_sentence(found: Repetition, head: Head, label: str) -> str:
     i = found.heads.index(head)
     score, other, before = found.induction, found.unrepeated, found.previous
     return (
-        f"Head {label} puts {interval(score.mean[i], score.half[i])} of its attention behind the first occurrence, "
-        f"{interval(other.mean[i], other.half[i])} on the same place where nothing is repeated, and "
-        f"{interval(before.mean[i], before.half[i])} on the token before; an even head {found.even[i]:.3f} on each."
+        f"Head {label} puts {interval(score.mean[i], score.half[i])} of its attention on the token after the first "
+        f"occurrence, and {interval(other.mean[i], other.half[i])} on the same position if nothing is repeated. It "
+        "puts "
+        f"{interval(before.mean[i], before.half[i])} on the previous token. A head that looks evenly puts "
+        f"{found.even[i]:.3f} on each."
     )
 
 
 def drop_sentence(found: Repetition) -> str:
     """What the repetition saves, and what any second block would."""
-    return f"Read again, a token costs {_saved(found.drop())}; in another block, {_saved(found.drop_of_another())}."
+    return (
+        f"In a repeated block a token costs {_saved(found.drop())}; in a new block, {_saved(found.drop_of_another())}."
+    )
 
 
 def _saved(drop: Estimate) -> str:
     """ "0.18 ± 0.06 nats less", or how little can be told where the interval holds 0."""
     mean, half = float(drop.mean[0]), float(drop.half[0])
     if drop.low[0] <= 0 <= drop.high[0]:
-        return f"as much as at first, within {half:.2f} nats"
+        return f"as much as in the first, within {half:.2f} nats"
     return f"{abs(mean):.2f} ± {half:.2f} nats {'less' if mean > 0 else 'more'}"
 
 
 def rule() -> str:
     """What a name asks for."""
     return (
-        f"A name needs a share of {LEAST:g} with the whole interval, {MARGIN:g} above an even head, and for induction "
-        f"{MARGIN:g} above what the head puts there where nothing is repeated."
+        f"A head gets a name if its whole interval is above {LEAST:g} and {MARGIN:g} above an even head. For induction "
+        f"it must also be {MARGIN:g} above the share without repetition."
     )
 
 
@@ -182,8 +188,8 @@ def distance_title(found: Distances, labels: Sequence[str]) -> str:
     if near == far:
         return f"Head {labels[near]} looks {found.mean.mean[near]:.1f} tokens away on average."
     return (
-        f"Head {labels[near]} looks nearest, {found.mean.mean[near]:.1f} tokens away on average; head {labels[far]} "
-        f"farthest, {found.mean.mean[far]:.1f}."
+        f"Head {labels[near]} looks nearest ({found.mean.mean[near]:.1f} tokens away on average), head {labels[far]} "
+        f"farthest ({found.mean.mean[far]:.1f})."
     )
 
 
@@ -192,6 +198,6 @@ def distance_sentence(found: Distances, head: Head, label: str) -> str:
     i = found.heads.index(head)
     mean = give_or_take(found.mean.mean[i], found.mean.half[i], 1)
     return (
-        f"Head {label} looks {mean} tokens away on average, an even head {found.even_mean[i]:.1f}; {MOST:.0%} of its "
-        f"attention lies within {found.reach[i]}."
+        f"Head {label} looks {mean} tokens away on average, a head that looks evenly {found.even_mean[i]:.1f}. "
+        f"{MOST:.0%} of its attention is at most {found.reach[i]} tokens away."
     )

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 SPEAKER = re.compile(r"(?m)^[A-Z]{2}[A-Z ]*[.:]?(?:  +|\t)(?=\S)")
 """A name in capitals where a line begins, as plays have it before a speech."""
+SPEECH = re.compile(SPEAKER.pattern + r"\w[^\s⟨⟩]*(?: [^\s⟨⟩]+){2}")
+"""A speaker's name and the first three words of the speech, all of them known: a model goes on with them at once."""
+HEADINGS = ("ACT ", "SCENE ")
+"""What stands in capitals where a line begins and is no speaker."""
 FEW = 8
 """Tokens of a prompt that is drawn, at most."""
 AT_ONCE = 0.15
@@ -48,13 +52,25 @@ def sampling_of(view: Settings) -> Sampling:
 # --- prompts
 
 
+def openings(task: Text) -> list[str]:
+    """The prompts that a page offers: the beginning of one speech from each work that was held out.
+
+    Where no work has a speech, the first words of what was held out.
+    """
+    found = [_speech(task.typed(stretch)) for stretch in task.known.held_out]
+    return list(dict.fromkeys(each for each in found if each)) or [task.typed(task.example[:FEW])]
+
+
+def _speech(text: str) -> str:
+    """The beginning of a work's first speech; of a work without any, its first speaker, or nothing."""
+    speeches = (found[0] for found in SPEECH.finditer(text) if not found[0].startswith(HEADINGS))
+    speaker = SPEAKER.search(text)
+    return next(speeches, speaker[0] if speaker else "")
+
+
 def opening(task: Text) -> str:
-    """The prompt of somebody who has none: the first speaker of what was held out, or else its first words."""
-    for stretch in task.known.held_out:
-        text = task.typed(stretch)
-        for found in SPEAKER.finditer(text):
-            return found[0]
-    return task.typed(task.example[:FEW])
+    """The prompt of a reader who has typed none."""
+    return openings(task)[0]
 
 
 def drawn(task: Text, rng: np.random.Generator) -> str:

@@ -16,10 +16,10 @@ def headline(draft: Draft, most: int, live: bool) -> str:
     """How many tokens there are, and how surprising they were to the model itself."""
     n = len(draft.said)
     if live or not n:
-        return f"It writes {most} tokens, one after the other."
+        return f"It writes {most} tokens, one by one."
     many = said(perplexity(draft.nats))
     tokens = "1 token" if n == 1 else f"{n} tokens"
-    return f"It wrote {tokens}; each surprised it as one of {many} equally likely would."
+    return f"It wrote {tokens}. The perplexity of its own text is {many} per token."
 
 
 def at(draft: Draft, place: int) -> str:
@@ -33,12 +33,12 @@ def says(draft: Draft) -> tuple[str, ...]:
     for place in range(len(draft.tokens)):
         said = draft.said_at(place)
         if place == 0:
-            told.append("‘SEP’ at 1: every text begins with it")
+            told.append("‘SEP’ at 1: every text begins with this token")
         elif said is None:
-            told.append(f"{at(draft, place)}: of the prompt, not written")
+            told.append(f"{at(draft, place)}: part of the prompt")
         else:
             told.append(
-                f"{at(draft, place)}: the model gave it {said.probability:.3f}; it was drawn with {said.drawn_with:.3f}"
+                f"{at(draft, place)}: the model gave it {said.probability:.3f}. It was drawn with {said.drawn_with:.3f}"
             )
     return tuple(told)
 
@@ -46,13 +46,13 @@ def says(draft: Draft) -> tuple[str, ...]:
 def how(sampling: Sampling, speed: float) -> str:
     """How the tokens are drawn, and how fast."""
     if sampling.temperature == 0:
-        drawn = "Always the likeliest token"
+        drawn = "Takes the likeliest token each time"
     else:
-        cuts = [f"of the {sampling.top_k} likeliest"] if sampling.top_k else []
-        cuts += [f"of the fewest that together have {sampling.top_p:g}"] if sampling.top_p < 1 else []
-        whole = "" if cuts else " of all tokens"
+        cuts = [f"among the {sampling.top_k} likeliest"] if sampling.top_k else []
+        cuts += [f"among the fewest with total probability {sampling.top_p:g}"] if sampling.top_p < 1 else []
+        whole = "" if cuts else " among all tokens"
         drawn = f"Drawn from softmax(logits / {sampling.temperature:g}){''.join(f', {cut}' for cut in cuts)}{whole}"
-    drawn += ", ⟨unk⟩ left out"
+    drawn += ", without ⟨unk⟩"
     told = f", {speed:,.0f} tokens/s" if speed else ""
     return f"{drawn}{told}. The same link gives the same text."
 
@@ -64,12 +64,12 @@ def out_of_sight(draft: Draft, place: int | None, n_ctx: int) -> str:
     """
     from transformer.generation import window_start
 
-    reads = f"It reads {n_ctx} tokens at most, ‘SEP’ among them"
+    reads = f"It reads {n_ctx} tokens at most, including ‘SEP’"
     if place is not None and (lost := window_start(place, n_ctx)):
         which = "the first was" if lost == 1 else f"the first {lost:,} were"
-        return f"{reads}: when it said {at(draft, place)}, {which} no longer read."
+        return f"{reads}. For {at(draft, place)}, {which} no longer read."
     if lost := window_start(len(draft.tokens) - 1, n_ctx):
-        return f"{reads}: at the end of this text it no longer reads the first {lost:,} of {len(draft.tokens):,}."
+        return f"{reads}. At the end of this text it no longer reads the first {lost:,} of {len(draft.tokens):,}."
     return ""
 
 
@@ -78,11 +78,13 @@ def came(draft: Draft, place: int, found: Ranking) -> str:
     rank = int((found.probabilities > found.probabilities[found.came]).sum()) + 1
     share = f"{found.probabilities[found.came]:.3f}"
     among = found.came < 10
-    ranked = (f"its choice number {rank}" if rank > 1 else "its first choice") if among else "not among its first ten"
+    ranked = (
+        (f"its guess number {rank}" if rank > 1 else "its first guess") if among else "not among its first ten guesses"
+    )
     if found.drawn_with is None:
-        return f"{at(draft, place)} was given; the model would have said it with {share}, {ranked}."
+        return f"{at(draft, place)} is part of the prompt. The model gave it {share}, {ranked}."
     return (
-        f"{at(draft, place)} had probability {share}, {ranked}, and was drawn with {found.drawn_with[found.came]:.3f}."
+        f"{at(draft, place)} had probability {share}, {ranked}. It was drawn with {found.drawn_with[found.came]:.3f}."
     )
 
 
@@ -91,4 +93,4 @@ def looked(draft: Draft, place: int, who: str, row: np.ndarray) -> str:
     order = np.argsort(-np.nan_to_num(row), kind="stable")[:TOLD]
     most = ", ".join(f"{at(draft, key)} ({row[key]:.2f})" for key in order.tolist() if row[key] > 0)
     query = f"query {place}, ‘{draft.names[place - 1]}’"
-    return f"{at(draft, place)} was said by the token before it, {query}. There {who} looked most at {most}."
+    return f"{at(draft, place)} was predicted by {query}. There {who} looked most at {most}."

@@ -71,13 +71,27 @@ def controls(model: Model, task: Text, prompt: str, found: Writing | None) -> No
         )
     with right:
         with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-            share("Temperature", "temperature", "Divides the logits: below 1 the likely become likelier; 0 is no dice")
-            share("Top-p", "top_p", "Draw from the fewest of the likeliest tokens that together have this probability")
-            number("Top-k", "top_k", "Draw from so many of the likeliest tokens; 0 is all of them", width=84)
-            number("Seed of the draw", "writing_seed", "Decides every draw", width=132)
-            number("Tokens to write", "written", f"How many are written after the prompt, up to {MOST}", width=124)
+            share(
+                "Temperature",
+                "temperature",
+                "Divides the logits. Below 1, likely tokens become likelier. At 0, the likeliest is always taken",
+            )
+            share("Top-p", "top_p", "Draw only from the fewest tokens whose probabilities add up to this")
+            number("Top-k", "top_k", "Draw only from this many of the likeliest tokens. 0 means all", width=84)
+            number("Seed of the draw", "writing_seed", "The same seed draws the same text", width=132)
+            number("Tokens to write", "written", f"How many tokens follow the prompt, up to {MOST}", width=124)
         with st.container(horizontal=True, gap="small"):
             buttons(task, found)
+    if len(offered := writing_draft.openings(task)) > 1:
+        controlled(
+            st.pills,
+            "Prompts to try",
+            offered,
+            key="control-openings",
+            value=prompt if prompt in offered else None,
+            picked=lambda picked: set_prompt(task, picked or writing_draft.opening(task)),
+            label_visibility="collapsed",
+        )
 
 
 def buttons(task: Text, found: Writing | None) -> None:
@@ -101,7 +115,7 @@ def buttons(task: Text, found: Writing | None) -> None:
         on_click=lambda: session.update(writing_seed=view.writing_seed + 1, **AFRESH),
         shortcut="A",
         key="writing-again",
-        help="The same prompt, other dice; your browser’s Back brings the last text again",
+        help="The same prompt, other random draws. Your browser’s Back shows the last text again",
     )
     st.button(
         "Draw a prompt",
@@ -178,7 +192,7 @@ def placed(draft: Draft, live: bool) -> int | None:
     if live:
         return len(draft.tokens) - 1 if draft.said else None
     if word is not None:
-        session.notice(f"There is no token {word} that was said here: they are 2 to {len(draft.tokens)}.")
+        session.notice(f"There is no token {word} here. Tokens 2 to {len(draft.tokens)} can be chosen.")
         session.update(word=None)
     return draft.last_word if len(draft.tokens) > 1 else None
 
@@ -207,7 +221,7 @@ def looked_back(model: Model, draft: Draft, place: int) -> Look:
     heads = [Head(site, index) for site, rows in seen.rows.items() for index in range(len(rows))]
     rows = np.full((len(heads), len(draft.tokens)), np.nan, dtype=np.float32)
     rows[:, seen.start : place] = np.concatenate(list(seen.rows.values()))
-    names, missing = [str(head) for head in heads], "This model has no head of that name; the mean of all is shown."
+    names, missing = [str(head) for head in heads], "This model has no such head. You see the mean of all heads."
     named = session.named("head", names, "", lambda _: missing)
     head = names.index(named) if named else None
     who = f"the mean of {len(heads)} heads" if head is None else f"head {heads[head].short}"
@@ -232,7 +246,7 @@ def text(draft: Draft, place: int | None, row: np.ndarray | None, live: bool) ->
     Passage(
         Words(draft.pieces, words.says(draft), given=draft.given, first=1, name="written"),
         key="writing-passage",
-        alt=f"{len(draft.said)} tokens written after {draft.given - 1} that were given; each can be chosen.",
+        alt=f"A prompt of {draft.given - 1} tokens and {len(draft.said)} written ones. Each can be chosen.",
         ground=ground,
         chosen=place,
         arcs=None if row is None else np.nan_to_num(row),
@@ -245,7 +259,7 @@ def alternatives(model: Model, draft: Draft, place: int) -> None:
     """What else might have come."""
     found = writing_draft.ranking(model, draft, place)
     said = words.came(draft, place, found)
-    st.markdown("**What else it might have said**")
+    st.markdown("**What else it could have written**")
     figure = coloured(
         alternatives_bars,
         [draft.task.vocabulary[token] for token in found.tokens],
@@ -266,8 +280,8 @@ def small(draft: Draft, place: int, look: Look) -> None:
             session.update(head=str(look.heads[index]))
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        in_text = "their mean" if look.head is None else f"head {look.heads[look.head].short}"
-        st.markdown(f"**What every head looked at**; in the text, {in_text}")
+        in_text = "the mean of all" if look.head is None else f"head {look.heads[look.head].short}"
+        st.markdown(f"**What every head looked at**. In the text: {in_text}")
         if look.head is not None:
             st.button("Mean of all", on_click=lambda: session.update(head=""), key="writing-mean")
     Glances(
@@ -289,12 +303,12 @@ def page(model: Model, task: Text) -> None:
     st.title(words.headline(draft, session.settings().written, live), anchor=False)
     controls(model, task, prompt, found)
     if unknown := draft.tokens[: draft.given].count(task.known.vocabulary.unknown):
-        st.caption(f":orange[{unknown} of the prompt’s tokens are unknown to it: it reads ⟨unk⟩ there.]")
+        st.caption(f":orange[The model does not know {unknown} of the prompt’s tokens. It reads ⟨unk⟩ there.]")
     if found is None:
-        waiting.hourglass("It is about to begin …")
+        waiting.hourglass("It will start in a moment …")
         return
     if found.failure:
-        st.error(f"The writing broke off: {plain(found.failure)}.", icon=":material/error:")
+        st.error(f"The writing failed: {plain(found.failure)}.", icon=":material/error:")
     if live:
         waiting.until(
             lambda: not growing(found, len(found.said)),
@@ -310,7 +324,8 @@ model = session.chosen()
 if isinstance(model.task, Text):
     page(model, model.task)
 else:
-    other_models.text_wanted("It writes", model)
+    if not other_models.opens_text("It writes", model):
+        other_models.text_wanted("It writes", model)
 show_code(
     "transformer.generation.distribution",
     "transformer.generation.generate",

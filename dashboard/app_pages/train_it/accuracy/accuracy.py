@@ -24,8 +24,8 @@ def lawful(model: Model) -> None:
     words = verdict(measured, model.config)
     st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
     st.markdown(
-        f"**The law.** {task.law[0].upper()}{task.law[1:]}. Guessing a symbol is right once in {task.symbols}: "
-        f"chance is {task.chance:.2f}."
+        f"**The law.** {task.law[0].upper()}{task.law[1:]}. A random guess is right once in {task.symbols}: chance is "
+        f"{task.chance:.2f}."
     )
     learning.accuracy(model, key="accuracy", height=420, length=length, heading=False)
 
@@ -41,7 +41,11 @@ def lawful(model: Model) -> None:
         if len(task.lengths) > 1:
             pick_length("Length of the sequences", task)
         share = measured.exact / measured.sequences
-        st.metric("Whole answer right", f"{share:.1%}", help="Sequences in which every token of the answer is right")
+        st.metric(
+            "Whole answer right",
+            f"{share:.1%}",
+            help="The share of sequences in which every token of the answer is right",
+        )
     with right:
         low, high = measured.interval()
         frame = pd.DataFrame(

@@ -64,8 +64,9 @@ def closer_look(model: Model, length: int) -> None:
 def _over_training(model: Model, _: int) -> None:
     if model.run is None:
         st.info(
-            "Nobody trained this model: its weights were written by hand, all at once. Choose a trained one in the "
-            "sidebar to see which position is learned when.",
+            "This model was not trained: its weights were written by hand. Choose a trained model in the "
+            "sidebar to see "
+            "which position is learned when.",
             icon=":material/movie:",
         )
         return
@@ -85,10 +86,10 @@ def _over_training(model: Model, _: int) -> None:
     last = maker_of(model.run, int(film.steps[-1]))
     alt = f"Accuracy by position and step. {said}"
     plot(figure, key=key, alt=alt, height=_height(len(Rows.of(model.config).names)), on_click=clicked, makers=[last])
-    others = "" if model.task.lawful else "Measured as it learned, on other windows than those above: "
+    others = "" if model.task.lawful else "Measured during the training, on other windows than those above: "
     st.caption(
         f"{others}{asked(model, film.sequences, model.task.length)}{dots(model.config)} Every "
-        f"page shows step {model.step} now; click a column to go to the nearest step whose weights are kept: "
+        f"page shows step {model.step} now. Click a column to go to the nearest step whose weights are kept: "
         f"{', '.join(map(str, kept))}."
     )
 
@@ -102,13 +103,13 @@ def _height(rows: int) -> int:
 
 def _by_head(model: Model, length: int) -> None:
     if removal_takes_long(model):
-        st.info("This model is too large to remove its heads while you wait: `without_each_head` does it at leisure.")
+        st.info("This model is too large to remove its heads while you wait. In Python, `without_each_head` does it.")
         return
     sequences = accuracy_counts.removal_sequences(model, session.settings().sequences, length)
     whole, without = accuracy_counts.without_each_head(model, sequences, length)
     heads, labels = list(without), labels_of(list(without))
     known, names = accuracy_counts.known(model, length), [str(head) for head in heads]
-    missing = "This model has no head of that name; the one whose removal costs most is shown."
+    missing = "This model has no head of that name. The page shows the one whose removal costs most."
     named = session.named("head", names, "", lambda _: missing)
     left = np.array([accuracy.mean[known].mean() for accuracy in without.values()])
     worst = int(left.argmin())
@@ -132,8 +133,9 @@ def _by_head(model: Model, length: int) -> None:
     )
     plot(figure, key=key, alt=said, height=_height(len(heads) + 1), on_click=clicked)
     st.caption(
-        f"What is right when one head’s output z is set to zero, on the same {sequences:,} fresh sequences of length "
-        f"{length}; in the sentence, {which(model, length)}. Click a row to enlarge that head on every page."
+        f"Each row is the accuracy when one head’s output z is set to zero, on the same {sequences:,} fresh "
+        "sequences of "
+        f"length {length}. The sentence counts {which(model, length)}. Click a row to enlarge that head on every page."
     )
     removal = f"zero:{heads[focus]}"
     edits = [part for part in session.settings().edits.split(settings.JOINT) if part and part != removal]
@@ -167,9 +169,9 @@ def _by_symbol(model: Model, length: int) -> None:
         model.task.groups(length),
     )
     plot(figure, key="depth-symbol", alt=said, height=_height(len(rows)))
-    grey = " Grey: never to be said there." if (seen[rows] == 0).any() else ""
+    grey = " Grey: never the right token there." if (seen[rows] == 0).any() else ""
     st.caption(
-        f"{asked(model, len(answers), length)} In the sentence, {which(model, length)}. Hover for counts and "
+        f"{asked(model, len(answers), length)} The sentence counts {which(model, length)}. Hover for counts and "
         f"intervals.{grey}"
     )
 
@@ -194,10 +196,10 @@ def _by_length(model: Model, _: int) -> None:
     plot(figure, key="depth-length", alt=said, height=_height(len(lengths)))
     counts = sorted({accuracy.sequences for accuracy in found.values()})
     each = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    new = " New: it was not trained on that length." if not all(trained) else ""
+    new = " New: the model was not trained on that length." if not all(trained) else ""
     st.caption(
-        f"{each} fresh sequences of each length{forced(model)}. The last column: the share of whole answers that are "
-        f"right.{new} Grey: a target that sequences of this length do not have."
+        f"{each} fresh sequences of each length{forced(model)}. The last column is the share of whole "
+        f"answers that are right.{new} Grey: a target that sequences of this length do not have."
     )
 
 
@@ -227,8 +229,8 @@ def _confusion(model: Model, length: int) -> None:
         )
         these = f"target {names[chosen - 1]} alone" if chosen else which(model, length)
         st.caption(
-            f"{asked(model, len(answers), length)} Counted: {these}. Each row is what is said where that "
-            "symbol is right, as shares of the row: 1 on the diagonal is always right."
+            f"{asked(model, len(answers), length)} Counted: {these}. A row is the right symbol, and its "
+            "cells are the shares of what the model says there. A 1 on the diagonal is always right."
         )
     true = np.flatnonzero(counts.any(axis=1))
     other = np.flatnonzero(counts.any(axis=0) | (np.arange(len(tokens)) < model.task.symbols))

@@ -48,7 +48,7 @@ def answers(model: Model, sequences: int, length: int) -> Answers:
     return _answers(model, asked(model, sequences, length), length)
 
 
-@cached(4, "Asking fresh sequences …")
+@cached(4, "Measuring on fresh sequences …")
 def _answers(model: Model, sequences: int, length: int) -> Answers:
     from transformer.analysis.accuracy.without_heads import ask
 

@@ -87,14 +87,14 @@ def accuracy_by_symbol_heatmap(
             f"'{safe(token)}' at {_at(names, i)}: {shares[row, i]:.3f} right, {correct[row, i]:,} of {seen[row, i]:,}"
             f"<br>{between(low[row, i], high[row, i])}"
             if seen[row, i]
-            else f"'{safe(token)}' was never to be said at {_at(names, i)}"
+            else f"'{safe(token)}' was never the right token at {_at(names, i)}"
             for i in range(len(names))
         ]
         for row, token in enumerate(tokens)
     ]
     layout = {
         "xaxis": _targets(names),
-        "yaxis": _rows(tokens, "symbol to be said"),
+        "yaxis": _rows(tokens, "right symbol"),
         "shapes": _partings(groups, palette),
         "meta": {"tokens": {"x": list(names), "y": list(tokens)}},
     }
@@ -152,18 +152,18 @@ def confusion_heatmap(
         [
             f"for '{safe(one)}' it says '{safe(other)}' {counts[i, j]:,} times of {sums[i, 0]:,}: {shares[i, j]:.4f}"
             if sums[i, 0]
-            else f"'{safe(one)}' was never to be said"
+            else f"'{safe(one)}' was never the right token"
             for j, other in enumerate(said)
         ]
         for i, one in enumerate(true)
     ]
     layout = {
         "xaxis": {
-            **token_axis("said", said, upright=False),
-            "title": {"text": "said", "standoff": STANDOFF},
+            **token_axis("what the model says", said, upright=False),
+            "title": {"text": "what the model says", "standoff": STANDOFF},
             "range": [-0.5, len(said) - 0.5],
         },
-        "yaxis": {**token_axis("right", true), "range": [len(true) - 0.5, -0.5], "ticklabelstandoff": 4},
+        "yaxis": {**token_axis("right symbol", true), "range": [len(true) - 0.5, -0.5], "ticklabelstandoff": 4},
         "meta": {"tokens": {"x": list(said), "y": list(true)}},
     }
     numbered = np.where(shares < LEAST, np.nan, shares)

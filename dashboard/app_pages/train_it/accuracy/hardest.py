@@ -42,7 +42,7 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
             "input": st.column_config.TextColumn("Input"),
             "right": st.column_config.TextColumn("Right answer"),
             "says": st.column_config.TextColumn("It says", help="Wrong tokens in brackets"),
-            "alone": st.column_config.TextColumn("By itself", help="After its own words, nobody helping"),
+            "alone": st.column_config.TextColumn("By itself", help="What it says when it reads its own words"),
             "wrong": st.column_config.NumberColumn("Wrong", help=f"Wrong tokens{forced(model)}"),
             "p": st.column_config.NumberColumn("p", format="%.3g", help=_of_the_answer(model)),
             "log p": st.column_config.NumberColumn(
@@ -51,17 +51,23 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
         },
         alt=f"Table of the {len(frame)} hardest sequences. {said}",
     )
-    hidden = " A dot cannot be known under its mask and is not counted." if "·" in frame["says"][0] else ""
+    hidden = (
+        " A dot stands for a token that cannot be known under the mask. It is not counted."
+        if "·" in frame["says"][0]
+        else ""
+    )
     alone = ""
     if "alone" in frame:
         others = int((frame["says"] != frame["alone"]).sum())
-        alone = f" By itself it says something else in {others} of these {len(frame)}."
+        alone = f" When it reads its own words it says something else in {others} of these {len(frame)}."
     st.caption(
-        f"Hardest of {asked(model, len(answers), length)} Most wrong tokens first, then the smallest p. "
+        f"The hardest of {asked(model, len(answers), length)} Most wrong tokens first, then the smallest p. "
         f"In brackets: wrong.{hidden}{alone}"
     )
     ticked_now = shown in typed
-    st.markdown(f"Every page reads **{shown}** now:" if ticked_now else "Tick a row, and open it on any page:")
+    st.markdown(
+        f"Every page reads **{shown}** now. Open it on:" if ticked_now else "Tick a row, and open it on any page:"
+    )
     with st.container(horizontal=True, gap="small"):
         for page in (PAGES[address] for address in OPENED_ON):
             if model.config.model.recurrent and page.transformer:
@@ -72,8 +78,8 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
 def _of_the_answer(model: Model) -> str:
     """What the column p holds."""
     if model.config.model.recurrent:
-        return "The product of the right tokens’ probabilities, each after what it has said itself"
-    return "Probability of the right answer: the product of its tokens’"
+        return "The product of the right tokens’ probabilities, each after the model’s own words"
+    return "Probability of the right answer: the product of the probabilities of its tokens"
 
 
 def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: np.ndarray) -> pd.DataFrame:

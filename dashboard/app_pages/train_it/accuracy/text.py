@@ -48,16 +48,17 @@ def page(model: Model) -> None:
     found = ByPlace.of(read.nats, read.right)
     st.title(headline(read), anchor=False)
     st.markdown(
-        f"**The task.** {task.law[0].upper()}{task.law[1:]}. Nobody knows how well that can be done. Saying the "
-        f"commonest token every time is right {task.chance:.2f} of the time; who knows only how common each token is "
-        f"pays {task.chance_loss:.2f} nats for one.{_whole(model)}"
+        f"**The task.** {task.law[0].upper()}{task.law[1:]}. Nobody knows how well that can be done. Always saying the "
+        f"commonest token is right {task.chance:.2f} of the time. Knowing only how common each token is costs "
+        f"{task.chance_loss:.2f} nats a token (nats: minus the logarithm of the probability of the right token)."
+        f"{_whole(model)}"
     )
     left, right = st.container(key="accuracy-row").columns(2, gap="medium")
     with left:
-        st.markdown("**What a token costs**")
+        st.markdown("**What does a token cost?**")
         yard.by_position(read, None, key="accuracy", height=340, words=_worth(found))
     with right:
-        st.markdown("**How many are guessed**")
+        st.markdown("**How many tokens are guessed right?**")
         _guessed(model, found)
     left, right = st.columns([1, 2], gap="large")
     with left:
@@ -74,7 +75,10 @@ def page(model: Model) -> None:
 def headline(read: Reading) -> str:
     """How well it reads, in a sentence."""
     right, among = float(read.right.mean()), in_words(read.perplexity)
-    return f"It guesses {right:.2f} of {read.nats.size:,} tokens: it is as unsure as among {among} equally likely ones."
+    return (
+        f"It guesses {right:.2f} of {read.nats.size:,} tokens right. Its perplexity is {among}: it is as "
+        f"unsure as a fair choice among {among} tokens."
+    )
 
 
 def _worth(found: ByPlace) -> str:
@@ -82,8 +86,8 @@ def _worth(found: ByPlace) -> str:
     if len(found.names) < 2:
         return f"{found.nats[0]:.2f} nats a token."
     return (
-        f"At place {found.names[0]} a token costs {found.nats[0]:.2f} nats, at {found.names[-1]} "
-        f"{found.nats[-1]:.2f}: what stands before is worth {found.nats[0] - found.nats[-1]:.2f}.".replace("-", "−")
+        f"At place {found.names[0]} of the window a token costs {found.nats[0]:.2f} nats, at {found.names[-1]} "
+        f"{found.nats[-1]:.2f}. The tokens before it save {found.nats[0] - found.nats[-1]:.2f} nats.".replace("-", "−")
     )
 
 
@@ -103,14 +107,14 @@ def _guessed(model: Model, found: ByPlace) -> None:
         found.right,
         found.names,
         text.sentences(found),
-        title="guessed",
+        title="guessed right",
         against=(model.task.chance, "commonest"),
         interval=(found.low, found.high),
         top=1.0,
     )
     best = int(found.right.argmax())
-    first = "" if best == 0 else f", at the first {found.right[0]:.2f}"
-    said = f"At place {found.names[best]} it guesses most: {found.right[best]:.2f}{first}."
+    first = "" if best == 0 else f"; at the first place {found.right[0]:.2f}"
+    said = f"At place {found.names[best]} of the window most tokens are guessed right: {found.right[best]:.2f}{first}."
     plot(figure, key="accuracy-guessed", alt=said, height=340)
     st.caption(f"{said} 95 % intervals. Dotted: always saying the commonest token.")
 
@@ -159,14 +163,15 @@ def by_token(model: Model, length: int) -> None:
     often = frame[frame["times"] >= frame["times"].median()]
     low, high = often.loc[often["guessed"].idxmin()], often.loc[often["guessed"].idxmax()]
     said = (
-        f"Of the {len(frame)} commonest tokens, ‘{plain(high['token'])}’ is guessed most often, {high['guessed']:.2f}, "
-        f"and ‘{plain(low['token'])}’ least, {low['guessed']:.2f}, among those that occur {often['times'].min()} times "
-        "or more."
+        f"Among the {len(often)} tokens that occur {often['times'].min()} times or more, ‘{plain(high['token'])}’ is "
+        f"guessed most often ({high['guessed']:.2f}) and ‘{plain(low['token'])}’ least often ({low['guessed']:.2f})."
     )
     st.markdown(f"**{said}**")
     columns = number_columns(("guessed", "low", "high", "nats a token", "share"), ["times"])
     st.dataframe(frame, hide_index=True, height=height_of(len(frame), 12), column_config=columns, alt=said)
-    st.caption(f"{_asked(answers)} Said instead: what it says most often where this token is right and it is not.")
+    st.caption(
+        f"{_asked(answers)} “Said instead” is the wrong token that the model says most often where this one is right."
+    )
 
 
 def token_table(answers: Answers, names: tuple[str, ...], most: int) -> pd.DataFrame:
@@ -197,17 +202,18 @@ def confusion(model: Model, length: int) -> None:
     wrong = counts[:, : len(tokens)] * ~np.eye(len(tokens), dtype=bool)
     true, other = np.unravel_index(int(wrong.argmax()), wrong.shape)
     said = (
-        f"Among the {len(tokens)} commonest, it most often says ‘{plain(labels[other])}’ for ‘{plain(labels[true])}’: "
+        f"Among the {len(tokens)} commonest tokens it most often says ‘{plain(labels[other])}’ where "
+        f"‘{plain(labels[true])}’ is right: "
         f"{wrong[true, other]:,} of {counts[true].sum():,} times."
         if wrong.any()
-        else f"It never takes one of the {len(tokens)} commonest for another."
+        else f"It never says one of the {len(tokens)} commonest tokens where another of them is right."
     )
     st.markdown(f"**{said}**")
     figure = coloured(figures.confusion_heatmap, counts, labels, [*labels, "other"])
     plot(figure, key="depth-confusion", alt=said, height=130 + 30 * len(tokens))
     st.caption(
-        f"{_asked(answers)} Each row is what is said where that token is right, as shares of the row; the last column "
-        f"is all others of the {known(model.task)} it knows, and ⟨unk⟩, together."
+        f"{_asked(answers)} A row is the right token, and its cells are the shares of what the model says there. The "
+        f"last column is all other tokens together: the model knows {known(model.task)}, and ⟨unk⟩."
     )
 
 
@@ -227,8 +233,9 @@ def hardest(model: Model, length: int) -> None:
         }
     )
     said = (
-        f"The hardest of {len(answers):,} windows of {length} costs {nats[order[0]]:.2f} nats a token, the easiest "
-        f"{nats.min():.2f}; the mean is {nats.mean():.2f}."
+        f"The hardest of {len(answers):,} windows of {length} tokens costs {nats[order[0]]:.2f} nats a token, "
+        "the easiest "
+        f"{nats.min():.2f}. The mean is {nats.mean():.2f}."
     )
     st.markdown(f"**{said}**")
     shown = in_a_line(model.task.typed(session.question(model)))

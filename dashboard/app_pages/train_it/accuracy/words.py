@@ -22,8 +22,8 @@ def asked(model: Model, sequences: int, length: int) -> str:
 def forced(model: Model) -> str:
     """Of a model that reads what it has said itself: whether it did, or read the right tokens instead."""
     if model.config.model.recurrent:
-        return ", each token that is read being the one it said itself"
-    return ", the right tokens being read (teacher forcing)" if is_forced(model) else ""
+        return ", where the model reads its own words"
+    return ", where the model reads the right tokens (teacher forcing)" if is_forced(model) else ""
 
 
 def is_forced(model: Model) -> bool:
@@ -37,9 +37,9 @@ def which(model: Model, length: int) -> str:
     """What is counted, in words."""
     known, answer = accuracy_counts.known(model, length), model.task.answers(length)
     if known.sum() < answer.sum():
-        return f"the {known.sum()} of {answer.sum()} tokens of the answer that can be known under its mask"
+        return f"the {known.sum()} of {answer.sum()} tokens of the answer that can be known under the mask"
     guessed = ceilings.ceiling(model.config, length).accuracy[known].max() < 1
-    return "the answer’s tokens" + (", none of which can be known under its mask" if guessed else "")
+    return "the answer’s tokens" + (", none of which can be known under the mask" if guessed else "")
 
 
 def head_sentence(whole: Accuracy, without: list[Accuracy], labels: list[str], known: np.ndarray) -> str:
@@ -47,12 +47,12 @@ def head_sentence(whole: Accuracy, without: list[Accuracy], labels: list[str], k
     before, left = float(whole.mean[known].mean()), [float(each.mean[known].mean()) for each in without]
     worst = int(np.argmin(left))
     if before - left[worst] < 0.005:
-        return "No single head is needed: removing any one of them costs nothing."
+        return "No single head is needed: removing any one costs less than 0.005 of the accuracy."
     targets = np.flatnonzero(known)
     place = int(targets[(whole.mean - without[worst].mean)[targets].argmax()])
     return (
-        f"Removing head {labels[worst]} costs most: the answer falls from {before:.2f} to {left[worst]:.2f}, "
-        f"{whole.names[place]} furthest, to {without[worst].mean[place]:.2f}."
+        f"Removing head {labels[worst]} costs most: accuracy on the answer falls from {before:.2f} to "
+        f"{left[worst]:.2f}. It falls most at {whole.names[place]}, to {without[worst].mean[place]:.2f}."
     )
 
 
@@ -71,12 +71,12 @@ def symbol_sentence(correct: np.ndarray, seen: np.ndarray, tokens: tuple[str, ..
 def length_sentence(exact: np.ndarray, lengths: list[int], trained: list[bool]) -> str:
     """At which lengths whole answers are right most and least often: float [length]."""
     if exact.min() == exact.max():
-        return f"At every length alike, {exact[0]:.3f} of the whole answers are right."
+        return f"The share of whole answers that are right is the same at every length: {exact[0]:.3f}."
     low, high = int(exact.argmin()), len(exact) - 1 - int(exact[::-1].argmax())
-    new = {i: "" if trained[i] else ", which is new to it," for i in (low, high)}
+    new = {i: "" if trained[i] else " (not trained on)" for i in (low, high)}
     return (
-        f"Whole answers are right most often at length {lengths[high]}{new[high]} with {exact[high]:.3f}, and least "
-        f"often at length {lengths[low]}{new[low]} with {exact[low]:.3f}."
+        f"Whole answers are right most often at length {lengths[high]}{new[high]}: {exact[high]:.3f}. They are right "
+        f"least often at length {lengths[low]}{new[low]}: {exact[low]:.3f}."
     )
 
 
@@ -85,12 +85,13 @@ def confusion_sentence(counts: np.ndarray, tokens: tuple[str, ...]) -> str:
     right, total = int(np.trace(counts)), int(counts.sum())
     worst = breakdown.worst_confusion(counts)
     if worst is None:
-        return f"It never confuses one symbol with another: {right:,} of {total:,} right."
+        return f"The model never says a wrong symbol: {right:,} of {total:,} are right."
     true, said = worst
     times, asked = int(counts[worst]), int(counts[true].sum())
     return (
-        f"Its most frequent confusion: for '{tokens[true]}' it says '{tokens[said]}', {times:,} of {asked:,} times "
-        f"({times / asked:.2%}); {right:,} of {total:,} right."
+        f"Its most frequent confusion: it says '{tokens[said]}' where '{tokens[true]}' is right, {times:,} of "
+        f"{asked:,} "
+        f"times ({times / asked:.2%}). {right:,} of {total:,} symbols are right."
     )
 
 
@@ -99,10 +100,10 @@ def hardest_sentence(frame: pd.DataFrame, whole: int, sequences: int) -> str:
     first, wrong = frame.iloc[0], sequences - whole
     if not wrong:
         return (
-            f"None of {sequences:,} answers is wrong; it is least sure of {first['input']}: its right answer has "
-            f"probability {first['p']:.2g}."
+            f"None of {sequences:,} answers is wrong. The model is least sure of {first['input']}: it gives the right "
+            f"answer probability {first['p']:.2g}."
         )
     tokens = "1 token" if first["wrong"] == 1 else f"{first['wrong']} tokens"
     if wrong == 1:
-        return f"1 of {sequences:,} answers is wrong: {first['input']}, in {tokens}."
-    return f"{wrong:,} of {sequences:,} answers are wrong; the hardest, {first['input']}, in {tokens}."
+        return f"1 of {sequences:,} answers is wrong: that to {first['input']}, in {tokens}."
+    return f"{wrong:,} of {sequences:,} answers are wrong. The hardest input is {first['input']}: {tokens} wrong."

@@ -23,7 +23,7 @@ from transformer.analysis.film.film import Film, sharpening
 from transformer.analysis.findings import Head
 from transformer.training.runs import Run
 
-MEAN_SHARE = "the head's mean share of attention on the token to be said"
+MEAN_SHARE = "the mean share of that head's attention on the token to say next"
 
 
 def page(model: Model, run: Run) -> None:
@@ -48,7 +48,7 @@ def page(model: Model, run: Run) -> None:
     with right:
         shares(model, film, focus)
     if not model.task.lawful:
-        st.markdown("**Loss on what is learned from, and on what was held out**")
+        st.markdown("**Loss on the training text, and on the text that was held out**")
         loss(model, key="film-loss", height=360)
     show_code(
         "transformer.analysis.film.film.sharpening",
@@ -73,8 +73,8 @@ def use_head(index: int | None, heads: list[Head]) -> None:
 def described(film: Film, headline: str) -> str:
     heads = "the patterns of all heads, " if film.readings else ""
     return (
-        f"{headline} A film of {len(film.steps)} kept steps, {film.steps[0]} to {film.steps[-1]}: {heads}the loss, and "
-        "the accuracy by position."
+        f"{headline} A film of {len(film.steps)} steps whose weights were kept, {film.steps[0]} to {film.steps[-1]}: "
+        f"{heads}the loss, and the accuracy by position."
     )
 
 
@@ -82,19 +82,21 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
     """What was looked at, and the film to take away."""
     words, button = st.columns([1.9, 1], vertical_alignment="center")
     chosen = session.settings().step
-    where = "" if chosen is None else f" Every page shows step {chosen} now; the sidebar changes it."
+    where = "" if chosen is None else f" Every page shows step {chosen} now. The sidebar changes it."
     lawful = model.task.lawful
     read = (
         f"{' '.join(film.question)}, with the right answer"
         if lawful
         else f"‘{plain(''.join(film.question).replace('␣', ' '))}’"
     )
-    heads = f"All heads read {read}; accuracy" if film.readings else "Accuracy"
-    alone = ", answered by itself" if model.config.model.recurrent else ""
+    heads = f"The patterns are those on {read}. Accuracy was measured" if film.readings else "Accuracy was measured"
+    alone = ", with the model reading its own words" if model.config.model.recurrent else ""
     share = "its attention on this example" if model.config.model.recurrent else MEAN_SHARE
-    title = f" The numbers of the title: {share}." if film.readings and lawful else ""
+    title = f" The numbers in the title are {share}." if film.readings and lawful else ""
     on = f"{film.sequences} fresh sequences" if lawful else windows(film.sequences, len(film.names))
-    words.caption(f"{heads} on {on}{alone}.{title}{where}")
+    # Of a text the loss and the weights are kept at steps of their own.
+    own = "" if lawful else " Patterns, loss and accuracy are kept at different steps; each title names its own."
+    words.caption(f"{heads} on {on}{alone}.{own}{title}{where}")
     file = packed(film.snapshot, len(metrics), model, film, headline)
     button.download_button(
         f"Save the film ({len(file) / 1000:.0f} kB)",
@@ -104,7 +106,7 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
         on_click="ignore",
         icon=":material/download:",
         width="stretch",
-        help="One file that plays in any browser, without a network",
+        help="One file. It plays in any browser, without a network.",
     )
 
 
@@ -129,7 +131,7 @@ def last(model: Model, film: Film) -> Maker:
 
 def positions(model: Model, film: Film) -> None:
     """Which position was learned when."""
-    st.markdown("**Accuracy by position and step**")
+    st.markdown("**Which position was learned when?**")
     figure = order_heatmap(film, model.config)
     sentence = order_sentence(film, model.config)
     alt = f"Accuracy by position and step. {sentence}"
@@ -142,18 +144,18 @@ def shares(model: Model, film: Film, focus: Head | None) -> None:
     if not film.readings:
         other_models.attention_wanted(model)
         return
-    place, title, found = "the token to be said", "share on the answer", film.shares
+    place, title, found = "the token to say next", "share of attention on that token", film.shares
     steps, over = film.steps, f"the mean over {film.surveyed} sequences"
-    none = "This task has no token that a head would have to look at."
+    none = "In this task no token of the input is the one to look at."
     if not model.task.lawful:
         place, found = text.most_looked_at(film)
         steps, title = film.steps[film.pictured], f"share on {place}"
         over, none = (
-            "the mean over the tokens of this passage that have a choice",
-            "No query of this passage has a choice of keys.",
+            "the mean over the positions of this passage that may see more than one token",
+            "Every query of this passage may see one key only.",
         )
     if place:
-        st.markdown(f"**Attention of each head on {place}**")
+        st.markdown(f"**How much does each head look at {place}?**")
     known = {head: share for head, share in found.items() if np.isfinite(share[-1])}
     if not known:
         st.info(none)
@@ -170,10 +172,10 @@ def shares(model: Model, film: Film, focus: Head | None) -> None:
         title=title,
     )
     share = known[shown]
-    earlier = f"; at step {steps[0]} it had {share[0]:.2f}" if len(steps) > 1 else ""
-    also = f" Head {best.short} has most, {known[best][-1]:.2f}." if shown != best else ""
+    earlier = f" At step {steps[0]} it had {share[0]:.2f}." if len(steps) > 1 else ""
+    also = f" Head {best.short} has most: {known[best][-1]:.2f}." if shown != best else ""
     sentence = (
-        f"At step {steps[-1]}, head {shown.short} has {share[-1]:.2f} of its attention on {place}, {over}{earlier}."
+        f"At step {steps[-1]} head {shown.short} has {share[-1]:.2f} of its attention on {place}: {over}.{earlier}"
     )
     plot(figure, key="film-heads", alt=sentence, height=400, makers=[last(model, film)])
     st.caption(f"{sentence}{also}")
@@ -181,10 +183,10 @@ def shares(model: Model, film: Film, focus: Head | None) -> None:
 
 model = session.chosen()
 if model.run is None:
-    st.title("No film: nobody trained this model.", anchor=False)
+    st.title("There is no film of this model, because it was not trained.", anchor=False)
     st.info(
-        "Its weights were written by hand, all at once. Choose a trained model in the sidebar, or press Train there, "
-        "and see how its heads come to be.",
+        "Its weights were written by hand. Choose a trained model in the sidebar, or press Train there. The film then "
+        "shows how its heads form.",
         icon=":material/movie:",
     )
 else:

@@ -186,7 +186,7 @@ def _layout(palette: Palette) -> dict[str, Any]:
 
 def _shares() -> dict[str, Any]:
     """The vertical axis."""
-    return {"title": {"text": "right"}, "range": [LOW, HIGH], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
+    return {"title": {"text": "share right"}, "range": [LOW, HIGH], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
 
 
 def _ground(left: float, right: float, yref: str, palette: Palette, xref: str = "x") -> dict[str, Any]:

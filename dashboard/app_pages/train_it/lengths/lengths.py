@@ -38,7 +38,7 @@ def measurement() -> Lengths | None:
     try:
         return lengths_measurement.load(FILES[which])
     except LengthsError as error:
-        text = f"This measurement cannot be shown: {plain(str(error))}. “Measure anew” makes another."
+        text = f"This measurement cannot be shown: {plain(str(error))}. “Measure again” makes another."
         st.error(text, icon=":material/error:")
         return None
 
@@ -54,7 +54,7 @@ def beyond(found: Lengths) -> None:
         figures.exact_match_curves, lengths_measurement.exact_lines(found), trained=found.trained, chance=chance
     )
     said = lengths_measurement.within(found)
-    st.markdown("**Whole answers right, by length**: thick the mean over seeds, thin each seed")
+    st.markdown("**How many whole answers are right at each length?** Thick: the mean over seeds. Thin: each seed.")
     plot(figure, key="exact-match", alt=f"{lengths_measurement.headline(found)} {said}", height=400, makers=makers)
     st.caption(f"{said} {lengths_measurement.made(found)}")
 
@@ -63,7 +63,7 @@ def places(found: Lengths) -> None:
     """One length, place by place."""
     view = session.settings()
     length = min(view.longer or found.trained + max(1, found.trained // 4), found.longest)
-    st.markdown("**Place by place, at one length**")
+    st.markdown("**Which places of the answer are right at one length?**")
     if found.longest > 1:
         controlled(
             st.select_slider,
@@ -85,8 +85,8 @@ def places(found: Lengths) -> None:
     makers = [Maker(f"{found.planned} trainings on lengths 1 to {found.trained}", found.config.training.max_steps)]
     plot(figure, key="places", alt=said, height=230, makers=makers)
     st.caption(
-        f"{said} Ground: answers said at positions up to {task.n_ctx}, the last that training has seen. "
-        "Each place is asked after the right ones before it."
+        f"{said} Shaded: answers at positions up to {task.n_ctx}, the last position in training. The model reads the "
+        "right tokens before each place (teacher forcing)."
     )
 
 
@@ -98,10 +98,12 @@ def anew() -> None:
         with right:
             waiting.until(lambda: not measuring.running, _progress, then=_measured, every=AGAIN)
         return
-    left.button("Measure anew", icon=":material/refresh:", on_click=begin, width="stretch")
-    text = "Trains all of them again beside the dashboard: two minutes or so on two cores. On a command line: "
+    left.button("Measure again", icon=":material/refresh:", on_click=begin, width="stretch")
+    text = (
+        "Trains all of these models again, in a process of its own: about two minutes on two cores. On a command line: "
+    )
     if measuring.failed:
-        text = "The last measurement was cut off; what it had stands. On a command line: "
+        text = "The last measurement was cut off. Its finished trainings are kept. On a command line: "
     right.caption(f"{text}python -m transformer lengths")
 
 
@@ -118,7 +120,7 @@ def _progress() -> None:
         done, planned = len(found.trials), found.planned
     except LengthsError:
         done, planned = 0, 0
-    st.progress(done / max(1, planned), text=f"{done} of {planned} trainings" if planned else "starting …")
+    st.progress(done / max(1, planned), text=f"{done} of {planned} trainings are done" if planned else "Starting …")
 
 
 @clicks.once
@@ -136,7 +138,7 @@ def begin() -> None:
 
 def bag() -> None:
     """The permutation test, and the ceiling that follows from it."""
-    st.markdown("**Why: without positions one layer sees a bag**")
+    st.markdown("**Why are positions needed? Without them one layer sees a bag of symbols**")
     if session.first_look():
         waiting.hourglass("A model without positions is about to be trained …")
         return
@@ -159,8 +161,9 @@ def bars(small: list[Lesson]) -> None:
     answer = np.array(measured.groups) == "second half"
     mean = measured.mean[answer].mean()
     said = (
-        f"Without positions one layer has {mean:.2f} of the second half. One layer sees a bag, and no guess from a "
-        f"bag has more than {most.mean():.2f} on average; chance is {measured.chance:.2f}."
+        f"Without positions one layer has {mean:.2f} of the second half right. It sees a bag: which symbols there are, "
+        f"but not their order. From a bag no guess has more than {most.mean():.2f} right on average, and chance is "
+        f"{measured.chance:.2f}."
     )
     low, high = measured.interval()
     figure = coloured(
@@ -175,43 +178,50 @@ def bars(small: list[Lesson]) -> None:
     )
     maker = Maker("one layer without positions, trained on the spot", no_positions.STEPS)
     plot(figure, key="bag", alt=said, height=300, makers=[maker])
-    st.caption(f"{said} Open bars: the most that a bag allows. {measured.sequences:,} fresh sequences, 95 % intervals.")
+    st.caption(f"{said} Open bars: the best guess from a bag. {measured.sequences:,} fresh sequences, 95 % intervals.")
 
 
 def permuted() -> None:
     """One question in two orders: what each model says first."""
     first, second = ("".join(map(str, question)) for question in (QUESTION, QUESTION[::-1]))
-    lines = [f"**The permutation test**: which symbol comes first in the answer to {first}, and to {second}?\n"]
+    lines = [
+        f"**The permutation test**: what does each model say first when it reverses {first}, and when it "
+        f"reverses {second}?\n"
+    ]
     for positions in ("none", "learned"):
         found = no_positions.turned(positions, QUESTION, QUESTION[::-1])
         marks = ["✓" if right else "✗" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
         name = "without positions" if positions == "none" else f"with {positions} positions"
         moved = f"{found.moved:.2f}" if found.moved >= 0.01 else f"{found.moved:.6f}"
         lines.append(
-            f"- {name}: {found.said} {marks[0]}, and {found.said_other} {marks[1]}; the logits move by at most {moved}"
+            f"- {name}: {found.said} {marks[0]} and {found.said_other} {marks[1]}. Its logits differ by at most "
+            f"{moved}."
         )
     other = "".join(str(QUESTION[i]) for i in ORDER)
     lines.append(
-        f"- without positions and without a mask, in place: permute {first} to {other}, and all outputs move along, to "
-        f"within {no_positions.carried(QUESTION, ORDER):.6f}"
+        f"- without positions and without a mask, in place: when {first} is permuted to {other}, all outputs are "
+        f"permuted with it. The largest difference is {no_positions.carried(QUESTION, ORDER):.6f}."
     )
     st.markdown("\n".join(lines))
     st.caption(
-        "Attention is a weighted sum over a set: permute what a query sees, and the sum stays. From a bag one layer "
-        "can tell what is left to say, but not which of it is next, until a single symbol is left."
+        "Attention is a weighted sum over a set, so the order of what a query sees does not change it. From a bag one "
+        "layer knows which symbols are left to say, but not which of them is next, until only one is left."
     )
 
 
 def race() -> None:
     """The same model from the same seed, once with each encoding."""
-    st.markdown("**The race**: the same model, the same seed, one length, five encodings")
+    st.markdown("**The race: which encoding learns first?** The same model, seed and length, with five encodings")
     if not bound(
         st.toggle,
         "Race them",
         "raced",
-        help=f"Trains 2 layers of 4 heads on 8 digits, at most {lengths_race.RACE_STEPS} steps each, here and now",
+        help=(
+            f"Trains 2 layers of 4 heads to reverse 8 digits: at most {lengths_race.RACE_STEPS} steps with "
+            "each encoding"
+        ),
     ):
-        st.caption("Who learns to reverse 8 digits first, and who does not?")
+        st.caption("Guess first: which encoding learns to reverse 8 digits first, and which does not learn it?")
         return
     if session.first_look():
         waiting.hourglass("The race is about to begin …")
@@ -242,10 +252,10 @@ def courses(lessons: list[Lesson]) -> None:
     last = max(each.steps[-1] for each in racers)
     figure = coloured(figures.race_curves, lines, chance=0.1, last=last)
     over = sum(each.done for each in lessons)
-    said = race_sentence(racers) if over == len(lessons) else f"{over} of {len(lessons)} trainings are over."
+    said = race_sentence(racers) if over == len(lessons) else f"{over} of {len(lessons)} trainings are done."
     makers = [Maker("five trainings, one with each encoding", last)]
     plot(figure, key="race", alt=said, height=340, makers=makers)
-    st.caption(f"{said} At most 512 fresh sequences a point.")
+    st.caption(f"{said} Each point is measured on at most 512 fresh sequences.")
     share = next((each.shares[-1] for each in racers if each.positions == "none"), 0.0)
     if words := claims.second_layer(ModelConfig().n_layers, share, float(bag_ceiling(8, 10).mean())):
         st.info(words, icon=":material/lightbulb:")
@@ -265,7 +275,7 @@ def race_sentence(racers: list[lengths_race.Racer]) -> str:
     rest = ", ".join(
         f"{lengths_measurement.called(each.positions)} {each.shares[-1]:.2f} after {each.steps[-1]}" for each in others
     )
-    words = [f"Solved: {first}." if solved else "None solves it."]
+    words = [f"Solved: {first}." if solved else "No encoding solves it."]
     if others:
         words.append(f"Not solved: {rest} steps.")
     return " ".join(words)
@@ -273,9 +283,9 @@ def race_sentence(racers: list[lengths_race.Racer]) -> str:
 
 title = st.container()
 shown = measurement()
-title.title("What positions buy." if shown is None else lengths_measurement.headline(shown), anchor=False)
+title.title("What do positional encodings buy?" if shown is None else lengths_measurement.headline(shown), anchor=False)
 if not session.chosen().task.lawful:
-    title.caption("Whichever model the menu names: the models of this page were trained for it, to reverse digits.")
+    title.caption("This page does not show the chosen model. Its models were trained to reverse digits.")
 if shown is not None:
     beyond(shown)
 anew()

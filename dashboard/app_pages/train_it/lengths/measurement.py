@@ -73,7 +73,7 @@ def headline(found: Lengths) -> str:
     steps = found.config.training.max_steps
     near, far = min(found.longest, trained + max(1, trained // 4)), min(found.longest, 2 * trained)
     if near <= trained:
-        return f"After {steps:,} steps each on lengths up to {trained}: measured no further."
+        return f"After {steps:,} steps each on lengths up to {trained}: no longer ones were measured."
     words = f"After {steps:,} steps each on lengths up to {trained}, {_most(found, near)}"
     if far == near or _leader(found, near)[1] == 0:
         return f"{words}."
@@ -105,7 +105,7 @@ def _leader(found: Lengths, length: int) -> tuple[str, float]:
 def within(found: Lengths) -> str:
     """How well each encoding learned what it was trained on, at its greatest length."""
     shares = [f"{called(name)} {found.exact(name)[:, found.trained - 1].mean():.2f}" for name in found.measured]
-    return f"Of length {found.trained}, the longest that was trained on: {', '.join(shares)}."
+    return f"Whole answers right at length {found.trained}, the longest in training: {', '.join(shares)}."
 
 
 def at_length(found: Lengths, length: int) -> str:
@@ -115,7 +115,7 @@ def at_length(found: Lengths, length: int) -> str:
         share = float(found.accuracy(name, length).mean())
         known = f"{share:.2f}" if np.isfinite(share) else _ending(found, found.accuracy(name, length))
         words.append(f"{called(name)} {known}")
-    return f"Of the answer's places at length {length}, right: {', '.join(words)}."
+    return f"The share of the answer that is right at length {length}: {', '.join(words)}."
 
 
 def made(found: Lengths) -> str:
@@ -125,8 +125,8 @@ def made(found: Lengths) -> str:
     return (
         f"{found.config.model.n_layers} layers of {found.config.model.n_heads} heads, {training.max_steps} steps of "
         f"{training.batch_size} sequences for each encoding, seeds {_listed(found.seeds)}; {found.sequences} fresh "
-        f"sequences a length, {spent:.0f} s of training on {found.device}, torch "
-        f"{found.versions.get('torch', '?')}. Who learns slowly is not at an end after so many steps.{missing}"
+        f"sequences of each length; {spent:.0f} s of training on {found.device}, torch "
+        f"{found.versions.get('torch', '?')}. An encoding that learns slowly may need more steps than these.{missing}"
     )
 
 

@@ -40,19 +40,19 @@ def races(config: RunConfig) -> list[Race]:
     """What can be raced from a setting."""
     model, seed = config.model, config.training.seed
     own = "learned" if model.positions == "none" else model.positions
-    mask = "causal" if model.mask == "full" else model.mask
+    called, mask = own.replace("alibi", "ALiBi"), "causal" if model.mask == "full" else model.mask
     seeds = range(seed, seed + SEEDS)
     seeded = _race(
         f"seeds {seeds[0]}, {seeds[1]} and {seeds[2]}",
-        f"Trains it from the seeds {seeds[0]}, {seeds[1]} and {seeds[2]}: other weights, other sequences.",
+        f"Trains it from the seeds {seeds[0]}, {seeds[1]} and {seeds[2]}. Each seed draws other weights and sequences.",
         [partial(_seeded, config, each) for each in seeds],
     )
     if model.recurrent:
         return [*_recurrent_races(config), seeded]
     return [
         _race(
-            f"{own} positions or none",
-            f"Trains it with {own} positions, and with none.",
+            f"{called} positions or none",
+            f"Trains it with {called} positions, and without positions.",
             [lambda: _with(config, positions=own), lambda: _with(config, positions="none")],
         ),
         _race(
@@ -62,7 +62,7 @@ def races(config: RunConfig) -> list[Race]:
         ),
         _race(
             f"mask {masks.parse(mask).label} or none",
-            f"Trains it under the mask {masks.parse(mask).label}, and under none: every query sees every key.",
+            f"Trains it under the mask {masks.parse(mask).label}, and without a mask: every query sees every key.",
             [lambda: _with(config, mask=mask), lambda: _with(config, mask="full")],
         ),
         seeded,
@@ -75,12 +75,12 @@ def _recurrent_races(config: RunConfig) -> list[Race]:
     return [
         _race(
             f"{own} attention or none",
-            f"Trains it with {own} attention, and with the last state alone.",
+            f"Trains it with {own} attention, and without attention: the decoder has the last state only.",
             [lambda: _with(config, attention=own), lambda: _with(config, attention="none")],
         ),
         _race(
             "teacher forcing 1, 0.5 or 0",
-            "Trains it reading the right tokens, half of them, and only what it says itself.",
+            "Trains it on the right tokens, on half right tokens and half its own words, and on its own words only.",
             [partial(_helped, config, probability) for probability in (1.0, 0.5, 0.0)],
         ),
     ]
@@ -130,17 +130,22 @@ def headline(standings: Sequence[Standing], clock: str) -> str:
     if not solved:
         best = max(standings, key=lambda each: -1.0 if each.share is None else each.share)
         most = (
-            "" if best.share is None else f": at most {share_text(best.share)} of the second half, {best.label.phrase}"
+            ""
+            if best.share is None
+            else f": the best has {share_text(best.share)} of the second half right, {best.label.phrase}"
         )
         if all(each.config.training.solved_at > 1 for each in standings):  # they were to take all their steps
-            return f"All steps are taken{most}."
+            return f"Every run took all its steps{most}."
         none = "Neither" if len(standings) == 2 else f"None of the {len(standings)}"
         return f"{none} solves it{most}."
     first = first_of(solved, clock)
     if len(first) == len(standings):
         return f"{_all(standings)} solve it {_when(first[0], clock)}."
     if len(solved) == len(standings):
-        return f"{_all(standings)} solve it; first, {_when(first[0], clock)}, {_phrases(first)}."
+        return (
+            f"{_all(standings)} solve it. The first {'does' if len(first) == 1 else 'do'} so "
+            f"{_when(first[0], clock)}, {_phrases(first)}."
+        )
     rest = [each for each in standings if not each.solved]
     others = f"{len(rest)} runs do not"
     if len(rest) == 1:
@@ -155,7 +160,7 @@ def _meanwhile(standings: Sequence[Standing], clock: str) -> str:
     if not still:
         rest = "the results are being measured"
     else:
-        rest = f"{still} of {count} still at it" if count > 1 else "still at it"
+        rest = f"{still} of {count} runs still train" if count > 1 else "it still trains"
     if any(each.reads for each in standings):
         return f"{_readers(standings)[:-1]}; {rest}."
     if not solved:
@@ -170,13 +175,13 @@ def _readers(standings: Sequence[Standing]) -> str:
     """Who reads best; perplexities are compared only where the tokens are the same."""
     known = [(each.perplexity, each) for each in standings if each.perplexity is not None]
     if len({each.config.task for each in standings}) > 1:
-        return "They read different things: their losses cannot be compared."
+        return "These runs have different tasks, so their losses cannot be compared."
     if not known:
-        return "Nothing was read yet."
+        return "No loss was measured yet."
     least, best = min(known, key=lambda pair: pair[0])
     if best.cheats:
-        return f"A perplexity of {said(least)} {best.label.phrase}, which is shown the answers."
-    return f"The least perplexity, {said(least)}, is reached {best.label.phrase}."
+        return f"The lowest perplexity is {said(least)}, {best.label.phrase}. Its mask shows it the answers."
+    return f"The lowest perplexity is {said(least)}, {best.label.phrase}."
 
 
 def outcome(each: Standing) -> str:
@@ -192,7 +197,7 @@ def outcome(each: Standing) -> str:
     if state.status == "paused":
         return f"paused at step {each.step}"
     if each.solved:
-        won = "right, for it is shown the answers," if each.cheats else f"solved{as_far(each.config)}"
+        won = "right, because its mask shows it the answers," if each.cheats else f"solved{as_far(each.config)}"
         return f"{won} at step {each.step} after {each.seconds:.1f} s"
     if state.status in ("finished", "measuring"):
         taken = "not solved in" if each.config.training.solved_at <= 1 and not each.reads else "took"
@@ -205,8 +210,8 @@ def meaning(each: Standing) -> str:
     accuracy = each.accuracy
     if each.reads and each.cheats:
         return (
-            f"Under the mask {each.config.model.mask_label} a query sees the very token that it has to say next: it "
-            "can copy, and need not learn to read."
+            f"Under the mask {each.config.model.mask_label} a query sees the very token that it has to say next. So "
+            "the model can copy, and need not learn to read."
         )
     if accuracy is None or each.reads:
         return ""
@@ -214,10 +219,10 @@ def meaning(each: Standing) -> str:
     if each.leaks:
         return (
             f"{words}. Under the mask {each.config.model.mask_label} a query sees the very token that it has to say "
-            "next: it can copy, and need not learn the law."
+            "next. So the model can copy, and need not learn the law."
         )
     if each.reachable < 1:
-        return f"{words}. Its mask lets {each.reachable:.2f} of the second half be known."
+        return f"{words}. Under its mask {each.reachable:.2f} of the second half can be known."
     return f"{words}. {_told_by_the_mask(each)}".strip()
 
 

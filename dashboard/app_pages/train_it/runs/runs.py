@@ -48,7 +48,7 @@ def compared(runs: dict[str, Run]) -> list[Run]:
         if name not in runs:
             session.notice(f"There is no run “{plain(name[:80])}” to compare.")
     if len(known) > MOST_RUNS:
-        session.notice(f"At most {MOST_RUNS} runs can be told apart: these are the first {MOST_RUNS}.")
+        session.notice(f"At most {MOST_RUNS} runs can be compared. These are the first {MOST_RUNS}.")
     if known != names or len(known) > MOST_RUNS:
         choose(known[:MOST_RUNS])
     return [runs[name] for name in known[:MOST_RUNS]] or suggestion(list(runs.values()), session.chosen())
@@ -89,7 +89,7 @@ def together(names: list[str]) -> None:
     clock = session.settings().clock if session.settings().clock == "seconds" else "steps"
     st.title(plain(headline(standings, clock)), anchor=False)
     if not runs:
-        st.info("Press Train in the sidebar, or start a race: its curves appear here.", icon=":material/flag:")
+        st.info("Press Train in the sidebar, or start a race. The curves appear here.", icon=":material/flag:")
         race()
         return
     controls(standings)
@@ -114,8 +114,8 @@ def is_news(names: list[str], were_live: bool) -> bool:
 def nothing_beside(run: Run) -> str:
     """Why a run is shown alone."""
     task = run.config.task
-    same = "reads this text, cut in this way" if task.task == TEXT else f"learns {task.task} of this length"
-    return f"No other run here {same}, so nothing stands beside {plain(run.name)}."
+    same = "reads this text, split in the same way" if task.task == TEXT else f"learns {task.task} of this length"
+    return f"No other run here {same}, so {plain(run.name)} is compared with nothing."
 
 
 def controls(standings: Sequence[Standing]) -> None:
@@ -188,10 +188,13 @@ def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
     most = max(course.probed for course in courses.values())
     source = f"measured on at most {most:,} fresh sequences" if most else "not measured yet"
     if measure == "loss":
-        source = "that of each training step, in nats"
+        source = "of each training step, in nats"
         if any(each.reads for each in standings):
-            source = "in nats; of a text, on some of what was held out, and once a run has ended its perplexity on all"
-    st.caption(f"{what}, {source}; each run on its own clock, from its own start.")
+            source = (
+                "in nats. Of a text the curve is the loss on a part of what was held out; the list below "
+                "has the perplexity on all of it once a run has ended"
+            )
+    st.caption(f"{what}, {source}. Each run is counted from its own start.")
 
 
 def row(each: Standing) -> Row:

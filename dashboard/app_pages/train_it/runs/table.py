@@ -24,6 +24,8 @@ from transformer.training.runs import Run, RunError
 
 DONE, FAILED = "done", "failed"
 """Where it is said what an action came to."""
+LETTER, WIDEST = 7, 1200
+"""Pixels of a letter in the table, and of its widest column."""
 LARGEST = archive.MOST_BYTES // 2**20
 """Megabytes of the largest file that is read."""
 
@@ -37,7 +39,7 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
         kept = [name for name in compared if name in found]
         wanted = [*kept, *(name for name in found if name not in kept)]
         if len(wanted) > MOST_RUNS:
-            session.notice(f"At most {MOST_RUNS} runs can be compared: untick one first.")
+            session.notice(f"At most {MOST_RUNS} runs can be compared. Untick one first.")
         choose(wanted)
 
     ticked_table(
@@ -51,29 +53,38 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
         column_config={
             "name": st.column_config.TextColumn("Run", width=190),
             "changed": st.column_config.TextColumn(
-                "Changed", width=250, help="What differs from the run made before it for the same task"
+                "Changed", width=_room(frame["changed"]), help="What differs from the run before it with the same task"
             ),
             "second half": st.column_config.NumberColumn(
                 "Second half", format="%.3f", help="Accuracy of the answer's second half, on 4,096 fresh sequences"
             ),
             "perplexity": st.column_config.NumberColumn(
-                "Perplexity", format="localized", help="Of a run that reads a text: over all that was held out of it"
+                "Perplexity",
+                format="localized",
+                help="Of a run that reads a text: measured on all of the text that was held out",
             ),
             "solved": st.column_config.NumberColumn(
-                "Solved at", format="localized", help="The step at which all that can be known of its answers was right"
+                "Solved at",
+                format="localized",
+                help="The step at which every token that can be known under its mask was right",
             ),
             "steps": st.column_config.NumberColumn("Steps", format="localized"),
             "seconds": st.column_config.NumberColumn("Seconds", format="%.1f", help="Spent on training"),
-            "device": st.column_config.TextColumn("Device", width="small"),
+            "device": st.column_config.TextColumn("Device", width=110),
             "status": st.column_config.TextColumn("Status"),
-            "created": st.column_config.DatetimeColumn("Created", format="YYYY-MM-DD HH:mm"),
+            "created": st.column_config.DatetimeColumn("Created", format="YYYY-MM-DD HH:mm", width=150),
         },
         alt=f"Table of {len(names)} runs.",
     )
     st.caption(
-        f"Tick up to {MOST_RUNS} runs to compare them. “Changed” is what a run has other than the one made before it "
-        "for the same task."
+        f"Tick up to {MOST_RUNS} runs to compare them. “Changed” is what differs from the run before it with the same "
+        "task."
     )
+
+
+def _room(texts: Sequence[str]) -> int:
+    """Pixels for a column of texts: the longest is not cut, up to WIDEST."""
+    return min(WIDEST, 40 + LETTER * max(map(len, texts), default=0))
 
 
 def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
@@ -103,7 +114,6 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
         )
     names = [
         "name",
-        "changed",
         "second half",
         "perplexity",
         "solved",
@@ -112,6 +122,7 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
         "device",
         "status",
         "created",
+        "changed",
     ]
     frame = pd.DataFrame(rows[::-1], columns=names)
     return frame.astype(
@@ -158,7 +169,7 @@ def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[lis
         try:
             new = library.rename(run, name)
         except LibraryError as error:
-            _tell(f"{run.name} keeps its name: {error}.", FAILED)
+            _tell(f"{run.name} was not renamed: {error}.", FAILED)
             return
         if new == run:
             return
@@ -167,7 +178,7 @@ def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[lis
             session.update(run=new.name)
         choose([new.name if each == run.name else each for each in compared])
         _forget(run, new.name)
-        _tell(f"{run.name} is called {new.name} now.", DONE)
+        _tell(f"{run.name} is now called {new.name}.", DONE)
 
     controlled(
         place.text_input,
@@ -176,7 +187,7 @@ def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[lis
         value=run.name,
         picked=renamed,
         disabled=bool(_busy(run)),
-        help="Enter renames it",
+        help="Press Enter to rename it",
     )
 
 
@@ -191,7 +202,7 @@ def _buttons(run: Run, compared: Sequence[str], choose: Callable[[list[str]], No
         try:
             library.delete(run)
         except LibraryError as error:
-            _tell(f"{run.name} stays: {error}.", FAILED)
+            _tell(f"{run.name} was not deleted: {error}.", FAILED)
             return
         choose([name for name in compared if name != run.name])
         _forget(run, None)
@@ -247,7 +258,7 @@ def _undo() -> None:
 
 def _upload() -> None:
     """A box for a packed run, folded away: Streamlit's own has a role that a screen reader stumbles over."""
-    folded = st.expander("Bring in a run", icon=":material/upload:", on_change="rerun", key="bring-in")
+    folded = st.expander("Add a run from a file", icon=":material/upload:", on_change="rerun", key="bring-in")
     if not folded.open:
         return
     count = st.session_state.setdefault("uploads", 0)
@@ -261,10 +272,10 @@ def _upload() -> None:
         try:
             run = archive.unpack(file, menu.ROOT, archive.name_of(file.name))
         except (LibraryError, RunError) as error:
-            _tell(f"{file.name} was not taken: {error}.", FAILED)
+            _tell(f"{file.name} was not added: {error}.", FAILED)
             return
         st.session_state["shelf-run"] = run.name
-        _tell(f"{run.name} has arrived.", DONE)
+        _tell(f"{run.name} was added.", DONE)
 
     folded.file_uploader(f"One {archive.SUFFIX} file", type="zip", key=key, on_change=uploaded, max_upload_size=LARGEST)
 

@@ -35,7 +35,7 @@ def test_the_page_says_what_a_removal_costs():
     assert "head 0.2 removed" in app.title[0].value
     app.button(key=f"cross-zero:{SITE}.2").click().run()
     assert link(app)["edits"] == f"-zero:{SITE}.0~-swap:3,5"
-    assert len(figures(app)) == 4
+    assert len(figures(app)) == 3
 
 
 def test_what_cannot_be_edited_is_said_at_its_chip_and_nonsense_once():
@@ -50,12 +50,12 @@ def test_what_cannot_be_edited_is_said_at_its_chip_and_nonsense_once():
     [
         (f"patch-step:{SITE}.0:40", "is the model of step 40 already"),
         (f"patch-step:{SITE}.0:5", "No weights of step 5 were kept"),
-        (f"patch-input:{SITE}.0:3_1_4_1_5_9_2_6", "which is asked already"),
-        (f"patch-input:{SITE}.0:3_1", "has 2 symbols, and here are 8"),
+        (f"patch-input:{SITE}.0:3_1_4_1_5_9_2_6", "reads that input already"),
+        (f"patch-input:{SITE}.0:3_1", "has 2 symbols, and this one has 8"),
         (f"patch-input:{SITE}.0:3_x", "“x” is not a symbol of this task"),
         (f"patch-input:{SITE}.9:3_1_4_1_5_9_2_7", "There is no head 9"),
         (f"patch-step:{SITE}.9:20", "There is no head 9"),
-        (f"painted:{SITE}.0:4x4x8421", "made for 4 × 4 tokens, and here are 16 × 16"),
+        (f"painted:{SITE}.0:4x4x8421", "painted for 4 × 4 tokens, and here are 16 × 16"),
     ],
 )
 def test_what_touches_nothing_is_said_at_its_chip(edit, sentence):
@@ -151,7 +151,7 @@ def test_a_painted_pattern_begins_where_the_head_looks():
 def test_what_fits_this_length_only_is_not_said_to_keep_the_accuracy():
     app = open_page("edits", run="reverse", input="3 1 4", edits=f"patch-input:{SITE}.0:2_7_1")
     assert app.title[0].value == (
-        "With head 0.0 as in input 2 7 1 only inputs of 3 symbols can be asked, and it was trained on others."
+        "With head 0.0 as in input 2 7 1 the model can be asked only inputs of 3 symbols, and it was trained on others."
     )
     assert "after" not in {trace.get("name") for trace in figures(app)["edits-accuracy"]["data"]}
-    assert any("that input has 3 symbols, and here are 8" in info.value for info in app.info)
+    assert any("that input has 3 symbols, and this one has 8" in info.value for info in app.info)

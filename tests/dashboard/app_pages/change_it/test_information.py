@@ -284,13 +284,13 @@ def test_while_it_is_measured_the_page_says_what_and_how_far(monkeypatch: pytest
     app.run()
     (bar,) = app.get("progress")
     assert (bar.value, bar.text) == (25, "Replacing 16 tokens in turn, each by 10 symbols: 25 % done")
-    assert {"Poke a token", "Replacement"} <= {each.label for each in (*app.selectbox, *app.get("button_group"))}
+    assert {"Replace a token", "Replacement"} <= {each.label for each in (*app.selectbox, *app.get("button_group"))}
     go_on.set()
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
     app.run()
     assert not app.exception
     assert not app.get("progress")
-    assert app.title[0].value.startswith("Poking '2' at 5 moves")
+    assert app.title[0].value.startswith("Replacing '2' at 5 moves")
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -307,8 +307,8 @@ def test_the_matrices_are_those_counted_by_hand(run: str) -> None:
     place = "'5' at 5 of the source" if source is not None else "'5' at 5"
     most, count = int(column.argmax()), int((column > 1e-9).sum())
     due = laid_out(network(run)[1], np.array([PI]))[2][0, most]
-    said = f"Poking {place} moves {count} of {len(column)} outputs, most the one at {most + 1}"
-    assert app.title[0].value == f"{said}, where '{due}' is right."
+    said = f"Replacing {place} moves {count} of {len(column)} outputs: most the one at {most + 1}"
+    assert app.title[0].value == f"{said}, whose right token is '{due}'."
     assert run == "reverse-aligned-causal" or due == 5
     hidden = int((~there).sum())
     assert (f"All {hidden} hatched cells are exactly 0" in words(app)) == bool(hidden)
@@ -345,7 +345,7 @@ def test_one_replacement_moves_what_it_moves(run: str) -> None:
 def test_a_token_in_its_own_place_moves_nothing() -> None:
     app = open_page("information", run="reverse", poked="3", replacement="4")
     assert app.title[0].value == "Replacing '4' at 3 by '4' moves no output."
-    assert "'4' at 3 is '4' already: nothing can move." in words(app)
+    assert "'4' at 3 is '4' already, so nothing can move." in words(app)
 
 
 def test_padding_that_an_untrained_model_reads_is_not_poked(runs: Path) -> None:
@@ -357,8 +357,8 @@ def test_padding_that_an_untrained_model_reads_is_not_poked(runs: Path) -> None:
         model.unembedding.bias[11] = 1000
     checkpoints.save(path, model, config)
     app = open_page("information", poked="5")
-    assert app.title[0].value == "'PAD' at 5 is padding, which is not poked."
-    assert "another token in its place would be another mask" in words(app)
+    assert app.title[0].value == "'PAD' at 5 is padding, and padding is not replaced."
+    assert "Another token in its place would change the mask as well" in words(app)
     moves = array(trace(app, "moves", "values")["z"])
     assert not moves[4:, 4:][np.isfinite(moves[4:, 4:])].any()
 
@@ -379,7 +379,7 @@ def test_clicking_a_token_pokes_it() -> None:
     app = open_page("information", run="reverse-translate")
     app.segmented_control(key="control-poked").set_value(10).run()
     assert link(app) == {"run": "reverse-translate", "poked": "10"}
-    assert app.title[0].value.startswith("Poking '6' at 2 moves 7 of 8 outputs")
+    assert app.title[0].value.startswith("Replacing '6' at 2 moves 7 of 8 outputs")
     assert app.session_state["control-poked-source"] is None
     app.segmented_control(key="control-poked-source").set_value(5).run()
     assert link(app) == {"run": "reverse-translate"}
@@ -403,10 +403,11 @@ def test_a_mask_that_shows_the_answer_is_said_to_leak(runs: Path) -> None:
     name = [*map(str, DIGITS), "SEP"][[1, 2, 3, SEP, *said[:2]][slot]]
     app = open_page("information", input="1 2 3")
     assert app.title[0].value == (
-        f"It leaks: the output at {output + 1} moves by {ahead.max():.3g} when '{name}' at {slot + 1} is poked, "
+        f"The mask leaks: the output at {output + 1} moves by {ahead.max():.3g} when '{name}' at {slot + 1} is "
+        "replaced, "
         "which it must not know."
     )
-    assert "15 of 15 cells that must be 0 are not; they are outlined." in words(app)
+    assert "15 of 15 cells must be 0 and are not; they are outlined." in words(app)
     assert "leaks" in {each.get("name") for each in figures(app)["moves"]["data"]}
 
 
@@ -428,7 +429,7 @@ def test_it_opens_on_every_kind_of_model(runs: Path, task: dict[str, Any], chang
         assert set(figures(app)) == {"moves", "slopes", "beside"}
         # Two tokens to either side: a continuation is then shown what it is to say.
         leaking = changes.get("mask") == "sliding-window:2"
-        assert app.title[0].value.startswith("It leaks: ") == leaking
+        assert app.title[0].value.startswith("The mask leaks: ") == leaking
 
 
 def test_a_model_too_large_tries_fewer_symbols() -> None:

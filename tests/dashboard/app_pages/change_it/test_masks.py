@@ -128,7 +128,7 @@ def test_a_mask_for_fewer_positions_falls_back_with_a_notice() -> None:
     small = str(Painted.of(np.tri(8, dtype=bool)))
     app = open_page("masks", run="reverse", mask=small)
     (notice,) = (warning.value for warning in app.warning)
-    assert notice == "The mask was painted for 8 positions, and reverse has 16; this is sliding-window:2."
+    assert notice == ("The mask was painted for 8 positions, and reverse has 16. The page shows the model's own mask.")
     assert link(app) == {"run": "reverse"}
     large = np.random.default_rng(0).random((16, 16)) < 0.5
     app = open_page("masks", run="reverse-aligned", mask=str(Painted.of(large)))
@@ -142,7 +142,7 @@ def test_a_mask_for_fewer_positions_falls_back_with_a_notice() -> None:
 def test_a_mask_that_cannot_be_read_falls_back_with_a_notice(mask: str) -> None:
     app = open_page("masks", run="reverse", mask=mask)
     assert len(app.warning) == 1
-    assert "this is sliding-window:2" in app.warning[0].value
+    assert "The page shows the model's own mask." in app.warning[0].value
     assert link(app) == {"run": "reverse"}
 
 
@@ -154,7 +154,7 @@ def test_every_rule_can_be_started_from() -> None:
         app.button_group(key="control-mask").set_value(name).run()
         assert not app.exception
         np.testing.assert_array_equal(painter(app)[1], masks.parse(name).matrix(8))
-        assert masks.parse(link(app).get("mask", "sliding-window:2")) == masks.parse(name)
+        assert masks.parse(link(app)["mask"]) == masks.parse(name)
     app.button_group(key="control-mask").set_value("random").run()
     app.number_input(key="control-mask-density").set_value(80).run()
     app.number_input(key="control-mask-seed").set_value(5).run()
@@ -256,7 +256,7 @@ def test_a_very_long_input_is_not_painted_but_has_every_rule(runs: Path) -> None
     assert "mask" in figures(app)
     app = open_page("masks", sequences="8", mask=str(Painted.of(np.tri(64, dtype=bool))))
     (notice,) = (warning.value for warning in app.warning)
-    assert notice == "The mask was painted for 64 positions, and long has 600; this is sliding-window:2."
+    assert notice == "The mask was painted for 64 positions, and long has 600. The page shows the model's own mask."
 
 
 def test_a_long_input_is_painted_in_squares(runs: Path) -> None:
@@ -296,7 +296,9 @@ def test_a_mask_too_irregular_for_a_link_is_refused_and_nothing_is_lost(runs: Pa
     noise[7] = True
     app = stroke(before, noise, at=5)
     (notice,) = (warning.value for warning in app.warning)
-    assert re.fullmatch(r"This mask is too irregular for a link: it takes 1\d,\d{3} letters, of 12,000 .*", notice)
+    assert re.fullmatch(
+        r"This mask is too irregular for a link: it takes 1\d,\d{3} letters, and a link has room for 12,000\..*", notice
+    )
     assert link(app)["mask"] == "random:50:1"
     np.testing.assert_array_equal(painter(app)[1], cells)
     assert (header["refused"], painter(app)[0]["refused"]) == (0, 5)

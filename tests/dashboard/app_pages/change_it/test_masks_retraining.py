@@ -29,8 +29,11 @@ from transformer.tasks import TASKS, Ceiling
 from transformer.training.loop import Step, Training, TrainingError
 
 FAST = {"live": "0"}
-LEAK = "Output 11 (y3) is told its own answer by token 12, in 1 layer: this mask leaks."
-CROSS = "Output 1 (y1) needs source token 8 (x8); it can arrive in 1 layer, through the encoder and cross-attention."
+LEAK = "Output y3, said at position 11, can copy its own answer from the token y3, in 1 layer: this mask leaks."
+CROSS = (
+    "Output y1, said at position 1, needs the source token x8. It can arrive in 1 layer, through the encoder and "
+    "cross-attention."
+)
 CAUSAL8 = [0.1] * 4 + [1.0] * 4
 
 
@@ -44,33 +47,52 @@ def sentence(task: str, mask: str, target: int, n_layers: int = 2) -> str:
 @pytest.mark.parametrize(
     ("task", "mask", "target", "said"),
     [
-        ("reverse", "causal", 12, "Output 12 (y4) needs token 5 (x5); it can arrive in 1 layer, read directly."),
-        ("reverse", "causal", 8, "Output 8 (SEP) needs no token: its position alone decides it."),
+        (
+            "reverse",
+            "causal",
+            12,
+            "Output y4, said at position 12, needs the token x5. It can arrive in 1 layer, directly.",
+        ),
+        ("reverse", "causal", 8, "Output SEP, said at position 8, needs no token: its position alone decides it."),
         (
             "reverse",
             "causal",
             2,
-            "Output 2 (x3) is token 3 itself; it can never arrive: only 0.10 can be had.",
+            "Output x3, said at position 2, is the next token of the question itself. It can never arrive, so "
+            "at most 0.10 "
+            "can be right.",
         ),
-        ("reverse", "full", 9, "Output 9 (y1) needs token 8 (x8); it can arrive in 1 layer, read directly."),
+        (
+            "reverse",
+            "full",
+            9,
+            "Output y1, said at position 9, needs the token x8. It can arrive in 1 layer, directly.",
+        ),
         (
             "reverse",
             "sliding-window:2",
             11,
-            "Output 11 (y3) is told its own answer by token 12, in 1 layer: this mask leaks.",
+            LEAK,
         ),
-        ("reverse", "hide:8", 9, "Output 9 (y1) needs token 8 (x8); it can never arrive: only 0.10 can be had."),
+        (
+            "reverse",
+            "hide:8",
+            9,
+            "Output y1, said at position 9, needs the token x8. It can never arrive, so at most 0.10 can be right.",
+        ),
         (
             "reverse-aligned",
             "sliding-window:2",
             3,
-            "Output 3 (y3) needs token 6 (x6); it can arrive in 2 layers through 4 or 5.",
+            "Output y3, said at position 3, needs the token x6. It can arrive in 2 layers through position 4 or 5.",
         ),
         (
             "reverse-aligned",
             "sliding-window:2",
             1,
-            "Output 1 (y1) needs token 8 (x8); that takes 4 layers, and this model has 2: only 0.10 can be had.",
+            "Output y1, said at position 1, needs the token x8. That takes 4 layers, and this model has 2: at "
+            "most 0.10 "
+            "can be right.",
         ),
         (
             "reverse-translate",
@@ -86,16 +108,18 @@ def test_one_output_in_a_sentence(task: str, mask: str, target: int, said: str) 
 
 def test_a_long_relay_names_each_hop() -> None:
     assert sentence("reverse-aligned", "sliding-window:2", 2, n_layers=3) == (
-        "Output 2 (y2) needs token 7 (x7); it can arrive in 3 layers through 5 or 6, then 3 or 4."
+        "Output y2, said at position 2, needs the token x7. It can arrive in 3 layers through position 5 or 6, "
+        "then 3 or "
+        "4."
     )
 
 
 def test_what_needs_all_of_the_question_says_how_much_arrives() -> None:
     assert sentence("sort", "causal", 9) == (
-        "Output 9 (y1) needs all 8 tokens of the question; what it takes can arrive in 2 layers."
+        "Output y1, said at position 9, needs all 8 tokens of the question. They can arrive in 2 layers."
     )
     assert sentence("sort", "hide:3", 9).startswith(
-        "Output 9 (y1) needs all 8 tokens of the question; 7 can arrive: only 0."
+        "Output y1, said at position 9, needs all 8 tokens of the question. 7 of them can arrive, so at most 0."
     )
 
 
@@ -109,11 +133,11 @@ def test_the_first_two_pictures_are_counts_under_either_mask(run: str, mask: str
     masked.load_state_dict(model.state_dict())
     app = open_page("masks", run=run, mask=mask, **FAST)
     drawn = figures(app)["three"]["data"]
-    for title, each in (("as it is", model), ("mask applied", masked.eval())):
+    for title, each in (("own mask", model), ("this mask", masked.eval())):
         share = counted(each, config).mean(axis=0)
         chosen = slice(None) if run == "reverse-aligned" else slice(8, None)
         bars = next(t for t in drawn if t["name"].startswith(title) and t["type"] == "bar")
-        assert bars["name"] == f"{title}: {share[chosen].mean():.2f}"
+        assert bars["name"] == f"{title}\n{share[chosen].mean():.2f} right"
         np.testing.assert_allclose(array(bars["y"]), share, atol=1e-6)
     ceilings = [array(t["y"]) for t in drawn if t["name"].startswith("ceiling")]
     under = CAUSAL8 if run == "reverse-aligned" else [0.1] * 7 + [1.0] * 9
@@ -129,15 +153,15 @@ def test_retraining_meets_the_ceiling_and_a_seed_says_what_to_expect() -> None:
     app.button(key="seed-causal").click().run()
     assert not app.exception
     assert link(app) == {"run": "reverse-aligned", "mask": "causal", "target": "2", "live": "0"}
-    assert "half a ceiling" in app.info[0].value
-    assert any("can never arrive: only 0.10 can be had" in text.value for text in app.markdown)
+    assert "Expect the ceiling to fall for the first half" in app.info[0].value
+    assert any("can never arrive, so at most 0.10 can be right" in text.value for text in app.markdown)
     next(button for button in app.button if button.label == "Retrain under this mask").click().run()
     assert not app.exception
-    bars = next(t for t in figures(app)["three"]["data"] if re.match(r"retrained, \d+ steps: 0.5\d", t["name"]))
+    bars = next(t for t in figures(app)["three"]["data"] if re.match(r"retrained, \d+ steps\n0.5\d", t["name"]))
     measured, error = array(bars["y"]), 4 * np.sqrt(0.1 * 0.9 / 1024)
     assert (measured[4:] > 0.97).all()
     assert (np.abs(measured[:4] - 0.1) < error).all()
-    assert any("the answer is at its ceiling" in text.value for text in app.markdown)
+    assert any(": at its ceiling" in text.value for text in app.markdown)
 
 
 @pytest.mark.parametrize("run", ["reverse", "reverse-aligned-causal"])
@@ -147,7 +171,7 @@ def test_under_its_own_causal_mask_a_model_is_retrained_to_its_ceiling_however_s
     ticks = count()
     monkeypatch.setattr("transformer.training.loop.time.perf_counter", lambda: 1000.0 * next(ticks))
     app = open_page("masks", run=run, mask="causal")
-    assert any("the answer is at its ceiling, nothing above it." in text.value for text in app.markdown)
+    assert any("at its ceiling, and not above it." in text.value for text in app.markdown)
     assert not any(button.label.startswith("Train up to") for button in app.button)
 
 
@@ -167,7 +191,7 @@ def test_a_retraining_is_shown_as_it_grows_and_only_a_finished_one_is_kept(monke
         time.sleep(0.01)
     app.run()
     assert any("A small model is being retrained: 10 steps, 0." in text.value for text in app.markdown)
-    assert any(each["name"].startswith("retraining, 10 steps: 0.") for each in figures(app)["three"]["data"])
+    assert any(each["name"].startswith("retraining, 10 steps\n0.") for each in figures(app)["three"]["data"])
     # Another mask is asked for: nobody watches the first one, which is broken off and forgotten.
     app.session_state["settings"] = app.session_state["settings"].with_(mask="hide:3")
     app.run()
@@ -181,7 +205,7 @@ def test_a_retraining_is_shown_as_it_grows_and_only_a_finished_one_is_kept(monke
     again.leave()
     assert quick_training.take(lesson.config) is again  # over, and kept
     app.run()
-    assert any(re.match(r"retrained, \d+ steps: ", each["name"]) for each in figures(app)["three"]["data"])
+    assert any(re.match(r"retrained, \d+ steps\n", each["name"]) for each in figures(app)["three"]["data"])
 
 
 def test_what_breaks_a_retraining_is_a_sentence_and_is_kept_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,29 +296,33 @@ def test_where_lengths_vary_the_words_say_what_is_not_told() -> None:
     aligned = TASKS["reverse-aligned"](length=8, min_length=4)
     reverse = TASKS["reverse"](length=8, min_length=4)
     assert masks_ways.sentence(aligned, causal, 2, 8, 5) == (
-        "Output 6 (y6) needs token 3 (x3); it can arrive in 1 layer, read directly. The length is not told: the best "
-        "guess has 0.43."
+        "Output y6, said at position 6, needs the token x3. It can arrive in 1 layer, directly. The model is not told "
+        "the length, so the best guess is right 0.43 of the time."
     )
     assert masks_ways.sentence(reverse, causal, 2, 8, 5) == (
-        "Output 6 (x7) is token 7 itself; it can never arrive: only 0.10 can be had. The length is not told: the best "
-        "guess has 0.00."
+        "Output x7, said at position 6, is the next token of the question itself. It can never arrive, so at most 0.10 "
+        "can be right. The model is not told the length, so the best guess is right 0.00 of the time."
     )
     assert masks_ways.sentence(reverse, causal, 2, 5, 4) == (
-        "Output 5 (SEP) ends the question, and nothing that is seen tells for certain where that is."
+        "Output SEP, said at position 5, ends the question, and no token that may be seen shows for certain "
+        "where that is."
     )
     assert masks_ways.sentence(reverse, causal, 2, 8, 7) == (
-        "Output 8 (SEP) needs no token: its position alone decides it."
+        "Output SEP, said at position 8, needs no token: its position alone decides it."
     )
     ceiling = ceilings.ceiling_of_mask(aligned, causal, 2)
     found = measured([100, 100, 100, 100, 300, 250, 200, 1000])
     assert not retraining.beyond(found, ceiling).any()
     assert not retraining.short_of(found, ceiling).any()
     assert retraining.joined(causal, ceiling, found, found, None).startswith(
-        "Under the causal mask, 1 of 8 answers can be known: the best guess, which is not told the length, has 0.35. "
+        "Under the causal mask, 1 of 8 answers can be known: the best guess, which does not know the length, "
+        "has 0.35 right. "
     )
     ceiling = ceilings.ceiling_of_mask(reverse, causal, 2)
     found = Accuracy(np.zeros(16, dtype=np.int64), 1000, reverse.target_names(8), reverse.groups(8), 0.1, 0)
-    assert "8 of 8 answers can be known: at most 1.00 right." in retraining.joined(causal, ceiling, found, found, None)
+    assert "8 of 8 answers can be known: at most 1.00 of the answer can be right." in retraining.joined(
+        causal, ceiling, found, found, None
+    )
 
 
 # --- figures
@@ -351,7 +379,7 @@ def test_names_beside_a_flow_never_touch_and_have_their_room(n: int, needed: int
         assert max(np.diff(rows)) * pixels < 60
         for each in named:
             text = re.sub("<.?b>", "", each.text)
-            assert text == f"{each.y + 1}: {labels[each.y]}"
+            assert text == labels[each.y]
             wide = sum({"m": 11.6, "M": 12.2, "…": 13, "O": 9.6}.get(c, 9 if c.isupper() else 7.2) for c in text)
             assert abs(each.xshift) + wide <= room
 

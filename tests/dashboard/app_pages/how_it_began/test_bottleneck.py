@@ -36,7 +36,7 @@ class TestWords:
     def test_it_forgets_where_its_interval_lies_below_both_others(self) -> None:
         forgets = measurement.headline(found_of([100, 90, 3], [100, 99, 98], [97, 98, 99]))
         assert forgets == (
-            "One vector forgets: at length 3 it says 0.03 of whole answers right, with attention 0.98, "
+            "One vector forgets: at length 3 a GRU gets 0.03 of whole answers right; with attention 0.98, "
             "a transformer 0.99."
         )
         assert not measurement.headline(found_of([1, 1, 97], [1, 1, 98], [1, 1, 99])).startswith("One vector forgets")
@@ -51,11 +51,10 @@ class TestWords:
     def test_the_end_that_is_lost_is_named(self) -> None:
         exact = [100] * 8 + [20]
         first = measurement.forgotten(found_of(exact, exact, exact, lost="first read"), 9)
-        assert first.startswith("The one vector forgets what it read first: of what it read last")
-        assert "1.00 is right" in first
-        assert first.endswith("0.20 (3 places each).")
+        assert first.startswith("One vector forgets what it read first: 1.00 of what it read last is right")
+        assert first.endswith("0.20 of what it read first (3 positions each).")
         last = measurement.forgotten(found_of(exact, exact, exact, lost="last read"), 9)
-        assert last.startswith("The one vector forgets what it read last")
+        assert last.startswith("One vector forgets what it read last")
         assert "neither" in measurement.forgotten(found_of(exact, exact, exact), 9)
         assert "neither" in measurement.forgotten(found_of(exact, exact, exact), 1)
 
@@ -125,7 +124,7 @@ class TestPage:
         np.testing.assert_allclose(shown, mean, atol=1e-5)
         beside = [sum(mean[row, 11 - row + by] for row in range(12) if 11 - row + by < 12) / 12 for by in range(4)]
         assert max(beside) == beside[2]
-        looks = f"looks 2 tokens after the one to be said: {beside[2]:.2f} of its attention is there"
+        looks = f"looks 2 tokens after the one it should output: {beside[2]:.2f} of its attention is there"
         said = charts_words(open_page("bottleneck", spoken="12"))
         assert f"length 12 the decoder {looks}, and {beside[0]:.2f} on that one." in said
 
@@ -143,7 +142,7 @@ class TestPage:
         monkeypatch.setitem(measurement.FILES, "shipped", path)
         app = open_page("bottleneck")
         assert any("cannot be shown" in error.value for error in app.error)
-        assert any(button.label == "Train anew" for button in app.button)
+        assert any(button.label == "Train again" for button in app.button)
 
     def test_weights_that_are_gone_are_said(self, tmp_path: Path, monkeypatch) -> None:
         found = Bottleneck.load(SHIPPED)
@@ -151,7 +150,7 @@ class TestPage:
         replace(found, contestants=others).save(tmp_path / "own.json")
         monkeypatch.setitem(measurement.FILES, "own", tmp_path / "own.json")
         app = open_page("bottleneck", trio="own")
-        assert "are not here any more" in charts_words(app)
+        assert "are gone" in charts_words(app)
         assert sorted(drawn(app)) == ["by-length", "by-place"]
 
     def test_what_a_link_names_in_vain_falls_back(self, tmp_path: Path, monkeypatch) -> None:
@@ -230,7 +229,7 @@ class TestTrainingAnew:
 
         monkeypatch.setattr(view_training, "start", start)
         app = open_page("bottleneck")
-        next(button for button in app.button if button.label == "Train anew").click().run()
+        next(button for button in app.button if button.label == "Train again").click().run()
         assert begun == list(bottleneck_runs.plan().values())
         assert not app.exception
 
@@ -240,8 +239,8 @@ class TestTrainingAnew:
 
         monkeypatch.setattr(view_training, "start", refuse)
         app = open_page("bottleneck")
-        next(button for button in app.button if button.label == "Train anew").click().run()
-        assert any("did not start: there is no room" in warning.value for warning in app.warning)
+        next(button for button in app.button if button.label == "Train again").click().run()
+        assert any("could not start: there is no room" in warning.value for warning in app.warning)
 
     def test_three_that_are_finished_are_measured_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[tuple[Any, ...]] = []
@@ -252,7 +251,7 @@ class TestTrainingAnew:
         monkeypatch.setattr(Measuring, "running", property(lambda self: bool(asked)))
         app = open_page("bottleneck")
         assert asked == [(tmp_path / "own.json", *(f"--runs={tmp_path / kind}" for kind in KINDS))]
-        assert [button.label for button in app.button if button.label in ("Stop all three", "Train anew")] == [
+        assert [button.label for button in app.button if button.label in ("Stop all three", "Train again")] == [
             "Stop all three"
         ]
         app.run()
@@ -263,4 +262,4 @@ class TestTrainingAnew:
         monkeypatch.setattr(measurement, "trio", lambda: runs)
         app = open_page("bottleneck")
         assert "The last training ended early: gru, it was cut off." in charts_words(app)
-        assert any(button.label == "Train anew" for button in app.button)
+        assert any(button.label == "Train again" for button in app.button)

@@ -324,7 +324,7 @@ def test_without_maps_a_vector_is_the_state_itself() -> None:
     work = weigh(look_back(untrained("uniform"), one_walk(0, 1, 3), 0), "uniform")
     assert formula(work, "keys") == "k_i = h_i"
     assert formula(work, "query") == "q = s"
-    assert "plain mean of 3 values" in headline(work)
+    assert "the mean of all 3 values" in headline(work)
 
 
 # --- figures
@@ -442,8 +442,8 @@ def test_the_steps_are_gone_through_and_the_query_is_moved_and_put_back() -> Non
     titles = {app.title[0].value}
     next(b for b in app.button if b.label == "Forward").click().run()
     assert link(app) == {"run": "reverse", "hand": "keys"}
-    next(s for s in app.slider if s.label.startswith("Query, times")).set_value(4.0).run()
-    next(s for s in app.slider if s.label.startswith("Query, turned")).set_value(90).run()
+    next(s for s in app.slider if s.label.startswith("Stretch the query")).set_value(4.0).run()
+    next(s for s in app.slider if s.label.startswith("Turn the query")).set_value(90).run()
     assert link(app) == {"run": "reverse", "hand": "keys", "stretch": "4.0", "turned": "90"}
     titles.add(app.title[0].value)
     assert len(titles) == 2
@@ -472,7 +472,7 @@ def test_the_ends_of_every_slider_are_drawn(view: dict[str, str]) -> None:
     assert link(app) == {"run": "reverse", **view}
     if view.get("stretch"):
         assert any("has no angle" in caption.value for caption in app.caption)
-        assert "plain mean of 4 values" in app.title[0].value
+        assert "the mean of all 4 values" in app.title[0].value
 
 
 def test_another_model_has_scores_of_its_own() -> None:
@@ -509,7 +509,7 @@ def test_at_first_sight_nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> N
     )
     app = open_page("context", run="reverse")
     assert trace(app, "growth", "law")
-    assert any("about to be trained" in caption.value for caption in app.caption)
+    assert any("will now be trained" in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize(
@@ -555,13 +555,15 @@ def test_of_a_query_without_length_only_what_is_true_is_said(scoring: str) -> No
     captions = " ".join(caption.value for caption in app.caption)
     assert "every dot product is 0." in captions
     assert "twice as long" not in captions
-    assert ("all shares are alike" in captions) == (scoring in ("dot", "scaled-dot", "cosine"))
-    assert ("plain mean of 4 values" in app.title[0].value) == (scoring != "additive")
+    assert ("has score 0 with every key, so all weights are equal" in captions) == (
+        scoring in ("dot", "scaled-dot", "cosine")
+    )
+    assert ("the mean of all 4 values" in app.title[0].value) == (scoring != "additive")
 
 
 def test_the_context_lies_in_the_hull_be_it_on_its_edge() -> None:
     app = open_page("context", run="reverse", walk_given="2")
-    assert any("lies in the hull of the 2 values" in caption.value for caption in app.caption)
+    assert any("lies in the convex hull of the 2 values" in caption.value for caption in app.caption)
     assert "hull" in STAGES["context"].says
 
 

@@ -124,7 +124,7 @@ def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: 
     np.testing.assert_allclose(array(trace(app, "corners-plane", "given")["x"]), drawn.source[walk, :count, 0])
     np.testing.assert_allclose(array(trace(app, "corners-plane", "true next")["y"]), drawn.target[walk, :, 1])
     for axis, name in enumerate("xy"):
-        drawn_way = array(trace(app, "corners-plane", "said")[name])
+        drawn_way = array(trace(app, "corners-plane", "predicted")[name])
         np.testing.assert_allclose(drawn_way, [drawn.source[walk, count - 1, axis], *said[:, axis]], atol=1e-4)
     fresh = walks(np.random.default_rng([settings.seed, 1]), 512, settings.most, settings.noise)
     distances, helped, alphas = [], [], []
@@ -139,18 +139,20 @@ def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: 
     error, helped_error = (math.sqrt(sum(each) / 1024) for each in (distances, helped))
     least = settings.noise * 1.41421356
     assert app.title[0].value == (
-        f"After {STEPS} steps the next corners are {error:.2f} off; noise alone leaves {least:.2f}."
+        f"After {STEPS} steps the predicted corners are {error:.2f} from the true ones; noise alone makes {least:.2f}."
     )
     captions = [caption.value for caption in app.caption]
-    assert any(f"is said {off[0]:.2f} off, corner {count + 2} {off[1]:.2f}." in caption for caption in captions)
-    assert any(f"{error:.3f} off when" in c and f", {helped_error:.3f} when" in c for c in captions)
-    assert array(trace(app, "corners-errors", "by itself")["y"])[-1] == pytest.approx(error, abs=1e-4)
+    assert any(
+        f"is {off[0]:.2f} from the true one, corner {count + 2} {off[1]:.2f}." in caption for caption in captions
+    )
+    assert any(f"Error {error:.3f} when" in c and f", {helped_error:.3f} from the true first" in c for c in captions)
+    assert array(trace(app, "corners-errors", "free-running")["y"])[-1] == pytest.approx(error, abs=1e-4)
     assert array(trace(app, "corners-errors", "after the true corner")["y"])[-1] == pytest.approx(
         helped_error, abs=1e-4
     )
     if settings.attention == "none":
         assert not {"corners-alignment", "corners-mean"} & set(figures(app))
-        words = "Without attention there is no alignment: the decoder never sees the encoder's states, only the last"
+        words = "Without attention there is no alignment. The decoder gets only the encoder's last state"
         assert any(words in caption and "4 numbers for the whole walk" in caption for caption in captions)
     else:
         np.testing.assert_allclose(array(trace(app, "corners-alignment", "alignment")["z"]), alpha, atol=1e-4)
@@ -163,7 +165,7 @@ def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: 
 
 def test_uniform_attention_says_so() -> None:
     app = open_page("corners", corner_attention="uniform", corner_most="4")
-    assert any("the same weight, 1/4, whatever is asked" in caption.value for caption in app.caption)
+    assert any("the same weight, 1/4, for every query" in caption.value for caption in app.caption)
 
 
 # --- links
@@ -171,20 +173,20 @@ def test_uniform_attention_says_so() -> None:
 
 def test_a_step_of_a_link_is_shown_and_the_curve_ends_there() -> None:
     app = open_page("corners", corner_step="0")
-    assert app.title[0].value.startswith("Untrained, the next corners are ")
-    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0]
+    assert app.title[0].value.startswith("Before training the predicted corners are ")
+    assert array(trace(app, "corners-errors", "free-running")["x"]).tolist() == [0]
     app = open_page("corners", corner_step="20")
     assert app.title[0].value.startswith("After 20 steps ")
-    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0, 10, 20]
+    assert array(trace(app, "corners-errors", "free-running")["x"]).tolist() == [0, 10, 20]
     assert link(app)["corner_step"] == "20"
 
 
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ({"corner_step": "7"}, "Step 7 of this training was not recorded; this is its last, 30."),
+        ({"corner_step": "7"}, "Step 7 of this training was not recorded. You see its last step, 30."),
         ({"corner_walk": "the long way home"}, "There is no walk “the long way home” here"),
-        ({"corner_given": "5"}, "Corners given must be 2 to 2 here"),
+        ({"corner_given": "5"}, "Given corners must be 2 to 2 here"),
         ({"corner_attention": "cosine"}, "There is no attention “cosine” here"),
         ({"corner_noise": "0.9"}, "corner_noise=0.9 cannot be used"),
         ({"corner_forcing": "nan"}, "corner_forcing=nan cannot be used"),
@@ -199,7 +201,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
 
 def test_other_choices_are_another_training_from_its_last_step_on() -> None:
     app = open_page("corners", corner_step="10", corner_most="4", corner_given="3")
-    next(slider for slider in app.slider if slider.label == "Corners given, up to").set_value(2).run()
+    next(slider for slider in app.slider if slider.label == "Most given corners").set_value(2).run()
     assert not app.exception
     assert not app.warning
     assert "corner_step" not in link(app)
@@ -226,7 +228,7 @@ def button(app: AppTest, key: str):
 
 def of_its_steps(app: AppTest):
     """The one slider of the training's steps, chosen or yet to come."""
-    (slider,) = [each for each in app.select_slider if each.label == "Step of its training"]
+    (slider,) = [each for each in app.select_slider if each.label == "Training step"]
     return slider
 
 
@@ -247,7 +249,7 @@ def test_a_training_can_be_watched_and_stopped_and_another_session_sees_its_own(
     assert not app.session_state["corner_own"].running
     reached = app.session_state["corner_own"].steps[-1].step
     assert reached < STEPS
-    assert app.title[0].value.startswith("Untrained" if reached == 0 else f"After {reached} steps ")
+    assert app.title[0].value.startswith("Before training" if reached == 0 else f"After {reached} steps ")
     assert button(app, "corners-train") is not None
 
 
@@ -283,17 +285,17 @@ def test_everything_in_one_picture_is_of_the_same_step() -> None:
     assert not app.exception
     assert len(reads) == 1
     assert app.title[0].value.startswith("After 10 steps ")
-    assert array(trace(app, "corners-errors", "by itself")["x"]).tolist() == [0, 10]
+    assert array(trace(app, "corners-errors", "free-running")["x"]).tolist() == [0, 10]
 
 
 def test_a_replay_that_is_stopped_stays_at_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corners_lesson, "WATCHED", 300.0)
     app = open_page("corners")
     button(app, "corners-replay").click().run()
-    assert app.title[0].value.startswith("Untrained, ")
+    assert app.title[0].value.startswith("Before training ")
     button(app, "corners-stop").click().run()
     assert link(app)["corner_step"] == "0"
-    assert app.title[0].value.startswith("Untrained, ")
+    assert app.title[0].value.startswith("Before training ")
 
 
 def test_a_training_that_breaks_off_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,7 +304,7 @@ def test_a_training_that_breaks_off_says_why(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Lesson, "_taken", broken)
     app = open_page("corners", corner_seed="77")
-    assert [error.value for error in app.error] == ["The training broke off: no memory left."]
+    assert [error.value for error in app.error] == ["The training failed: no memory left."]
     assert button(app, "corners-replay").disabled
     monkeypatch.undo()
     monkeypatch.setattr(corners_lesson, "config_of", lambda view: replace(COMPLETE(view), steps=STEPS))
@@ -346,7 +348,7 @@ def test_before_pytorch_is_there_the_walks_are(monkeypatch: pytest.MonkeyPatch) 
     app = open_page("corners")
     assert app.title[0].value == "A walk round a square: which corners come next?"
     assert len(array(trace(app, "corners-plane", "given")["x"])) == 2
-    assert any("about to be trained" in caption.value for caption in app.caption)
+    assert any("will now be trained" in caption.value for caption in app.caption)
     assert button(app, "corners-train").disabled
     assert button(app, "corners-replay").disabled
 
@@ -364,7 +366,7 @@ def test_the_shipped_measurement_is_drawn_number_by_number(monkeypatch: pytest.M
     values = json.loads(SHIPPED.read_text())
     assert CornerConfig(**values["config"]) == shipped_config()
     app = open_page("corners", corner_forcing="0.25")
-    for name, entry in (("by itself", "error"), ("after the true corner", "helped_error")):
+    for name, entry in (("free-running", "error"), ("after the true corner", "helped_error")):
         mean = [
             sum(trial[entry] for trial in values["trials"] if trial["chance"] == chance) / 5
             for chance in (0, 0.25, 0.5, 0.75, 1)
@@ -375,7 +377,7 @@ def test_the_shipped_measurement_is_drawn_number_by_number(monkeypatch: pytest.M
     mean = sum(differences) / 5
     half = 2.776 * math.sqrt(sum((each - mean) ** 2 for each in differences) / 4 / 5)
     numbers = [f"{value:+.3f}".replace("-", "−") for value in (mean, mean - half, mean + half)]
-    words = f"{numbers[0]}, 95 % interval {numbers[1]} to {numbers[2]} over 5 seeds"
+    words = f"{numbers[0]} (95 % interval {numbers[1]} to {numbers[2]}, 5 seeds)"
     assert any(words in caption.value for caption in app.caption)
 
 
@@ -404,7 +406,7 @@ def made_up(low: float, high: float) -> Forcing:
     [
         (made_up(0.2, 0.4), "teacher forcing costs free-running error"),
         (made_up(0.4, 0.2), "teacher forcing saves free-running error"),
-        (made_up(0.2, 0.2), "no difference that these seeds can show"),
+        (made_up(0.2, 0.2), "these seeds show no difference"),
         (replace(made_up(0.2, 0.4), trials=made_up(0.2, 0.4).trials[:3]), "3 of 6 trainings are done"),
     ],
 )
@@ -422,14 +424,14 @@ class TestMeasuring:
             teacher_forcing.Measuring, "start", lambda self, path, *options: begun.append((path, *options))
         )
         app = open_page("corners", corner_width="3", corner_affine="0", corner_forcing="0.75")
-        assert any("Nobody has measured it" in caption.value for caption in app.caption)
+        assert any("Not measured yet" in caption.value for caption in app.caption)
         next(each for each in app.button if each.label == "Measure").click().run()
         ((path, *options),) = begun
         assert options == ["--d-model", "3", "--attention", "dot", "--no-affine", "--most", "2", "--noise", "0.1"]
         assert path.parent == tmp_path
         replace(made_up(0.2, 0.4), config=config(d_model=3, affine=False)).save(path)
         app.run()
-        assert array(trace(app, "corners-forcing", "by itself")["y"]) == pytest.approx([0.201, 0.401667], abs=1e-5)
+        assert array(trace(app, "corners-forcing", "free-running")["y"]) == pytest.approx([0.201, 0.401667], abs=1e-5)
 
     def test_a_partial_one_replaces_no_complete_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(menu, "ROOT", tmp_path)
@@ -489,7 +491,7 @@ class TestMeasuring:
         app = open_page("corners", corner_width="3")
         assert not app.exception
         told = [caption.value for caption in app.caption if "Another measurement" in caption.value]
-        assert told == ([] if mine else ["Another measurement is under way; this one can begin after it."])
+        assert told == ([] if mine else ["Another measurement is running. This one can start after it."])
         labels = [each.label for each in app.button if "easur" in each.label]
         assert labels == (["Stop measuring"] if mine else [])
 
@@ -499,7 +501,7 @@ class TestMeasuring:
         monkeypatch.setattr(teacher_forcing.Measuring, "running", True)
         monkeypatch.setattr(teacher_forcing.measuring, "path", tmp_path / "another.json")
         next(each for each in app.button if each.label == "Measure").click().run()
-        assert any("Another measurement is under way" in warning.value for warning in app.warning)
+        assert any("Another measurement is running" in warning.value for warning in app.warning)
 
     @pytest.mark.parametrize(
         ("mine", "stopped", "cut"), [(True, False, True), (True, True, False), (False, False, False)]
@@ -512,7 +514,7 @@ class TestMeasuring:
         monkeypatch.setattr(teacher_forcing.measuring, "stopped", stopped)
         monkeypatch.setattr(teacher_forcing.measuring, "path", teacher_forcing.own(config(d_model=3 if mine else 5)))
         app = open_page("corners", corner_width="3")
-        assert any("was cut off" in caption.value for caption in app.caption) == cut
+        assert any("was interrupted" in caption.value for caption in app.caption) == cut
 
     def test_a_stop_is_remembered_until_the_next_begins(self, tmp_path: Path, monkeypatch) -> None:
         sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -538,7 +540,7 @@ class TestMeasuring:
         monkeypatch.setattr(teacher_forcing.Measuring, "start", refuse)
         app = open_page("corners", corner_width="3")
         next(each for each in app.button if each.label == "Measure").click().run()
-        assert any("did not start: no room" in warning.value for warning in app.warning)
+        assert any("could not start: no room" in warning.value for warning in app.warning)
 
 
 # --- figures

@@ -1,4 +1,5 @@
-"""The section "Find the one": its figures, its sentences, and the page's numbers counted again from the weights."""
+"""The section "Compare the heads": its figures, its sentences, and the page's numbers counted again from the "
+"weights."""
 
 from __future__ import annotations
 
@@ -161,7 +162,7 @@ def test_the_sentence_counts_the_names(names: list[str], words: str) -> None:
 
 
 def test_where_there_is_no_choice_the_sentence_says_so() -> None:
-    assert named_sentence(["0.0"], ["mixed"], choice=False).startswith("No query has a choice of keys here")
+    assert named_sentence(["0.0"], ["mixed"], choice=False).startswith("No query sees more than one key here")
     assert named_sentence(["0", "1"], ["mixed"] * 2) == "Both heads are mixed: no single thing stands out."
 
 

@@ -175,7 +175,7 @@ def test_the_sentence_of_a_step_has_the_numbers_of_the_run() -> None:
     ("query", "words"),
     [
         ({"query": "17"}, "There is no query at 17: this sequence has 16"),
-        ({"input": "3 1", "query": "5"}, "There is no query at 5: this sequence has 4; this is the one at 3"),
+        ({"input": "3 1", "query": "5"}, "There is no query at 5: this sequence has 4. The page shows the one at 3"),
         ({"query": "0"}, "query=0 cannot be used"),
         ({"query": "x"}, "query=x cannot be used"),
         ({"operation": "bias"}, "no step “bias”"),

@@ -83,7 +83,7 @@ def test_a_stage_says_what_the_model_says_when_all_later_parts_are_silent(run: s
     counts = right.sum(axis=1)
     leap = int(np.diff(counts).argmax())
     title = app.title[0].value
-    assert f"{counts[leap + 1]} of {right.shape[1]} are right; before, {counts[leap]}." in title
+    assert f"{counts[leap + 1]} of {right.shape[1]} are right, and {counts[leap]} before." in title
     app = open_page("layers", run=run, likeliest="1")
     np.testing.assert_allclose(array(trace(app, "lens", "values")["z"]), shares.max(-1), atol=1e-5)
 
@@ -111,7 +111,7 @@ def test_a_link_names_the_cell() -> None:
     app = open_page("layers", run="reverse", query="12", stage="decoder.1.resid_mid")
     np.testing.assert_allclose(array(trace(app, "lens-tokens", "tokens")["x"]), np.sort(shares)[::-1][:6], atol=1e-5)
     assert "**Position 12, after the attention of layer 1**" in words(app)
-    assert f"the right token '{targets[11]}' has {shares[targets[11]]:.2f}" in words(app)
+    assert f"The right token '{targets[11]}' has {shares[targets[11]]:.2f}" in words(app)
 
 
 def test_before_training_there_is_no_answer() -> None:
@@ -150,15 +150,16 @@ def test_rollout_is_the_product_of_half_attention_half_identity(run: str, throug
         assert not values[~seen_there].any()
     pairs = [(n - 8 + i, 7 - i) for i in range(8)]
     share, own = (np.mean([values[pair] for pair in pairs]) for values in (rolled, last))
-    assert f"Rolled out through layer {through}, {share:.2f} of an answer comes from the token to be said" in words(app)
-    assert f"Layer {through} itself puts {own:.2f} of its attention there" in words(app)
+    comes = f"In the rollout through layer {through}, {share:.2f} of an answer comes from the token it should be"
+    assert comes in words(app)
+    assert f"Layer {through} alone puts {own:.2f} of its attention there" in words(app)
 
 
 def test_looking_evenly_is_worked_out_from_the_mask() -> None:
     even = np.tril(np.ones((16, 16))) / np.arange(1, 17)[:, None]
     rolled = np.linalg.matrix_power((even + np.eye(16)) / 2, 2)
     share = np.mean([rolled[8 + i, 7 - i] for i in range(8)])
-    assert f"looking evenly would give {share:.2f}." in words(open_page("layers", run="reverse"))
+    assert f"Looking evenly would give {share:.2f}." in words(open_page("layers", run="reverse"))
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -212,8 +213,8 @@ def test_masks_that_let_nothing_arrive_are_said(runs: Path) -> None:
     for name, length in (("odd", 3), ("even", 2)):
         untrained(runs / name, TaskConfig(task="reverse-aligned", length=length), mask="sliding-window:0")
     app = open_page("layers", run="even")
-    assert app.title[0].value == "Nothing here can be known: the mask keeps every answer away."
-    assert "no answer can arrive" in words(app)
+    assert app.title[0].value == "No answer can be known here: the mask hides what it depends on."
+    assert "no path leads from an answer" in words(app)
     assert " of 1 " in open_page("layers", run="odd").title[0].value
 
 

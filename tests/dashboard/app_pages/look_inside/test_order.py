@@ -51,7 +51,9 @@ def test_the_title_and_the_bars_are_shares_of_covariance(monkeypatch: pytest.Mon
     for i, name in enumerate(TERMS):
         np.testing.assert_allclose(array(trace(app, "order-shares", name)["y"]), share[:, i], atol=1e-4)
     assert app.title[0].value == (claims.map_of("head 0.1", "position–position", share[1, 3]))
-    assert any(f"Over 5 sequences, {distance[1]:.2f} of the attention lies elsewhere" in c.value for c in app.caption)
+    assert any(
+        f"Over 5 sequences, {distance[1]:.2f} of the attention moves to other keys" in c.value for c in app.caption
+    )
 
 
 @pytest.mark.parametrize("head", [0, 3])
@@ -120,13 +122,13 @@ def test_the_intervention_is_chosen_by_kind_and_number_and_lives_in_the_link() -
     assert link(app)["order"] == "places-shuffle:7"
     app.button_group(key="control-order").set_value("unplaced").run()
     assert link(app)["order"] == "unplaced"
-    assert any(m.value.startswith("**With no positions the answer falls from") for m in app.markdown)
+    assert any(m.value.startswith("**With no positions, accuracy on the answer falls from") for m in app.markdown)
 
 
 @pytest.mark.parametrize(
     ("order", "words"),
     [
-        ("places-shift:1", "A learned table has no position 17: it ends at 1 and at 16. Turn the positions round"),
+        ("places-shift:1", "A learned table has no position 17: it ends at 1 and at 16. Use a cyclic shift"),
         ("swap:3,99", "there are only positions 1 to 16"),
         ("places-turn:16", "changed no number"),
     ],
@@ -155,7 +157,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
 
 def test_a_head_that_reads_what_attention_wrote_is_not_split_and_stays_in_the_view() -> None:
     app = open_page("order", run="reverse", head="decoder.1.self_attention.3")
-    assert any("Not head 1.3" in caption.value for caption in app.caption)
+    assert any("cannot be taken apart" in caption.value for caption in app.caption)
     assert app.title[0].value.startswith("Head 0.2 is")
     assert link(app)["head"] == "decoder.1.self_attention.3"
 
@@ -166,12 +168,12 @@ def test_rotary_positions_have_no_terms_and_take_no_notice_of_a_shift(
     recorded(tmp_path, monkeypatch, positions="rotary")
     app = open_page("order", run="own")
     assert re.fullmatch(
-        r"Without its rotary positions the answer (keeps its|(falls|rises) from 0\.\d\d to) 0\.\d\d\.",
+        r"Without its rotary positions, accuracy on the answer (stays at|(falls|rises) from 0\.\d\d to) 0\.\d\d\.",
         app.title[0].value,
     )
     assert ["turn queries and keys" in info.value for info in app.info] == [True]
     assert list(figures(app)) == ["order-accuracy", "order-summary"]
-    assert any("All distances are as they were, and nothing is lost" in c.value for c in app.caption)
+    assert any("All distances are unchanged, and nothing is lost" in c.value for c in app.caption)
     before, after = (array(trace(app, "order-accuracy", name)["y"]) for name in ("before", "after"))
     np.testing.assert_array_equal(before, after)
 
@@ -183,7 +185,7 @@ def test_other_encodings_have_what_they_can_have(
     recorded(tmp_path, monkeypatch, positions=positions, norm="post")
     app = open_page("order", run="own")
     if positions == "none":
-        assert app.title[0].value.startswith("This model is told no positions")
+        assert app.title[0].value.startswith("This model has no positional encoding")
         assert figures(app) == {}
     else:
         assert len(figures(app)) == 5

@@ -78,7 +78,7 @@ def test_what_follows_from_a_formula_is_the_formula(
     matrix = z(app, "step")
     shown = table[:, : len(matrix)]
     np.testing.assert_allclose(shown[steps:], shown[:-steps] @ matrix.T, atol=1e-5)
-    missed = r"is (\S+ × \S+)\. M turns" if name == "sinusoidal" else r"3?\d* more, to within (\S+ × \S+)\. So"
+    missed = r"is (\S+ × \S+)\. M turns" if name == "sinusoidal" else r"largest error is (\S+ × \S+)\. So"
     assert 0 < number(said(app, missed)[1]) < 1e-12
 
     cursor = int(query.get("cursor", (length + 1) // 2))
@@ -119,14 +119,14 @@ def test_a_learned_table_is_that_of_its_step(run: str, step: int | None) -> None
         for name, value in (("mean", np.mean(pairs)), ("least", min(pairs)), ("greatest", max(pairs))):
             assert array(trace(app, "profile", name)["y"])[distance] == pytest.approx(value, rel=1e-5, abs=1e-4)
     apart = max(np.ptp(np.diagonal(products, d)) for d in range(len(table)))
-    assert float(said(app, r"differ by up to (\S+): it matters")[1]) == pytest.approx(apart, rel=5e-3)
+    assert float(said(app, r"differ by up to (\S+): the positions matter")[1]) == pytest.approx(apart, rel=5e-3)
     before, after = table[:-1], table[1:]
     nearest = (np.linalg.pinv(before) @ after).T
     np.testing.assert_allclose(z(app, "step"), nearest[:32, :32], atol=1e-4)
     missed, unseen = (float(metric.value) for metric in app.metric)
     assert missed == pytest.approx(np.linalg.norm(after - before @ nearest.T) / np.linalg.norm(after), abs=5e-4)
     assert unseen > 0.5
-    assert any("So few independent vectors are always hit" in element.value for element in app.markdown)
+    assert any("A linear map can always fit so few independent vectors" in element.value for element in app.markdown)
 
 
 @pytest.mark.parametrize("query", [{}, {"pe_heads": "3", "pe_length": "5", "slope": "2"}])
@@ -149,10 +149,10 @@ def test_alibis_prices_are_the_papers(query: dict[str, str]) -> None:
 @pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate", "compiled"])
 def test_without_positions_reading_backwards_changes_nothing(run: str) -> None:
     app = page(run=run, encoding="none")
-    rounding = said(app, r"its logits move by (\S+ × \S+|0) at most")[1]
+    rounding = said(app, r"its logits change by (\S+ × \S+|0) at most")[1]
     assert number(rounding) < 1e-9
-    assert app.title[0].value.endswith(f"read backwards, no logit moves by more than {rounding}.")
-    moved = float(said(app, r"they move by up to (\S+)\. ")[1])
+    assert app.title[0].value.endswith(f"reading backwards changes no logit by more than {rounding}.")
+    moved = float(said(app, r"they change by up to (\S+)\. ")[1])
     assert (moved > 0.1) == (run != "reverse-aligned")
     assert not figures(app)
 
@@ -181,7 +181,7 @@ def test_lengths_are_those_of_the_weights(run: str, scaled: bool, switched: bool
     np.testing.assert_allclose(named["position vectors"], norms, rtol=1e-5)
     said(app, rf"are {now.mean():.2f} long on average, positions {norms.mean():.2f}")
     ratio = now.mean() / norms.mean()
-    word = "Tokens dominate" if ratio >= 2 else "Positions dominate" if ratio <= 0.5 else "Neither drowns"
+    word = "Tokens dominate" if ratio >= 2 else "Positions dominate" if ratio <= 0.5 else "Neither dominates"
     said(app, rf"\*\*{word}")
     does = "multiplies" if config.model.scale_embeddings else "does not multiply"
     said(app, f"This model {does} its token embeddings")
@@ -207,9 +207,11 @@ def test_neighbours_cosine_is_that_of_the_table() -> None:
     ]
     mean = f"{sum(cosines) / 2:.2f}".replace("-", "−")
     app = page(run="reverse-aligned", pe_length="3", shift="2")
-    assert app.title[0].value == f"Neighbouring positions have a cosine of {mean} in the learned encoding."
+    assert app.title[0].value == (
+        f"The learned encoding gives neighbouring positions nearly unrelated vectors: their cosine is {mean}."
+    )
     said(app, "fitted to 1 step, misses 0.00")
-    said(app, "With a single step there is none to be put to the test")
+    said(app, "There is only one step, so none is left for a test")
 
 
 @pytest.mark.parametrize("name", ["sinusoidal", "rotary", "alibi", "learned", "none"])
@@ -309,7 +311,7 @@ def test_models_of_every_size_can_be_looked_at(
     app = page(run="odd", pe_length="1")
     assert not app.exception
     if shape["positions"] in ("learned", "rotary"):
-        assert app.title[0].value == "One position only: there is no order to be told."
+        assert app.title[0].value == "There is only one position, so there is no order to encode."
     if length == 101:
         said(app, "Drawn are the first 512 of 514 columns and the first 200 of 202 positions")
 
@@ -336,14 +338,17 @@ def test_slopes_that_the_authors_code_has_otherwise_say_so(heads: int, said: boo
 @pytest.mark.parametrize(
     ("unseen", "words"),
     [
-        (0.099, "It carries over to steps that it was not fitted to: a step is nearly one linear map wherever p is."),
-        (0.1, "It carries over in part to steps that it was not fitted to."),
-        (0.899, "It carries over in part to steps that it was not fitted to."),
-        (0.9, "It does not carry over to steps that it was not fitted to."),
+        (
+            0.099,
+            "The map also works for steps that it was not fitted to: a step is nearly the same linear map for every p.",
+        ),
+        (0.1, "The map works in part for steps that it was not fitted to."),
+        (0.899, "The map works in part for steps that it was not fitted to."),
+        (0.9, "The map does not work for steps that it was not fitted to."),
     ],
 )
 def test_a_fitted_map_is_said_to_carry_over_and_nothing_more(unseen: float, words: str) -> None:
     assert _judged(FittedShift(np.eye(2), 15, 0.0, unseen), width=8) == words
     free = _judged(FittedShift(np.eye(2), 15, 0.0, 0.9), width=64)
-    assert free.endswith("It does not carry over to steps that it was not fitted to.")
+    assert free.endswith("The map does not work for steps that it was not fitted to.")
     assert "no linear map" not in free

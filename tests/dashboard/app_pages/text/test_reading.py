@@ -75,13 +75,15 @@ def test_each_word_stands_on_what_it_cost(model: Transformer, task: Text, place:
     header, values = drawn(app)
     np.testing.assert_allclose(values, nats, atol=1e-4)
     assert header["tokens"] == words_of(task, stretch[16:])
-    assert f"as unsure as among {math.exp(nats.mean()):.1f} equally" in app.title[0].value
+    assert f"it has perplexity {math.exp(nats.mean()):.1f} per token" in app.title[0].value
     right = sum(row.argmax() == token for row, token in zip(p, stretch[16:], strict=True))
     known = np.where(np.array(header["tokens"]) == "⟨unk⟩", -1, nats)
     assert header["chosen"] == known.argmax()
-    (said,) = [caption.value for caption in app.caption if "nats each, perplexity" in caption.value]
-    assert said.startswith(f"16 tokens cost {nats.mean():.2f} nats each, perplexity {math.exp(nats.mean()):.1f};")
-    assert f" {right} of them were the likeliest. It had read 16 tokens" in said
+    (said,) = [caption.value for caption in app.caption if "nats on average here" in caption.value]
+    assert said.startswith(
+        f"A token costs {nats.mean():.2f} nats on average here (perplexity {math.exp(nats.mean()):.1f}), and"
+    )
+    assert f" {right} of the 16 tokens were its first guess. It had read 16 tokens" in said
 
 
 def test_the_word_that_is_chosen_says_what_was_likelier(model: Transformer, task: Text) -> None:
@@ -92,10 +94,10 @@ def test_the_word_that_is_chosen_says_what_was_likelier(model: Transformer, task
     bars = trace(app, "reading-likeliest", "probability")
     np.testing.assert_allclose(array(bars["x"])[:5], np.sort(p)[::-1][:5], atol=1e-6)
     place = 1 + sum(p > p[token])
-    (said,) = [each.value for each in app.markdown if "it had probability" in each.value]
+    (said,) = [each.value for each in app.markdown if "gave it probability" in each.value]
     words = len(task.known.vocabulary.tokens)
     assert len(p) == words + 3
-    assert f"was number {place:,} among the {words:,} words it knows, ⟨unk⟩, SEP and padding." in said
+    assert f"rank {place:,} among the {words:,} words it knows, ⟨unk⟩, SEP and padding." in said
     assert f"cost {-math.log(p[token]):.2f} nats" in said
     ticks = figures(app)["reading-likeliest"]["layout"]["yaxis"]["ticktext"]
     best = (*task.known.vocabulary.shown, "SEP", "PAD")[p.argmax()]
@@ -110,7 +112,7 @@ def test_what_is_typed_is_read_from_its_beginning(model: Transformer, task: Text
     app = open_page("reading", run=NAME, read_what="input", input=typed)
     _, values = drawn(app)
     np.testing.assert_allclose(values, -np.log(p[np.arange(len(p)), tokens]), atol=1e-4)
-    assert any("It had read nothing before them" in caption.value for caption in app.caption)
+    assert any("It had read nothing before" in caption.value for caption in app.caption)
 
 
 def test_counts_alone_cost_their_shares(task: Text) -> None:
@@ -158,10 +160,12 @@ def test_the_scatter_and_the_lines_are_those_of_the_model(model: Transformer, ta
         both = np.concatenate([block, block])
         nats.append(-np.log(told(model, both, task.separator)[np.arange(32), both]))
     lines = figures(app)["reading-twice"]["data"]
-    first, again = (array(next(each for each in lines if each["name"] == name)["y"]) for name in ("first", "again"))
+    first, again = (
+        array(next(each for each in lines if each["name"] == name)["y"]) for name in ("first block", "repeated")
+    )
     np.testing.assert_allclose([*first, *again], np.mean(nats, axis=0), atol=1e-3)
     (said,) = [caption.value for caption in app.caption if caption.value.startswith("Head 1.2 puts")]
-    assert "A name needs" in said
+    assert "A head gets a name if" in said
     assert any(caption.value.startswith("Head 1.2 looks") for caption in app.caption)
 
 

@@ -119,7 +119,7 @@ def test_the_title_says_the_surprise_of_what_was_written(shelf: Run) -> None:
     text, given = ids(task, header["tokens"]), header["given"]
     assert len(text) - given == 20
     nats = [-np.log(softmax(logits_after(model, text[:place]))[text[place]]) for place in range(given, len(text))]
-    assert f"one of {np.exp(np.mean(nats)):.1f} equally likely" in app.title[0].value
+    assert f"perplexity of its own text is {np.exp(np.mean(nats)):.1f} per" in app.title[0].value
 
 
 @pytest.mark.parametrize("head", [None, "decoder.1.self_attention.2"])
@@ -161,7 +161,7 @@ def test_a_word_of_the_prompt_was_not_drawn(shelf: Run) -> None:
     order = np.argsort(-likely[:-1], kind="stable")[:10].tolist()
     shown = order if text[3] in order else [*order, text[3]]
     assert array(traces[0]["x"]) == pytest.approx(likely[shown], abs=1e-5)
-    assert f"the model would have said it with {likely[text[3]]:.3f}" in " ".join(each.value for each in app.caption)
+    assert f"The model gave it {likely[text[3]]:.3f}" in " ".join(each.value for each in app.caption)
 
 
 def test_a_text_beyond_the_context_is_seen_through_its_window(shelf: Run) -> None:
@@ -177,15 +177,15 @@ def test_a_text_beyond_the_context_is_seen_through_its_window(shelf: Run) -> Non
     seen = observe(model, torch.tensor([text[start:50]]))
     assert shown[:4, start:50] == pytest.approx(seen["decoder.0.self_attention.pattern"][0, :, -1].numpy(), abs=1e-5)
     said = next(caption.value for caption in app.caption if "reads 32 tokens at most" in caption.value)
-    assert re.search(r"when it said .* at 51, the first 32 were no longer read", said)
+    assert re.search(r"For .* at 51, the first 32 were no longer read", said)
 
 
 @pytest.mark.parametrize(
     ("word", "told"),
     [
         # 68 stand before the last: to leave 32 or fewer, in halves of 16, 48 must go.
-        ("20", "at the end of this text it no longer reads the first 48 of 69."),
-        ("33", "at the end of this text it no longer reads the first 48 of 69."),  # 32 stand before the 33rd: all read
+        ("20", "At the end of this text it no longer reads the first 48 of 69."),
+        ("33", "At the end of this text it no longer reads the first 48 of 69."),  # 32 stand before the 33rd: all read
         ("34", "at 34, the first 16 were no longer read"),  # the older half falls out at once
     ],
 )
@@ -261,7 +261,7 @@ def test_the_command_line_says_in_one_line_what_cannot_be(
 
 def test_a_run_with_a_law_cannot_write(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", str(Path(__file__).parents[4] / "checkpoints" / "reverse")]) == 2
-    assert "has learned reverse: only a model that has read a text" in capsys.readouterr().err
+    assert "was trained on reverse: only a model that was trained on a text" in capsys.readouterr().err
 
 
 # --- links and clicks
@@ -272,7 +272,7 @@ def test_a_run_with_a_law_cannot_write(capsys: pytest.CaptureFixture[str]) -> No
     [
         ({"word": "9999"}, "no token 9999"),
         ({"word": "1"}, "no token 1 "),
-        ({"head": "decoder.9.self_attention.0"}, "no head of that name"),
+        ({"head": "decoder.9.self_attention.0"}, "no such head"),
         ({"temperature": "nan"}, "temperature=nan cannot be used"),
         ({"top_k": "-3"}, "top_k=-3 cannot be used"),
         ({"top_p": "0"}, "top_p=0 cannot be used"),
@@ -289,7 +289,7 @@ def test_nonsense_in_a_link_falls_back_with_one_notice(shelf: Run, nonsense: dic
 def test_a_prompt_of_unknown_words_is_read_as_unknown_and_said(shelf: Run) -> None:
     app = open_page("writing", **LINK, prompt="zyzzyva <b>*x*</b>")
     assert not app.error
-    assert any("unknown to it" in caption.value for caption in app.caption)
+    assert any("does not know" in caption.value for caption in app.caption)
     assert component(app, "writing-passage")[0]["tokens"][1] == "⟨unk⟩"
 
 
@@ -324,10 +324,35 @@ def test_the_buttons_change_the_view(shelf: Run) -> None:
 
 def test_a_model_without_a_text_is_told_and_the_way_shown(shelf: Run) -> None:
     app = open_page("writing", run="compiled")
-    assert "needs a model of a text" in app.title[0].value
+    assert "needs a model that reads text" in app.title[0].value
     button(app, "elsewhere").click().run()
     assert link(app)["run"] == "plays"
     assert "It wrote" in app.title[0].value
+
+
+@pytest.mark.parametrize("page", ["writing", "reading"])
+def test_who_has_chosen_no_model_gets_one_that_reads_text_and_is_told(
+    shelf: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    (tmp_path / "plays").symlink_to(shelf.folder)
+    (tmp_path / menu.FIRST).symlink_to(Path("checkpoints/reverse").resolve())
+    monkeypatch.setattr(menu, "ROOT", tmp_path)
+    assert not open_page(page, run=menu.FIRST).warning
+    app = open_page(page)
+    assert "plays is open now" in app.warning[0].value
+    assert link(app)["run"] == "plays"
+
+
+def test_the_prompts_on_offer_are_the_beginnings_of_speeches_without_an_unknown_word() -> None:
+    task = Run(Path("checkpoints/shakespeare")).config.build_task()
+    assert isinstance(task, Text)
+    offered = draft.openings(task)
+    assert len(offered) == len(task.known.held_out)
+    for prompt, stretch in zip(offered, task.known.held_out, strict=True):
+        assert prompt in task.typed(stretch)
+        assert re.fullmatch(r"[A-Z ]+  \w\S*( \S+){2}", prompt)
+        assert task.known.vocabulary.unknown not in task.begun(prompt)
+    assert draft.opening(task) == offered[0]
 
 
 def test_where_no_model_has_read_a_text_the_page_says_how_to_train_one(

@@ -199,9 +199,9 @@ def test_confusions_are_counted_and_their_rows_sum_to_one(run: str, step: int):
             true, token = TOKENS.index(one), TOKENS.index(other)
             assert shown[row, column] == pytest.approx(pairs[true, token] / asked_for[true], abs=1e-6)
     most = max(times for (true, token), times in pairs.items() if true != token)
-    named = re.search(r"for '(\w+)' it says '(\w+)', ([\d,]+) of ([\d,]+) times", bold(app)[-1])
+    named = re.search(r"it says '(\w+)' where '(\w+)' is right, ([\d,]+) of ([\d,]+) times", bold(app)[-1])
     assert named
-    true, token = TOKENS.index(named[1]), TOKENS.index(named[2])
+    true, token = TOKENS.index(named[2]), TOKENS.index(named[1])
     assert true != token
     assert pairs[true, token] == most == int(named[3].replace(",", ""))
     assert int(named[4].replace(",", "")) == asked_for[true]
@@ -225,7 +225,7 @@ def test_a_single_position_has_confusions_of_its_own():
 
 def test_it_says_when_nothing_is_confused():
     app = open_page("accuracy", run="compiled", sequences=str(MANY), depth="confusion")
-    assert bold(app)[-1] == "It never confuses one symbol with another: 2,048 of 2,048 right."
+    assert bold(app)[-1] == "The model never says a wrong symbol: 2,048 of 2,048 are right."
     np.testing.assert_array_equal(cells(app, "depth-confusion"), np.eye(10))
 
 
@@ -246,7 +246,8 @@ def test_the_map_of_heads_is_what_is_left_without_each(run: str, step: int):
     worst = min(range(8), key=lambda i: left[i + 1][known].mean())
     before, after = left[0][known].mean(), left[worst + 1][known].mean()
     assert bold(app)[-1].startswith(
-        f"Removing head {worst // 4}.{worst % 4} costs most: the answer falls from {before:.2f} to {after:.2f}, "
+        f"Removing head {worst // 4}.{worst % 4} costs most: accuracy on the answer falls from {before:.2f} to "
+        f"{after:.2f}. "
     )
     bars = array(trace(app, "accuracy", "measured")["y"])
     np.testing.assert_allclose(cells(app, "depth-head")[0], bars, atol=1e-6)
@@ -303,8 +304,8 @@ def test_the_hardest_are_real_and_in_order(run: str, step: int):
         for said_there, right in zip(row["says"].split(), row["right"].split(), strict=True):
             assert said_there == "·" or (said_there == right) == ("[" not in said_there)
     count = sum(off > 0 for off, _ in wrong.values())
-    verb = "are wrong; the hardest, " if count > 1 else "is wrong: "
-    assert bold(app)[-1].startswith(f"{count} of {MANY} answers {verb}{expected[0]}, in ")
+    verb, end = ("are wrong. The hardest input is ", ": ") if count > 1 else ("is wrong: that to ", ", in ")
+    assert bold(app)[-1].startswith(f"{count} of {MANY} answers {verb}{expected[0]}{end}")
 
 
 @pytest.mark.parametrize("run", ["compiled", "reverse-translate"])
@@ -314,7 +315,7 @@ def test_every_look_opens_and_stays_in_the_link(run: str, depth: str):
     assert not app.warning
     assert not app.error
     if (run, depth) == ("compiled", "training"):
-        assert "Nobody trained this model" in app.info[0].value
+        assert "This model was not trained" in app.info[0].value
     else:
         assert depth == "hardest" or f"depth-{depth}" in figures(app)
         assert bold(app)[-1].endswith(".")
@@ -404,11 +405,11 @@ def test_sentences_say_what_the_counts_say():
         "'a' is right least often: 3 of 4 (0.750); 'b' most often: 9 of 10 (0.900)."
     )
     assert accuracy_words.length_sentence(np.array([0.5, 1.0, 1.0]), [1, 2, 3], [False, True, True]) == (
-        "Whole answers are right most often at length 3 with 1.000, and least often at length 1, which is new to it, "
-        "with 0.500."
+        "Whole answers are right most often at length 3: 1.000. They are right least often at length 1 (not trained "
+        "on): 0.500."
     )
     assert accuracy_words.length_sentence(np.array([1.0, 1.0]), [1, 2], [True, True]) == (
-        "At every length alike, 1.000 of the whole answers are right."
+        "The share of whole answers that are right is the same at every length: 1.000."
     )
 
 

@@ -122,14 +122,15 @@ def test_a_run_that_is_being_trained_shows_what_there_is(run: Run):
     shares = survey(model, config.build_task()).expected_share
     best = max(shares, key=lambda head: shares[head])
     assert app.title[0].value == (
-        f"No head has turned to the mirror image: nearest, head {best.short} has {shares[best]:.2f} of its attention "
+        f"No head has turned to the mirror image. Head {best.short} comes closest, with {shares[best]:.2f} of "
+        f"its attention "
         "there."
     )
 
 
 def test_a_model_that_nobody_trained_has_no_film():
     app = open_page(run="compiled")
-    assert app.title[0].value == "No film: nobody trained this model."
+    assert app.title[0].value == "There is no film of this model, because it was not trained."
     assert "press Train" in app.info[0].value
     assert all("alt" not in unpack(each.proto.bytes)[0] for each in app.get("bidi_component"))
 
@@ -139,8 +140,8 @@ def test_the_order_of_learning_in_words():
     config = Run(ROOT / "checkpoints" / "reverse").config
     said = parts_film.order_sentence(film, config)
     assert said == (
-        "Right at least nine times in ten, and for good: y1 to y5, y7 and y8 from step 20, SEP and y6 from step 24. "
-        "x2 to x8 cannot be: nothing that may be seen there tells."
+        "Right at least nine times in ten from then on: y1 to y5, y7 and y8 from step 20, SEP and y6 from step 24. "
+        "x2 to x8 cannot be: nothing in sight there tells the answer."
     )
     right = film.correct / film.sequences
     for name, row in zip(film.names, right.T, strict=True):
@@ -153,11 +154,11 @@ def test_where_the_length_is_not_told_an_answer_is_known_in_part():
     config = Run(ROOT / "checkpoints" / "reverse-aligned-causal").config
     unlearned = replace(film, correct=np.zeros_like(film.correct))
     said = parts_film.order_sentence(unlearned, config)
-    assert said == "y1 to y4 cannot be: nothing that may be seen there tells. y5 to y8 could be, and not yet."
+    assert said == "y1 to y4 cannot be: nothing in sight there tells the answer. y5 to y8 could be, but not yet."
     said = parts_film.order_sentence(unlearned, replace(config, task=replace(config.task, min_length=4)))
     assert said == (
-        "y1 to y4 cannot be: nothing that may be seen there tells. y5 to y7 cannot be: what may be seen there tells it "
-        "in part. y8 could be, and not yet."
+        "y1 to y4 cannot be: nothing in sight there tells the answer. y5 to y7 cannot be: what is in sight "
+        "there tells the answer only in part. y8 could be, but not yet."
     )
 
 

@@ -59,7 +59,7 @@ class TestWords:
                 made_up(1, 1, 1, 0.3, 0.2, encoding="none"),
                 "without positions reverses 0.20 of length 5, and 0.30 of length 4.",
             ),
-            (made_up(1, 1), "steps each on lengths up to 4: measured no further."),
+            (made_up(1, 1), "steps each on lengths up to 4: no longer ones were measured."),
         ],
     )
     def test_the_title_says_what_was_measured(self, measurement: Lengths, words: str) -> None:
@@ -115,7 +115,7 @@ class TestPage:
         monkeypatch.setitem(lengths_measurement.FILES, "shipped", path)
         app = open_page("lengths")
         assert any("cannot be shown" in error.value for error in app.error)
-        assert any(button.label == "Measure anew" for button in app.button)
+        assert any(button.label == "Measure again" for button in app.button)
 
     def test_one_of_one_s_own_is_shown_beside_the_shipped_one(self, tmp_path: Path, monkeypatch) -> None:
         own = tmp_path / "lengths.json"
@@ -188,7 +188,7 @@ class TestMeasuringAnew:
         monkeypatch.setattr(lengths_measurement.Measuring, "running", property(lambda self: bool(begun)))
         monkeypatch.setattr(lengths_measurement.Measuring, "start", lambda self, path: begun.append(path))
         app = open_page("lengths")
-        next(button for button in app.button if button.label == "Measure anew").click().run()
+        next(button for button in app.button if button.label == "Measure again").click().run()
         assert begun == [tmp_path / "own.json"]
         assert [button.label for button in app.button if "easur" in button.label] == ["Stop measuring"]
         assert "lengths up to 8" in app.title[0].value
@@ -200,7 +200,7 @@ class TestMeasuringAnew:
 
         monkeypatch.setattr(lengths_measurement.Measuring, "start", refuse)
         app = open_page("lengths")
-        next(button for button in app.button if button.label == "Measure anew").click().run()
+        next(button for button in app.button if button.label == "Measure again").click().run()
         assert any("did not start: no room" in warning.value for warning in app.warning)
 
     def test_a_process_can_be_ended_and_says_that_it_was(self, tmp_path: Path) -> None:

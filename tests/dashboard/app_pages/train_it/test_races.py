@@ -125,7 +125,7 @@ def test_a_course_grows_with_its_file_and_begins_anew_with_another(tmp_path: Pat
     ("models", "texts", "phrases"),
     [
         (["learned", "none"], ["learned positions", "no positions"], ["with learned positions", "without positions"]),
-        (["none", "alibi"], ["no positions", "alibi positions"], ["without positions", "with alibi positions"]),
+        (["none", "alibi"], ["no positions", "ALiBi positions"], ["without positions", "with ALiBi positions"]),
     ],
 )
 def test_what_sets_runs_apart(tmp_path: Path, models: list[str], texts: list[str], phrases: list[str]):
@@ -167,36 +167,42 @@ LOST = {"solved": False, "step": 2000, "seconds": 14.0}
         ([], "Nothing to compare yet."),
         ([stand("a")], "A: solved at step 30 after 0.4 s."),
         ([stand("a", **LOST)], "A: not solved in 2000 steps and 14.0 s: 0.43 of the second half right."),
-        ([stand("a"), stand("b", 35)], "Both solve it; first, at step 30, with a."),
+        ([stand("a"), stand("b", 35)], "Both solve it. The first does so at step 30, with a."),
         ([stand("a"), stand("b")], "Both solve it at step 30."),
-        ([stand("a"), stand("b", 35), stand("c")], "All 3 solve it; first, at step 30, with a and with c."),
+        ([stand("a"), stand("b", 35), stand("c")], "All 3 solve it. The first do so at step 30, with a and with c."),
         ([stand("a"), stand("b", **LOST)], "Solved with a at step 30; with b, not in 2000 steps."),
         ([stand("a"), stand("b", **LOST), stand("c", **LOST)], "Solved with a at step 30; 2 runs do not."),
-        ([stand("a", **LOST), stand("b", **LOST)], "Neither solves it: at most 0.43 of the second half, with a."),
+        (
+            [stand("a", **LOST), stand("b", **LOST)],
+            "Neither solves it: the best has 0.43 of the second half right, with a.",
+        ),
         (
             [stand("a", **LOST), stand("b", **LOST, share=0.998), stand("c", **LOST)],
-            "None of the 3 solves it: at most 0.998 of the second half, with b.",
+            "None of the 3 solves it: the best has 0.998 of the second half right, with b.",
         ),
         ([stand("a", **LOST, share=None), stand("b", **LOST, share=None)], "Neither solves it."),
         (
             [stand(each, **LOST, config=config(training={"solved_at": 2.0})) for each in "ab"],
-            "All steps are taken: at most 0.43 of the second half, with a.",
+            "Every run took all its steps: the best has 0.43 of the second half right, with a.",
         ),
         (
             [stand("a"), stand("b", **LOST, config=config(task={"length": 9}))],
             "1 of 2 runs have solved their tasks.",
         ),
         # meanwhile
-        ([stand("a", **LOST, state=RUNNING)], "Not solved yet: still at it."),
-        ([stand("a", **LOST, state=RUNNING), stand("b", **LOST, state=QUEUED)], "Not solved yet: 2 of 2 still at it."),
-        ([stand("a"), stand("b", **LOST, state=RUNNING)], "Solved with a at step 30; 1 of 2 still at it."),
+        ([stand("a", **LOST, state=RUNNING)], "Not solved yet: it still trains."),
+        (
+            [stand("a", **LOST, state=RUNNING), stand("b", **LOST, state=QUEUED)],
+            "Not solved yet: 2 of 2 runs still train.",
+        ),
+        ([stand("a"), stand("b", **LOST, state=RUNNING)], "Solved with a at step 30; 1 of 2 runs still train."),
         (
             [stand("a", state=MEASURING), stand("b")],
             "Solved with a and with b at step 30; the results are being measured.",
         ),
         (
             [stand("a", config=config(mask="full")), stand("b", **LOST, state=RUNNING)],
-            "Not solved yet: 1 of 2 still at it.",
+            "Not solved yet: 1 of 2 runs still train.",
         ),
     ],
 )
@@ -208,7 +214,7 @@ def test_the_clock_decides_who_is_first():
     fast, few = stand("fast", 40, 0.3), stand("few", 30, 0.5)
     assert first_of([fast, few], "steps") == [few]
     assert first_of([fast, few], "seconds") == [fast]
-    assert headline([fast, few], "seconds") == "Both solve it; first, after 0.30 s, with fast."
+    assert headline([fast, few], "seconds") == "Both solve it. The first does so after 0.30 s, with fast."
 
 
 @pytest.mark.parametrize(
@@ -225,7 +231,10 @@ def test_the_clock_decides_who_is_first():
         ),
         (stand("a", solved=False, share=None, state=State("failed", reason="the loss is nan")), "the loss is nan"),
         (stand("a", solved=False, share=None, state=State("lost")), "lost"),
-        (stand("a", config=config(mask="full")), "right, for it is shown the answers, at step 30 after 0.4 s"),
+        (
+            stand("a", config=config(mask="full")),
+            "right, because its mask shows it the answers, at step 30 after 0.4 s",
+        ),
     ],
 )
 def test_what_became_of_it(each: Standing, said: str):
@@ -254,7 +263,7 @@ def test_a_leak_is_the_headline_and_is_explained():
 @pytest.mark.parametrize(("second", "layers", "said"), [(930, 2, True), (490, 2, False), (930, 1, False)])
 def test_a_race_without_positions_is_explained_where_it_beats_the_bag(second: int, layers: int, said: bool):
     each = replace(evaluated(config(positions="none", n_layers=layers), 100, second), share=second / 1000)
-    assert ("more than the 0.40 that a bag allows one layer" in meaning(each)) == said
+    assert ("one layer can reach at most 0.40" in meaning(each)) == said
 
 
 def test_a_window_says_how_much_can_be_known():
@@ -265,7 +274,7 @@ def test_a_window_says_how_much_can_be_known():
     each = stand("window", config=made, evaluation=evaluation, solved=True)
     assert not each.cheats
     assert each.reachable == pytest.approx((1 + 3 * 0.1) / 4)
-    assert meaning(each).endswith("the mask holds. Its mask lets 0.33 of the second half be known.")
+    assert meaning(each).endswith("the mask holds. Under its mask 0.33 of the second half can be known.")
 
 
 @pytest.mark.parametrize("name", ["reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-translate"])

@@ -77,7 +77,7 @@ def last(name: str, file: str = "metrics.jsonl") -> dict:
 def test_it_compares_the_newest_runs_that_share_a_task(runs: Path):
     app = open_page("runs")
     step, other = last("reverse")["step"], last("reverse-sinusoidal")["step"]
-    assert app.title[0].value == f"Both solve it; first, at step {step}, with learned positions."
+    assert app.title[0].value == f"Both solve it. The first does so at step {step}, with learned positions."
     words = listed(app)
     assert f"learned positions (reverse): solved at step {step} after {last('reverse')['seconds']:.1f} s." in words
     assert f"sinusoidal positions (reverse-sinusoidal): solved at step {other} after" in words
@@ -90,7 +90,10 @@ def test_it_begins_with_the_model_of_the_menu(runs: Path):
     app = open_page("runs", run="reverse-aligned")
     assert listed(app).count("solved at") == 1
     assert "reverse-aligned: solved at step" in listed(app)
-    assert "No other run here learns reverse-aligned of this length, so nothing stands beside" in said(app)
+    assert (
+        "No other run here learns reverse-aligned of this length, so reverse-aligned is compared with nothing"
+        in said(app)
+    )
     for name in ("new", "newer"):
         shutil.copytree(runs / "reverse-aligned", runs / name)
     app = open_page("runs", run="reverse-sinusoidal")
@@ -151,7 +154,7 @@ def test_five_are_too_many(runs: Path):
     for i in range(5):
         shutil.copytree(runs / "reverse", runs / f"copy-{i}")
     app = open_page("runs", compare=",".join(f"copy-{i}" for i in range(5)))
-    assert "At most 4 runs can be told apart" in said(app)
+    assert "At most 4 runs can be compared" in said(app)
     assert link(app)["compare"] == "copy-0,copy-1,copy-2,copy-3"
 
 
@@ -205,7 +208,7 @@ def test_a_race_trains_what_it_says_and_compares_it(handed: list[Run], place: in
         }
     assert link(app)["compare"] == ",".join(run.name for run in handed)
     count = len(handed)
-    assert app.title[0].value == f"Not solved yet: {count} of {count} still at it."
+    assert app.title[0].value == f"Not solved yet: {count} of {count} runs still train."
     assert listed(app).count("waiting for its turn") == count
     assert app.button(key="stop-all").label == "Stop all"
 
@@ -254,11 +257,11 @@ def test_the_table_says_what_the_folders_say(runs: Path):
         assert abs(datetime.fromtimestamp(card["created"]) - row.created.to_pydatetime()).total_seconds() < 1e-3
         if row.name == "one":
             assert (row.steps, row.seconds, row.status) == (0, 0.0, "queued")
-            assert np.isnan(row._3)
+            assert np.isnan(row._2)
             continue
         line, evaluation = last(row.name), json.loads((folder / "evaluation.json").read_text())
         assert (row.steps, row.solved, row.seconds) == (line["step"], line["step"], line["seconds"])
-        assert (row._3, row.status) == (evaluation["second_half"], "finished")
+        assert (row._2, row.status) == (evaluation["second_half"], "finished")
     assert one_head.state.status == "queued"
 
 
@@ -304,7 +307,7 @@ def test_a_run_is_renamed_where_it_is_shown_and_compared(runs: Path):
     assert app.selectbox(key="shelf-run").value == "reverse"
     app.text_input(key="shelf-name-reverse").set_value("  my first one ").run()
     assert not app.exception
-    assert "reverse is called my first one now." in said(app)
+    assert "reverse is now called my first one." in said(app)
     assert link(app) == {"run": "my first one", "compare": "reverse-sinusoidal,my first one"}
     assert app.selectbox(key="shelf-run").value == "my first one"
     assert sorted(run.name for run in list_runs(runs)) == ["my first one", "reverse-aligned", "reverse-sinusoidal"]
@@ -324,7 +327,7 @@ def test_a_name_that_is_sent_once_more_says_nothing(runs: Path):
     field = app.text_input(key="shelf-name-reverse").set_value("mine")
     late = field._widget_state
     field.run()
-    assert "reverse is called mine now." in said(app)
+    assert "reverse is now called mine." in said(app)
     app = once_more(app, late)
     assert not app.error
     assert (runs / "mine").is_dir()
@@ -345,7 +348,7 @@ def test_what_is_no_name_is_one_sentence(runs: Path, name: str, reason: str):
     app = open_page("runs", run="reverse")
     app.text_input(key="shelf-name-reverse").set_value(name).run()
     assert not app.exception
-    assert "reverse keeps its name: " in app.error[0].value
+    assert "reverse was not renamed: " in app.error[0].value
     assert plain(reason) in app.error[0].value
     assert app.text_input(key="shelf-name-reverse").value == "reverse"
     assert (runs / "reverse" / "run.json").is_file()
@@ -381,7 +384,7 @@ def test_a_run_that_began_to_train_meanwhile_stays(runs: Path):
     app = open_page("runs", run="reverse")
     Run(runs / "reverse").set_state("queued", 20)
     press(app, "delete")
-    assert "reverse stays: reverse is queued: stop it first." in said(app)
+    assert "reverse was not deleted: reverse is queued: stop it first." in said(app)
     assert (runs / "reverse").is_dir()
 
 
@@ -403,12 +406,12 @@ def upload(app: AppTest, name: str, content: bytes) -> AppTest:
 def test_a_run_arrives(runs: Path):
     file = archive.pack(Run(runs / "reverse-aligned"))
     app = upload(open_page("runs"), "from afar.attention-run.zip", file)
-    assert "from afar has arrived." in said(app)
+    assert "from afar was added." in said(app)
     assert app.selectbox(key="shelf-run").value == "from afar"
     assert Run(runs / "from afar").digest() == Run(ROOT / "reverse-aligned").digest()
     assert "from afar" in list(app.dataframe[0].value["name"])
     app = upload(app, "from afar.attention-run.zip", file)
-    assert "from afar-2 has arrived." in said(app)
+    assert "from afar-2 was added." in said(app)
 
 
 def test_a_file_that_is_sent_once_more_arrives_once(runs: Path):
@@ -417,7 +420,7 @@ def test_a_file_that_is_sent_once_more_arrives_once(runs: Path):
     box = app.file_uploader[0].set_value(("mine.attention-run.zip", file, "application/zip"))
     late = box._widget_state
     box.run()
-    assert "mine has arrived." in said(app)
+    assert "mine was added." in said(app)
     once_more(app, late)
     assert not (runs / "mine-2").exists()
 
@@ -430,7 +433,7 @@ def test_what_is_no_run_is_one_sentence(runs: Path):
     for content, reason in ((b"hello", "this is not a packed run"), (evil.getvalue(), "outside the run's folder")):
         app = upload(app, "x.zip", content)
         assert len(app.error) == 1
-        assert app.error[0].value.startswith("x.zip was not taken: ")
+        assert app.error[0].value.startswith("x.zip was not added: ")
         assert reason in app.error[0].value
     assert sorted(run.name for run in list_runs(runs)) == ["reverse", "reverse-aligned", "reverse-sinusoidal"]
 

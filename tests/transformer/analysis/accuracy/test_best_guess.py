@@ -275,8 +275,8 @@ def test_what_was_solved_is_said_where_not_every_answer_can_be_known():
     assert known_and_guessed(fixed) == "y5 to y8 can be known; y1 to y4 can only be guessed"
     varying = RunConfig(task=TaskConfig(task="reverse-aligned", min_length=4), model=causal)
     assert known_and_guessed(varying) == (
-        "y8 can be known; y5 to y7 in part: the best guess has 0.45; y1 to y4 can only be guessed, for the length is "
-        "not told"
+        "y8 can be known; y5 to y7 in part: the best guess has 0.45; y1 to y4 can only be guessed, because the "
+        "model is not told the length"
     )
 
 
@@ -285,5 +285,5 @@ def test_the_verdict_says_what_the_best_guess_has_where_the_length_is_not_told()
     batch = config.build_task().fresh(np.random.default_rng(1), 4000, 8)
     found = verdict(counted(config, batch, guesses(config, batch, ties="any")), config)
     assert found == (
-        "second half 1.00, first half 0.04 (the best guess, which is not told the length, has 0.04): the mask holds"
+        "second half 1.00, first half 0.04 (the best guess without knowing the length has 0.04): the mask holds"
     )

@@ -159,7 +159,11 @@ def _nodes(
     small = len(rows) > MOST_LINES
     fill = [(palette.background, palette.before, palette.right)[kind] for kind in kinds]
     rim = [(palette.grid, palette.muted, palette.right)[kind] for kind in kinds]
-    says = ("no path to the output", "on a path, without what is needed", "what is needed can be here")
+    says = (
+        "no path leads from here to the output",
+        "a path to the output, without what it needs",
+        "what the output needs can be here",
+    )
     words = [says[kind] for kind in kinds]
     return {
         "type": "scatter",
@@ -176,7 +180,7 @@ def _nodes(
         "customdata": list(rows),
         "hovertext": [
             f"{safe(column.title)}, position {row + 1} ({safe(column.labels[row])}): {words[row]}"
-            + (f"<br>click: what reaches {safe(outputs[row])}?" if target is not None else "")
+            + (f"<br>click: which tokens reach output {safe(outputs[row])}?" if target is not None else "")
             for row in rows
         ],
         "hovertemplate": "%{hovertext}<extra></extra>",
@@ -198,11 +202,11 @@ def _names(
             needed = _needed(column, first=number == 0)
             for row in _spaced(column.labels, needed, apart):
                 colour = palette.text if row not in needed else palette.right if column.leads[row] else palette.wrong
-                text, bold = f"{row + 1}: {column.labels[row]}", row in needed
+                text, bold = column.labels[row], row in needed
                 yield _name((number, row), text, -AWAY, colour, bold=bold, ground=None if bold else ground)
         if number == last:
             for row in _spaced(outputs, [target], apart):
-                yield _name((number, row), f"{row + 1}: {outputs[row]}", AWAY, palette.text, bold=row == target)
+                yield _name((number, row), outputs[row], AWAY, palette.text, bold=row == target)
 
 
 def _spaced(labels: Sequence[str], marked: Sequence[int], apart: int) -> list[int]:

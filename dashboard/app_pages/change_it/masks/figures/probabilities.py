@@ -31,7 +31,7 @@ def probability_dumbbells(
     places, none = np.arange(len(labels)), np.full(len(labels), np.nan)
     names = [safe(label) for label in labels]
     words = [
-        f"output {i + 1} ('{names[i]}'): {before[i]:.2f} before, {after[i]:.2f} after"
+        f"token {i + 1} of the answer ('{names[i]}'): {before[i]:.2f} before, {after[i]:.2f} after"
         + (", the prediction flips" if flipped[i] else "")
         for i in range(len(names))
     ]

@@ -133,7 +133,7 @@ def growth_panels(
         _word(x[-4], float(np.log10(law[-4])), "√d", palette.ceiling, "", "right"),
         _word(x[-4], float(plain[-4]), "of q · k", orange, "2", "right"),
         _word(x[-1], float(scaled[-1]), "of q · k / √d", blue, "2", "right"),
-        _word(x[0], 1 / keys, f"1/{keys}: all alike", palette.chance, "2", "left"),
+        _word(x[0], 1 / keys, f"1/{keys}: all equal", palette.chance, "2", "left"),
     ]
     level = {"type": "line", "xref": "x2 domain", "x0": 0, "x1": 1, "yref": "y2", "y0": 1 / keys, "y1": 1 / keys}
     return go.Figure(
@@ -154,7 +154,7 @@ def growth_panels(
             },
             "yaxis2": {
                 "range": [0, 1.05],
-                "title": {"text": f"largest of {keys} shares"},
+                "title": {"text": f"largest of {keys} weights"},
                 "anchor": "x2",
                 "fixedrange": True,
             },

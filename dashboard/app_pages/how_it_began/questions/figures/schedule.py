@@ -62,7 +62,7 @@ def schedule_heatmaps(schedules: Sequence[Schedule], *, palette: Palette = LIGHT
             "showgrid": False,
             "showticklabels": under,
             "tickvals": _ticks(columns, 9),
-            "title": {"text": "moment" if under else ""},
+            "title": {"text": "sequential step" if under else ""},
         }
         places = each.moments.shape[1]
         layout[f"yaxis{n}"] = {
@@ -102,7 +102,7 @@ def _panel(each: Schedule, columns: int, layers: int, palette: Palette) -> dict[
         "ygap": 1,
         "texttemplate": "%{z}" if lettered else None,
         "textfont": {"size": 14},
-        "hovertemplate": "moment %{x}: layer %{z} at position %{y}<extra></extra>",
+        "hovertemplate": "sequential step %{x}: layer %{z} at position %{y}<extra></extra>",
         "name": each.title,
     }
 
@@ -110,7 +110,7 @@ def _panel(each: Schedule, columns: int, layers: int, palette: Palette) -> dict[
 def _said(each: Schedule, number: int, palette: Palette) -> dict[str, object]:
     """The panel's name and how many moments it takes, above on the right, where a schedule is empty."""
     n = "" if number == 0 else str(number + 1)
-    moments = f"{each.last} moment{'s' if each.last > 1 else ''}"
+    moments = f"{each.last} sequential step{'s' if each.last > 1 else ''}"
     return {
         "x": 1,
         "xref": f"x{n} domain",

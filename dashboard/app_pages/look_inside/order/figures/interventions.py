@@ -55,7 +55,7 @@ def intervention_bars(
         "x": missing,
         "y": np.full(len(missing), 0.04 * top, dtype=np.float32),
         "mode": "text",
-        "text": ["✗"] * len(missing),
+        "text": ["✕"] * len(missing),
         "textfont": {"size": 16, "color": palette.muted},
         "hovertext": [safe(sentences[i]) for i in missing],
         "hovertemplate": "%{hovertext}<extra></extra>",

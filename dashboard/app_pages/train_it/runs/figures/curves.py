@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.kit.lines import DASHES, SYMBOLS, level, level_name, round_up, veil, waiting
+from dashboard.figures.kit.lines import DASHES, SYMBOLS, level, level_name, round_up, waiting
 from dashboard.figures.kit.numbers import share_text
 from dashboard.figures.kit.token_axis import safe
 from dashboard.theme import LIGHT, Palette, template
@@ -192,8 +192,6 @@ def _names(
             "standoff": 6,
             "text": _marked(curves[i], clock, palette),
             "align": "left",
-            "bgcolor": veil(palette),
-            "borderpad": 1,
             "font": {"color": palette.text, "size": 14},
         }
         for i, place in zip(order, places, strict=True)

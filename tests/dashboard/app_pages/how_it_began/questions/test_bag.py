@@ -30,5 +30,5 @@ def test_the_bars_of_the_bag_are_the_ceiling_and_a_count():
         right = (model(tokens).argmax(dim=-1)[:, 8:] == x.flip(1)).double().mean(dim=0).numpy()
     bars = {trace["name"]: trace for trace in figures(app)["bag"]["data"]}
     np.testing.assert_allclose(array(bars["measured"]["y"]), right, atol=1e-6)
-    assert any(caption.value.startswith(f"It has {right.mean():.2f} right.") for caption in app.caption)
+    assert any(caption.value.startswith(f"The trained layer gets {right.mean():.2f} right.") for caption in app.caption)
     assert app.title[0].value.endswith(f"at most {bag_ceiling(8, 10).mean():.2f} of a reversal.")

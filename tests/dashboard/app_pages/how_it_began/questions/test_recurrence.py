@@ -78,9 +78,9 @@ def test_a_schedule_shows_each_state_once_at_its_moment():
         assert np.isfinite(drawn).sum() == 8
         for layer, place in itertools.product(range(2), range(4)):
             assert drawn[place, each.moments[layer, place] - 1] == layer
-    assert [re.findall(r"\d+ moments?", note.text) for note in figure.layout.annotations] == [
-        ["2 moments"],
-        ["5 moments"],
+    assert [re.findall(r"\d+ sequential steps?", note.text) for note in figure.layout.annotations] == [
+        ["2 sequential steps"],
+        ["5 sequential steps"],
     ]
 
 
@@ -119,7 +119,7 @@ def test_every_length_is_timed():
 def test_the_title_counts_moments(tokens, layers):
     app = open_page("questions", run="reverse", unrolled=str(tokens), stacked=str(layers))
     numbers = [int(number) for number in re.findall(r"\d+", app.title[0].value)]
-    assert numbers == [tokens, tokens + layers - 1, layers]
+    assert numbers == [tokens + layers - 1, tokens, layers]
     panels = [array(panel["z"]) for panel in figures(app)["schedule"]["data"]]
     assert [panel.shape for panel in panels] == [(tokens, tokens * layers)] * 3
     assert [int(np.isfinite(panel).sum()) for panel in panels] == [tokens * layers] * 3

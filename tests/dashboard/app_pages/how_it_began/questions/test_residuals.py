@@ -111,11 +111,11 @@ def test_a_race_is_stopped_and_what_is_learned_stays(monkeypatch):
 def test_a_race_that_waits_says_so_and_can_be_stopped(busy):
     race = residuals.Race(1, "0.005")
     assert race.waiting
-    assert residuals._state(race) == "It waits for another training …"
+    assert residuals._state(race) == "Waiting for another training …"
     race.stop()
     assert not race.waiting
     assert race.stopped
-    assert residuals._state(race) == "Stopped by hand."
+    assert residuals._state(race) == "You stopped it."
     assert not race.learners[0].steps
 
 
@@ -144,7 +144,7 @@ def test_lines_by_layer_and_by_step_are_the_numbers():
 
 def test_both_are_trained_when_asked_for_and_the_title_says_what_came_out():
     app = open_page("questions", run="reverse", asked="4", deep="2")
-    assert "two places come to a cosine of" in app.title[0].value
+    assert "two positions have a mean cosine of" in app.title[0].value
     next(button for button in app.button if button.label.startswith("Train both")).click().run()
     assert not app.exception
     assert link(app) == {"run": "reverse", "asked": "4", "deep": "2", "parted": "1"}
@@ -153,7 +153,9 @@ def test_both_are_trained_when_asked_for_and_the_title_says_what_came_out():
     app.run()
     assert not app.exception
     shares = [learner.share for learner in race.learners]
-    assert f"reach {shares[0]:.2f} in 6 steps, without them {shares[1]:.2f} in 6." in app.title[0].value
+    assert (
+        f"get {shares[0]:.2f} of the answer right in 6 steps, without them {shares[1]:.2f} in 6." in app.title[0].value
+    )
     for trace, learner in zip(figures(app)["parted"]["data"], race.learners, strict=True):
         np.testing.assert_allclose(array(trace["y"]), learner.losses, rtol=1e-6)
     app.slider(key="control-deep").set_value(3).run()
@@ -167,20 +169,20 @@ def labelled(app: AppTest, label: str) -> Any:
 
 def test_a_race_can_be_stopped_on_the_page_and_begun_anew(busy):
     app = open_page("questions", run="reverse", asked="4", deep="2")
-    labelled(app, "Train both, here and now").click().run()
+    labelled(app, "Train both").click().run()
     assert not app.exception
-    assert labelled(app, "Train both, here and now") is None
-    assert any("It waits for another training …" in caption.value for caption in app.caption)
+    assert labelled(app, "Train both") is None
+    assert any("Waiting for another training …" in caption.value for caption in app.caption)
     stopped = residuals.race(2, "0.005")
     labelled(app, "Stop").click().run()
     assert not app.exception
     assert stopped.stopped
     assert app.session_state["parted_stopped"] is stopped
     assert residuals.race(2, "0.005") is not stopped  # what is unfinished is kept for nobody else
-    assert "two places come to a cosine of" in app.title[0].value  # nothing is measured
+    assert "two positions have a mean cosine of" in app.title[0].value  # nothing is measured
     assert "parted" in figures(app)
     busy.set()
-    labelled(app, "Train both, here and now").click().run()
+    labelled(app, "Train both").click().run()
     assert not app.exception
     assert link(app) == {"run": "reverse", "asked": "4", "deep": "2", "parted": "1"}
     again = residuals.race(2, "0.005")
@@ -188,7 +190,7 @@ def test_a_race_can_be_stopped_on_the_page_and_begun_anew(busy):
     again.wait()
     app.run()
     assert "in 6 steps" in app.title[0].value
-    assert labelled(app, "Train both, here and now").disabled
+    assert labelled(app, "Train both").disabled
     assert labelled(app, "Stop") is None
 
 
@@ -199,4 +201,4 @@ def test_what_breaks_a_race_is_a_sentence_on_the_page(monkeypatch):
     app.run()
     assert not app.exception
     assert [warning.value for warning in app.warning] == ["Pop from empty list."]
-    assert not labelled(app, "Train both, here and now").disabled
+    assert not labelled(app, "Train both").disabled

@@ -35,9 +35,9 @@ def test_attention_of_any_shape_is_the_formula(sizes):
 @pytest.mark.parametrize(
     ("changes", "wrong", "words"),
     [
-        ({"d_query": 5}, ("d_q", "d_k"), "width 5 cannot meet keys of width 4: Q and K must agree in width"),
-        ({"n_values": 7}, ("n_k", "n_v"), "5 keys cannot weigh 7 values: K and V must agree in number"),
-        ({"n_values": 2, "d_key": 9}, ("d_q", "d_k"), "width 4 cannot meet keys of width 9"),
+        ({"d_query": 5}, ("d_q", "d_k"), "width 5 do not fit keys of width 4: Q and K must have the same width"),
+        ({"n_values": 7}, ("n_k", "n_v"), "5 keys do not fit 7 values: there must be as many values as keys"),
+        ({"n_values": 2, "d_key": 9}, ("d_q", "d_k"), "width 4 do not fit keys of width 9"),
     ],
 )
 def test_what_does_not_fit_breaks_with_a_sentence(changes, wrong, words):
@@ -75,7 +75,7 @@ def test_a_slider_that_breaks_attention_says_how_and_one_that_mends_it_is_believ
     app = open_page("questions", run="reverse", asked="2")
     assert app.title[0].value == "3 queries meet 5 keys: a pattern of 3 × 5, an output of 3 × 6."
     app.slider(key="control-d_query").set_value(9).run()
-    assert app.title[0].value == "Queries of width 9 cannot meet keys of width 4: Q and K must agree in width."
+    assert app.title[0].value == "Queries of width 9 do not fit keys of width 4: Q and K must have the same width."
     assert "PyTorch says: “mat1 and mat2 shapes cannot be multiplied" in app.error[0].value
     app.slider(key="control-d_key").set_value(9).run()
     assert not app.error
