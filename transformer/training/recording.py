@@ -286,7 +286,7 @@ def _line(entry: Step) -> dict[str, Any]:
     line: dict[str, Any] = {
         "step": entry.step,
         "loss": entry.loss,
-        "learning_rate": entry.learning_rate,
+        "learning_rate": float(f"{entry.learning_rate:.7g}"),
         "gradient_norm": entry.gradient_norm,
         "seconds": round(entry.seconds, 4),
         "milliseconds": round(entry.milliseconds, 2),

@@ -125,7 +125,7 @@ def test_its_accuracy_is_of_what_it_says_by_itself(run: str, made: Path) -> None
     assert "It answers by itself" in said(app)
     confused = open_page("accuracy", run=run, sequences="256", depth="confusion")
     assert f"{(own == x[:, ::-1]).sum():,} of 1,024 symbols are right" in said(confused)
-    assert "each token that is read being the one it said itself" in said(confused)
+    assert "where the model reads its own words" in said(confused)
     looks = next(each for each in app.get("button_group") if each.label == "Look closer").options
     assert ("by head" in looks) == (run != "none")
 

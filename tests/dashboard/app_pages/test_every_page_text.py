@@ -297,9 +297,9 @@ def test_a_mask_on_a_text_is_measured_and_no_ceiling_is_claimed(reader: Transfor
     assert "perplexity" in app.title[0].value or "costs" in app.title[0].value
     words = said(app)
     assert "No ceiling is drawn" in words
-    assert f"Output {n} can be told by 3 of the {n} tokens before it, in 2 layers" in words
+    assert f"The output at position {n} can depend on 3 of the {n} tokens before it, in 2 layers" in words
     leaking = said(open_page("masks", run="reader", input=PASSAGE, mask="full", target="2"))
-    assert f"and by {n - 2} that come later, its own among them: this mask leaks" in leaking
+    assert f"It can also depend on {n - 2} later tokens, its own among them: this mask leaks" in leaking
 
 
 def test_a_mask_is_painted_for_the_passage_at_hand() -> None:

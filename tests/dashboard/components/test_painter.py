@@ -138,13 +138,16 @@ def test_the_sentence_counts_flips_and_names_the_largest_change():
     before, after = np.array([0.9, 0.5, 0.99]), np.array([0.95, 0.1, 0.7])
     said = change_sentence(before, after, ["3", "1", "4"], np.array([False, True, False]))
     assert said == (
-        "1 of 3 predictions flips. The right token's probability falls most at token 2 of the answer ('1'): 0.50 before, "
-        "0.10 after."
+        "1 of 3 predictions flips. The right token's probability falls most at token 2 of the answer ('1'): "
+        "0.50 before, 0.10 after."
     )
     said = change_sentence(after, before, ["3", "1", "4"], np.array([True, True, False]))
-    assert said.startswith("2 of 3 predictions flip; the right token gains most at output 2 ('1'): 0.10 before")
+    assert said == (
+        "2 of 3 predictions flip. The right token's probability rises most at token 2 of the answer ('1'): "
+        "0.10 before, 0.50 after."
+    )
     same = change_sentence(before, before, ["3", "1", "4"], np.zeros(3, dtype=bool))
-    assert same == "0 of 3 predictions flip; no right token's probability moves by 0.005 or more."
+    assert same == "0 of 3 predictions flip. No right token's probability moves by 0.005 or more."
     for moved, still in ((0.0049, True), (0.0051, False)):
         after = before - np.array([0.0, moved, 0.0])
         words = change_sentence(before, after, ["3", "1", "4"], np.zeros(3, dtype=bool))
@@ -201,7 +204,7 @@ def test_a_full_book_of_the_longest_masks_is_still_read(tmp_path):
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", " a", "a" * 41, "a\x00"])
 def test_a_name_that_is_none_is_refused(tmp_path, name):
-    with pytest.raises(BookError, match="a name (needs at least one letter|may have 40 letters at most)"):
+    with pytest.raises(BookError, match=r"a name (needs at least one letter|may have 40 letters at most)"):
         kept_masks.keep(tmp_path, name, HOLE)
     assert not list(tmp_path.iterdir())
 

@@ -246,7 +246,7 @@ def test_a_long_passage_is_poked_block_by_block(reader: Transformer, task: Task,
     title = app.title[0].value.replace("\\", "")
     assert f"'{names[slot]}' at {slot + 1} moves {LONG - slot} of {LONG} outputs" in title
     assert f"most the one at {moves.argmax() + 1}" in title
-    assert f"All {sum(poked):,} pairs of a poked token and an output" in said(app)  # those before it, for each
+    assert f"All {sum(poked):,} pairs of a replaced token and an output" in said(app)  # those before it, for each
     drawn = array(trace(app, "moves", "values")["z"])
     assert drawn.shape == (43, 43)
     for column in (0, 9, 20, 42):
@@ -261,7 +261,7 @@ def test_a_long_passage_is_poked_block_by_block(reader: Transformer, task: Task,
     leaning = array(trace(app, "slopes", "values")["z"])
     np.testing.assert_allclose(leaning[30, :30], slopes_by_hand(reader, read, output)[poked[:30]], rtol=1e-3, atol=1e-6)
     strip = next(element.value for element in app.get("html") if "outputs: at 1" in element.value)
-    assert f"at 1 to {slot} may not move" in strip
+    assert f"at 1 to {slot} cannot move" in strip
 
 
 def test_attention_is_shown_in_the_same_blocks_and_every_token_is_offered(
@@ -302,7 +302,7 @@ def test_a_leak_in_a_long_row_is_named_and_outlined(made: Path) -> None:
     unpolished(made / "leaky", TaskConfig(task="copy", length=70), n_layers=1, mask="full")
     app = open_page("information", run="leaky")
     assert app.title[0].value.startswith("The mask leaks: the output at ")
-    assert "pairs of an output and a poked token that must be 0 are not; their cells are outlined." in said(app)
+    assert "pairs of an output and a replaced token must be 0 and are not; their cells are outlined." in said(app)
     assert "leaks" in {each.get("name") for each in figures(app)["moves"]["data"]}
 
 
