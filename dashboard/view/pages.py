@@ -35,6 +35,7 @@ PAGES = {
         Page("overview", "Overview", "visibility"),
         Page("heads", "Attention heads", "grid_view", LOOK_INSIDE),
         Page("inside", "Inside a head", "biotech", LOOK_INSIDE, transformer=True),
+        Page("block", "Inside a block", "stacks", LOOK_INSIDE, transformer=True),
         Page("layers", "Through the layers", "layers", LOOK_INSIDE, transformer=True),
         Page("positions", "Positional encoding", "waves", LOOK_INSIDE, transformer=True),
         Page("order", "Positions at work", "swap_vert", LOOK_INSIDE, transformer=True),

@@ -65,6 +65,10 @@ class Settings:
     """What the head in focus is compared with: "head:decoder.0.self_attention.1", "step:40", "run:…", "input:3 1 4"."""
     window: str = text_field()
     """Where in a long input the window is centred, "query,key" from 1; empty is the page's choice."""
+    part: str = text_field()
+    """Which part of a block is looked into: "heads", "norm" and so on; empty is the first."""
+    block: str = text_field(of_model=True)
+    """Which block is looked into, as "decoder.1"; empty is the first one."""
     stage: str = text_field(of_model=True)
     """Which stage of the residual stream is looked at, as "decoder.1.resid_mid"; empty is where the answer settles."""
     likeliest: bool = False

@@ -1,0 +1,1 @@
+"""Inside a block: heads side by side, norm, feed-forward layer, dropout, parameters, and from logits to words."""
