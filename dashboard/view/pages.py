@@ -33,6 +33,7 @@ PAGES = {
     page.address: page
     for page in (
         Page("overview", "Overview", "visibility"),
+        Page("machine", "The machine", "schema", LOOK_INSIDE),
         Page("heads", "Attention heads", "grid_view", LOOK_INSIDE),
         Page("inside", "Inside a head", "biotech", LOOK_INSIDE, transformer=True),
         Page("block", "Inside a block", "stacks", LOOK_INSIDE, transformer=True),

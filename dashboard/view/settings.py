@@ -65,6 +65,10 @@ class Settings:
     """What the head in focus is compared with: "head:decoder.0.self_attention.1", "step:40", "run:…", "input:3 1 4"."""
     window: str = text_field()
     """Where in a long input the window is centred, "query,key" from 1; empty is the page's choice."""
+    zoom: str = text_field()
+    """How near the machine is looked at: "block" or "head"; empty is the whole."""
+    box: str = text_field(of_model=True)
+    """Which of its boxes is spoken of, as "decoder.0.feed_forward"; empty is the first."""
     part: str = text_field()
     """Which part of a block is looked into: "heads", "norm" and so on; empty is the first."""
     block: str = text_field(of_model=True)

@@ -1,0 +1,157 @@
+"""The chosen model drawn as it is: boxes, arrows with shapes, and one token's real vector at each of them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.app_pages.look_inside.machine import measured, words
+from dashboard.app_pages.look_inside.machine.figures import Link, Stage, height_of, machine_figure
+from dashboard.components.plot import coloured, plot
+from dashboard.models.model import Model
+from dashboard.parts.heads import focused, heads_of
+from dashboard.parts.prose import plain, show_code
+from dashboard.parts.widgets import bound_choice, controlled, pick_head, pick_token
+from dashboard.view import clicks, session
+from dashboard.view.pages import PAGES
+from transformer.analysis.findings import Head
+from transformer.analysis.machine.plan import Plan, Size, blocks
+
+MOST_BUTTONS = 20
+LEVELS = {"": "The whole", "block": "A block", "head": "A head"}
+CODE = {
+    "": ("transformer.model.Transformer.forward", "transformer.model.Transformer._stack"),
+    "block": ("transformer.blocks.Block.forward",),
+    "head": ("transformer.attention.MultiHeadAttention.forward", "transformer.attention.scaled_dot_product_attention"),
+}
+RECURRENT = ("transformer.recurrent.sequence.Recurrent.forward", "transformer.recurrent.sequence.EncoderDecoder.decode")
+
+
+def pick_place(read: tuple[str, ...]) -> int:
+    """Which token's vectors are drawn, its place counted from 0: unless the view names another, the last."""
+    value: int = session.named(
+        "query",
+        range(1, len(read) + 1),
+        len(read),
+        lambda place: f"There is no token at {place}: {len(read)} are read. The page shows the last.",
+    )
+
+    def picked(place: int | None) -> None:
+        session.update(query=None if place in (None, len(read)) else place)
+
+    pick_token("Token", read, value, picked, key="control-query", most=MOST_BUTTONS)
+    return value - 1
+
+
+def pick_block(names: list[str]) -> str:
+    block: str = bound_choice(
+        st.selectbox,
+        "Block",
+        "block",
+        names,
+        names[0],
+        also={"box": ""},
+        format_func=lambda name: name.replace(".", " block "),
+        width=220,
+    )
+    return block
+
+
+def pick_box(plan: Plan, back, on) -> str:  # noqa: ANN001
+    """Which box is spoken of; N and B go to the next and the last one before."""
+    names = plan.names
+    box: str = session.named(
+        "box", names, names[0], lambda name: f"There is no box “{name[:40]}” here; this is the first."
+    )
+    at = names.index(box)
+
+    def go(to: int) -> None:
+        session.update(box="" if to == 0 else names[to])
+
+    back.button("Back", on_click=go, args=(at - 1,), disabled=at == 0, shortcut="B")
+    on.button("Next", on_click=go, args=(at + 1,), disabled=at == len(names) - 1, shortcut="N", type="primary")
+    return box
+
+
+@clicks.once
+def clicked() -> None:
+    """A box was clicked: the page that looks into it is opened by the script, since an answer cannot."""
+    click = st.session_state["machine"]["click"] or {}
+    name = click.get("customdata") or click.get("meta")
+    if isinstance(name, str):
+        st.session_state.machine_box = name
+
+
+model = session.chosen()
+config, task, question = model.config.model, model.task, session.question(model)
+sample = model.sample(question)
+title = st.container()
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="machine-controls"):
+    levels = [""] if config.recurrent else list(LEVELS)
+    level = bound_choice(
+        st.segmented_control,
+        "Level",
+        "zoom",
+        levels,
+        "",
+        also={"box": ""},
+        format_func=LEVELS.__getitem__,
+    )
+    block, head = "", None
+    if level == "block":
+        block = pick_block(blocks(config))
+    if level == "head":
+        heads = heads_of(sample.attentions)
+        head = focused(heads, model.survey())
+        pick_head(heads, head, also={"box": ""})
+    place = pick_place(sample.read)
+plan = measured.plan_of(model, question, level, block, head)
+vectors = measured.vectors(model, question, level, block, head, place)
+size = Size(len(sample.read), len(question) if task.has_source else 0, task.d_vocab, task.n_ctx)
+total = sum(weights.numel() for weights in model.network().parameters())
+title.title(plain(words.headline(config, plan, size, total)), anchor=False)
+
+pending = st.session_state.pop("machine_box", None)
+if pending in plan.names:
+    address, fields = words.opens(plan[pending])
+    session.update(**fields)
+    if address == "machine":
+        st.rerun()
+    st.switch_page(PAGES[address].script)
+
+with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    back, on, said = st.container(width="content"), st.container(width="content"), st.container()
+chosen = plan[pick_box(plan, back, on)]
+spoken = words.sentence(config, size, chosen)
+if chosen.name in vectors:
+    token = plain(sample.read[place])
+    spoken = f"{spoken} For '{sample.read[place]}' at {place + 1}: {words.vector_words(vectors[chosen.name], chosen)[0].lower()}{words.vector_words(vectors[chosen.name], chosen)[1:]}"
+said.markdown(f"**{plain(chosen.title)}.** {plain(spoken)}")
+stages = [
+    Stage(
+        box.name,
+        box.title,
+        words.count_words(box.parameters),
+        words.sentence(config, size, box),
+        box.row,
+        box.lane,
+        box.slot,
+        words.numbers(vectors[box.name], box) if box.name in vectors else None,
+        words.SIGNED.get(box.kind, True),
+    )
+    for box in plan.boxes
+]
+at = {name: index for index, name in enumerate(plan.names)}
+links = [Link(at[arrow.start], at[arrow.end], words.shape_words(arrow.shape), arrow.road) for arrow in plan.arrows]
+plot(
+    coloured(machine_figure, stages, links, chosen.name),
+    key="machine",
+    alt=f"{words.headline(config, plan, size, total)} From bottom to top: {', '.join(box.title for box in plan.boxes)}.",
+    height=height_of(stages),
+    on_click=clicked,
+)
+st.caption(
+    "Read from bottom to top. The blue line is the residual stream; a grey arrow carries the shape beside it. "
+    "In each box stands the vector of the chosen token, coloured by its own largest number. "
+    "Click a box to open the page that looks into it; N steps through the boxes."
+)
+show_code(*(RECURRENT if config.recurrent else CODE[level]))

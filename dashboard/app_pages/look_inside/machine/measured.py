@@ -1,0 +1,34 @@
+"""The plan of a model at each level, and the vectors of one token; cached."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dashboard.models.cache import cached
+from dashboard.models.model import Model, words_of
+from transformer.analysis.findings import Head
+from transformer.analysis.machine.plan import Plan, Size, plan_block, plan_head, plan_model
+from transformer.tasks import Question
+
+
+def plan_of(model: Model, question: Question, level: str, block: str, head: Head | None) -> Plan:
+    """The whole model, one of its blocks or one of its heads, with the shapes that this question gives."""
+    config, task = model.config.model, model.task
+    tokens = len(task.encode([question]).tokens[0])
+    size = Size(tokens, len(question) if task.has_source else 0, task.d_vocab, task.n_ctx)
+    if level == "block":
+        return plan_block(config, size, block)
+    if level == "head" and head is not None:
+        return plan_head(config, size, head)
+    return plan_model(config, size)
+
+
+@cached(64)
+def vectors(
+    model: Model, question: Question, level: str, block: str, head: Head | None, place: int
+) -> dict[str, np.ndarray]:
+    """What leaves each box of that plan for the token at a place, counted from 0: float [number]."""
+    from transformer.analysis.machine.vectors import vectors
+
+    plan = plan_of(model, question, level, block, head)
+    return vectors(model.network(), model.task, question, plan, place, said=words_of(model, question))
