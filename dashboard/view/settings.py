@@ -69,6 +69,8 @@ class Settings:
     """How near the machine is looked at: "block" or "head"; empty is the whole."""
     box: str = text_field(of_model=True)
     """Which of its boxes is spoken of, as "decoder.0.feed_forward"; empty is the first."""
+    tinted: bool = False
+    """Tint the boxes of the machine by how far training moved them."""
     part: str = text_field()
     """Which part of a block is looked into: "heads", "norm" and so on; empty is the first."""
     block: str = text_field(of_model=True)

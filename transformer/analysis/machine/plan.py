@@ -13,6 +13,7 @@ from transformer.config import ModelConfig
 
 ADDED = ("learned", "sinusoidal")
 """Encodings that are vectors, added to the embeddings."""
+NAMES = {"self_attention": "self-attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
 SUBLAYERS = {"self_attention": "resid_mid", "cross_attention": "resid_cross", "feed_forward": "resid_post"}
 """The parts of a block that write into its residual stream, and the site of the stream after each."""
 
@@ -276,7 +277,7 @@ def plan_block(config: ModelConfig, size: Size, block: str) -> Plan:
     way = _Way(plan, lane)
     road = way.put(f"{block}.resid_pre", "stream", "residual stream", (n, d))
     for part, after in SUBLAYERS.items():
-        if part == "cross_attention" and not cross or part == "feed_forward" and not config.d_ff:
+        if (part == "cross_attention" and not cross) or (part == "feed_forward" and not config.d_ff):
             continue
         norm = f"{block}.around_{part.removesuffix('_attention')}"
         at = road
@@ -284,7 +285,7 @@ def plan_block(config: ModelConfig, size: Size, block: str) -> Plan:
             at = way.put(
                 f"{norm}.before",
                 "norm",
-                "LayerNorm",
+                f"LayerNorm before {NAMES[part]}",
                 (n, d),
                 at,
                 parameters=2 * d,
@@ -316,7 +317,7 @@ def plan_block(config: ModelConfig, size: Size, block: str) -> Plan:
             at = way.put(
                 f"{block}.{part}.out",
                 "out",
-                "W_O",
+                f"W_O of {NAMES[part]}",
                 (n, d),
                 at,
                 parameters=linear(d, d),
@@ -333,7 +334,7 @@ def plan_block(config: ModelConfig, size: Size, block: str) -> Plan:
             at = way.put(
                 f"{block}.{after}",
                 "norm",
-                "LayerNorm",
+                f"LayerNorm after {NAMES[part]}",
                 (n, d),
                 at,
                 road=config.residual,
@@ -386,7 +387,7 @@ def plan_head(config: ModelConfig, size: Size, head: Head) -> Plan:
     at = way.put(f"{head}.z", "z", "values, weighed by the pattern", (n, width), at, f"{head}.value")
     way.put(
         f"{head}.out",
-        "out",
+        "share",
         f"its {width} columns of W_O",
         (n, d),
         at,

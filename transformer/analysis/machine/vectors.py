@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 import torch
@@ -36,17 +37,24 @@ def vectors(
     batch = lay_out(task, question, said=said)
     if not 0 <= place < batch.tokens.shape[1]:
         raise IndexError(f"no place {place}: {batch.tokens.shape[1]} tokens are read")
-    seen = observe_batch(model, batch)
     behind = place if batch.source is None else min(place, batch.source.shape[1] - 1)
+
+    def row_alone(site: str, value: Tensor) -> Tensor | None:
+        """Of a pattern the row that is asked for: of a long input all patterns together would not fit into memory."""
+        if not site.endswith((".pattern", ".scores", ".mask", ".position_bias")):
+            return value
+        if site.endswith((".mask", ".position_bias")):
+            return None
+        at = behind if site.startswith("encoder.") and batch.source is not None else place
+        return value[..., at : at + 1, :]
+
+    seen = observe_batch(model, batch, remember=row_alone)
     found = {}
     for box in plan.boxes:
-        value = _recurrent(seen, box) if model.config.recurrent else _transformer(model, seen, box)  # type: ignore[arg-type]
+        value = _recurrent(seen, box) if model.config.recurrent else _transformer(cast("Transformer", model), seen, box)
         if value is not None:
-            at = behind if box.lane < plan.lanes - 1 and plan.lanes > 1 or box.name == "encoder.memory" else place
-            if box.kind in ("key", "value") and ".cross_attention." in box.name:
-                at = behind
-            elif box.stack == "encoder" and batch.source is not None:
-                at = behind
+            cross = box.kind in ("key", "value") and ".cross_attention." in box.name
+            at = behind if cross or (box.stack == "encoder" and batch.source is not None) else place
             rows = value if value.dim() > 1 else value[None]
             found[box.name] = rows[min(at, len(rows) - 1)].float().cpu().numpy()
     return found

@@ -1,4 +1,4 @@
-"""A plan of boxes and arrows with the vector that leaves each box: what is read at the bottom, what comes out on top."""
+"""A plan of boxes and arrows, with the vector that leaves each box: the input at the bottom, the output on top."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.kit.token_axis import safe
-from dashboard.theme import LIGHT, Palette, colour_scale, template
+from dashboard.theme import LIGHT, Palette, colour_scale, rgb, template
 
 ROW = 54
 """Pixels from one row of boxes to the next."""
@@ -25,6 +25,8 @@ MARGIN, BETWEEN = 0.02, 0.06
 """Left and right of all lanes, and between two, as shares of the width."""
 SIDE = 0.24
 """The share of a lane in which a single box stands."""
+MOST_TINT = 0.4
+"""The opacity of the box that moved most."""
 MOST_NAMED = 20
 """More boxes than this side by side, and their names would touch."""
 
@@ -46,6 +48,8 @@ class Stage:
     """What leaves it for the chosen token, float [number]; none for tokens."""
     signed: bool
     """Can the numbers be negative? Else they are shares, from 0 to 1."""
+    moved: float = 0.0
+    """How far training moved it, as a share of the box that moved most: it is tinted by so much."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,7 @@ def _spans(stages: Sequence[Stage]) -> list[Span]:
 
 
 def _boxes(stages: Sequence[Stage], spans: Sequence[Span], chosen: str, palette: Palette) -> dict[str, Any]:
+    r, g, b = rgb(palette.accent)
     return {
         "type": "bar",
         "orientation": "h",
@@ -123,7 +128,7 @@ def _boxes(stages: Sequence[Stage], spans: Sequence[Span], chosen: str, palette:
         "hovertext": [safe(stage.sentence) for stage in stages],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "marker": {
-            "color": "rgba(0,0,0,0)",
+            "color": [f"rgba({r},{g},{b},{MOST_TINT * stage.moved:.3f})" for stage in stages],
             "cornerradius": 6,
             "line": {
                 "color": [palette.accent if stage.name == chosen else palette.muted for stage in stages],
@@ -183,7 +188,7 @@ def _arrows(
     starts: dict[int, int] = {}
     """The boxes from which an arrow leads into the other lane: each has a way of its own."""
     for link in links:
-        if link.road or stages[link.start].lane != stages[link.end].lane and stages[link.end].slot[0]:
+        if link.road or (stages[link.start].lane != stages[link.end].lane and stages[link.end].slot[0]):
             continue  # of boxes side by side the first one stands for all
         one, other = stages[link.start], stages[link.end]
         begin, end = spans[link.start], spans[link.end]
@@ -240,12 +245,15 @@ def _counts(stages: Sequence[Stage], spans: Sequence[Span], palette: Palette) ->
     kept = [
         (span, stage, stage.slot[1] > 1)
         for span, stage in zip(spans, stages, strict=True)
-        if stage.count and stage.slot[0] == stage.slot[1] - 1
+        if stage.count and stage.slot[0] == stage.slot[1] - 1 and not (stage.moved and stage.slot[1] > 1)
     ]
     return _texts(
         [right - 0.008 if not several else right for (_, right), _, several in kept],
         [stage.row + (0.57 if not several else 0.91) for _, stage, several in kept],
-        [f"each {stage.count.split()[0]}" if several else stage.count for _, stage, several in kept],
+        [
+            f"each {stage.count.split()[0]}" if several and not stage.moved else stage.count
+            for _, stage, several in kept
+        ],
         "middle left",
         palette.muted,
         13,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.look_inside.machine import measured, words
 from dashboard.app_pages.look_inside.machine.figures import Link, Stage, height_of, machine_figure
 from dashboard.components.plot import coloured, plot
-from dashboard.models.model import Model
 from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import bound_choice, controlled, pick_head, pick_token
+from dashboard.parts.widgets import bound, bound_choice, pick_head, pick_token
 from dashboard.view import clicks, session
 from dashboard.view.pages import PAGES
-from transformer.analysis.findings import Head
 from transformer.analysis.machine.plan import Plan, Size, blocks
 
 MOST_BUTTONS = 20
@@ -56,7 +55,7 @@ def pick_block(names: list[str]) -> str:
     return block
 
 
-def pick_box(plan: Plan, back, on) -> str:  # noqa: ANN001
+def pick_box(plan: Plan, back: DeltaGenerator, on: DeltaGenerator) -> str:
     """Which box is spoken of; N and B go to the next and the last one before."""
     names = plan.names
     box: str = session.named(
@@ -108,11 +107,12 @@ plan = measured.plan_of(model, question, level, block, head)
 vectors = measured.vectors(model, question, level, block, head, place)
 size = Size(len(sample.read), len(question) if task.has_source else 0, task.d_vocab, task.n_ctx)
 total = sum(weights.numel() for weights in model.network().parameters())
-title.title(plain(words.headline(config, plan, size, total)), anchor=False)
+said_of_all = words.headline(config, plan, size, total)
+title.title(plain(said_of_all), anchor=False)
 
 pending = st.session_state.pop("machine_box", None)
 if pending in plan.names:
-    address, fields = words.opens(plan[pending])
+    address, fields = words.opens(config, plan[pending])
     session.update(**fields)
     if address == "machine":
         st.rerun()
@@ -123,20 +123,28 @@ with st.container(horizontal=True, vertical_alignment="center", gap="small"):
 chosen = plan[pick_box(plan, back, on)]
 spoken = words.sentence(config, size, chosen)
 if chosen.name in vectors:
-    token = plain(sample.read[place])
-    spoken = f"{spoken} For '{sample.read[place]}' at {place + 1}: {words.vector_words(vectors[chosen.name], chosen)[0].lower()}{words.vector_words(vectors[chosen.name], chosen)[1:]}"
-said.markdown(f"**{plain(chosen.title)}.** {plain(spoken)}")
+    spoken += f" For {words.of_token(size, chosen, sample, place)}: {words.vector_words(vectors[chosen.name], chosen)}"
+said.markdown(f"**{plain(words.capital(chosen.title))}.** {plain(spoken)}")
+before = measured.step_before(model)
+shares = {}
+if before is not None:
+    switch = bound(st.toggle, f"Tint what training moved since step {before}", "tinted")
+    if switch:
+        shares = measured.moved(model, before, question, level, block, head)
+most = max(shares.values(), default=0.0)
 stages = [
     Stage(
         box.name,
         box.title,
-        words.count_words(box.parameters),
-        words.sentence(config, size, box),
+        words.moved_words(shares[box.name]) if box.name in shares else words.count_words(box.parameters),
+        words.sentence(config, size, box)
+        + (f" It {words.moved_words(shares[box.name])}." if box.name in shares else ""),
         box.row,
         box.lane,
         box.slot,
         words.numbers(vectors[box.name], box) if box.name in vectors else None,
         words.SIGNED.get(box.kind, True),
+        shares.get(box.name, 0.0) / (most or 1.0),
     )
     for box in plan.boxes
 ]
@@ -145,10 +153,12 @@ links = [Link(at[arrow.start], at[arrow.end], words.shape_words(arrow.shape), ar
 plot(
     coloured(machine_figure, stages, links, chosen.name),
     key="machine",
-    alt=f"{words.headline(config, plan, size, total)} From bottom to top: {', '.join(box.title for box in plan.boxes)}.",
+    alt=f"{said_of_all} From bottom to top: {', '.join(box.title for box in plan.boxes)}.",
     height=height_of(stages),
     on_click=clicked,
 )
+if shares and before is not None:
+    st.caption(words.movement(plan, shares, before, model.step))
 st.caption(
     "Read from bottom to top. The blue line is the residual stream; a grey arrow carries the shape beside it. "
     "In each box stands the vector of the chosen token, coloured by its own largest number. "

@@ -32,3 +32,20 @@ def vectors(
 
     plan = plan_of(model, question, level, block, head)
     return vectors(model.network(), model.task, question, plan, place, said=words_of(model, question))
+
+
+def step_before(model: Model) -> int | None:
+    """The last step before this one whose weights are kept."""
+    earlier = [] if model.run is None else [step for step in model.run.snapshots() if step < model.step]
+    return max(earlier, default=None)
+
+
+@cached(64)
+def moved(model: Model, before: int, question: Question, level: str, block: str, head: Head | None) -> dict[str, float]:
+    """How far each box of that plan moved from an earlier step to this one, as a share of its length."""
+    from transformer.analysis.machine.movement import moved
+    from transformer.checkpoints import load
+
+    assert model.run is not None
+    old, _ = load(model.run.snapshot(before))
+    return moved(plan_of(model, question, level, block, head), old.state_dict(), model.network().state_dict())

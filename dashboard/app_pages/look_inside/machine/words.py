@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from transformer.analysis.machine.plan import Box, Plan, Size, feed_forward
+from transformer.analysis.findings import Sample
+from transformer.analysis.machine.plan import Box, Plan, Size
 from transformer.config import ModelConfig
 
 SIGNED = {"softmax": False, "pattern": False}
@@ -48,133 +49,162 @@ def headline(config: ModelConfig, plan: Plan, size: Size, total: int) -> str:
     return f"{read.capitalize()} pass {layers}{each}: {total:,} parameters."
 
 
+SENTENCES = {
+    "tokens": "{n} tokens, each a number from 0 to {last}: its row in the embedding.",
+    "embedding": "Each token becomes its row of the embedding{scale}: a vector of {d} numbers.",
+    "positions learned": "Row p of a learned table of {context} rows is added to the token at position p.",
+    "positions sinusoidal": "A fixed vector of {d} sines and cosines is added to the token at each position.",
+    "block": "One block: {parts}. Each part adds its output to the residual stream.{order}",
+    "block without": "One block: {parts}. It has no residual connections.{order}",
+    "memory": "What the encoder made of each source token: {n} vectors of {d}. Cross-attention makes keys and values "
+    "of them.",
+    "norm": "LayerNorm takes each vector by itself. It takes off the mean, divides by the spread, then scales and "
+    "shifts by 2 × {d} learned numbers.",
+    "stream": "One vector of {d} numbers for each token. Every part reads it.",
+    "head": "Head {short} makes query, key and value from the same stream. Its output has {width} numbers for each "
+    "token.",
+    "head cross": "Head {short} makes its query from the decoder, and keys and values from the encoder’s memory. Its "
+    "output has {width} numbers for each token.",
+    "join": "The outputs of {heads} heads stand side by side: {heads} × {width} = {d} numbers.",
+    "join states": "The context vector and the decoder’s state stand side by side: {last_axis} numbers.",
+    "out": "W_O mixes the joined heads: {d} numbers in, {d} out.",
+    "share": "W_O has {width} columns for this head. They turn its {width} numbers into {d}.",
+    "add": "The output is added to the residual stream. What was there stays there.",
+    "add without": "Only the output goes on: this model has no residual connections.",
+    "feed_forward": "Two linear maps with a ReLU between them, at each position by itself: {d} → {d_ff} → {d} numbers.",
+    "unembedding": "One logit for each of the {vocabulary} tokens of the vocabulary.",
+    "softmax": "Softmax turns {vocabulary} logits into probabilities that sum to 1.",
+    "query": "The query says what a token looks for: {d} numbers become {width}.",
+    "key": "The key says by what a token is found: {d} numbers become {width}.",
+    "value": "The value is what a token passes on when it is looked at: {d} numbers become {width}.",
+    "scores": "The query of each token times the key of each token, divided by √{width}: {n} × {last_axis} numbers.",
+    "pattern": "The mask hides what may not be seen. Softmax then makes each row sum to 1. Row = query (who looks), "
+    "column = key (looked at).",
+    "z": "The mean of the values, weighed by the row of the pattern: {width} numbers for each query.",
+    "gru": "A GRU goes from token to token. Its state of {d} numbers is all that it keeps of what it has read.",
+    "handed": "The decoder starts from the encoder’s last state: {d} numbers, however long the source is.",
+    "alignment": "The decoder’s state looks at all {source} states of the encoder and takes their weighted mean.",
+}
+"""What the boxes of a kind do, and of its variants."""
+ORDERED = {
+    "rotary": " Rotary positions turn the queries and keys of its self-attention.",
+    "alibi": " ALiBi lowers the scores of its self-attention with distance.",
+}
+"""How a block is told the order of the tokens, where nothing is added to the embeddings."""
+
+
 def sentence(config: ModelConfig, size: Size, box: Box) -> str:
     """What the box does."""
-    d = config.d_model
-    kind = box.kind
-    if kind == "tokens":
-        return f"{box.shape[0]} tokens, each a number from 0 to {size.vocabulary - 1}: its row in the embedding."
-    if kind == "embedding":
-        times = f" times √{d}" if config.scale_embeddings and not config.recurrent else ""
-        return f"Each token becomes its row of the embedding{times}: a vector of {d} numbers."
-    if kind == "positions":
-        made = (
-            f"Row p of a learned table of {size.context} rows"
-            if config.positions == "learned"
-            else f"A fixed vector of {d} sines and cosines"
-        )
-        return f"{made} is added to the token at position p, so order can be told."
-    if kind == "block":
-        attentions = (
-            "self-attention and cross-attention" if ".decoder." in f".{box.name}" and size.source else "attention"
-        )
-        feeds = " and a feed-forward layer" if config.d_ff else ""
-        if not config.residual:
-            return f"One block: {attentions} with {config.n_heads} heads{feeds}. It has no residual connections."
-        return (
-            f"One block: {attentions} with {config.n_heads} heads{feeds}. Each adds its output to the residual stream."
-        )
-    if kind == "memory":
-        return f"What the encoder made of each source token: {box.shape[0]} vectors of {d}. Cross-attention makes its keys and values of them."
-    if kind == "norm":
-        return f"LayerNorm takes each vector by itself: less its mean, divided by its spread, then scaled and shifted by 2 × {d} learned numbers."
-    if kind == "stream":
-        return f"The residual stream: one vector of {d} numbers for each token, which every part reads."
-    if kind == "head":
-        cross = ".cross_attention." in box.name
-        reads = (
-            "takes its query from the decoder, and its keys and values from the encoder’s memory"
-            if cross
-            else "takes query, key and value from the same stream"
-        )
-        return f"Head {_short(box.name)} {reads}. Its output has {config.d_head} numbers for each token."
-    if kind == "join":
-        if config.recurrent:
-            return f"The context vector and the decoder’s state stand side by side: {box.shape[-1]} numbers."
-        return f"The outputs of {config.n_heads} heads stand side by side: {config.n_heads} × {config.d_head} = {d} numbers."
-    if kind == "out":
-        if box.title == "W_O":
-            return f"W_O mixes the joined heads: {d} numbers in, {d} out."
-        return f"W_O has {config.d_head} columns for this head. They turn its {config.d_head} numbers into the {d} that it adds to the stream."
-    if kind == "add":
-        if not config.residual:
-            return "The output alone goes on: this model has no residual connections."
-        return "The output is added to the residual stream. What was there stays there."
-    if kind == "feed_forward":
-        return f"Two linear maps with a ReLU between, at each position by itself: {d} → {config.d_ff} → {d}, {feed_forward(config):,} parameters."
-    if kind == "unembedding":
-        return f"One logit for each of the {size.vocabulary:,} tokens of the vocabulary."
-    if kind == "softmax":
-        return f"Softmax turns {size.vocabulary:,} logits into probabilities that sum to 1."
-    if kind in ("query", "key", "value"):
-        role = {
-            "query": "what this token looks for",
-            "key": "what a token can be found by",
-            "value": "what a token hands over when it is looked at",
-        }[kind]
-        return f"The {kind}, {role}: {d} numbers become {config.d_head}."
-    if kind == "scores":
-        return f"The query of each token times the key of each token, divided by √{config.d_head}: {shape_words(box.shape)} numbers."
-    if kind == "pattern":
-        return "The mask hides what may not be seen, and softmax makes each row sum to 1: row = query (who looks), column = key (looked at)."
-    if kind == "z":
-        return f"The mean of the values, weighed by the row of the pattern: {config.d_head} numbers for each query."
-    if kind == "gru":
-        return f"A GRU goes from token to token. Its state of {d} numbers is all that it keeps of what it has read."
-    if kind == "handed":
-        return f"The last state is all that the decoder starts from: {d} numbers, however long the source is."
-    return f"Attention: the decoder’s state looks at all {size.source} states of the encoder and takes their weighted mean."
+    attention = "self-attention and cross-attention" if size.source and box.stack == "decoder" else "attention"
+    plural = "s" * (config.n_heads > 1)
+    variants = {
+        "positions": config.positions,
+        "block": "" if config.residual else "without",
+        "add": "" if config.residual else "without",
+        "head": "cross" if ".cross_attention." in box.name else "",
+        "join": "states" if config.recurrent else "",
+    }
+    return SENTENCES[f"{box.kind} {variants.get(box.kind, '')}".strip()].format(
+        n=box.shape[0],
+        last_axis=box.shape[-1],
+        last=size.vocabulary - 1,
+        vocabulary=f"{size.vocabulary:,}",
+        source=size.source,
+        context=size.context,
+        d=config.d_model,
+        d_ff=config.d_ff,
+        heads=config.n_heads,
+        width=config.d_head if not config.recurrent else config.d_model,
+        scale=f" times √{config.d_model}" if config.scale_embeddings and not config.recurrent else "",
+        parts=f"{attention} with {config.n_heads} head{plural}{' and a feed-forward layer' if config.d_ff else ''}",
+        order=ORDERED.get(config.positions, "") if not config.recurrent else "",
+        short=_short(box.name) if box.kind == "head" else "",
+    )
 
 
 def numbers(values: np.ndarray, box: Box) -> np.ndarray:
-    """What is drawn of a vector: all of it, or of a large vocabulary the likeliest LISTED tokens, the likeliest first."""
+    """What is drawn of a vector: all of it; of a large vocabulary its LISTED largest numbers, the largest first."""
     if box.kind not in ("unembedding", "softmax") or len(values) <= LISTED:
         return values
     return -np.sort(-values)[:LISTED]
 
 
+def of_token(size: Size, box: Box, sample: Sample, place: int) -> str:
+    """Whose vector stands in a box: "'3' at 5", or in a stack that reads a source "source token '3' at 5"."""
+    cross = box.kind in ("key", "value") and ".cross_attention." in box.name
+    if size.source and (cross or box.stack == "encoder"):
+        place = min(place, size.source - 1)
+        return f"source token '{sample.question[place]}' at {place + 1}"
+    return f"'{sample.read[place]}' at {place + 1}"
+
+
+def capital(text: str) -> str:
+    """The same with a capital first; a symbol stays as it is."""
+    return f"{text[0].upper()}{text[1:]}"
+
+
 def vector_words(values: np.ndarray, box: Box) -> str:
     """The vector of the chosen token in numbers."""
     if box.kind in ("softmax", "pattern"):
-        return f"Its largest share is {values.max():.2f}, number {int(values.argmax()) + 1} of {len(values):,}."
+        return f"its largest share is {values.max():.2f}, number {int(values.argmax()) + 1} of {len(values):,}."
     at = int(np.abs(values).argmax())
     largest = f"{values[at]:.2f}".replace("-", "−")
-    return f"Its length is {np.linalg.norm(values):.2f}. Its number {at + 1} of {len(values):,} is farthest from 0: {largest}."
+    length = np.linalg.norm(values)
+    return f"its length is {length:.2f}. Number {at + 1} of {len(values):,} is farthest from 0: {largest}."
 
 
-def opens(box: Box) -> tuple[str, dict[str, object]]:
+def moved_words(share: float) -> str:
+    return f"moved {100 * share:.3g} %"
+
+
+def movement(plan: Plan, shares: Mapping[str, float], before: int, step: int) -> str:
+    """Which box training moved most between two steps, and which least."""
+    ordered = sorted(shares, key=lambda name: shares[name])
+    most, least = plan[ordered[-1]], plan[ordered[0]]
+    if not shares[most.name]:
+        return f"From step {before} to step {step} nothing moved."
+    said = f"From step {before} to step {step} training moved “{most.title}” most: by {100 * shares[most.name]:.3g} %"
+    if len(ordered) > 1:
+        said += f", and “{least.title}” least: by {100 * shares[least.name]:.3g} %"
+    return f"{said} of its length, ‖W′ − W‖ / ‖W‖."
+
+
+STEPS = {"query": "", "key": "keys", "value": "values", "scores": "dot", "pattern": "divide", "z": "weigh"}
+"""What a head does, and the step of the page "Inside a head" that shows it."""
+PAGES_OF = {
+    "tokens": ("overview", {}),
+    "embedding": ("block", {"part": "parameters"}),
+    "positions": ("positions", {}),
+    "unembedding": ("block", {"part": "logits"}),
+    "softmax": ("block", {"part": "logits"}),
+    "memory": ("heads", {}),
+    "alignment": ("heads", {}),
+    "gru": ("bottleneck", {}),
+    "handed": ("bottleneck", {}),
+    "stream": ("layers", {"stage": ""}),
+}
+"""The page that looks into the boxes of a kind, where that is the same for all, and what it is opened with."""
+
+
+def opens(config: ModelConfig, box: Box) -> tuple[str, dict[str, object]]:
     """The address of the page that looks into a box, and the fields of the view that it is opened with."""
-    name, kind = box.name, box.kind
-    head, _, part = name.rpartition(".")
-    block = ".".join(name.split(".")[:2])
-    if kind == "block":
-        return "machine", {"zoom": "block", "block": name, "box": ""}
-    if kind == "head":
-        return "machine", {"zoom": "head", "head": name, "box": ""}
-    if kind in ("query", "key", "value", "scores", "pattern", "z"):
-        step = {"query": "query", "key": "keys", "value": "values", "scores": "dot", "pattern": "divide", "z": "weigh"}
-        return "inside", {"head": head, "operation": "" if step[kind] == "query" else step[kind]}
-    if kind == "out" and box.title != "W_O":
+    head, block = box.name.rpartition(".")[0], ".".join(box.name.split(".")[:2])
+    if box.kind == "block":
+        return "machine", {"zoom": "block", "block": box.name, "box": ""}
+    if box.kind == "head":
+        return "machine", {"zoom": "head", "head": box.name, "box": ""}
+    if box.kind in STEPS:
+        return "inside", {"head": head, "operation": STEPS[box.kind]}
+    if box.kind == "share":
         return "inside", {"head": head, "operation": "project"}
-    if kind == "norm":
-        return "block", {"part": "norm", "block": "" if name == "final_norm" else block}
-    if kind in ("join", "out") and name != "features":
-        return "block", {"part": "", "block": block}
-    if kind == "feed_forward":
-        return "block", {"part": "feed_forward", "block": block}
-    if kind in ("unembedding", "softmax"):
-        return "accuracy" if name == "recurrent" else "block", {"part": "logits"}
-    if kind == "positions":
-        return "positions", {}
-    if kind in ("add", "stream"):
-        return "layers", {"stage": name.removesuffix(".sum") if kind == "add" else ""}
-    if kind in ("gru", "handed"):
-        return "bottleneck", {}
-    if kind in ("memory", "alignment", "join"):
-        return "heads", {}
-    if kind == "embedding":
-        return "block", {"part": "parameters"}
-    return "overview", {}
+    if config.recurrent and box.kind not in ("tokens", "gru", "handed"):
+        return ("heads", {}) if box.kind in ("alignment", "join") else ("overview", {})
+    if box.kind in PAGES_OF:
+        return PAGES_OF[box.kind]
+    if box.kind == "add":
+        return "layers", {"stage": box.name.removesuffix(".sum")}
+    parts = {"norm": "norm", "feed_forward": "feed_forward", "join": "heads", "out": "heads"}
+    return "block", {"part": parts[box.kind], "block": "" if box.name == "final_norm" else block}
 
 
 def _short(head: str) -> str:
