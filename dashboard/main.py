@@ -68,7 +68,7 @@ def body() -> None:
 
 
 with told():
-    sidebar.sidebar(asks=not shown.own_input)
+    sidebar.sidebar(shown)
     if shown.address != "runs":  # that page shows several trainings at once
         live.panel()
     body()

@@ -6,12 +6,14 @@ from typing import cast
 
 import streamlit as st
 
+from dashboard.frame import small_map
 from dashboard.models import passages
 from dashboard.models.model import Model
 from dashboard.models.passages import in_a_line, in_link, parsed
 from dashboard.parts.prose import sentence
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import clicks, session, training
+from dashboard.view.pages import Page
 from dashboard.view.settings import longest
 from transformer.tasks import ALPHABET
 from transformer.text.task import Text
@@ -50,11 +52,12 @@ def note(model: Model) -> str:
     return f"{said} {unknown} of these {len(question)} {are} not among the {passages.known(model.task)} it knows."
 
 
-def sidebar(*, asks: bool = True) -> Model:
-    """Which model, and which input, where the page `asks` for one here. Returns the model."""
+def sidebar(page: Page) -> Model:
+    """Which model, where in it the page is, and which input, unless the page asks by itself. Returns the model."""
     with st.sidebar:
         model = _model_menu()
-        if asks:
+        small_map.draw(page, model.config.model)
+        if not page.own_input:
             _input(model)
     return model
 

@@ -17,6 +17,9 @@ class Page:
     """The menu it stands in, as it is written on the screen."""
     transformer: bool = False
     """Does it show what only a transformer has?"""
+    part: str = ""
+    """The part of the model that it shows: "tokens", "positions", "attention", "block", "stream" or "output"; empty is
+    all of it, or none."""
     own_input: bool = False
     """Does it ask by itself for what the model reads? Then the sidebar's input means nothing there."""
 
@@ -32,23 +35,23 @@ LOOK_INSIDE, CHANGE_IT, TRAIN_IT, TEXT, HOW_IT_BEGAN = "Look inside", "Change it
 PAGES = {
     page.address: page
     for page in (
-        Page("overview", "Overview", "visibility"),
+        Page("overview", "Overview", "visibility", part="output"),
         Page("machine", "The machine", "schema", LOOK_INSIDE),
-        Page("heads", "Attention heads", "grid_view", LOOK_INSIDE),
-        Page("inside", "Inside a head", "biotech", LOOK_INSIDE, transformer=True),
-        Page("block", "Inside a block", "stacks", LOOK_INSIDE, transformer=True),
-        Page("layers", "Through the layers", "layers", LOOK_INSIDE, transformer=True),
-        Page("positions", "Positional encoding", "waves", LOOK_INSIDE, transformer=True),
-        Page("order", "Positions at work", "swap_vert", LOOK_INSIDE, transformer=True),
-        Page("masks", "Mask effects", "filter_alt", CHANGE_IT, transformer=True),
-        Page("information", "Follow the information", "conversion_path", CHANGE_IT),
-        Page("edits", "Edits", "edit", CHANGE_IT, transformer=True),
-        Page("film", "Training film", "movie", TRAIN_IT),
-        Page("accuracy", "Accuracy by position", "bar_chart", TRAIN_IT),
+        Page("heads", "Attention heads", "grid_view", LOOK_INSIDE, part="attention"),
+        Page("inside", "Inside a head", "biotech", LOOK_INSIDE, transformer=True, part="attention"),
+        Page("block", "Inside a block", "stacks", LOOK_INSIDE, transformer=True, part="block"),
+        Page("layers", "Through the layers", "layers", LOOK_INSIDE, transformer=True, part="stream"),
+        Page("positions", "Positional encoding", "waves", LOOK_INSIDE, transformer=True, part="positions"),
+        Page("order", "Positions at work", "swap_vert", LOOK_INSIDE, transformer=True, part="positions"),
+        Page("masks", "Mask effects", "filter_alt", CHANGE_IT, transformer=True, part="attention"),
+        Page("information", "Follow the information", "conversion_path", CHANGE_IT, part="stream"),
+        Page("edits", "Edits", "edit", CHANGE_IT, transformer=True, part="attention"),
+        Page("film", "Training film", "movie", TRAIN_IT, part="attention"),
+        Page("accuracy", "Accuracy by position", "bar_chart", TRAIN_IT, part="output"),
         Page("runs", "Runs and races", "flag", TRAIN_IT),
         Page("lengths", "What positions buy", "straighten", TRAIN_IT),
-        Page("writing", "It writes", "edit_note", TEXT, own_input=True),
-        Page("reading", "It reads", "menu_book", TEXT, transformer=True),
+        Page("writing", "It writes", "edit_note", TEXT, own_input=True, part="output"),
+        Page("reading", "It reads", "menu_book", TEXT, transformer=True, part="output"),
         Page("bottleneck", "The bottleneck", "compress", HOW_IT_BEGAN),
         Page("corners", "Square corners", "crop_square", HOW_IT_BEGAN),
         Page("context", "Attention by hand", "calculate", HOW_IT_BEGAN),

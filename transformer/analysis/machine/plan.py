@@ -7,6 +7,7 @@ on top. There are three levels: the whole model, one of its blocks, one of its h
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from transformer.analysis.findings import Head
 from transformer.config import ModelConfig
@@ -204,12 +205,12 @@ def _transformer(config: ModelConfig, size: Size) -> Plan:
 def _recurrent(config: ModelConfig, size: Size) -> Plan:
     plan, d, looks = Plan("model"), config.d_model, config.attention != "none"
     reads, writes = _Way(plan, 0), _Way(plan, 1)
-    embedding = {"parameters": size.vocabulary * d, "weights": ("embedding.",)}
+    embedding: dict[str, Any] = {"parameters": size.vocabulary * d, "weights": ("embedding.",)}
     layers = f"{config.n_layers} layers of " if config.n_layers > 1 else ""
     gates = config.n_layers * (2 * 3 * d * d + 2 * 3 * d)
     at = reads.put("encoder.tokens", "tokens", "source tokens", (size.source,))
     at = reads.put("encoder.token_embedding", "embedding", "embedding", (size.source, d), at, **embedding)
-    gru = {"parameters": gates, "weights": ("core.encoder.",)}
+    gru: dict[str, Any] = {"parameters": gates, "weights": ("core.encoder.",)}
     at = states = reads.put("encoder.states", "gru", f"encoder: {layers}GRU", (size.source, d), at, **gru)
     last = reads.put("encoder.last", "handed", "its last state: one vector", (config.n_layers, d), at)
     at = writes.put("decoder.tokens", "tokens", "tokens", (size.tokens,))

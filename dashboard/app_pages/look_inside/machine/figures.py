@@ -92,6 +92,7 @@ def machine_figure(
         "barmode": "overlay",
         "hovermode": "closest",
         "dragmode": False,
+        "shapes": _tints(stages, spans, palette),
     }
     return go.Figure(traces, layout)
 
@@ -116,7 +117,6 @@ def _spans(stages: Sequence[Stage]) -> list[Span]:
 
 
 def _boxes(stages: Sequence[Stage], spans: Sequence[Span], chosen: str, palette: Palette) -> dict[str, Any]:
-    r, g, b = rgb(palette.accent)
     return {
         "type": "bar",
         "orientation": "h",
@@ -128,7 +128,7 @@ def _boxes(stages: Sequence[Stage], spans: Sequence[Span], chosen: str, palette:
         "hovertext": [safe(stage.sentence) for stage in stages],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "marker": {
-            "color": [f"rgba({r},{g},{b},{MOST_TINT * stage.moved:.3f})" for stage in stages],
+            "color": "rgba(0,0,0,0)",
             "cornerradius": 6,
             "line": {
                 "color": [palette.accent if stage.name == chosen else palette.muted for stage in stages],
@@ -137,6 +137,25 @@ def _boxes(stages: Sequence[Stage], spans: Sequence[Span], chosen: str, palette:
         },
         "name": "boxes",
     }
+
+
+def _tints(stages: Sequence[Stage], spans: Sequence[Span], palette: Palette) -> list[dict[str, Any]]:
+    """The ground of each box that moved, under its strip."""
+    r, g, b = rgb(palette.accent)
+    return [
+        {
+            "type": "rect",
+            "layer": "below",
+            "x0": left,
+            "x1": right,
+            "y0": stage.row + BOTTOM,
+            "y1": stage.row + TOP,
+            "line": {"width": 0},
+            "fillcolor": f"rgba({r},{g},{b},{MOST_TINT * stage.moved:.3f})",
+        }
+        for stage, (left, right) in zip(stages, spans, strict=True)
+        if stage.moved
+    ]
 
 
 def _strip(stage: Stage, span: Span, palette: Palette) -> dict[str, Any]:

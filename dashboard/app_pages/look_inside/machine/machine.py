@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.look_inside.machine import measured, words
 from dashboard.app_pages.look_inside.machine.figures import Link, Stage, height_of, machine_figure
@@ -11,6 +10,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice, pick_head, pick_token
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.pages import PAGES
 from transformer.analysis.machine.plan import Plan, Size, blocks
@@ -124,7 +124,7 @@ chosen = plan[pick_box(plan, back, on)]
 spoken = words.sentence(config, size, chosen)
 if chosen.name in vectors:
     spoken += f" For {words.of_token(size, chosen, sample, place)}: {words.vector_words(vectors[chosen.name], chosen)}"
-said.markdown(f"**{plain(words.capital(chosen.title))}.** {plain(spoken)}")
+said.markdown(f"**{plain(words.capital(words.name_of(chosen)))}.** {plain(spoken)}")
 before = measured.step_before(model)
 shares = {}
 if before is not None:

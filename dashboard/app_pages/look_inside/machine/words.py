@@ -153,6 +153,11 @@ def vector_words(values: np.ndarray, box: Box) -> str:
     return f"its length is {length:.2f}. Number {at + 1} of {len(values):,} is farthest from 0: {largest}."
 
 
+def name_of(box: Box) -> str:
+    """What a box is called in a sentence."""
+    return f"head {box.title}" if box.kind == "head" else box.title
+
+
 def moved_words(share: float) -> str:
     return f"moved {100 * share:.3g} %"
 
@@ -163,15 +168,17 @@ def movement(plan: Plan, shares: Mapping[str, float], before: int, step: int) ->
     most, least = plan[ordered[-1]], plan[ordered[0]]
     if not shares[most.name]:
         return f"From step {before} to step {step} nothing moved."
-    said = f"From step {before} to step {step} training moved “{most.title}” most: by {100 * shares[most.name]:.3g} %"
+    said = (
+        f"From step {before} to step {step} training moved “{name_of(most)}” most: by {100 * shares[most.name]:.3g} %"
+    )
     if len(ordered) > 1:
-        said += f", and “{least.title}” least: by {100 * shares[least.name]:.3g} %"
+        said += f", and “{name_of(least)}” least: by {100 * shares[least.name]:.3g} %"
     return f"{said} of its length, ‖W′ − W‖ / ‖W‖."
 
 
 STEPS = {"query": "", "key": "keys", "value": "values", "scores": "dot", "pattern": "divide", "z": "weigh"}
 """What a head does, and the step of the page "Inside a head" that shows it."""
-PAGES_OF = {
+PAGES_OF: dict[str, tuple[str, dict[str, object]]] = {
     "tokens": ("overview", {}),
     "embedding": ("block", {"part": "parameters"}),
     "positions": ("positions", {}),

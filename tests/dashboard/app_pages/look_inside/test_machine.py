@@ -243,17 +243,16 @@ def test_boxes_strips_and_the_road_stand_where_they_belong(palette: theme.Palett
         Link(1, 3, "[4, 2]", False),
         Link(0, 3, "[4, 3]", True),
     ]
-    drawn = {
-        each["name"]: each
-        for each in json.loads(machine_figure(stages, links, "two", palette=palette).to_json())["data"]
-    }
+    figure = json.loads(machine_figure(stages, links, "two", palette=palette).to_json())
+    drawn = {each["name"]: each for each in figure["data"]}
     boxes = drawn["boxes"]
     assert boxes["customdata"] == ["one", "left", "right", "two"]
     assert [y - 0.43 for y in boxes["y"]] == pytest.approx([0, 1, 1, 2])
     left, right = ((boxes["base"][at], boxes["base"][at] + boxes["x"][at]) for at in (1, 2))
     assert left[1] < right[0]
     assert boxes["marker"]["line"]["width"] == [1, 1, 1, 3.5]
-    assert [colour.split(",")[-1] for colour in boxes["marker"]["color"]] == ["0.000)", "0.400)", "0.200)", "0.000)"]
+    tints = figure["layout"]["shapes"]
+    assert [(tint["y0"], tint["fillcolor"].split(",")[-1]) for tint in tints] == [(1.08, "0.400)"), (1.08, "0.200)")]
     assert drawn["titles"]["text"] == ["One", "L", "R", "&lt;b&gt;"]
     assert (drawn["One"]["zmin"], drawn["One"]["zmax"]) == (-2, 2)
     assert (drawn["&lt;b&gt;"]["zmin"] if "&lt;b&gt;" in drawn else drawn["<b>"]["zmin"]) == 0
