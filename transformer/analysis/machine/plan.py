@@ -7,10 +7,13 @@ on top. There are three levels: the whole model, one of its blocks, one of its h
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transformer.analysis.findings import Head
 from transformer.config import ModelConfig
+
+if TYPE_CHECKING:
+    from transformer.tasks import Question, Task
 
 ADDED = ("learned", "sinusoidal")
 """Encodings that are vectors, added to the embeddings."""
@@ -28,6 +31,12 @@ class Size:
     vocabulary: int
     context: int
     """The most tokens that it can read: as many rows a table of learned positions has."""
+
+
+def size_of(task: Task, question: Question) -> Size:
+    """The size of a question of a task."""
+    tokens = task.encode([question]).tokens.shape[1]
+    return Size(tokens, len(question) if task.has_source else 0, task.d_vocab, task.n_ctx)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.app_pages.look_inside.machine import measured, words
-from dashboard.app_pages.look_inside.machine.figures import Link, Stage, height_of, machine_figure
+from dashboard.app_pages.look_inside.machine import live, measured, words
+from dashboard.app_pages.look_inside.machine.figures import height_of, machine_figure
 from dashboard.components.plot import coloured, plot
 from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import plain, show_code
@@ -13,7 +13,7 @@ from dashboard.parts.widgets import bound, bound_choice, pick_head, pick_token
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.pages import PAGES
-from transformer.analysis.machine.plan import Plan, Size, blocks
+from transformer.analysis.machine.plan import Plan, blocks, size_of
 
 MOST_BUTTONS = 20
 LEVELS = {"": "The whole", "block": "A block", "head": "A head"}
@@ -105,7 +105,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     place = pick_place(sample.read)
 plan = measured.plan_of(model, question, level, block, head)
 vectors = measured.vectors(model, question, level, block, head, place)
-size = Size(len(sample.read), len(question) if task.has_source else 0, task.d_vocab, task.n_ctx)
+size = size_of(task, question)
 total = sum(weights.numel() for weights in model.network().parameters())
 said_of_all = words.headline(config, plan, size, total)
 title.title(plain(said_of_all), anchor=False)
@@ -121,7 +121,7 @@ if pending in plan.names:
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
     back, on, said = st.container(width="content"), st.container(width="content"), st.container()
 chosen = plan[pick_box(plan, back, on)]
-spoken = words.sentence(config, size, chosen)
+spoken = words.sentence_of(config, size, chosen)
 if chosen.name in vectors:
     spoken += f" For {words.of_token(size, chosen, sample, place)}: {words.vector_words(vectors[chosen.name], chosen)}"
 said.markdown(f"**{plain(words.capital(words.name_of(chosen)))}.** {plain(spoken)}")
@@ -131,25 +131,7 @@ if before is not None:
     switch = bound(st.toggle, f"Tint what training moved since step {before}", "tinted")
     if switch:
         shares = measured.moved(model, before, question, level, block, head)
-most = max(shares.values(), default=0.0)
-stages = [
-    Stage(
-        box.name,
-        box.title,
-        words.moved_words(shares[box.name]) if box.name in shares else words.count_words(box.parameters),
-        words.sentence(config, size, box)
-        + (f" It {words.moved_words(shares[box.name])}." if box.name in shares else ""),
-        box.row,
-        box.lane,
-        box.slot,
-        words.numbers(vectors[box.name], box) if box.name in vectors else None,
-        words.SIGNED.get(box.kind, True),
-        shares.get(box.name, 0.0) / (most or 1.0),
-    )
-    for box in plan.boxes
-]
-at = {name: index for index, name in enumerate(plan.names)}
-links = [Link(at[arrow.start], at[arrow.end], words.shape_words(arrow.shape), arrow.road) for arrow in plan.arrows]
+stages, links = words.drawn(config, size, plan, vectors, shares)
 plot(
     coloured(machine_figure, stages, links, chosen.name),
     key="machine",
@@ -164,4 +146,5 @@ st.caption(
     "In each box stands the vector of the chosen token, coloured by its own largest number. "
     "Click a box to open the page that looks into it; N steps through the boxes."
 )
+live.panel()
 show_code(*(RECURRENT if config.recurrent else CODE[level]))

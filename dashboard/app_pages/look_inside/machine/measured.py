@@ -7,15 +7,13 @@ import numpy as np
 from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 from transformer.analysis.findings import Head
-from transformer.analysis.machine.plan import Plan, Size, plan_block, plan_head, plan_model
+from transformer.analysis.machine.plan import Plan, plan_block, plan_head, plan_model, size_of
 from transformer.tasks import Question
 
 
 def plan_of(model: Model, question: Question, level: str, block: str, head: Head | None) -> Plan:
     """The whole model, one of its blocks or one of its heads, with the shapes that this question gives."""
-    config, task = model.config.model, model.task
-    tokens = len(task.encode([question]).tokens[0])
-    size = Size(tokens, len(question) if task.has_source else 0, task.d_vocab, task.n_ctx)
+    config, size = model.config.model, size_of(model.task, question)
     if level == "block":
         return plan_block(config, size, block)
     if level == "head" and head is not None:

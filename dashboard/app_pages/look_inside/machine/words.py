@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dashboard.app_pages.look_inside.machine.figures import Link, Stage
 from transformer.analysis.findings import Sample
 from transformer.analysis.machine.plan import Box, Plan, Size
 from transformer.config import ModelConfig
 
-SIGNED = {"softmax": False, "pattern": False}
+SHARES = ("softmax", "pattern")
 """Kinds whose numbers are shares, from 0 to 1; all others have both signs."""
 LISTED = 64
 """The most numbers of a vocabulary that are drawn: of more, the likeliest tokens'."""
@@ -93,7 +94,7 @@ ORDERED = {
 """How a block is told the order of the tokens, where nothing is added to the embeddings."""
 
 
-def sentence(config: ModelConfig, size: Size, box: Box) -> str:
+def sentence_of(config: ModelConfig, size: Size, box: Box) -> str:
     """What the box does."""
     attention = "self-attention and cross-attention" if size.source and box.stack == "decoder" else "attention"
     plural = "s" * (config.n_heads > 1)
@@ -127,6 +128,36 @@ def numbers(values: np.ndarray, box: Box) -> np.ndarray:
     if box.kind not in ("unembedding", "softmax") or len(values) <= LISTED:
         return values
     return -np.sort(-values)[:LISTED]
+
+
+def drawn(
+    config: ModelConfig, size: Size, plan: Plan, vectors: Mapping[str, np.ndarray], moved: Mapping[str, float]
+) -> tuple[list[Stage], list[Link]]:
+    """The boxes and arrows of a plan as its picture takes them; `moved` are shares of each box's length."""
+    most = max(moved.values(), default=0.0) or 1.0
+    stages = []
+    for box in plan.boxes:
+        sentence, count = sentence_of(config, size, box), count_words(box.parameters)
+        if box.name in moved:
+            count = moved_words(moved[box.name])
+            sentence = f"{sentence} It {count}."
+        stages.append(
+            Stage(
+                name=box.name,
+                title=box.title,
+                count=count,
+                sentence=sentence,
+                row=box.row,
+                lane=box.lane,
+                slot=box.slot,
+                values=numbers(vectors[box.name], box) if box.name in vectors else None,
+                signed=box.kind not in SHARES,
+                moved=moved.get(box.name, 0.0) / most,
+            )
+        )
+    at = {name: index for index, name in enumerate(plan.names)}
+    links = [Link(at[arrow.start], at[arrow.end], shape_words(arrow.shape), arrow.road) for arrow in plan.arrows]
+    return stages, links
 
 
 def of_token(size: Size, box: Box, sample: Sample, place: int) -> str:

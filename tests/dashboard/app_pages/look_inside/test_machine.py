@@ -216,7 +216,7 @@ def test_every_box_has_a_sentence_and_a_page(architecture: str) -> None:
         for plan in found:
             assert words.headline(config.model, plan, size_of(config), 1234).endswith(".")
             for box in plan.boxes:
-                sentence = words.sentence(config.model, size_of(config), box)
+                sentence = words.sentence_of(config.model, size_of(config), box)
                 assert re.search(r"[a-z}]\.$|\d\.$|\)\.$", sentence), sentence
                 address, fields = words.opens(config.model, box)
                 assert address in PAGES

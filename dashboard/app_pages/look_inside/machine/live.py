@@ -1,0 +1,49 @@
+"""A training under way, drawn as a machine: how far each box moved between its two latest snapshots."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.app_pages.look_inside.machine import words
+from dashboard.app_pages.look_inside.machine.figures import height_of, machine_figure
+from dashboard.components.plot import coloured, plot
+from dashboard.models import menu
+from dashboard.models.model import maker_of
+from dashboard.parts.prose import plain
+from dashboard.view import training
+from transformer.analysis.machine.plan import plan_model, size_of
+from transformer.training.runs import Run
+
+REFRESH = 1.0
+"""Seconds between two looks at the run's folder."""
+
+
+def panel() -> None:
+    """Draw the training that this session watches, as long as it goes on."""
+    run = training.watched()
+    if run is not None and run.state.live:
+        st.header("In training now", anchor=False)
+        st.fragment(_moving, run_every=REFRESH)(run.name)
+
+
+def _moving(name: str) -> None:
+    from transformer.analysis.machine.movement import moved
+    from transformer.checkpoints import CheckpointError, load
+
+    run = Run(menu.ROOT / name)
+    steps = list(run.snapshots())[-2:]
+    try:
+        states = [load(run.snapshot(step))[0].state_dict() for step in steps]
+    except CheckpointError:  # the training has just put others in their place
+        states = []
+    if len(states) < 2:
+        st.caption(f"{plain(name)} has not kept two steps yet.")
+        return
+    task = run.config.build_task()
+    plan = plan_model(run.config.model, size_of(task, task.example))
+    shares = moved(plan, *states)
+    said = f"{name}. {words.movement(plan, shares, *steps)}"
+    stages, links = words.drawn(run.config.model, size_of(task, task.example), plan, {}, shares)
+    figure = coloured(machine_figure, stages, links, "")
+    plot(figure, key="machine-live", alt=said, height=height_of(stages), makers=[maker_of(run, steps[-1])])
+    st.caption(plain(said))
