@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer.analysis.sample import labels, lay_out, observe_batch
@@ -34,6 +34,8 @@ class SideBySide:
     """The token's vector as the attention reads it: after the LayerNorm of a pre-norm model."""
     query: Float[np.ndarray, "head d_head"]
     """read · W_Q + b_Q, split; a rotary encoding turns it afterwards."""
+    visible: Bool[np.ndarray, "head key"]
+    """What the mask lets this token see."""
     pattern: Float[np.ndarray, "head key"]
     z: Float[np.ndarray, "head d_head"]
     written: Float[np.ndarray, "head d_model"]
@@ -95,6 +97,7 @@ def look_at_all_heads(
         keys=keys,
         read=_array(read),
         query=_array(attention.query(read).view(attention.n_heads, attention.d_head)),
+        visible=_array(seen[f"{site}.mask"].expand(seen[f"{site}.pattern"].shape)[0, :, place]),
         pattern=_array(seen[f"{site}.pattern"][0, :, place]),
         z=_array(z[0, :, place]),
         written=_array(attention.contributions(z)[0, :, place]),

@@ -45,8 +45,10 @@ def answer(model: Model) -> str:
         _formula(here, len(here.out))
     _often(model, here, often, place)
     units = len(here.hidden)
-    never = f"{often.never} fire nowhere in" if often.never else "each fires somewhere in"
-    return f"{here.firing} of {units} hidden units fire at {place.token}; {never} {often.positions:,} positions."
+    never = (
+        f"{often.never} never fire in {often.positions:,} positions" if often.never else "every unit fires somewhere"
+    )
+    return f"{here.firing} of {units} hidden units fire at {place.token}; {never}."
 
 
 def _formula(here: Fired, width: int) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.block import measured
 from dashboard.app_pages.look_inside.block.figures.heads import attention_rows, split_bars, written_rows
-from dashboard.app_pages.look_inside.block.picks import pick_among, pick_place, pick_sublayer, sublayers_of
+from dashboard.app_pages.look_inside.block.picks import pick_among, pick_place
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
@@ -49,6 +49,15 @@ STAGES = {
     "mix": Stage("Times W_O", "out", r"\text{out} = z\,W_O + b_O", (FORWARD, "self.out(")),
 }
 """In the order in which they are taken."""
+SCALES = {
+    "read": ("read",),
+    "project": ("project", "split"),
+    "split": ("project", "split"),
+    "attend": ("attend", "join"),
+    "join": ("attend", "join"),
+    "mix": ("mix",),
+}
+"""The steps that are drawn on one scale: their numbers are the same, only moved."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +72,19 @@ class Shown:
 def answer(model: Model) -> str:
     """One token's vector through all heads of an attention, with the numbers of the model or of a lecture's."""
     is_wide = session.settings().wide
-    controls, toggle = st.columns([3.4, 1], vertical_alignment="bottom")
-    with controls:
-        found = _wide() if is_wide else _own(model)
-    with toggle:
-        bound(
-            st.toggle,
-            "512 = 8 × 64, untrained",
-            "wide",
-            also={"query": None},
-            help="60 tokens of 512 numbers in 8 heads of 64, as in many lectures, with untrained weights.",
-        )
+    found = _wide() if is_wide else _own(model)
     makers = [Maker("untrained, 8 heads of 64", 0)] if is_wide else None
-    stage = _pick_stage()
+    with st.container(horizontal=True, vertical_alignment="center", gap="large"):
+        with st.container(width="content"):
+            stage = _pick_stage()
+        with st.container(width="content"):
+            bound(
+                st.toggle,
+                "512 = 8 × 64, untrained",
+                "wide",
+                also={"query": None},
+                help="60 tokens of 512 numbers, 8 heads of 64, as in many lectures, with untrained weights.",
+            )
     left, right = st.container(key="stacked-heads").columns([2, 1], gap="medium")
     with left:
         _bars(found, stage, makers)
@@ -92,10 +101,8 @@ def answer(model: Model) -> str:
 
 
 def _own(model: Model) -> SideBySide:
-    place = pick_place(model)
-    kinds = [name for name in sublayers_of(model.config.model, place.block) if name.endswith("attention")]
-    kind = pick_sublayer(kinds, "Attention")
-    return measured.side_by_side(model, session.question(model), f"{place.block}.{kind}", place.place)
+    place = pick_place(model, label="Attention", ending="attention")
+    return measured.side_by_side(model, session.question(model), place.path, place.place)
 
 
 def _wide() -> SideBySide:
@@ -120,8 +127,8 @@ def _pick_stage() -> str:
 
 
 def _bars(found: SideBySide, stage: str, makers: list[Maker] | None) -> None:
-    limit = max(float(np.abs(each.values).max()) for each in _shown(found).values()) or 1.0
-    shown = _shown(found)[stage]
+    drawn = _shown(found)
+    shown, limit = drawn[stage], max(float(np.abs(drawn[each].values).max()) for each in SCALES[stage]) or 1.0
     figure = coloured(split_bars, shown.values, limit, apart=shown.apart, of_heads=shown.of_heads)
     plot(figure, key="split", alt=_sentence(found, stage), height=300, makers=makers)
     st.caption("A column is one number. A colour is one head. The columns keep their order, left to right.")
@@ -220,7 +227,7 @@ def _attention(found: SideBySide, makers: list[Maker] | None) -> None:
     n_heads = len(found.pattern)
     st.markdown(f"**Where each head looks** from {plain(_token(found))}")
     best = found.pattern.argmax(axis=1)
-    different = len(set(best.tolist()))
+    different, hidden = len(set(best.tolist())), int((~found.visible.any(axis=0)).sum())
     if not found.pattern.any():
         said = "This token may see nothing."
     elif n_heads == 1:
@@ -229,7 +236,8 @@ def _attention(found: SideBySide, makers: list[Maker] | None) -> None:
         said = f"All {n_heads} heads look most at the same token, '{found.keys[best[0]]}' at {best[0] + 1}."
     else:
         said = f"The {n_heads} heads look most at {different} different tokens."
-    figure = coloured(attention_rows, found.pattern, found.keys)
+    said += f" Grey: {hidden} of {len(found.keys)} tokens may not be seen." if hidden else ""
+    figure = coloured(attention_rows, found.pattern, found.visible, found.keys)
     plot(figure, key="head-attention", alt=said, height=_high(n_heads, 100), makers=makers)
     st.caption(plain(said))
 
@@ -247,11 +255,11 @@ def _shares(found: SideBySide, makers: list[Maker] | None) -> None:
     figure = coloured(written_rows, found.written, found.bias, found.out, found.shares)
     plot(figure, key="head-vectors", alt=said, height=_high(n_heads + 2, 100), makers=makers)
     length = float(np.linalg.norm(found.out.astype(np.float64)))
-    cancels = (
-        f" The lengths of the heads’ vectors add up to {found.lengths.sum():.2f}, but the output has length {length:.2f}: "
-        "vectors can cancel each other."
+    lengths = (
+        f" Their lengths add up to {found.lengths.sum():.2f}, but the output has length {length:.2f}: vectors can "
     )
-    st.caption(f"{said} W_O has {len(found.z[0])} rows for each head.{cancels if n_heads > 1 else ''}")
+    cancels = f"{lengths}cancel each other." if n_heads > 1 else ""
+    st.caption(f"{said}{cancels}")
 
 
 def _high(rows: int, around: int) -> int:
@@ -266,6 +274,5 @@ def _headline(found: SideBySide, is_wide: bool) -> str:
     head = int(found.shares.argmax())
     whose = "Untrained, " if is_wide else ""
     return (
-        f"{whose}{whole} = {n_heads} × {width}: head {head} writes the longest vector at {_token(found)}, "
-        f"{found.shares[head]:.2f} of all lengths."
+        f"{whose}{whole} = {n_heads} × {width}: head {head} writes the longest of {n_heads} vectors at {_token(found)}."
     )

@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.app_pages.look_inside.block import measured
 from dashboard.app_pages.look_inside.block.figures.norm import norm_bars
 from dashboard.app_pages.look_inside.block.measured import DEPTHS, NORMS
-from dashboard.app_pages.look_inside.block.picks import Place, pick_place, pick_sublayer, sublayers_of
+from dashboard.app_pages.look_inside.block.picks import Place, pick_place
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
@@ -42,6 +42,8 @@ FORMULAS = {
     "post": r"x \leftarrow \mathrm{LN}(x + f(x))",
     "none": r"x \leftarrow x + f(x)",
 }
+LARGER = 1.5
+"""A gradient more than this many times another is called larger."""
 
 
 def answer(model: Model) -> str:
@@ -55,25 +57,19 @@ def answer(model: Model) -> str:
         )
         title = f"{model.name} has no LayerNorm: each sub-layer reads the stream as it is."
     else:
-        place = pick_place(model)
-        name = pick_sublayer(sublayers_of(config, place.block), "LayerNorm of")
-        found = measured.normed(model, session.question(model), f"{place.block}.{name}", place.place)
+        place = pick_place(model, label="LayerNorm of")
+        found = measured.normed(model, session.question(model), place.path, place.place)
         left, right = st.container(key="stacked-norm").columns([1.7, 1], gap="medium")
         with left:
             _bars(found, place)
         with right:
-            _steps(found, config.norm, name)
+            _steps(found, config.norm, place.sublayer)
         title = (
-            f"LayerNorm takes {place.token} from mean {signed(found.mean)} and spread {found.spread:.2f} to mean 0 and "
-            f"spread {_spread(found.standard)}."
+            f"LayerNorm subtracts the mean {signed(found.mean)} from {place.token} and divides by {found.spread:.2f}."
         )
     _where(config.norm, config.residual)
     _depth(model)
     return title
-
-
-def _spread(values: np.ndarray) -> str:
-    return f"{float(values.std(dtype=np.float64)):.2f}".removesuffix(".00")
 
 
 # --- one token's vector
@@ -95,13 +91,10 @@ def _bars(found: Normed, place: Place) -> None:
 def _steps(found: Normed, norm: str, name: str) -> None:
     i = int(np.abs(found.before - found.mean).argmax())
     d = len(found.before)
-    st.markdown(
-        r"$\displaystyle \mathrm{LN}(x)_i = g_i\,\frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_i$"
-        "\n\n"
-        rf"$\displaystyle \mu = \frac1d\sum_i x_i = {found.mean:.4f}$, &ensp; "
-        rf"$\displaystyle \sigma = \sqrt{{\tfrac1d\sum_i (x_i-\mu)^2}} = {found.spread:.4f}$, &ensp; "
-        rf"$\varepsilon = {_power(found.epsilon)}$, &ensp; $d = {d}$"
-    )
+    st.markdown(r"$\displaystyle \mathrm{LN}(x)_i = g_i\,\frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_i$")
+    rest = rf"$d = {d}$, &emsp; $\varepsilon = {_power(found.epsilon)}$"
+    st.markdown(rf"$\mu = \frac1d\sum_i x_i = {found.mean:.4f}$, &emsp; {rest}")
+    st.markdown(rf"$\sigma = \sqrt{{\frac1d\sum_i (x_i-\mu)^2}} = {found.spread:.4f}$")
     st.markdown(
         f"In dimension {i}, the one farthest from the mean, {signed(found.before[i], 4)} becomes "
         f"{signed(found.standard[i], 4)}. Times the gain {signed(found.gain[i], 4)}, plus the shift "
@@ -135,12 +128,13 @@ def _where(own: str, residual: bool) -> None:
     words = {
         "pre": "The norm stands in front of each sub-layer f. The stream itself is never normalised on its way, so a "
         "final norm follows the last block.",
-        "post": "The norm stands after each sum. The stream is normalised at every step, as in “Attention Is All You Need” (2017).",
+        "post": "The norm stands after each sum: the stream itself is normalised at every step, as in “Attention Is "
+        "All You Need” (2017).",
         "none": "No norm. The stream may grow from layer to layer.",
     }
     for column, norm in zip(columns, NORMS, strict=True):
         with column, st.container(border=True):
-            mark = " — this model" if norm == own else ""
+            mark = " (this model)" if norm == own else ""
             st.markdown(f"**{NORMS[norm][0].upper()}{NORMS[norm][1:]}{mark}**")
             st.markdown(f"$\\displaystyle {FORMULAS[norm]}$")
             st.caption(words[norm])
@@ -167,12 +161,17 @@ def _depth(model: Model) -> None:
         lines = [Line(NORMS[norm], found[norm, depth]) for norm in NORMS]
         figure = coloured(layer_lines, lines, across="layer", up="gradient norm", powers=True)
         plot(figure, key="norm-gradients", alt=f"{said}.", height=290, makers=makers)
-        st.caption(f"{said}.")
+        much = float(found["post", depth][-1] / found["pre", depth][-1])
+        warm = (
+            f" The last layer's gradient is {short(much)} times as large with post-norm as with pre-norm. Xiong et al. "
+            "(2020) give this as the reason why post-norm needs a warm-up."
+        )
+        st.caption(f"{said}.{warm if much > LARGER else ''}")
     with right:
         lines = [Line(NORMS[norm], np.array(ratios[norm])) for norm in NORMS]
         figure = coloured(layer_lines, lines, across="layers", up="first / last", powers=True, places=DEPTHS)
-        one, two, three = (f"{short(ratios[norm][at])} times with {NORMS[norm]}" for norm in NORMS)
-        said = f"At {depth} layers, the gradient of the first layer is that of the last {one}, {two} and {three}."
+        one, two, three = (f"{short(ratios[norm][at])} with {NORMS[norm]}" for norm in NORMS)
+        said = f"At {depth} layers, the first layer's gradient divided by the last layer's is {one}, {two}, {three}."
         plot(figure, key="norm-ratios", alt=said, height=290, makers=makers)
         st.caption(
             f"{said} Small models (d_model {measured.small('pre', 2).model.d_model}), weights of one seed, on 64 fresh "

@@ -32,6 +32,13 @@ class Place:
     place: int
     """Where the token stands, counted from 0."""
     tokens: tuple[str, ...]
+    sublayer: str = ""
+    """ "self_attention"; empty where the part asks for none."""
+
+    @property
+    def path(self) -> str:
+        """The sub-layer's site, "decoder.1.self_attention"."""
+        return f"{self.block}.{self.sublayer}"
 
     @property
     def token(self) -> str:
@@ -57,18 +64,22 @@ def sublayers_of(config: ModelConfig, block: str) -> list[str]:
     return ["self_attention", *(["cross_attention"] if crossed else []), *(["feed_forward"] if config.d_ff else [])]
 
 
-def pick_place(model: Model) -> Place:
-    """The menus of blocks and of tokens, beside each other."""
+def pick_place(model: Model, *, label: str = "", ending: str = "") -> Place:
+    """The menus of blocks and of tokens, beside each other; with a `label` also one of sub-layers of that `ending`."""
+    config, sample = model.config.model, model.sample(session.question(model))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width="content"):
-            block = pick_block(model.config.model)
-        sample = model.sample(session.question(model))
-        in_encoder = model.config.model.architecture == "encoder-decoder" and block.startswith("encoder")
+            block = pick_block(config)
+        in_encoder = config.architecture == "encoder-decoder" and block.startswith("encoder")
         tokens = sample.question if in_encoder else sample.read
         answers = np.flatnonzero(sample.is_answer)
         begins = model.task.lawful and len(answers) and not in_encoder
         with st.container(width="content"):
-            return Place(block, pick_among(tokens, int(answers[0]) if begins else len(tokens) - 1), tokens)
+            place = pick_among(tokens, int(answers[0]) if begins else len(tokens) - 1)
+        names = [name for name in sublayers_of(config, block) if name.endswith(ending)]
+        with st.container(width="content"):
+            sublayer = pick_sublayer(names, label) if label else ""
+    return Place(block, place, tokens, sublayer)
 
 
 def pick_block(config: ModelConfig) -> str:

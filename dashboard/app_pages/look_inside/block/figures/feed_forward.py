@@ -31,7 +31,7 @@ def unit_bars(units: np.ndarray, hidden: np.ndarray, shares: np.ndarray, *, pale
         **both,
         "x": shares.astype(np.float32),
         "xaxis": "x2",
-        "marker": {"color": palette.chance, "line": {"width": 0}},
+        "marker": {"color": palette.categorical[1], "line": {"width": 0}},
         "textposition": "none",
         "hovertemplate": "%{text} fires at %{x:.1%} of positions<extra></extra>",
         "name": "often",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.kit.colour_bar import ROOM, bar_ends, scaled
+from dashboard.figures.kit.colour_bar import ROOM, bar_ends, flat, scaled
 from dashboard.figures.kit.labels import name_axis
 from dashboard.figures.kit.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
@@ -23,6 +23,16 @@ MOVE = 700
 def head_colour(head: int, palette: Palette) -> str:
     """Each head has one colour; beyond ten they come again, and the head's number stands beside it."""
     return palette.categorical[head % len(palette.categorical)]
+
+
+def head_axis(names: Sequence[str], n_heads: int, palette: Palette) -> dict[str, object]:
+    """The vertical axis of a map with a row a head, and other rows after them: each head's name in its colour."""
+    axis = name_axis(names)
+    axis["ticktext"] = [
+        f'<span style="color:{head_colour(place, palette)}"><b>{text}</b></span>' if place < n_heads else text
+        for place, text in zip(axis["tickvals"], axis["ticktext"], strict=True)
+    ]
+    return {**axis, "range": [len(names) - 0.5, -0.5]}
 
 
 def split_bars(values: np.ndarray, limit: float, *, apart: bool, of_heads: bool, palette: Palette = LIGHT) -> go.Figure:
@@ -83,13 +93,18 @@ def split_bars(values: np.ndarray, limit: float, *, apart: bool, of_heads: bool,
     return go.Figure(traces, layout)
 
 
-def attention_rows(pattern: np.ndarray, keys: Sequence[str], *, palette: Palette = LIGHT) -> go.Figure:
-    """Where one token looks in each head: float [head, key], from 0 to 1. Look whether two rows are alike."""
+def attention_rows(
+    pattern: np.ndarray, visible: np.ndarray, keys: Sequence[str], *, palette: Palette = LIGHT
+) -> go.Figure:
+    """Where one token looks in each head: float [head, key] from 0 to 1, grey where bool [head, key] is False.
+
+    Look whether two rows are alike.
+    """
     n_heads, n_keys = pattern.shape
     names = [f"head {head}" for head in range(n_heads)]
     cells = {
         "type": "heatmap",
-        "z": pattern.astype(np.float32),
+        "z": np.where(visible, pattern, np.nan).astype(np.float32),
         **scaled(0, 1, palette.scale),
         "xgap": 1 if n_keys <= 64 else 0,
         "ygap": 2,
@@ -98,7 +113,19 @@ def attention_rows(pattern: np.ndarray, keys: Sequence[str], *, palette: Palette
             for head, columns in enumerate([list(enumerate(zip(keys, row, strict=True), 1)) for row in pattern])
         ],
         "hovertemplate": "%{text}<extra></extra>",
+        "hoverongaps": False,
         "name": "pattern",
+    }
+    hidden = {
+        "type": "heatmap",
+        "z": np.where(visible, np.nan, 0).astype(np.float32),
+        **flat(palette.forbidden),
+        "xgap": cells["xgap"],
+        "ygap": 2,
+        "hoverongaps": False,
+        "hovertemplate": "may not be seen<extra></extra>",
+        "name": "forbidden",
+        "meta": {"forbidden": True},
     }
     layout = {
         "template": template(palette),
@@ -106,9 +133,9 @@ def attention_rows(pattern: np.ndarray, keys: Sequence[str], *, palette: Palette
         "margin": {"l": 4, "r": 16, "t": ROOM, "b": 4},
         "annotations": bar_ends(0, 1, palette),
         "xaxis": {**token_axis("key: looked at", keys, upright=False, length=440), "range": [-0.5, n_keys - 0.5]},
-        "yaxis": {**name_axis(names), "range": [n_heads - 0.5, -0.5]},
+        "yaxis": head_axis(names, n_heads, palette),
     }
-    return go.Figure([cells], layout)
+    return go.Figure([cells] if visible.all() else [cells, hidden], layout)
 
 
 def written_rows(
@@ -157,6 +184,6 @@ def written_rows(
             "range": [0, max(0.5, 1.1 * float(shares.max()))],
             "nticks": 3,
         },
-        "yaxis": {**name_axis(names), "range": [len(names) - 0.5, -0.5]},
+        "yaxis": head_axis(names, n_heads, palette),
     }
     return go.Figure([cells, bars], layout)

@@ -19,7 +19,7 @@ def norm_bars(before: np.ndarray, standard: np.ndarray, after: np.ndarray, *, pa
     """
     panels = [("x", before), ("centred and divided", standard), ("× gain + shift", after)]
     high = (1 - APART * (len(panels) - 1)) / len(panels)
-    colours = (palette.before, palette.chance, palette.measured)
+    colours = (palette.before, palette.muted, palette.measured)
     traces, shapes, words, layout = [], [], [], {}
     for number, (name, values) in enumerate(panels):
         n = "" if number == 0 else str(number + 1)
