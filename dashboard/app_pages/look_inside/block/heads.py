@@ -82,14 +82,15 @@ def answer(model: Model) -> str:
                 st.toggle,
                 "512 = 8 × 64, untrained",
                 "wide",
-                also={"query": None},
                 help="60 tokens of 512 numbers, 8 heads of 64, as in many lectures, with untrained weights.",
             )
     left, right = st.container(key="stacked-heads").columns([2, 1], gap="medium")
     with left:
         _bars(found, stage, makers)
     with right:
-        st.markdown(f"$\\displaystyle {STAGES[stage].formula}$")
+        normed = (measured.WIDE if is_wide else model.config).model.norm == "pre"
+        formula = r"x = \mathrm{LN}(\text{stream})" if stage == "read" and normed else STAGES[stage].formula
+        st.markdown(f"$\\displaystyle {formula}$")
         st.markdown(plain(_sentence(found, stage)))
         draw_code(_shapes(found, stage), _code(found, stage))
     left, right = st.container(key="stacked-shares").columns([1, 1.25], gap="large")
@@ -107,7 +108,7 @@ def _own(model: Model) -> SideBySide:
 
 def _wide() -> SideBySide:
     tokens = measured.wide(0).queries
-    return measured.wide(pick_among(tokens, len(tokens) - 1))
+    return measured.wide(pick_among(tokens, len(tokens) - 1, "wide_query"))
 
 
 def _pick_stage() -> str:
@@ -176,9 +177,11 @@ def _sentence(found: SideBySide, stage: str) -> str:
         share, key = found.pattern[head, best[head]], best[head]
         if not found.pattern.any():
             return "This token may see nothing, so every z is 0."
+        memory = " Keys and values come from the encoder." if found.site.endswith("cross_attention") else ""
+        surest = "It" if n_heads == 1 else f"Head {head} is the surest: it"
         return (
-            f"Each head attends by itself and makes {width} numbers. Head {head} is the surest: it looks at "
-            f"'{found.keys[key]}' at {key + 1} with {share:.2f}."
+            f"Each head attends by itself and makes {width} numbers.{memory} {surest} looks at '{found.keys[key]}' at "
+            f"{key + 1} with {share:.2f}."
         )
     if stage == "join":
         if n_heads == 1:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -10,6 +12,7 @@ import streamlit as st
 from dashboard.models.model import Model
 from dashboard.parts.widgets import bound_choice, pick_token
 from dashboard.view import session
+from dashboard.view.settings import FIELDS
 from transformer.config import ModelConfig
 
 MOST_BUTTONS = 20
@@ -87,7 +90,7 @@ def pick_block(config: ModelConfig) -> str:
     blocks = blocks_of(config)
     if len(blocks) == 1:
         return str(session.named("block", blocks, blocks[0], _no_block))
-    widget = st.segmented_control if len(blocks) <= MOST_BLOCKS else st.selectbox
+    widget: Callable[..., Any] = st.segmented_control if len(blocks) <= MOST_BLOCKS else st.selectbox
     named: str = bound_choice(
         widget,
         "Block",
@@ -104,19 +107,19 @@ def _no_block(name: str) -> str:
     return f"This model has no block “{name[:30]}”; the page shows its first."
 
 
-def pick_among(tokens: tuple[str, ...], first: int) -> int:
-    """Which token, its place counted from 0; unless the view names another, the one at `first`."""
+def pick_among(tokens: tuple[str, ...], first: int, field: str = "query") -> int:
+    """Which token, its place counted from 0; unless the view's `field` names another, the one at `first`."""
     value: int = session.named(
-        "query",
+        field,
         range(1, len(tokens) + 1),
         first + 1,
         lambda query: f"There is no token at {query}: there are {len(tokens)}. The page shows the one at {first + 1}.",
     )
 
     def picked(place: int | None) -> None:
-        session.update(query=None if place in (None, first + 1) else place)
+        session.update(**{field: FIELDS[field].default if place in (None, first + 1) else place})
 
-    pick_token("Token", tokens, value, picked, key="control-query", most=MOST_BUTTONS)
+    pick_token("Token", tokens, value, picked, key=f"control-{field}", most=MOST_BUTTONS)
     return value - 1
 
 

@@ -20,7 +20,8 @@ def norm_bars(before: np.ndarray, standard: np.ndarray, after: np.ndarray, *, pa
     panels = [("x", before), ("centred and divided", standard), ("× gain + shift", after)]
     high = (1 - APART * (len(panels) - 1)) / len(panels)
     colours = (palette.before, palette.muted, palette.measured)
-    traces, shapes, words, layout = [], [], [], {}
+    traces, shapes, words = [], [], []
+    layout: dict[str, object] = {}
     for number, (name, values) in enumerate(panels):
         n = "" if number == 0 else str(number + 1)
         mean, spread = float(values.mean(dtype=np.float64)), float(values.std(dtype=np.float64))
