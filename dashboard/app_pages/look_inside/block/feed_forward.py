@@ -46,7 +46,9 @@ def answer(model: Model) -> str:
     _often(model, here, often, place)
     units = len(here.hidden)
     never = (
-        f"{often.never} never fire in {often.positions:,} positions" if often.never else "every unit fires somewhere"
+        f"{often.never} never {_fire(often.never)} in {often.positions:,} positions"
+        if often.never
+        else "every unit fires somewhere"
     )
     return f"{here.firing} of {units} hidden units fire at {place.token}; {never}."
 
@@ -99,3 +101,7 @@ def _often(model: Model, here: Fired, often: Firing, place: Place) -> None:
     )
     plot(coloured(firing_histogram, shares), key="firing", alt=said, height=260)
     st.caption(said)
+
+
+def _fire(count: int) -> str:
+    return "fires" if count == 1 else "fire"

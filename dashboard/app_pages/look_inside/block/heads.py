@@ -14,7 +14,7 @@ from dashboard.app_pages.look_inside.block.picks import pick_among, pick_place
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
-from dashboard.figures.kit.numbers import signed, tiny
+from dashboard.figures.kit.numbers import share_text, signed, tiny
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.parts.steps import Stage, draw_code
@@ -181,7 +181,7 @@ def _sentence(found: SideBySide, stage: str) -> str:
         surest = "It" if n_heads == 1 else f"Head {head} is the surest: it"
         return (
             f"Each head attends by itself and makes {width} numbers.{memory} {surest} looks at '{found.keys[key]}' at "
-            f"{key + 1} with {share:.2f}."
+            f"{key + 1} with {share_text(share)}."
         )
     if stage == "join":
         if n_heads == 1:
@@ -234,7 +234,9 @@ def _attention(found: SideBySide, makers: list[Maker] | None) -> None:
     if not found.pattern.any():
         said = "This token may see nothing."
     elif n_heads == 1:
-        said = f"The head looks most at '{found.keys[best[0]]}' at {best[0] + 1}: {found.pattern[0, best[0]]:.2f}."
+        said = (
+            f"The head looks most at '{found.keys[best[0]]}' at {best[0] + 1}: {share_text(found.pattern[0, best[0]])}."
+        )
     elif different == 1:
         said = f"All {n_heads} heads look most at the same token, '{found.keys[best[0]]}' at {best[0] + 1}."
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +89,7 @@ def pick_block(config: ModelConfig) -> str:
     blocks = blocks_of(config)
     if len(blocks) == 1:
         return str(session.named("block", blocks, blocks[0], _no_block))
-    widget: Callable[..., Any] = st.segmented_control if len(blocks) <= MOST_BLOCKS else st.selectbox
+    widget: Any = st.segmented_control if len(blocks) <= MOST_BLOCKS else st.selectbox
     named: str = bound_choice(
         widget,
         "Block",

@@ -18,7 +18,7 @@ CASES = {
     "reverse": ("reverse", "decoder.1", 11, "resid_mid", 256),
     "decoder of two": ("reverse-translate", "decoder.0", 3, "resid_cross", 256),
     "encoder of two": ("reverse-translate", "encoder.1", 8, "resid_mid", 256),
-    "text": ("shakespeare", "decoder.2", 17, "resid_mid", 53),
+    "text": ("shakespeare", "decoder.3", 17, "resid_mid", 53),
 }
 
 
@@ -59,9 +59,12 @@ def test_units_that_fire_here_and_how_often_are_counts(case):
     assert np.abs(counts - mine).sum() <= 4  # a share on the edge of a bin, by rounding
     never, title = int((shares == 0).sum()), app.title[0].value
     assert title.startswith(f"{(here > 0).sum()} of {len(here)} hidden units fire at ")
-    assert title.endswith(
-        "every unit fires somewhere." if not never else f"{never} never fire in {many[..., 0].size:,} positions."
+    words = (
+        f"{never} never fire{'s' * (never == 1)} in {many[..., 0].size:,} positions."
+        if never
+        else "every unit fires somewhere."
     )
+    assert title.endswith(words)
     texts = " ".join(each.value for each in [*app.markdown, *app.caption])
     assert f"here {(here > 0).sum()} do, and {(here == 0).sum()} are 0" in texts
     assert f"over {many.shape[0] * many.shape[1]:,} positions of {sequences} " in texts

@@ -10,6 +10,7 @@ import torch
 
 from dashboard.app_pages.look_inside.block.heads import SCALES, STAGES
 from dashboard.app_pages.look_inside.block.measured import WIDE
+from dashboard.figures.kit.numbers import share_text
 from tests.kit.heads_by_hand import by_hand, double, normed, read_by_hand
 from tests.kit.models import untrained
 from tests.kit.pages import PI, answer, array, figures, link, network, open_page, press
@@ -152,7 +153,7 @@ def _sentences(module, heads, stage, app):
     words["split"] = f"{n * d} = {n} × {d}" if n > 1 else f"all {n * d} numbers stay together"
     words["join"] = f"{n} × {d} = {n * d} numbers" if n > 1 else f"its {d} numbers are all of z"
     best = max(range(n), key=lambda head: heads[head]["pattern"].max())
-    words["attend"] = f"with {heads[best]['pattern'].max():.2f}"
+    words["attend"] = f"with {share_text(heads[best]['pattern'].max())}"
     return [each.value for each in app.markdown if words[stage] in each.value]
 
 

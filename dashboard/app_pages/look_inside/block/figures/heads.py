@@ -25,11 +25,16 @@ def head_colour(head: int, palette: Palette) -> str:
     return palette.categorical[head % len(palette.categorical)]
 
 
+def head_name(head: int, text: str, palette: Palette) -> str:
+    """A head's name behind a square in its colour: letters in some of the colours would be hard to read."""
+    return f'<span style="color:{head_colour(head, palette)}">■</span> {text}'
+
+
 def head_axis(names: Sequence[str], n_heads: int, palette: Palette) -> dict[str, object]:
-    """The vertical axis of a map with a row a head, and other rows after them: each head's name in its colour."""
+    """The vertical axis of a map with a row a head, and other rows after them."""
     axis = name_axis(names)
     axis["ticktext"] = [
-        f'<span style="color:{head_colour(place, palette)}"><b>{text}</b></span>' if place < n_heads else text
+        head_name(place, text, palette) if place < n_heads else text
         for place, text in zip(axis["tickvals"], axis["ticktext"], strict=True)
     ]
     return {**axis, "range": [len(names) - 0.5, -0.5]}
@@ -67,9 +72,9 @@ def split_bars(values: np.ndarray, limit: float, *, apart: bool, of_heads: bool,
             "y": 1,
             "yref": "y domain",
             "yanchor": "bottom",
-            "text": f"<b>{head if n_heads > MOST_NAMED else f'head {head}'}</b>",
+            "text": head_name(head, str(head) if n_heads > MOST_NAMED else f"head {head}", palette),
             "showarrow": False,
-            "font": {"size": 15, "color": head_colour(head, palette)},
+            "font": {"size": 15},
         }
         for head in range(n_heads)
         if of_heads
