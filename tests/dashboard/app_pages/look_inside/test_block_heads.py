@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
 import re
 
 import numpy as np
@@ -10,6 +12,7 @@ import torch
 
 from dashboard.app_pages.look_inside.block.heads import SCALES, STAGES
 from dashboard.app_pages.look_inside.block.measured import WIDE
+from dashboard.app_pages.look_inside.block.sections import PARTS
 from dashboard.figures.kit.numbers import share_text
 from tests.kit.heads_by_hand import by_hand, double, normed, read_by_hand
 from tests.kit.models import untrained
@@ -183,3 +186,9 @@ def test_a_token_that_may_see_nothing_and_a_single_block_open(tmp_path, monkeypa
     app = open_page("block", run="blind", query="1", joint="attend")
     assert "This token may see nothing, so every z is 0." in [each.value for each in app.markdown]
     assert np.isnan(array(figures(app)["head-attention"]["data"][0]["z"]).astype(float)).all()
+
+
+def test_the_code_of_each_part_is_there():
+    for part in PARTS:
+        for name in part.code:
+            assert inspect.getsource(inspect.unwrap(pkgutil.resolve_name(name)))
