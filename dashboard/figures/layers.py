@@ -51,10 +51,12 @@ def layer_lines(
     values = np.concatenate([line.values for line in lines])
     scale = _powers(values) if powers else {"range": [min(0.0, float(values.min())) - 0.05, 1.05]}
     most = max(len(line.values) for line in lines)
-    first, last, step = (0, most - 1, 1) if places is None else (places[0], places[-1], places[-1] - places[-2])
+    ticks = {"dtick": 1, "range": [-0.2, most - 0.8]}
+    if places is not None:
+        ticks = {"tickvals": list(places), "range": [places[0] - 0.2, places[-1] + 0.2]}
     layout = {
         "template": template(palette),
-        "xaxis": {"title": {"text": across}, "tick0": first, "dtick": step, "range": [first - 0.2, last + 0.2]},
+        "xaxis": {"title": {"text": across}, **ticks},
         "yaxis": {"title": {"text": up}, **scale},
         "legend": {"font": {"size": 15}},
         "margin": {"r": 12},
