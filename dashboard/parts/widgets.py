@@ -115,7 +115,7 @@ def _write(field: str, value: object, default: object, also: Also | None) -> Non
     session.update(**{field: FIELDS[field].default if value == default else value, **(also or {})})
 
 
-def stepped(field: str, titles: Mapping[str, str]) -> str:
+def stepped(field: str, titles: Mapping[str, str], label: str = "Step") -> str:
     """Which of some steps is shown: by name, by button, by key. Returns its name.
 
     Letters: arrow keys belong to the menu that was clicked last.
@@ -126,7 +126,7 @@ def stepped(field: str, titles: Mapping[str, str]) -> str:
     with names:
         step: str = bound_choice(
             st.segmented_control,
-            "Step",
+            label,
             field,
             steps,
             steps[0],

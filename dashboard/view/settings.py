@@ -75,6 +75,16 @@ class Settings:
     """Which part of a block is looked into: "heads", "norm" and so on; empty is the first."""
     block: str = text_field(of_model=True)
     """Which block is looked into, as "decoder.1"; empty is the first one."""
+    sublayer: str = text_field(of_model=True)
+    """Which of its sub-layers, as "feed_forward"; empty is the first."""
+    joint: str = text_field()
+    """Which step of splitting into heads and joining them is shown: "project", "split" …; empty is the first."""
+    wide: bool = False
+    """Split 512 numbers into 8 heads of 64, untrained, in place of the chosen model's."""
+    wide_query: int = number_field(60, 1, 60)
+    """The token that is looked at there, its position counted from 1."""
+    norm_layers: int = number_field(12, 2, 12)
+    """Layers of the untrained models whose gradients are compared by where their norm stands."""
     stage: str = text_field(of_model=True)
     """Which stage of the residual stream is looked at, as "decoder.1.resid_mid"; empty is where the answer settles."""
     likeliest: bool = False

@@ -33,6 +33,7 @@ PAGES = {
     "Overview": 3,
     "Attention heads": 3,
     "Inside a head": 3,
+    "Inside a block": 3,
     "Through the layers": 6,
     "Training film": 2,
     "Mask effects": 5,

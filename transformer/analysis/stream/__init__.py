@@ -1,1 +1,1 @@
-"""The residual stream: the logit lens, direct contributions, depth, feed-forward layers."""
+"""The residual stream: the logit lens, direct contributions, depth, sub-layers, norms, feed-forward layers."""

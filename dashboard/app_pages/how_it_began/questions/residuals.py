@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from dashboard.app_pages.how_it_began.questions.figures.residuals import Line, layer_lines, loss_lines
+from dashboard.app_pages.how_it_began.questions.figures.residuals import loss_lines
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
+from dashboard.figures.layers import Line, layer_lines
 from dashboard.models import background
 from dashboard.models.cache import cached
 from dashboard.models.model import Model

@@ -4,22 +4,13 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.block import sections
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import bound_choice
+from dashboard.parts.widgets import stepped
 from dashboard.view import session
 
 PARTS = {part.name: part for part in sections.PARTS}
 
 title = st.container()
-name = bound_choice(
-    st.segmented_control,
-    "Part",
-    "part",
-    list(PARTS),
-    next(iter(PARTS)),
-    format_func=lambda name: PARTS[name].title,
-    label_visibility="collapsed",
-)
-part = PARTS[name]
+part = PARTS[stepped("part", {part.name: part.title for part in sections.PARTS}, "Part")]
 st.markdown(f"**{part.question}**")
 title.title(plain(part.answer(session.chosen())), anchor=False)
 show_code(*part.code)

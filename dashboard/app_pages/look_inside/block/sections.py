@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dashboard.app_pages.look_inside.block import feed_forward, heads, norm
 from dashboard.models.model import Model
 
 
@@ -22,4 +23,39 @@ class Part:
     """Paths of the functions that "show the code" prints."""
 
 
-PARTS: tuple[Part, ...] = ()
+PARTS: tuple[Part, ...] = (
+    Part(
+        "heads",
+        "Heads side by side",
+        "How is one vector split into heads, and what does each head add to the output?",
+        heads.answer,
+        (
+            "transformer.attention.MultiHeadAttention.forward",
+            "transformer.attention.MultiHeadAttention.contributions",
+            "transformer.analysis.heads.side_by_side.look_at_all_heads",
+        ),
+    ),
+    Part(
+        "norm",
+        "LayerNorm",
+        "What does LayerNorm do to one token's numbers, and where does it stand?",
+        norm.answer,
+        (
+            "transformer.blocks.Norms",
+            "transformer.blocks.Block.forward",
+            "transformer.analysis.stream.norms.normalise",
+            "transformer.analysis.stream.depth.look_down",
+        ),
+    ),
+    Part(
+        "feed_forward",
+        "Feed-forward",
+        "Which hidden units fire at this token, and how often does each fire?",
+        feed_forward.answer,
+        (
+            "transformer.blocks.FeedForward",
+            "transformer.analysis.stream.hidden_units.fire",
+            "transformer.analysis.stream.hidden_units.count_firing",
+        ),
+    ),
+)

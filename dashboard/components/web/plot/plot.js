@@ -59,7 +59,8 @@ class Plot {
   }
 
   /** The figure's layout, fitted to its place. */
-  layout({ width, ...layout }, header) {
+  layout({ width, transition, ...layout }, header) {
+    if (transition && !matchMedia('(prefers-reduced-motion: reduce)').matches) layout.transition = transition;
     const modebar = { bgcolor: 'rgba(0,0,0,0)', color: this.ink, activecolor: this.ink, ...layout.modebar };
     return { uirevision: header.revision, ...layout, modebar, autosize: true, height: header.height };
   }

@@ -12,7 +12,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from dashboard.app_pages.how_it_began.questions import residuals
-from dashboard.app_pages.how_it_began.questions.figures.residuals import Line, layer_lines, loss_lines
+from dashboard.app_pages.how_it_began.questions.figures.residuals import loss_lines
+from dashboard.figures.layers import Line, layer_lines
 from tests.kit.pages import array, figures, link, open_page
 from transformer.analysis.batches import SURVEY_STREAM
 from transformer.analysis.stream.depth import look_down

@@ -1,0 +1,179 @@
+"""LayerNorm by the numbers: one token's vector before and after, where the norm stands, and what that does in depth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.look_inside.block import measured
+from dashboard.app_pages.look_inside.block.figures.norm import norm_bars
+from dashboard.app_pages.look_inside.block.measured import DEPTHS, NORMS
+from dashboard.app_pages.look_inside.block.picks import Place, pick_place
+from dashboard.components.origin import Maker
+from dashboard.components.plot import coloured, plot
+from dashboard.figures.html.step_strip import Shape
+from dashboard.figures.kit.numbers import short, signed
+from dashboard.figures.layers import Line, layer_lines
+from dashboard.models.model import Model
+from dashboard.parts import waiting
+from dashboard.parts.prose import plain
+from dashboard.parts.steps import draw_code
+from dashboard.parts.widgets import bound_choice
+from dashboard.view import session
+
+if TYPE_CHECKING:
+    from transformer.analysis.stream.norms import Normed
+
+
+BLOCK = "transformer.blocks:Block.forward"
+MARKS = {
+    ("pre", "self_attention"): "x = norm.before(resid)",
+    ("pre", "cross_attention"): "norm.before(resid), memory",
+    ("pre", "feed_forward"): "self.feed_forward(norm.before(resid)",
+    ("post", "self_attention"): 'trace("resid_mid"',
+    ("post", "cross_attention"): 'trace("resid_cross"',
+    ("post", "feed_forward"): "resid = norm.after(self.kept(resid) + self.dropout(fed))",
+}
+"""What marks the line of a block that takes the norm of a sub-layer."""
+FORMULAS = {
+    "pre": r"x \leftarrow x + f(\mathrm{LN}(x))",
+    "post": r"x \leftarrow \mathrm{LN}(x + f(x))",
+    "none": r"x \leftarrow x + f(x)",
+}
+LARGER = 1.5
+"""A gradient more than this many times another is called larger."""
+
+
+def answer(model: Model) -> str:
+    """The norm of a sub-layer at one token, if the model has norms; where norms stand; gradients by depth."""
+    config = model.config.model
+    if config.norm == "none":
+        st.info(
+            f"{plain(model.name)} was built without norms: each sub-layer reads the residual stream as it is. Choose "
+            "another model in the sidebar to see a LayerNorm at work.",
+            icon=":material/equalizer:",
+        )
+        title = f"{model.name} has no LayerNorm: each sub-layer reads the stream as it is."
+    else:
+        place = pick_place(model, label="LayerNorm of")
+        found = measured.normed(model, session.question(model), place.path, place.place)
+        left, right = st.container(key="stacked-norm").columns([1.7, 1], gap="medium")
+        with left:
+            _bars(found, place)
+        with right:
+            _steps(found, config.norm, place.sublayer)
+        title = (
+            f"LayerNorm subtracts the mean {signed(found.mean)} from {place.token} and divides by {found.spread:.2f}."
+        )
+    _where(config.norm, config.residual)
+    _depth(model)
+    return title
+
+
+# --- one token's vector
+
+
+def _bars(found: Normed, place: Place) -> None:
+    said = (
+        f"Before: mean {signed(found.mean)}, standard deviation {found.spread:.2f}. After gain and shift: mean "
+        f"{signed(found.after.mean(dtype=np.float64))}, standard deviation "
+        f"{found.after.std(dtype=np.float64):.2f}."
+    )
+    figure = coloured(norm_bars, found.before, found.standard, found.after)
+    plot(figure, key="norm", alt=f"{place.token}. {said}", height=400)
+    st.caption(
+        f"{said} Dashed: the mean. Band: one standard deviation to either side. Each panel has a scale of its own."
+    )
+
+
+def _steps(found: Normed, norm: str, name: str) -> None:
+    i = int(np.abs(found.before - found.mean).argmax())
+    d = len(found.before)
+    st.markdown(r"$\displaystyle \mathrm{LN}(x)_i = g_i\,\frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_i$")
+    rest = rf"$d = {d}$, &emsp; $\varepsilon = {_power(found.epsilon)}$"
+    st.markdown(rf"$\mu = \frac1d\sum_i x_i = {found.mean:.4f}$, &emsp; {rest}")
+    st.markdown(rf"$\sigma = \sqrt{{\frac1d\sum_i (x_i-\mu)^2}} = {found.spread:.4f}$")
+    st.markdown(
+        f"In dimension {i}, the one farthest from the mean, {signed(found.before[i], 4)} becomes "
+        f"{signed(found.standard[i], 4)}. Times the gain {signed(found.gain[i], 4)}, plus the shift "
+        f"{signed(found.shift[i], 4)}, that is {signed(found.after[i], 4)}."
+    )
+    read = "the residual stream" if norm == "pre" else "the sum of the stream and what the sub-layer wrote"
+    st.caption(
+        f"x is {read}. Mean and spread are taken over the {d} numbers of this one token; no other token matters. Gain "
+        "and shift are learned, one of each per dimension."
+    )
+    stream = (("d_model", d),)
+    draw_code(
+        (Shape("x", stream), Shape("gain", stream), Shape("shift", stream), Shape("LN(x)", stream)),
+        (BLOCK, MARKS[norm, name]),
+    )
+
+
+def _power(value: float) -> str:
+    """A number as LaTeX, in powers of ten: 10^{-5}."""
+    mantissa, exponent = f"{value:.0e}".split("e")
+    times = "" if mantissa == "1" else rf"{mantissa} \cdot "
+    return f"{times}10^{{{int(exponent)}}}"
+
+
+# --- where it stands
+
+
+def _where(own: str, residual: bool) -> None:
+    st.subheader("Where the norm stands", anchor=False)
+    columns = st.columns(3, gap="medium")
+    words = {
+        "pre": "The norm stands in front of each sub-layer f. The stream itself is never normalised on its way, so a "
+        "final norm follows the last block.",
+        "post": "The norm stands after each sum: the stream itself is normalised at every step, as in “Attention Is "
+        "All You Need” (2017).",
+        "none": "No norm. The stream may grow from layer to layer.",
+    }
+    for column, norm in zip(columns, NORMS, strict=True):
+        with column, st.container(border=True):
+            mark = " (this model)" if norm == own else ""
+            st.markdown(f"**{NORMS[norm][0].upper()}{NORMS[norm][1:]}{mark}**")
+            st.markdown(f"$\\displaystyle {FORMULAS[norm]}$")
+            st.caption(words[norm])
+    if not residual:
+        st.caption("This model has no residual connections: in its blocks the term x + is left out.")
+
+
+def _depth(model: Model) -> None:
+    """The gradient that reaches each layer of untrained models, by norm."""
+    st.markdown("**The gradient** that reaches each layer before training")
+    depth = bound_choice(st.segmented_control, "Layers", "norm_layers", list(DEPTHS), DEPTHS[-1])
+    found = waiting.ready(measured.gradients(DEPTHS), "Untrained models of 2 to 12 layers are measured …")
+    if found is None:
+        return
+    makers = [Maker(f"untrained, {depth} layers, pre-norm, post-norm and no norm", 0)]
+    left, right = st.container(key="stacked-depth").columns(2, gap="large")
+    ratios = {norm: [float(found[norm, each][0] / found[norm, each][-1]) for each in DEPTHS] for norm in NORMS}
+    at = DEPTHS.index(depth)
+    with left:
+        said = f"At {depth} layers: " + ", ".join(
+            f"{name} {short(found[norm, depth][0])} at layer 0 and {short(found[norm, depth][-1])} at layer {depth - 1}"
+            for norm, name in NORMS.items()
+        )
+        lines = [Line(NORMS[norm], found[norm, depth]) for norm in NORMS]
+        figure = coloured(layer_lines, lines, across="layer", up="gradient norm", powers=True)
+        plot(figure, key="norm-gradients", alt=f"{said}.", height=290, makers=makers)
+        much = float(found["post", depth][-1] / found["pre", depth][-1])
+        warm = (
+            f" The last layer's gradient is {short(much)} times as large with post-norm as with pre-norm. Xiong et al. "
+            "(2020) give this as the reason why post-norm needs a warm-up."
+        )
+        st.caption(f"{said}.{warm if much > LARGER else ''}")
+    with right:
+        lines = [Line(NORMS[norm], np.array(ratios[norm])) for norm in NORMS]
+        figure = coloured(layer_lines, lines, across="layers", up="first / last", powers=True, places=DEPTHS)
+        one, two, three = (f"{short(ratios[norm][at])} with {NORMS[norm]}" for norm in NORMS)
+        said = f"At {depth} layers, the first layer's gradient divided by the last layer's is {one}, {two}, {three}."
+        plot(figure, key="norm-ratios", alt=said, height=290, makers=makers)
+        st.caption(
+            f"{said} Small models (d_model {measured.small('pre', 2).model.d_model}), weights of one seed, on 64 fresh "
+            "sequences."
+        )

@@ -1,0 +1,82 @@
+"""LayerNorm on one token's vector, step by step: its mean, its spread, scaled, shifted.
+
+Ba et al., "Layer Normalization" (2016): LN(x) = gain · (x - mean) / √(variance + ε) + shift, each token by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import nn
+
+from transformer.analysis.sample import lay_out, observe_batch
+from transformer.analysis.stream.sublayers import sublayer_of
+from transformer.config import ConfigError
+from transformer.model import Transformer
+from transformer.tasks import Question, Task
+from transformer.trace import only
+
+NONE = "this model has no LayerNorm"
+
+
+@dataclass(frozen=True, eq=False)
+class Normed:
+    """One token's vector before and after the LayerNorm of a sub-layer."""
+
+    before: Float[np.ndarray, "d_model"]
+    """Pre-norm: the residual stream. Post-norm: the stream and the sub-layer's output, added."""
+    mean: float
+    spread: float
+    """Standard deviation of the numbers in `before`, without ε."""
+    epsilon: float
+    standard: Float[np.ndarray, "d_model"]
+    """(before - mean) / √(spread² + ε)."""
+    gain: Float[np.ndarray, "d_model"]
+    shift: Float[np.ndarray, "d_model"]
+    after: Float[np.ndarray, "d_model"]
+    """gain · standard + shift: post-norm as the pass recorded it, pre-norm by the model's own module."""
+
+
+@torch.no_grad()
+def normalise(
+    model: Transformer,
+    task: Task,
+    question: Question,
+    path: str,
+    place: int,
+    *,
+    said: Int[np.ndarray, "length"] | None = None,
+) -> Normed:
+    """The LayerNorm of the sub-layer `path` ("decoder.0.self_attention") at one token, its place counted from 0.
+
+    `said` is read in place of the right answer. Raises ConfigError for a model without norms.
+    """
+    sublayer = sublayer_of(model, path)
+    pre = model.config.norm == "pre"
+    norm = sublayer.around.before if pre else sublayer.around.after
+    if not isinstance(norm, nn.LayerNorm):
+        raise ConfigError(NONE)
+    seen = observe_batch(
+        model, lay_out(task, question, said=said), (), only(sublayer.reads, sublayer.out, sublayer.after)
+    )
+    stream = seen[sublayer.reads][0, place]
+    if pre:
+        before, after = stream, norm(stream)
+    else:
+        kept = stream if model.config.residual else 0.0
+        before, after = kept + seen[sublayer.out][0, place], seen[sublayer.after][0, place]
+    x = before.cpu().numpy().astype(np.float64)
+    mean, spread = float(x.mean()), float(x.std())
+    return Normed(
+        before=before.cpu().numpy().copy(),
+        mean=mean,
+        spread=spread,
+        epsilon=norm.eps,
+        standard=(x - mean) / np.sqrt(spread**2 + norm.eps),
+        gain=norm.weight.cpu().numpy().copy(),
+        shift=norm.bias.cpu().numpy().copy(),
+        after=after.cpu().numpy().copy(),
+    )
