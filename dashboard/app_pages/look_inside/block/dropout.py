@@ -47,7 +47,7 @@ def answer(model: Model) -> str:
     with left:
         _modes(model, sample, found)
     with right:
-        place = pick_output(model, sample)
+        place = pick_output(model, sample, most=8)  # as many as fit into a column
         _scaling(vector(model, question, place), rate, seed, sample.read[place], place)
     return _headline(found, sample.is_answer)
 
@@ -152,7 +152,7 @@ def _scaling(whole: np.ndarray, rate: float, seed: int, token: str, place: int) 
     kept, numbers = int(np.count_nonzero(one)), int(np.count_nonzero(whole))
     words = (
         f"The output of the first self-attention at '{token}' ({place + 1}). One copy keeps {kept} of its {numbers} "
-        f"numbers other than 0, each times 1/(1 − {rate:g}) = {1 / (1 - rate):.2f}."
+        f"numbers that are not 0, each times 1/(1 − {rate:g}) = {1 / (1 - rate):.2f}."
     )
     if length:
         off = float(np.linalg.norm(mean - whole)) / length

@@ -59,6 +59,11 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if value >= 0.0005 else tiny(value)
 
 
+def _minus(value: float) -> str:
+    """A number that is not negative, with a minus before it unless it is 0."""
+    return f"−{_number(value)}" if value else "0"
+
+
 def _headline(model: Model, found: Output, shares: np.ndarray, cost: float | None, place: int) -> str:
     """What is said there and what it costs, from the numbers, at the temperature of training."""
     names = model.task.vocabulary
@@ -131,7 +136,8 @@ def _formulas(model: Model, found: Output, shares: np.ndarray, cost: float | Non
     token = int(shares.argmax()) if found.target is None else found.target
     name, logit, share = plain(names[token]), float(found.logits[token]), float(shares[token])
     read = r"\mathrm{LayerNorm}(x)" if config.norm == "pre" else "x"
-    st.markdown(rf"$z = {read}\,W_U + b_U, \qquad p_i = \dfrac{{e^{{z_i/T}}}}{{\sum_j e^{{z_j/T}}}}$")
+    st.markdown(rf"$z = {read}\,W_U + b_U$")
+    st.markdown(r"$p_i = \dfrac{e^{z_i/T}}{\sum_j e^{z_j/T}}$")
     st.markdown(f"'{name}' has the logit {signed(logit)}. At T = 1 that makes the probability {_number(share)}.")
     if cost is None:
         st.markdown(f"Output {place + 1} is not part of the answer: it has no right token, so no loss is shown.")
@@ -140,7 +146,7 @@ def _formulas(model: Model, found: Output, shares: np.ndarray, cost: float | Non
             r"$L = -\ln p_{\text{right}}, \qquad \dfrac{\partial L}{\partial z_i} = p_i - [\,i = \text{right}\,]$"
         )
         st.markdown(
-            f"That costs {_number(cost)} nats. The gradient is {signed(share - 1, 3)} at '{name}' and p at every other "
+            f"That costs {_number(cost)} nats. The gradient is {_minus(1 - share)} at '{name}' and p at every other "
             "token: against the gradient the right logit goes up and all others go down. Loss and gradient are those "
             "of training, at T = 1."
         )

@@ -10,11 +10,14 @@ from dashboard.view import session
 from transformer.analysis.findings import Sample
 
 MOST_BUTTONS = 20
-"""More outputs than this, and they are a menu."""
+"""Outputs that fit into a row as wide as the page."""
 
 
-def pick_output(model: Model, sample: Sample) -> int:
-    """Its place, counted from 0: unless the view names another, the first of the answer; of a text the last."""
+def pick_output(model: Model, sample: Sample, most: int = MOST_BUTTONS) -> int:
+    """Its place, counted from 0: unless the view names another, the first of the answer; of a text the last.
+
+    More than `most` outputs are a menu.
+    """
     answers = np.flatnonzero(sample.is_answer)
     own = int(answers[0]) + 1 if model.task.lawful and len(answers) else len(sample.read)
     place: int = session.named(
@@ -27,5 +30,5 @@ def pick_output(model: Model, sample: Sample) -> int:
     def picked(found: int | None) -> None:
         session.update(query=None if found in (None, own) else found)
 
-    pick_token("Output, by the token read there", sample.read, place, picked, key="control-query", most=MOST_BUTTONS)
+    pick_token("Output, by the token read there", sample.read, place, picked, key="control-query", most=most)
     return place - 1

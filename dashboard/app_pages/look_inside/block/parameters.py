@@ -31,7 +31,7 @@ CODE = {
 """Where an encoding's table becomes a parameter or a buffer: the function, and what marks the line in it."""
 MASK = ("transformer.model:Transformer.__init__", "register_buffer")
 """The same of the mask, for a model without an encoding."""
-MOST_ROWS = 14
+MOST_ROWS = 12
 """Tensors that are seen without scrolling."""
 EVERY = 1.0
 """Seconds between two looks at a training."""
@@ -41,14 +41,11 @@ def answer(model: Model) -> str:
     """The table of the chosen step; while a training is watched, of its newest weights."""
     found = entries(model)
     run = training.watched()
-    left, right = st.container(key="stacked-parameters").columns([1.9, 1], gap="large")
-    with left:
-        if run is not None and run.state.live:
-            waiting.until(lambda: not run.state.live, lambda: _newest(run), every=EVERY)
-        else:
-            _table(model)
-    with right:
-        _kinds(model, found)
+    if run is not None and run.state.live:
+        waiting.until(lambda: not run.state.live, lambda: _newest(run), every=EVERY)
+    else:
+        _table(model)
+    _kinds(model, found)
     numbers, tensors = total(found)
     buffers = [entry for entry in found if entry.kind == "buffer"]
     return (
@@ -77,10 +74,12 @@ def _newest(run: Run) -> None:
 def _table(model: Model) -> None:
     """A row a tensor: what it is, and how far it is from where it began."""
     found = entries(model)
+    moved = {} if model.run is None else movements(model)
     frame = pd.DataFrame(
         {
             "tensor": [entry.name for entry in found],
             "kind": [entry.kind for entry in found],
+            **({} if model.run is None else {"moved": [moved[entry.name].relative for entry in found]}),
             "shape": [" × ".join(map(str, entry.shape)) for entry in found],
             "numbers": [entry.numbers for entry in found],
             "bytes": [entry.size for entry in found],
@@ -91,17 +90,15 @@ def _table(model: Model) -> None:
         "numbers": st.column_config.NumberColumn(format="localized"),
         "bytes": st.column_config.NumberColumn(format="localized"),
     }
-    moved = {} if model.run is None else movements(model)
     if moved:
         frame["‖W − W₀‖"] = [moved[entry.name].distance for entry in found]
-        frame["moved"] = [moved[entry.name].relative for entry in found]
         config |= {
             "‖W − W₀‖": st.column_config.NumberColumn(format="%.3f"),
             "moved": st.column_config.ProgressColumn(
                 "‖W − W₀‖ / ‖W₀‖", format="%.3f", min_value=0.0, max_value=max(frame["moved"].max(), 1e-9)
             ),
         }
-    words = _movement(model, moved)
+    words = _movement(model, {entry.name: moved[entry.name] for entry in found if moved and not entry.same_as})
     st.dataframe(frame, hide_index=True, height=height_of(len(frame), MOST_ROWS), column_config=config, alt=words)
     st.caption(words)
 
@@ -128,30 +125,34 @@ def _kinds(model: Model, found: tuple[Entry, ...]) -> None:
     numbers, _ = total(found)
     size = sum(entry.size for entry in found if entry.kind == "parameter" and not entry.same_as)
     buffers = [entry for entry in found if entry.kind == "buffer"]
-    st.markdown(
-        f"**Parameter**: the optimiser changes it, here {numbers:,} numbers of {size:,} bytes in memory. "
-        r"$W \leftarrow W - \eta\,\hat g$, with the step $\hat g$ that AdamW makes of the gradient."
+    held, stored = sum(entry.numbers for entry in buffers), sum(entry.stored for entry in buffers)
+    kept = (
+        f"{stored} of {len(buffers)} are in `state_dict`."
+        if stored
+        else "None is in `state_dict`: each is computed from the config when the model is built."
     )
-    held = sum(entry.numbers for entry in buffers)
-    stored = sum(entry.stored for entry in buffers)
-    left_out = (
-        " None of them is in `state_dict`: each is computed from the config when the model is built."
-        if not stored
-        else f" {stored} of them in `state_dict`."
-    )
-    st.markdown(
-        f"**Buffer**: it belongs to the model and moves to the GPU with it, but it has no gradient. Here: "
-        f"{', '.join(f'`{entry.name}`' for entry in buffers)}, {held:,} numbers.{left_out}"
-    )
-    st.markdown("**Neither**: plain settings, as the dropout rate, the number of heads and the ε of LayerNorm.")
-    st.markdown(_positions(model, found))
-    shared = [entry for entry in found if entry.same_as]
-    for entry in shared:
+    parameter, buffer, positions = st.container(key="stacked-parameters").columns(3, gap="large")
+    with parameter:
         st.markdown(
-            f"`{entry.name}` and `{entry.same_as}` are one matrix with two names (tied); the sum counts it once."
+            f"**Parameter**: the optimiser changes it. Here: {numbers:,} numbers, {size:,} bytes in memory. "
+            r"With AdamW’s step $\hat g$ and the learning rate $\eta$:"
         )
-    name, mark = CODE.get(model.config.model.positions, MASK)
-    st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
+        st.markdown(r"$W \leftarrow W - \eta\,\hat g$")
+        for entry in (entry for entry in found if entry.same_as):
+            st.markdown(
+                f"`{entry.name}` and `{entry.same_as}` are one matrix with two names (tied). The sum counts it once."
+            )
+    with buffer:
+        names = ", ".join(f"`{entry.name}`" for entry in buffers)
+        st.markdown(
+            f"**Buffer**: it belongs to the model and moves to the GPU with it, and has no gradient. Here: {names}, "
+            f"{held:,} numbers. {kept}"
+        )
+        st.markdown("**Neither**: plain settings, as the dropout rate, the number of heads and the ε of LayerNorm.")
+    with positions:
+        st.markdown(_positions(model, found))
+        name, mark = CODE.get(model.config.model.positions, MASK)
+        st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
 
 
 def _positions(model: Model, found: tuple[Entry, ...]) -> str:

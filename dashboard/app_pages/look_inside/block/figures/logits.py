@@ -15,7 +15,7 @@ from dashboard.theme import LIGHT, Palette, template
 GAP = 0.05
 """Between two panels, as a share of the width."""
 ROOM = 1.35
-"""How far a panel reaches beyond its longest bar, so that the bar's number stands behind it."""
+"""How far a panel reaches, as a share of its longest bar: the bar's number stands behind it."""
 
 
 def _share(value: float) -> str:
@@ -37,30 +37,31 @@ def token_panels(
 ) -> go.Figure:
     """Logit, probability and, where there is one, the loss' gradient of each token, float [token], the first on top.
 
-    nan stands where several tokens share a row. The token number `right` carries a tick.
+    nan stands where several tokens share a row. The token number `right` carries a tick. Probabilities and gradients
+    have the same scale at every output.
     """
-    panels: list[tuple[str, np.ndarray, Callable[[float], str]]] = [
-        ("logit", logits, lambda value: signed(value, 1)),
-        ("probability", probabilities, _share),
+    top, low = float(np.nanmax(logits)), float(np.nanmin(logits))
+    spare = (ROOM - 1) * (max(top, 0.0) - min(low, 0.0) or 1.0)
+    panels: list[tuple[str, np.ndarray, Callable[[float], str], dict[str, object]]] = [
+        (
+            "logit",
+            logits,
+            lambda value: signed(value, 1),
+            {"range": [low - spare if low < 0 else 0.0, top + spare if top > 0 else 0.0], "nticks": 4},
+        ),
+        ("probability", probabilities, _share, {"range": [0.0, ROOM], "tickvals": [0, 0.5, 1]}),
     ]
     if gradient is not None:
-        panels.append(("gradient of the loss", gradient, _slope))
+        panels.append(
+            ("gradient of the loss", gradient, _slope, {"range": [-2 * ROOM + 1, 2 * ROOM - 1], "tickvals": [-1, 0, 1]})
+        )
     marked = [f"{elided(name)} ✓" if i == right else elided(name) for i, name in enumerate(names)]
     width = (1 - GAP * (len(panels) - 1)) / len(panels)
     traces, axes = [], {}
-    for i, (title, values, write) in enumerate(panels):
+    for i, (title, values, write, axis) in enumerate(panels):
         number = "" if i == 0 else str(i + 1)
-        low, high = min(0.0, float(np.nanmin(values))), max(0.0, float(np.nanmax(values)))
-        spare = (ROOM - 1) * ((high - low) or 1.0)
-        ends = [low - spare if low < 0 else 0.0, high + spare]
         start = i * (width + GAP)
-        axes[f"xaxis{number}"] = {
-            "title": {"text": title},
-            "domain": [start, start + width],
-            "range": [0.0, ROOM] if title == "probability" else ends,
-            "nticks": 4,
-            **({"tickvals": [0, 0.5, 1]} if title == "probability" else {}),
-        }
+        axes[f"xaxis{number}"] = {"title": {"text": title}, "domain": [start, start + width], **axis}
         traces.append(
             {
                 "type": "bar",
