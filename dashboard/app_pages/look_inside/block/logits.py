@@ -45,12 +45,12 @@ def answer(model: Model) -> str:
     shares, trained = softmax(found.logits, temperature), softmax(found.logits)
     cost = None if found.target is None else loss(found.logits, found.target)
     gradient = None if found.target is None else loss_gradient(found.logits, found.target)
-    left, right = st.container(key="stacked-logits").columns([1.6, 1], gap="large")
+    left, right = st.container(key="stacked-logits").columns([1, 1.6], gap="large")
     with left:
-        _tokens(model, found, shares, gradient, temperature)
-    with right:
         _vectors(model, found)
-        _formulas(model, found, trained, cost, place)
+    with right:
+        _tokens(model, found, shares, gradient, temperature)
+        _cost(model, found, trained, cost, place)
     return _headline(model, found, trained, cost, place)
 
 
@@ -107,14 +107,14 @@ def _tokens(model: Model, found: Output, shares: np.ndarray, gradient: np.ndarra
         + ", ".join(f"'{vocabulary[token]}' {_number(shares[token])}" for token in order[:3])
         + "."
     )
-    panels = [*columns, None] if gradient is None else columns
-    figure = coloured(token_panels, names, *panels, right)
+    slopes = None if gradient is None else columns[2]
+    figure = coloured(token_panels, names, columns[0], columns[1], slopes, right)
     plot(figure, key="logits-tokens", alt=words, height=70 + 25 * len(names))
     st.caption(plain(words) + (" ✓ marks the right token." if right is not None else ""))
 
 
 def _vectors(model: Model, found: Output) -> None:
-    """The residual stream behind the last block, and behind the final norm."""
+    """The residual stream behind the last block, and behind the final norm, and what makes logits of it."""
     normed = model.config.model.norm == "pre"
     vectors = [("residual stream after the last block", found.stream)]
     if normed:
@@ -128,32 +128,32 @@ def _vectors(model: Model, found: Output) -> None:
         words = f"This model has no final norm: the vector, of length {length:.2f}, is read as it is."
     plot(coloured(vector_bars, vectors), key="logits-vectors", alt=words, height=130 * len(vectors) + 30)
     st.caption(words)
-
-
-def _formulas(model: Model, found: Output, shares: np.ndarray, cost: float | None, place: int) -> None:
-    """The step in formulas, with the numbers of one token: the right one, or the likeliest."""
-    names, config = model.task.vocabulary, model.config.model
-    token = int(shares.argmax()) if found.target is None else found.target
-    name, logit, share = plain(names[token]), float(found.logits[token]), float(shares[token])
-    read = r"\mathrm{LayerNorm}(x)" if config.norm == "pre" else "x"
-    st.markdown(rf"$z = {read}\,W_U + b_U$")
-    st.markdown(r"$p_i = \dfrac{e^{z_i/T}}{\sum_j e^{z_j/T}}$")
-    st.markdown(f"'{name}' has the logit {signed(logit)}. At T = 1 that makes the probability {_number(share)}.")
-    if cost is None:
-        st.markdown(f"Output {place + 1} is not part of the answer: it has no right token, so no loss is shown.")
-    else:
-        st.markdown(
-            r"$L = -\ln p_{\text{right}}, \qquad \dfrac{\partial L}{\partial z_i} = p_i - [\,i = \text{right}\,]$"
-        )
-        st.markdown(
-            f"That costs {_number(cost)} nats. The gradient is {_minus(1 - share)} at '{name}' and p at every other "
-            "token: against the gradient the right logit goes up and all others go down. Loss and gradient are those "
-            "of training, at T = 1."
-        )
-    d, v = ("d_model", config.d_model), ("d_vocab", len(names))
+    st.markdown(r"$z = \mathrm{LayerNorm}(x)\,W_U + b_U$" if normed else r"$z = x\,W_U + b_U$")
+    d, v = ("d_model", model.config.model.d_model), ("d_vocab", len(model.task.vocabulary))
     draw_code(
         (Shape("x", (d,)), Shape("W_U", (d, v)), Shape("logits", (v,))),
         ("transformer.model:Transformer.forward", 'trace("logits"'),
+    )
+
+
+def _cost(model: Model, found: Output, shares: np.ndarray, cost: float | None, place: int) -> None:
+    """The softmax and the loss in formulas, with the numbers of one token: the right one, or the likeliest."""
+    token = int(shares.argmax()) if found.target is None else found.target
+    name, logit, share = plain(model.task.vocabulary[token]), float(found.logits[token]), float(shares[token])
+    softmax = r"p_i = \dfrac{e^{z_i/T}}{\sum_j e^{z_j/T}}"
+    reached = f"'{name}' has the logit {signed(logit)}. At T = 1 that makes the probability {_number(share)}."
+    if cost is None:
+        st.markdown(f"${softmax}$")
+        st.markdown(
+            f"{reached} Output {place + 1} is not part of the answer: it has no right token, so no loss is shown."
+        )
+        return
+    loss = r"L = -\ln p_{\text{right}}, \qquad \dfrac{\partial L}{\partial z_i} = p_i - [\,i = \text{right}\,]"
+    st.markdown(rf"${softmax}, \qquad {loss}$")
+    st.markdown(
+        f"{reached} That costs {_number(cost)} nats. The gradient is {_minus(1 - share)} at '{name}' and p at every "
+        "other token: against the gradient the right logit goes up and all others go down. Loss and gradient are those of "
+        "training, at T = 1."
     )
 
 
