@@ -152,8 +152,8 @@ def _cost(model: Model, found: Output, shares: np.ndarray, cost: float | None, p
     st.markdown(rf"${softmax}, \qquad {loss}$")
     st.markdown(
         f"{reached} That costs {_number(cost)} nats. The gradient is {_minus(1 - share)} at '{name}' and p at every "
-        "other token: against the gradient the right logit goes up and all others go down. Loss and gradient are those of "
-        "training, at T = 1."
+        "other token: against the gradient the right logit goes up and all others go down. Loss and gradient are "
+        "those of training, at T = 1."
     )
 
 
