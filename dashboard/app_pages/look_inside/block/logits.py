@@ -35,11 +35,7 @@ def answer(model: Model) -> str:
 
     question = session.question(model)
     sample = model.sample(question)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        with st.container(width="content"):
-            place = pick_output(model, sample)
-        with st.container(width=260):
-            bound(st.slider, "Temperature T of the softmax", "softened", step=0.1)
+    place = pick_output(model, sample)
     temperature = session.settings().softened
     found = output(model, question, place)
     shares, trained = softmax(found.logits, temperature), softmax(found.logits)
@@ -49,6 +45,7 @@ def answer(model: Model) -> str:
     with left:
         _vectors(model, found)
     with right:
+        bound(st.slider, "Temperature T of the softmax", "softened", step=0.1, width=260)
         _tokens(model, found, shares, gradient, temperature)
         _cost(model, found, trained, cost, place)
     return _headline(model, found, trained, cost, place)

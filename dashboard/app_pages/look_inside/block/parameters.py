@@ -44,8 +44,7 @@ def answer(model: Model) -> str:
     if run is not None and run.state.live:
         waiting.until(lambda: not run.state.live, lambda: _newest(run), every=EVERY)
     else:
-        _table(model)
-    _kinds(model, found)
+        _draw(model)
     numbers, tensors = total(found)
     buffers = [entry for entry in found if entry.kind == "buffer"]
     return (
@@ -61,19 +60,25 @@ def total(found: tuple[Entry, ...]) -> tuple[int, int]:
 
 
 def _newest(run: Run) -> None:
-    """The table of the last weights that a training has stored."""
+    """The same of the last weights that a training has stored."""
     snapshots = run.snapshots()
     if not snapshots:
         waiting.hourglass(f"{plain(run.name)} has stored no weights yet …")
         return
     step, path = list(snapshots.items())[-1]
     st.markdown(f"**{plain(run.name)}, in training: its newest weights**")
-    _table(Model(run.name, step, run.config, path.stat().st_mtime))
+    _draw(Model(run.name, step, run.config, path.stat().st_mtime))
 
 
-def _table(model: Model) -> None:
-    """A row a tensor: what it is, and how far it is from where it began."""
+def _draw(model: Model) -> None:
+    """The table of a model, and what its words mean."""
     found = entries(model)
+    _table(model, found)
+    _kinds(model, found)
+
+
+def _table(model: Model, found: tuple[Entry, ...]) -> None:
+    """A row a tensor: what it is, and how far it is from where it began."""
     moved = {} if model.run is None else movements(model)
     frame = pd.DataFrame(
         {

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 
 from dashboard import theme
 from dashboard.app_pages.look_inside.block.figures.dropout import copies_bars, passes_dots
 from dashboard.app_pages.look_inside.block.figures.logits import token_panels, vector_bars
 from dashboard.app_pages.look_inside.block.logits import MOST, rows
 from dashboard.models import menu
+from dashboard.view.pages import PAGES
 from tests.kit.figures import decoded, sent
 from tests.kit.models import untrained
-from tests.kit.pages import PI, SEP, answer, array, figures, laid_out, link, network, open_page, press, trace
+from tests.kit.pages import PI, ROOT, SEP, answer, array, figures, laid_out, link, network, open_page, press, trace
+from tests.kit.runs import tiny
+from transformer import checkpoints
 from transformer.config import TaskConfig
+from transformer.model import build
+from transformer.training.recording import record
+from transformer.training.runs import Run
 
 MODELS = ("reverse", "reverse-translate", "shakespeare", "compiled")
 PARTS = ("dropout", "parameters", "logits")
@@ -221,6 +230,29 @@ def test_learned_positions_move_and_sinusoids_never_do():
     assert "The sinusoidal positions are a buffer" in words(app)
     assert "They have moved by exactly 0." in words(app)
     assert app.dataframe[0].value.set_index("tensor").loc["positions.table", "moved"] == 0
+
+
+def test_while_a_training_is_watched_its_newest_weights_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A training on another machine that shares the folder: three steps are taken, and it goes on."""
+    monkeypatch.setattr(menu, "ROOT", tmp_path)
+    run = Run.create(tmp_path / "under-way", tiny(max_steps=3))
+    for _ in record(run):
+        pass
+    state = {"status": "running", "step": 3, "heartbeat": time.time(), "host": "elsewhere"}
+    (run.folder / "state.json").write_text(json.dumps(state))
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    app.query_params["part"], app.query_params["run"] = "parameters", "compiled"
+    app.session_state["watched"] = "under-way"
+    app.switch_page(PAGES["block"].script).run()
+    assert not app.exception
+    assert "under-way, in training: its newest weights" in words(app)
+    last = max(run.snapshots())
+    now, before = checkpoints.load(run.snapshot(last))[0], build(run.config)
+    table = app.dataframe[0].value.set_index("tensor")
+    for name, tensor in now.named_parameters():
+        distance = float((tensor.double() - before.state_dict()[name].double()).norm())
+        assert table.loc[name, "‖W − W₀‖"] == pytest.approx(distance)
+    assert f"under-way at step {last}, compared with" in words(app)
 
 
 # Logits
