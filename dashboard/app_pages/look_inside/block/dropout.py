@@ -102,10 +102,11 @@ def _spread(found: Passes, shown: np.ndarray) -> float:
 def _headline(found: Passes, shown: np.ndarray) -> str:
     """What the two modes do to one input, from their numbers."""
     n = len(found.training)
+    passes = "both passes" if n == 2 else f"all {n} passes"
     if found.rate == 0 and found.training_alike and found.evaluation_alike:
         return f"With dropout 0 both modes are the same: all {2 * n} passes agree to the last bit."
     evaluation = (
-        f"in evaluation mode all {n} passes agree to the last bit"
+        f"in evaluation mode {passes} agree to the last bit"
         if found.evaluation_alike
         else "in evaluation mode they differ as well"
     )

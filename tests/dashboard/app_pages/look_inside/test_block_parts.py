@@ -249,7 +249,7 @@ def test_while_a_training_is_watched_its_newest_weights_are_shown(tmp_path: Path
     last = max(run.snapshots())
     now, before = checkpoints.load(run.snapshot(last))[0], build(run.config)
     table = app.dataframe[0].value.set_index("tensor")
-    for name, tensor in now.named_parameters():
+    for name, tensor in now.state_dict().items():
         distance = float((tensor.double() - before.state_dict()[name].double()).norm())
         assert table.loc[name, "‖W − W₀‖"] == pytest.approx(distance)
     assert f"under-way at step {last}, compared with" in words(app)
