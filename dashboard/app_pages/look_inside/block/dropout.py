@@ -134,8 +134,8 @@ def _modes(model: Model, sample: Sample, found: Passes) -> None:
     plot(figure, key="dropout-passes", alt=words, height=340)
     st.caption(plain(words))
     st.caption(
-        "The health check *Evaluation mode* demands the second mode. In the first, patterns, logits and accuracies "
-        "would come out differently at each look."
+        "The health check *Evaluation mode* demands the second mode: with dropout on, patterns, logits and accuracies "
+        "come out differently at each look."
     )
     d, length = ("d_model", model.config.model.d_model), ("query", len(sample.read))
     draw_code(
@@ -146,14 +146,17 @@ def _modes(model: Model, sample: Sample, found: Passes) -> None:
 
 def _scaling(whole: np.ndarray, rate: float, seed: int, token: str, place: int) -> None:
     """One vector, one dropped copy, and the mean of many."""
-    copies = drop(whole, rate, seed)
+    from transformer.analysis.stream.dropout import drop
+
+    copies = drop(whole, rate, COPIES, seed)
     mean = copies.mean(axis=0, dtype=np.float64)
     one, length = copies[0], float(np.linalg.norm(whole))
+    st.markdown(f"**The output of the first self-attention at '{plain(token)}' ({place + 1}), dropped**")
     st.markdown(r"$\tilde x_i = \dfrac{m_i}{1-p}\,x_i,\quad P(m_i = 1) = 1-p,\quad E[\tilde x_i] = x_i$")
     kept, numbers = int(np.count_nonzero(one)), int(np.count_nonzero(whole))
     words = (
-        f"The output of the first self-attention at '{token}' ({place + 1}). One copy keeps {kept} of its {numbers} "
-        f"numbers that are not 0, each times 1/(1 − {rate:g}) = {1 / (1 - rate):.2f}."
+        f"One copy keeps {kept} of its {numbers} numbers that are not 0, each times 1/(1 − {rate:g}) = "
+        f"{1 / (1 - rate):.2f}."
     )
     if length:
         off = float(np.linalg.norm(mean - whole)) / length
@@ -183,10 +186,3 @@ def vector(model: Model, question: Question, place: int) -> np.ndarray:
     from transformer.analysis.stream.dropout import sublayer_output
 
     return sublayer_output(model.transformer(), model.task, question, place, said=words_of(model, question))
-
-
-def drop(whole: np.ndarray, rate: float, seed: int) -> np.ndarray:
-    """COPIES of it, dropped: float [copy, d_model]."""
-    from transformer.analysis.stream.dropout import drop
-
-    return drop(whole, rate, COPIES, seed)

@@ -130,12 +130,9 @@ def _kinds(model: Model, found: tuple[Entry, ...]) -> None:
     numbers, _ = total(found)
     size = sum(entry.size for entry in found if entry.kind == "parameter" and not entry.same_as)
     buffers = [entry for entry in found if entry.kind == "buffer"]
-    held, stored = sum(entry.numbers for entry in buffers), sum(entry.stored for entry in buffers)
-    kept = (
-        f"{stored} of {len(buffers)} are in `state_dict`."
-        if stored
-        else "None is in `state_dict`: each is computed from the config when the model is built."
-    )
+    stored = [entry for entry in buffers if entry.stored]
+    held = ", ".join(f"`{entry.name}`" for entry in buffers) + f", {sum(entry.numbers for entry in buffers):,} numbers"
+    kept = "None is" if not stored else f"{len(stored)} of {len(buffers)} are"
     parameter, buffer, positions = st.container(key="stacked-parameters").columns(3, gap="large")
     with parameter:
         st.markdown(
@@ -148,16 +145,17 @@ def _kinds(model: Model, found: tuple[Entry, ...]) -> None:
                 f"`{entry.name}` and `{entry.same_as}` are one matrix with two names (tied). The sum counts it once."
             )
     with buffer:
-        names = ", ".join(f"`{entry.name}`" for entry in buffers)
+        here = f"{held}. {kept} in `state_dict`: what follows from the config is computed when the model is built."
         st.markdown(
-            f"**Buffer**: it belongs to the model and moves to the GPU with it, and has no gradient. Here: {names}, "
-            f"{held:,} numbers. {kept}"
+            "**Buffer**: it belongs to the model and moves to the GPU with it, and has no gradient. Here: "
+            f"{here if buffers else 'none.'}"
         )
         st.markdown("**Neither**: plain settings, as the dropout rate, the number of heads and the ε of LayerNorm.")
     with positions:
         st.markdown(_positions(model, found))
-        name, mark = CODE.get(model.config.model.positions, MASK)
-        st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
+        if buffers:  # a recurrent network that is watched has none
+            name, mark = CODE.get(model.config.model.positions, MASK)
+            st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
 
 
 def _positions(model: Model, found: tuple[Entry, ...]) -> str:
