@@ -142,7 +142,7 @@ def _cost(model: Model, found: Output, shares: np.ndarray, cost: float | None, p
     if cost is None:
         st.markdown(f"${softmax}$")
         st.markdown(
-            f"{reached} Output {place + 1} is not part of the answer: it has no right token, so no loss is shown."
+            f"{reached} Output {place + 1} is not part of the answer: no right token is marked, and no loss is shown."
         )
         return
     loss = r"L = -\ln p_{\text{right}}, \qquad \dfrac{\partial L}{\partial z_i} = p_i - [\,i = \text{right}\,]"

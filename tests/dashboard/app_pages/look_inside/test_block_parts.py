@@ -297,7 +297,7 @@ def test_before_training_the_right_token_is_dear():
 def test_outside_the_answer_there_is_no_right_token_and_no_gradient():
     app = open_page("block", run="reverse", part="logits", query="3")
     assert app.title[0].value.endswith("; it is not part of the answer.")
-    assert "Output 3 is not part of the answer: it has no right token, so no loss is shown." in words(app)
+    assert "Output 3 is not part of the answer: no right token is marked, and no loss is shown." in words(app)
     assert {each["name"] for each in figures(app)["logits-tokens"]["data"]} == {"logit", "probability"}
 
 
