@@ -1,1 +1,1 @@
-"""Pictures of the parts of a block."""
+"""What is inside a block, as pictures: heads side by side, a LayerNorm, hidden units."""
