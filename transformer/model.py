@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,8 +19,17 @@ from transformer.positions import ENCODINGS, PositionalEncoding
 from transformer.recurrent import Recurrent
 from transformer.trace import UNTRACED, Trace
 
-_BUILDING = threading.Lock()
-"""Weights are drawn from the global generator: two models built at once would draw from each other's."""
+_DRAWING = threading.Lock()
+"""Weights and dropout are drawn from the global generator: two threads at once would draw from each other's."""
+
+
+@contextmanager
+def drawing(seed: int | None = None) -> Iterator[None]:
+    """Have the global generator to oneself, begun with a seed if there is one; it is left as it was."""
+    with _DRAWING, torch.random.fork_rng(devices=[]):
+        if seed is not None:
+            torch.manual_seed(seed)
+        yield
 
 
 class Transformer(Network):
@@ -139,8 +150,7 @@ class Transformer(Network):
 def build(config: RunConfig) -> Network:
     """The untrained model of a run, its weights drawn with the run's seed (the global generator is left as it was)."""
     task = config.build_task()
-    with _BUILDING, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.seed)
+    with drawing(config.training.seed):
         if config.model.recurrent:
             helped = config.training.teacher_forcing
             return Recurrent(config.model, d_vocab=task.d_vocab, n_ctx=task.n_ctx, teacher_forcing=helped)
@@ -159,7 +169,7 @@ def stretched(model: Transformer, n_ctx: int) -> Transformer:
     table = model.positions.state_dict()
     if table and n_ctx > model.n_ctx:
         raise ValueError(f"{model.config.positions} positions have no vector for position {model.n_ctx + 1}")
-    with _BUILDING, torch.random.fork_rng(devices=[]):
+    with drawing():
         longer = Transformer(model.config, d_vocab=model.d_vocab, n_ctx=n_ctx)
     own = {f"positions.{name}": values[:n_ctx] for name, values in table.items()}
     longer.load_state_dict({**model.state_dict(), **own})

@@ -87,6 +87,12 @@ class Settings:
     """Layers of the untrained models whose gradients are compared by where their norm stands."""
     stage: str = text_field(of_model=True)
     """Which stage of the residual stream is looked at, as "decoder.1.resid_mid"; empty is where the answer settles."""
+    dropped: float | None = number_field(None, 0.0, 0.9, of_model=True)
+    """The dropout rate of the passes in training mode; empty is the model's own, or the page's where it has none."""
+    dropout_seed: int = number_field(0, 0, MOST_SEED)
+    """What decides which numbers are dropped."""
+    softened: float = number_field(1.0, 0.1, 5.0)
+    """The temperature of the softmax from logits to words."""
     likeliest: bool = False
     """Colour the stages by the likeliest token's probability instead of the right one's."""
     through: int | None = number_field(None, 0, 10_000, of_model=True)
@@ -337,7 +343,7 @@ def _read(field: dataclasses.Field[Any], text: str) -> object:
         return text == "1"
     if "limits" in known:
         low, high = known["limits"]
-        value = float(text) if kind == "float" else int(text)
+        value = float(text) if kind.startswith("float") else int(text)
         if not low <= value <= high:
             raise ValueError(text)
         return value

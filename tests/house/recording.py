@@ -200,7 +200,7 @@ def _allowed(field: dataclasses.Field[Any]) -> str:
         return " ".join(text for text in ("0", "1", "true", "2", "") if is_read(text))
     if str(field.type).startswith(("int", "float")):
         whole = not str(field.type).startswith("float")
-        known = next(value for value in (field.default, 1, 2, 10, 100) if value is not None and is_read(str(value)))
+        known = next(value for value in (field.default, 1, 2, 10, 100, 0) if value is not None and is_read(str(value)))
         low, high = (_last(lambda n, side=side: is_read(str(n)), known, side * 2**33, whole) for side in (-1, 1))
         return f"{low:.10g} to {high:.10g}"
     letters = _last(lambda n: is_read("a" * n), 1, 100_000, True)

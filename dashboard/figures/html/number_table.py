@@ -13,7 +13,7 @@ from dashboard.figures.kit.token_axis import elided
 from dashboard.theme import LIGHT, Palette, contrast, hex_ramp
 
 MINUS = "−"
-AXES = ("query", "key", "d_head", "d_model", "d_features", "coordinate", "head", "d_ff")
+AXES = ("query", "key", "d_head", "d_model", "d_features", "coordinate", "head", "d_ff", "d_vocab")
 """Every axis has one colour, everywhere."""
 LETTER, THIN, PADDING = 8.5, 6.5, 12
 """Pixels that a bold letter takes beside its row, a letter of its place, and what is left free around them."""

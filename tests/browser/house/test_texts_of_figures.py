@@ -63,6 +63,15 @@ OF_MODEL = {"step": STEPS, "input": INPUTS, "head": HEADS}
 VIEWS: dict[str, dict[str, tuple[str, ...]]] = {
     "overview": OF_MODEL,
     "heads": {**OF_MODEL, "mean": ("0", "1"), "removal": ("0", "1")},
+    "block": {
+        "part": ("dropout", "logits"),
+        "query": ("9", "12"),
+        "dropped": ("0.0", "0.4"),
+        "dropout_seed": ("0", "3"),
+        "softened": ("0.5", "3.0"),
+        "step": STEPS,
+        "input": INPUTS,
+    },
     "layers": {**OF_MODEL, "through": ("0", "1"), "query": ("9", "12")},
     "positions": {"encoding": ("learned", "sinusoidal", "alibi", "rotary"), "pe_heads": ("2", "4", "8"), "step": STEPS},
     "order": {**OF_MODEL, "order": ("places-shift:1", "places-shift:3"), "query": ("9", "12")},

@@ -18,7 +18,7 @@ def field_values(field: dataclasses.Field) -> st.SearchStrategy:
     kind = str(field.type)
     if kind.startswith(("int", "float")):
         low, high = limits(field.name)
-        return st.floats(low, high) if kind == "float" else st.integers(low, high)
+        return st.floats(low, high) if kind.startswith("float") else st.integers(low, high)
     return VALUES[kind]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dashboard.app_pages.look_inside.block import feed_forward, heads, norm
+from dashboard.app_pages.look_inside.block import dropout, feed_forward, heads, logits, norm, parameters
 from dashboard.models.model import Model
 
 
@@ -56,6 +56,41 @@ PARTS: tuple[Part, ...] = (
             "transformer.blocks.FeedForward",
             "transformer.analysis.stream.hidden_units.fire",
             "transformer.analysis.stream.hidden_units.count_firing",
+        ),
+    ),
+    Part(
+        "dropout",
+        "Dropout",
+        "What does dropout do to one input, and why is a model looked at in evaluation mode?",
+        dropout.answer,
+        (
+            "transformer.blocks.Block.forward",
+            "transformer.analysis.stream.dropout.repeat_passes",
+            "transformer.analysis.stream.dropout.drop",
+        ),
+    ),
+    Part(
+        "parameters",
+        "Buffer or parameter",
+        "Which numbers of a model does training change, and which never?",
+        parameters.answer,
+        (
+            "transformer.positions.learned.Learned.__init__",
+            "transformer.positions.sinusoidal.Sinusoidal.__init__",
+            "transformer.analysis.weights.inventory",
+            "transformer.analysis.weights.movements",
+        ),
+    ),
+    Part(
+        "logits",
+        "Logits to words",
+        "How does the last vector become words, and what does the right word cost?",
+        logits.answer,
+        (
+            "transformer.model.Transformer.forward",
+            "transformer.analysis.stream.unembedding.softmax",
+            "transformer.analysis.stream.unembedding.loss",
+            "transformer.analysis.stream.unembedding.loss_gradient",
         ),
     ),
 )

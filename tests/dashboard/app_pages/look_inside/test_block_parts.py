@@ -1,0 +1,387 @@
+"""Dropout, parameters and logits on the page "Inside a block": what it says, against the raw weights."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from dashboard import theme
+from dashboard.app_pages.look_inside.block.figures.dropout import copies_bars, passes_dots
+from dashboard.app_pages.look_inside.block.figures.logits import token_panels, vector_bars
+from dashboard.app_pages.look_inside.block.logits import MOST, rows
+from dashboard.models import menu
+from dashboard.view.pages import PAGES
+from tests.kit.figures import decoded, sent
+from tests.kit.models import untrained
+from tests.kit.pages import PI, ROOT, SEP, answer, array, figures, laid_out, link, network, open_page, press, trace
+from tests.kit.runs import tiny
+from transformer import checkpoints
+from transformer.config import TaskConfig
+from transformer.model import build
+from transformer.training.recording import record
+from transformer.training.runs import Run
+
+MODELS = ("reverse", "reverse-translate", "shakespeare", "compiled")
+PARTS = ("dropout", "parameters", "logits")
+PALETTES = [theme.LIGHT, theme.DARK]
+
+
+def words(app) -> str:
+    return " ".join(element.value for element in (*app.markdown, *app.caption)).replace("\\", "")
+
+
+def own_logits(run: str, step: int | None = None) -> np.ndarray:
+    """What a reverser says of pi while it reads its own words, float [position, token]; all of it without the page."""
+    model, config = network(run, step)
+    tokens, source, _ = laid_out(config, np.array([PI]))
+    said = answer(model, config, PI)
+    if run == "reverse-translate":
+        tokens = torch.tensor([[SEP, *said[:-1]]])
+    elif run != "reverse-aligned":
+        tokens = torch.tensor([[*PI, SEP, *said[:-1]]])
+    with torch.no_grad():
+        return model(tokens, source)[0].double().numpy()
+
+
+def shares_of(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
+    powers = np.exp(logits / temperature - (logits / temperature).max())
+    return powers / powers.sum()
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("run", MODELS)
+def test_each_part_opens_on_every_kind_of_model(run, part):
+    app = open_page("block", run=run, part=part)
+    assert len(app.title) == 1
+    assert not app.warning
+    assert not app.error
+    assert link(app)["run"] == run
+    assert next(control for control in app.get("button_group") if control.key == "control-part")
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [
+        ({"task": "reverse", "length": 3}, {"norm": "post", "positions": "alibi", "dropout": 0.2}),
+        ({"task": "reverse-translate", "length": 3, "min_length": 1}, {"d_ff": 0, "norm": "none", "positions": "none"}),
+        ({"task": "reverse-aligned", "length": 1}, {"positions": "sinusoidal", "n_layers": 1}),
+        ({"task": "reverse", "length": 3}, {"residual": False}),
+        ({"task": "copy", "length": 40}, {"positions": "rotary", "tied": True, "n_layers": 3}),
+    ],
+)
+def test_each_part_opens_on_unusual_models(part, task, changes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(menu, "ROOT", tmp_path)
+    untrained(tmp_path / "one", TaskConfig(**task), **changes)
+    for query in ({}, {"query": "1"}, {"dropped": "0", "softened": "0.1"}):
+        app = open_page("block", run="one", part=part, **query)
+        assert not app.warning
+        assert not app.error
+
+
+def test_a_recurrent_network_is_said_to_have_no_blocks():
+    assert not open_page("block", run="bottleneck-gru", part="logits").exception
+
+
+# Dropout
+
+
+@pytest.mark.parametrize("run", ["reverse", "reverse-translate", "compiled"])
+def test_evaluation_mode_repeats_the_models_own_probabilities(run):
+    shares = np.array([shares_of(each).max() for each in own_logits(run)])[-8:]
+    app = open_page("block", run=run, part="dropout")
+    drawn = array(trace(app, "dropout-passes", "evaluation mode, 10 passes")["y"]).reshape(10, 8)
+    np.testing.assert_allclose(drawn, np.broadcast_to(shares, drawn.shape), atol=1e-5)
+    assert (drawn == drawn[0]).all()
+    training = array(trace(app, "dropout-passes", "training mode, 10 passes")["y"]).reshape(10, 8)
+    apart = np.ptp(training, axis=0)
+    title = app.title[0].value
+    assert title.startswith("With dropout 0.1, 10 passes of one input in training mode give probabilities up to ")
+    assert float(re.search(r"up to ([\d.]+) apart", title)[1]) == pytest.approx(apart.max(), abs=0.006)
+    assert title.endswith("in evaluation mode all 10 passes agree to the last bit.")
+    widest = int(apart.argmax())
+    first = len(own_logits(run)) - 8
+    assert f"The widest range is at output {first + widest + 1}" in words(app)
+    assert f"gets {training[:, widest].min():.2f} to {training[:, widest].max():.2f} in training mode" in words(app)
+
+
+def test_what_training_mode_prefers_is_counted():
+    """The same passes by hand: a twin of the model in training mode, drawing with the page's seed."""
+    model, config = network("compiled")
+    tokens, _, _ = laid_out(config, np.array([PI]))
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.4
+    model.eval()
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        predicted = model(tokens)[0].argmax(-1)
+        model.train()
+        torch.manual_seed(5)
+        changed = sum(int((model(tokens)[0].argmax(-1) != predicted)[-8:].sum()) for _ in range(10))
+    app = open_page("block", run="compiled", part="dropout", dropped="0.4", dropout_seed="5")
+    assert f"In {changed} of 80 predictions (8 outputs × 10 passes)" in words(app)
+
+
+def test_without_dropout_the_two_modes_are_the_same():
+    app = open_page("block", run="reverse", part="dropout", dropped="0")
+    assert app.title[0].value == "With dropout 0 both modes are the same: all 20 passes agree to the last bit."
+    assert "each times 1/(1 − 0) = 1.00" in words(app)
+    assert "The mean of 1,000 copies is 0.000 of the vector’s length away" in words(app)
+
+
+def test_another_draw_drops_others_and_only_in_training_mode():
+    app = open_page("block", run="reverse", part="dropout")
+    before = figures(app)["dropout-passes"]["data"]
+    press(app, "Drop others")
+    after = figures(app)["dropout-passes"]["data"]
+    assert link(app)["dropout_seed"] == "1"
+    assert (array(before[0]["y"]) != array(after[0]["y"])).any()
+    np.testing.assert_array_equal(array(before[1]["y"]), array(after[1]["y"]))
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ("reverse", "reverse was trained with dropout 0: for it the two modes were the same."),
+        ("shakespeare", "shakespeare was trained with dropout 0.1."),
+        ("compiled", "compiled was written by hand: no training, and so no dropout."),
+    ],
+)
+def test_it_says_with_which_dropout_a_model_was_trained(run, said):
+    assert said in words(open_page("block", run=run, part="dropout"))
+
+
+def test_the_slider_sets_the_rate_and_the_model_of_others_stays_as_it_is():
+    app = open_page("block", run="reverse", part="dropout")
+    app.slider(key="control-dropped").set_value(0.5).run()
+    assert not app.exception
+    assert link(app)["dropped"] == "0.5"
+    assert app.title[0].value.startswith("With dropout 0.5, ")
+    app.slider(key="control-dropped").set_value(0.1).run()
+    assert "dropped" not in link(app)
+    assert "**Evaluation mode** is broken" not in " ".join(each.value for each in app.error)
+
+
+def test_the_copies_of_a_vector_are_zero_or_larger_and_their_mean_is_the_vector():
+    app = open_page("block", run="reverse", part="dropout", dropped="0.5")
+    vector, one, mean = (array(each["y"]) for each in figures(app)["dropout-copies"]["data"])
+    kept = one != 0
+    np.testing.assert_allclose(one[kept], 2 * vector[kept], rtol=1e-5)
+    assert f"One copy keeps {kept.sum()} of its {np.count_nonzero(vector)} numbers that are not 0" in words(app)
+    off = np.linalg.norm(mean - vector) / np.linalg.norm(vector)
+    assert f"The mean of 1,000 copies is {off:.3f} of the vector’s length away from it" in words(app)
+    assert off < 5 / np.sqrt(1000)
+
+
+# Parameters
+
+
+@pytest.mark.parametrize("run", ["reverse", "reverse-sinusoidal", "reverse-translate", "shakespeare", "compiled"])
+def test_the_title_counts_the_parameters_and_the_table_adds_up(run):
+    model, _ = network(run)
+    numbers, tensors = sum(p.numel() for p in model.parameters()), len(list(model.parameters()))
+    app = open_page("block", run=run, part="parameters")
+    buffers = len(list(model.buffers()))
+    assert app.title[0].value.startswith(f"{run} has {numbers:,} parameters in {tensors} tensors, and {buffers} buffer")
+    table = app.dataframe[0].value.set_index("tensor")
+    kind = table["kind"]
+    shared = table.loc["unembedding.weight", "numbers"] if run == "shakespeare" else 0
+    assert table["numbers"][kind == "parameter"].sum() - shared == numbers
+    assert list(table.index[table["in state_dict"]]) == list(model.state_dict())
+    assert set(table.index[kind == "buffer"]) == {name for name, _ in model.named_buffers()}
+    assert ("one matrix with two names" in words(app)) == (run == "shakespeare")
+
+
+@pytest.mark.parametrize("step", [0, 13, 40])
+def test_the_movement_follows_the_step_of_the_sidebar(step):
+    now, before = (network("reverse", each)[0].state_dict() for each in (step, 0))
+    table = open_page("block", run="reverse", step=str(step), part="parameters").dataframe[0].value.set_index("tensor")
+    for name, tensor in now.items():
+        one, other = tensor.double().numpy(), before[name].double().numpy()
+        distance, began = np.sqrt(((one - other) ** 2).sum()), np.sqrt((other**2).sum())
+        assert table.loc[name, "‖W − W₀‖"] == pytest.approx(distance, abs=1e-9)
+        if began:
+            assert table.loc[name, "moved"] == pytest.approx(distance / began, abs=1e-9)
+        else:
+            assert np.isnan(table.loc[name, "moved"]) or distance == 0
+    assert table.loc["visible", "‖W − W₀‖"] == 0
+
+
+def test_step_0_has_not_moved_and_what_was_written_by_hand_has_no_step_0():
+    assert "nothing has moved yet" in words(open_page("block", run="reverse", step="0", part="parameters"))
+    app = open_page("block", run="compiled", part="parameters")
+    assert "written by hand: there is no step 0" in words(app)
+    assert "moved" not in app.dataframe[0].value
+
+
+def test_learned_positions_move_and_sinusoids_never_do():
+    now, before = (network("reverse", step)[0].positions.table.detach().double().numpy() for step in (40, 0))
+    moved = np.linalg.norm(now - before) / np.linalg.norm(before)
+    app = open_page("block", run="reverse", part="parameters")
+    assert f"At step 40 they have moved by {moved:.3f} of their initial length" in words(app)
+    app = open_page("block", run="reverse-sinusoidal", part="parameters")
+    assert "The sinusoidal positions are a buffer" in words(app)
+    assert "They have moved by exactly 0." in words(app)
+    assert app.dataframe[0].value.set_index("tensor").loc["positions.table", "moved"] == 0
+
+
+def test_while_a_training_is_watched_its_newest_weights_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A training on another machine that shares the folder: three steps are taken, and it goes on."""
+    monkeypatch.setattr(menu, "ROOT", tmp_path)
+    run = Run.create(tmp_path / "under-way", tiny(max_steps=3))
+    for _ in record(run):
+        pass
+    state = {"status": "running", "step": 3, "heartbeat": time.time(), "host": "elsewhere"}
+    (run.folder / "state.json").write_text(json.dumps(state))
+    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    app.query_params["part"], app.query_params["run"] = "parameters", "compiled"
+    app.session_state["watched"] = "under-way"
+    app.switch_page(PAGES["block"].script).run()
+    assert not app.exception
+    assert "under-way, in training: its newest weights" in words(app)
+    last = max(run.snapshots())
+    now, before = checkpoints.load(run.snapshot(last))[0], build(run.config)
+    table = app.dataframe[0].value.set_index("tensor")
+    for name, tensor in now.state_dict().items():
+        distance = float((tensor.double() - before.state_dict()[name].double()).norm())
+        assert table.loc[name, "‖W − W₀‖"] == pytest.approx(distance)
+    assert f"under-way at step {last}, compared with" in words(app)
+
+
+# Logits
+
+
+@pytest.mark.parametrize("run", ["reverse", "reverse-translate", "compiled"])
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_logits_probabilities_and_gradient_are_those_of_the_model(run, temperature):
+    logits = own_logits(run)
+    place = len(logits) - 8
+    target = PI[-1]
+    app = open_page("block", run=run, part="logits", softened=str(temperature))
+    shares, trained = shares_of(logits[place], temperature), shares_of(logits[place])
+    order = np.argsort(-shares, kind="stable")
+    np.testing.assert_allclose(array(trace(app, "logits-tokens", "logit")["x"]), logits[place][order], atol=1e-4)
+    drawn = array(trace(app, "logits-tokens", "probability")["x"])
+    np.testing.assert_allclose(np.sort(drawn), np.sort(shares), atol=1e-5)
+    assert drawn.sum() == pytest.approx(1, abs=1e-5)
+    gradient = trained - (np.arange(len(trained)) == target)
+    drawn = array(trace(app, "logits-tokens", "gradient of the loss")["x"])
+    np.testing.assert_allclose(np.sort(drawn), np.sort(gradient), atol=1e-5)
+    cost = -np.log(trained[target])
+    assert app.title[0].value.startswith(f"Output {place + 1} says '{trained.argmax()}' with probability ")
+    if cost >= 0.0005:
+        assert f"costs {cost:.3f} nats" in app.title[0].value
+        assert f"That costs {cost:.3f} nats" in words(app)
+    assert f"has the logit {logits[place][target]:.2f}" in words(app)
+
+
+def test_before_training_the_right_token_is_dear():
+    logits = own_logits("reverse", 0)[8]
+    shares = shares_of(logits)
+    app = open_page("block", run="reverse", step="0", part="logits")
+    said, right = shares.argmax(), shares[PI[-1]]
+    assert said != PI[-1]
+    assert app.title[0].value == (
+        f"Output 9 says '{said}' with probability {shares[said]:.3f}; the right token '6' gets {right:.3f} and costs "
+        f"{-np.log(right):.3f} nats."
+    )
+
+
+def test_outside_the_answer_there_is_no_right_token_and_no_gradient():
+    app = open_page("block", run="reverse", part="logits", query="3")
+    assert app.title[0].value.endswith("; it is not part of the answer.")
+    assert "Output 3 is not part of the answer: no right token is marked, and no loss is shown." in words(app)
+    assert {each["name"] for each in figures(app)["logits-tokens"]["data"]} == {"logit", "probability"}
+
+
+def test_of_a_text_the_likeliest_words_stand_first_and_the_others_share_a_bar():
+    model, config = network("shakespeare")
+    task = config.build_task()
+    passage = task.example
+    tokens = torch.tensor([[task.separator, *passage[:-1]]])
+    with torch.no_grad():
+        logits = model(tokens)[0, -1].double().numpy()
+    shares, target = shares_of(logits), int(passage[-1])
+    order = np.argsort(-shares)[:MOST].tolist()
+    if target not in order:
+        order[-1] = target
+    app = open_page("block", run="shakespeare", part="logits")
+    bars = trace(app, "logits-tokens", "probability")
+    np.testing.assert_allclose(array(bars["x"])[:MOST], shares[order], atol=1e-5)
+    assert array(bars["x"])[MOST] == pytest.approx(1 - shares[order].sum(), abs=1e-5)
+    assert bars["customdata"][-1] == f"{len(shares) - MOST:,} others"
+    gradient = array(trace(app, "logits-tokens", "gradient of the loss")["x"])
+    assert gradient.sum() == pytest.approx(0, abs=1e-5)
+    assert f"costs {-np.log(shares[target]):.3f} nats" in app.title[0].value
+
+
+def test_the_vectors_are_the_stream_and_what_the_norm_makes_of_it():
+    app = open_page("block", run="reverse", part="logits")
+    stream, normed = (array(each["y"]) for each in figures(app)["logits-vectors"]["data"])
+    model, _ = network("reverse")
+    gain, shift = (model.state_dict()[f"final_norm.{name}"].numpy() for name in ("weight", "bias"))
+    np.testing.assert_allclose(
+        (stream - stream.mean()) / np.sqrt(stream.var() + 1e-5) * gain + shift, normed, atol=1e-4
+    )
+    weight, bias = (model.state_dict()[f"unembedding.{name}"].numpy() for name in ("weight", "bias"))
+    np.testing.assert_allclose(weight @ normed + bias, own_logits("reverse")[8], atol=1e-3)
+    app = open_page("block", run="compiled", part="logits")
+    assert len(figures(app)["logits-vectors"]["data"]) == 1
+    assert "This model has no final norm" in words(app)
+
+
+def test_an_output_that_is_not_there_falls_back():
+    app = open_page("block", run="reverse", part="logits", query="99")
+    assert any("There is no output 99 here" in warning.value for warning in app.warning)
+
+
+# Figures
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+def test_the_right_token_is_ticked_and_coloured(palette):
+    logits, shares = np.array([2.0, 1.0, np.nan]), np.array([0.6, 0.3, 0.1])
+    figure = token_panels(["<b>", "b", "7 others"], logits, shares, np.array([-0.4, 0.3, 0.1]), 0, palette=palette)
+    assert figure.layout.yaxis.ticktext[0] == "&lt;b&gt; ✓"
+    assert figure.data[0].marker.color[0] == palette.right
+    assert set(figure.data[0].marker.color[1:]) == {palette.measured}
+    assert sent(figure, "logit")["text"] == ["2.0", "1.0", ""]
+    assert sent(figure, "gradient of the loss")["text"] == ["−0.400", "0.300", "0.100"]
+    assert figure.layout.xaxis2.range[0] == 0
+    assert len(token_panels(["a"], logits[:1], shares[:1], None, None, palette=palette).data) == 2
+
+
+def test_the_right_token_has_a_row_of_its_own_however_unlikely_it_is():
+    shares = np.arange(100.0)[::-1] / 4950
+    assert rows(shares, None).tolist() == list(range(MOST))
+    assert rows(shares, 70).tolist() == [*range(MOST - 1), 70]
+    assert rows(shares[: MOST + 1], 3).tolist() == list(range(MOST + 1))
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+def test_each_mode_has_its_dots_beside_the_output(palette):
+    training, evaluation = np.array([[0.1, 0.9], [0.3, 0.7]]), np.array([[0.2, 0.8], [0.2, 0.8]])
+    figure = passes_dots(training, evaluation, ["1", "<i>"], palette=palette)
+    first, second = figure.data
+    np.testing.assert_allclose(first.y, [0.1, 0.9, 0.3, 0.7], atol=1e-6)
+    np.testing.assert_allclose(second.y, [0.2, 0.8, 0.2, 0.8], atol=1e-6)
+    assert (np.asarray(first.x) < np.asarray(second.x)).all()
+    np.testing.assert_array_equal(np.round(np.asarray(first.x, dtype=float) + 0.17), [0, 1, 0, 1])
+    assert first.customdata[3] == "training mode, pass 2, '&lt;i&gt;'"
+
+
+def test_vectors_are_drawn_as_they_are():
+    vector, one, mean = np.array([1.0, -2.0]), np.array([0.0, -4.0]), np.array([1.1, -1.9])
+    figure = copies_bars(vector, one, mean, 1000)
+    for each, values in zip(figure.data, (vector, one, mean), strict=True):
+        np.testing.assert_allclose(each.y, values, atol=1e-6)
+    figure = vector_bars([("one", vector), ("two", mean)])
+    np.testing.assert_allclose(decoded(sent(figure, "two")["y"]), mean, atol=1e-6)
+    assert figure.layout.yaxis.domain[0] > figure.layout.yaxis2.domain[1]
