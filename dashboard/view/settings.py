@@ -200,7 +200,7 @@ class Settings:
     """The corner, counted from 1, at which the walk begins whose context vector is worked out by hand."""
     walk_turn: str = text_field()
     """Which way round it goes; empty is clockwise."""
-    walk_given: int = number_field(4, 2, 6)
+    walk_given: int = number_field(2, 2, 6)
     """How many of its corners are given."""
     walk_target: str = text_field("1")
     """Which of the corners that are to be said, counted from 1."""
