@@ -51,6 +51,11 @@ class Table:
 def draw_code(shapes: Sequence[Shape], code: tuple[str, str]) -> None:
     """The shapes that meet in a step, and the line of code that takes it: its function, and what marks the line."""
     st.html(coloured(shape_line, shapes))
+    draw_line(code)
+
+
+def draw_line(code: tuple[str, str]) -> None:
+    """A line of code between its neighbours: its function, and what marks the line."""
     name, mark = code
     st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
 

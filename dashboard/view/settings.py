@@ -214,6 +214,15 @@ class Settings:
     """By how much its query is made longer."""
     turned: int = number_field(0, -180, 180)
     """By how many degrees its query is turned, anticlockwise."""
+    # the page of tokens and windows
+    cut_text: str = text_field(longest=1000, passage=True)
+    """What is cut, its line ends as "↵"; empty is a passage that was held out."""
+    cut_by: str = text_field()
+    """Into what: "words" or "characters"; empty is what the model reads."""
+    cut_window: int = number_field(8, 2, 64)
+    """Tokens of a window."""
+    cut_at: int = number_field(1, 1, 1000)
+    """The window that is looked at, counted from 1."""
     # the page on which a model writes
     prompt: str = text_field(longest=2000, passage=True)
     """What it goes on with, its line ends as "↵"; empty is the page's suggestion."""
