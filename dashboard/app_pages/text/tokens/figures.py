@@ -130,7 +130,7 @@ def context_bars(
             "y": seen[inside],
             "name": "in its window",
             "marker": {"color": colours[inside].tolist(), "line": {"width": 0}},
-            "customdata": [[safe(tokens[i]), int(window[i])] for i in np.flatnonzero(inside)],
+            "customdata": [[safe(tokens[i]), int(window[i])] for i in np.flatnonzero(inside).tolist()],
             "hovertemplate": "token %{x}: %{customdata[0]}<br>%{y} seen in window %{customdata[1]}<extra></extra>",
         },
         {
