@@ -61,8 +61,9 @@ def gates(
 
     After Cho et al. (2014), equations 5 to 8; the reset gate acts on the product with h and its bias, as in PyTorch.
     """
-    x_r, x_z, x_n = (layer.weight_ih_l0 @ x + layer.bias_ih_l0).chunk(3)
-    h_r, h_z, h_n = (layer.weight_hh_l0 @ h + layer.bias_hh_l0).chunk(3)
+    W_x, b_x, W_h, b_h = (getattr(layer, f"{name}_l0") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh"))
+    x_r, x_z, x_n = (W_x @ x + b_x).chunk(3)
+    h_r, h_z, h_n = (W_h @ h + b_h).chunk(3)
     r = torch.sigmoid(x_r + h_r)
     z = torch.sigmoid(x_z + h_z)
     n = torch.tanh(x_n + r * h_n)

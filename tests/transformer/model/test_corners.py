@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -188,7 +189,7 @@ class TestTheModel:
             )
             cells = [*found.encoder, *found.decoder]
             assert (cells[0].before == 0).all()
-            for cell, after in zip(cells, cells[1:], strict=False):
+            for cell, after in pairwise(cells):
                 np.testing.assert_array_equal(cell.state, after.before)
                 np.testing.assert_allclose(
                     cell.state, (1 - cell.update) * cell.new + cell.update * cell.before, atol=1e-6

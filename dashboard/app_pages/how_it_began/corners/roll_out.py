@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.app_pages.how_it_began.corners.lesson import ROLLED, View
 from dashboard.components.origin import Maker
-from dashboard.figures.html.number_table import Label
+from dashboard.figures.html.number_table import Block, Label
 from dashboard.figures.kit.numbers import written
 from dashboard.models.cache import cached
 from dashboard.parts.steps import Table, draw_line, low, number_block
@@ -28,7 +28,7 @@ FORMULA = (
     r"n &= \tanh(W_{xn}\,x + b_{xn} + r\odot(W_{hn}\,h + b_{hn}))\\"
     r"h' &= (1-z)\odot n + z\odot h\end{aligned}"
 )
-"""A GRU's step, as PyTorch writes it: x is read, h is the state before, h' the one after."""
+"""A GRU's step, in PyTorch's form: x is read, h is the state before, h' the one after."""
 
 
 def section(view: View, makers: list[Maker]) -> None:
@@ -141,7 +141,7 @@ def one(cell: Cell) -> Table:
     )
 
 
-def _vector(name: str, symbol: str, rows: Sequence[np.ndarray]) -> object:
+def _vector(name: str, symbol: str, rows: Sequence[np.ndarray]) -> Block:
     table = np.stack(rows)
     return number_block(name, tuple(f"{symbol}{low(i + 1)}" for i in range(table.shape[1])), table, axis="d_model")
 
