@@ -108,13 +108,13 @@ def whole(rolled: RollOut, at: int) -> Table:
         Label("handed over", above=True),
         *(Label("decoder", i + 1, above=i == 0, chosen=at == before - 1 + i) for i in range(len(rolled.decoder))),
     ]
-    said = [none] * before + [cell.said for cell in rolled.decoder]
+    said = [none] * before + [cell.said for cell in rolled.decoder if cell.said is not None]
+    contexts = [nothing] * before + [cell.context for cell in rolled.decoder if cell.context is not None]
     true = [none] * before + list(rolled.true)
     blocks = [number_block("read", ("reads x", "reads y"), np.stack(read)), _vector("state", "h", states)]
-    if rolled.decoder[0].context is not None:
-        contexts = [nothing] * before + [cell.context for cell in rolled.decoder]
-        blocks.append(_vector("context", "c", contexts))  # type: ignore[arg-type]
-    blocks.append(number_block("said", ("says x", "says y"), np.stack(said), present=True))  # type: ignore[arg-type]
+    if len(contexts) == len(labels):  # with attention
+        blocks.append(_vector("context", "c", contexts))
+    blocks.append(number_block("said", ("says x", "says y"), np.stack(said), present=True))
     blocks.append(number_block("true", ("true x", "true y"), np.stack(true)))
     return Table(labels, blocks, axis=None)
 
