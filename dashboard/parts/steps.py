@@ -10,9 +10,10 @@ import streamlit as st
 
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured
-from dashboard.components.sheet import Series, sheet
+from dashboard.components.sheet import Axis, Series, sheet
 from dashboard.figures.html.number_table import Block, Label, number_table
 from dashboard.figures.html.step_strip import Shape, code_excerpt, shape_line
+from dashboard.figures.kit.numbers import written
 from dashboard.parts.prose import code_around
 
 
@@ -37,8 +38,14 @@ class Table:
     note: str = ""
 
     def series(self) -> list[Series]:
-        """The numbers that its blocks round, in full."""
-        raise NotImplementedError
+        """The numbers that its blocks round, in full; of a block without numbers there is nothing to save yet."""
+        places = np.array([np.nan if label.place is None else label.place for label in self.labels])
+        rows = Axis(self.axis or "row", places, tuple(label.text for label in self.labels))
+        return [
+            Series(block.name, block.values, (rows, Axis("column", np.arange(len(block.headings)), block.headings)))
+            for block in self.blocks
+            if block.values is not None
+        ]
 
     def draw(self, *, key: str, says: str, makers: Sequence[Maker] | None = None) -> None:
         """Show it, with the button that saves its numbers. `says` is its sentence."""
@@ -51,8 +58,46 @@ class Table:
 def draw_code(shapes: Sequence[Shape], code: tuple[str, str]) -> None:
     """The shapes that meet in a step, and the line of code that takes it: its function, and what marks the line."""
     st.html(coloured(shape_line, shapes))
+    draw_line(code)
+
+
+def draw_line(code: tuple[str, str]) -> None:
+    """A line of code between its neighbours: its function, and what marks the line."""
     name, mark = code
     st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
+
+
+def number_block(
+    name: str,
+    headings: tuple[str, ...],
+    rows: np.ndarray,
+    *,
+    digits: int = 3,
+    share: bool = False,
+    plain: bool = False,
+    present: bool = False,
+    axis: str | None = None,
+) -> Block:
+    """Columns of numbers: of either sign, or shares from 0 to 1, or on the page's own ground if `plain`."""
+    texts = tuple(tuple(written(float(value), digits) for value in row) for row in rows)
+    empty = not any("".join(row) for row in texts)
+    ground = np.full(rows.shape, np.nan) if plain else rows.astype(np.float64) if share else shades(rows)
+    return Block(
+        headings,
+        texts,
+        ground,
+        signed=not share,
+        present=present,
+        strong=present,
+        axis=axis,
+        name=name,
+        values=None if empty else rows,
+    )
+
+
+def low(index: int) -> str:
+    """A number as an index: ₀, ₁, …"""
+    return str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def shades(values: np.ndarray) -> np.ndarray:

@@ -50,6 +50,7 @@ PAGES = {
         Page("accuracy", "Accuracy by position", "bar_chart", TRAIN_IT, part="output"),
         Page("runs", "Runs and races", "flag", TRAIN_IT),
         Page("lengths", "What positions buy", "straighten", TRAIN_IT),
+        Page("tokens", "Tokens and windows", "content_cut", TEXT, own_input=True, part="tokens"),
         Page("writing", "It writes", "edit_note", TEXT, own_input=True, part="output"),
         Page("reading", "It reads", "menu_book", TEXT, transformer=True, part="output"),
         Page("bottleneck", "The bottleneck", "compress", HOW_IT_BEGAN),

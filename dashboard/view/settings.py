@@ -190,6 +190,8 @@ class Settings:
     """The walk that is looked at, "lower left clockwise"; empty is the page's choice."""
     corner_given: int | None = number_field(None)
     """How many of its corners are given; empty is as many as there are at most."""
+    corner_roll: str = text_field()
+    """Which step of the walk is shown gate by gate, "e1" or "d2"; empty is the encoder's first."""
     asked: str = text_field()
     """Which of the five questions of a lecture is answered, "1" to "5"; empty is the first."""
     unrolled: int = number_field(8, 2, 32)
@@ -222,7 +224,7 @@ class Settings:
     """The corner, counted from 1, at which the walk begins whose context vector is worked out by hand."""
     walk_turn: str = text_field()
     """Which way round it goes; empty is clockwise."""
-    walk_given: int = number_field(4, 2, 6)
+    walk_given: int = number_field(2, 2, 6)
     """How many of its corners are given."""
     walk_target: str = text_field("1")
     """Which of the corners that are to be said, counted from 1."""
@@ -236,6 +238,15 @@ class Settings:
     """By how much its query is made longer."""
     turned: int = number_field(0, -180, 180)
     """By how many degrees its query is turned, anticlockwise."""
+    # the page of tokens and windows
+    cut_text: str = text_field(longest=1000, passage=True)
+    """What is cut, its line ends as "↵"; empty is a passage that was held out."""
+    cut_by: str = text_field()
+    """Into what: "words" or "characters"; empty is what the model reads."""
+    cut_window: int = number_field(8, 2, 64)
+    """Tokens of a window."""
+    cut_at: int = number_field(1, 1, 1000)
+    """The window that is looked at, counted from 1."""
     # the page on which a model writes
     prompt: str = text_field(longest=2000, passage=True)
     """What it goes on with, its line ends as "↵"; empty is the page's suggestion."""

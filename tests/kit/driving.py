@@ -44,6 +44,7 @@ PAGES = {
     "Accuracy by position": 2,
     "Runs and races": 1,
     "What positions buy": 3,
+    "Tokens and windows": 1,
     "It writes": 1,
     "Square corners": 6,
     "Attention by hand": 5,

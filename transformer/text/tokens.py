@@ -57,8 +57,12 @@ class Vocabulary:
 
     def encode(self, text: str) -> Int[np.ndarray, "token"]:
         """The indices of a text's tokens."""
+        return self.encode_tokens(self.cut(text))
+
+    def cut(self, text: str) -> list[str]:
+        """The tokens of a text, as they stand in it; the sign of the unknown is one of them."""
         parts = [split(part, self.by) for part in text.split(UNKNOWN)]
-        return self.encode_tokens([token for i, part in enumerate(parts) for token in ([UNKNOWN] if i else []) + part])
+        return [token for i, part in enumerate(parts) for token in ([UNKNOWN] if i else []) + part]
 
     def encode_tokens(self, tokens: list[str]) -> Int[np.ndarray, "token"]:
         unknown, index = self.unknown, self._index

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from transformer.corners import CornerConfig, Walks, error, every_walk, floor, w
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, Trial, mean_interval, shared
 from transformer.experiments.teacher_forcing_measure import carry_out, plan
 from transformer.recurrent.corners import build_walker, look_back, say_corners, train_corners
+from transformer.recurrent.roll_out import roll_out
 
 ROUND = [(-1.0, -1.0), (-1.0, 1.0), (1.0, 1.0), (1.0, -1.0)]
 """Clockwise, seen with y upwards."""
@@ -175,6 +177,26 @@ class TestTheModel:
             context = sum(float(weight) * value for weight, value in zip(alpha, values, strict=True))
             read = model.out(torch.cat([context, left[0, 0]]).float()).reshape(1, 1, 2)
             np.testing.assert_allclose(say_corners(model, asked)[walk, target], read[0, 0], atol=1e-5)
+
+    @pytest.mark.parametrize("attention", ATTENTIONS)
+    def test_a_roll_out_is_the_run_and_its_gates_make_its_states(self, attention: str) -> None:
+        model, asked = build_walker(CornerConfig(attention=attention, d_model=3, seed=4)).eval(), drawn(12, noise=0.1)
+        for walk in range(12):
+            found = roll_out(model, asked, walk)
+            assert len(found.encoder) == asked.given[walk]
+            np.testing.assert_allclose(
+                [cell.said for cell in found.decoder], say_corners(model, asked)[walk], atol=1e-6
+            )
+            cells = [*found.encoder, *found.decoder]
+            assert (cells[0].before == 0).all()
+            for cell, after in pairwise(cells):
+                np.testing.assert_array_equal(cell.state, after.before)
+                np.testing.assert_allclose(
+                    cell.state, (1 - cell.update) * cell.new + cell.update * cell.before, atol=1e-6
+                )
+            np.testing.assert_array_equal(found.decoder[0].before, found.handed_over)
+            np.testing.assert_array_equal(found.decoder[1].read, found.decoder[0].said)
+            assert (found.decoder[0].context is None) == (attention == "none")
 
     def test_without_attention_there_is_none_to_look_at(self) -> None:
         with pytest.raises(ValueError, match="no alignment"):

@@ -55,8 +55,8 @@ def pick_walk() -> LookBack:
         start = pick("Start", "walk_start", PLACES, tuple(PLACES), width=140)
         turn = pick("Direction", "walk_turn", {name: name for name in TURNS}, tuple(TURNS), width=150)
         target = pick("Target", "walk_target", TARGETS, tuple(TARGETS), width=160)
-        with st.container(width=190):
-            given = bound_number("Given corners", "walk_given", 4, 2, model.MOST)
+        menu = tuple(range(2, model.MOST + 1))
+        given = bound_choice(st.segmented_control, "Given corners", "walk_given", menu, menu[0], width="content")
     error = model.walker(trained).error
     st.caption(
         f"This is not the sidebar's model. It is a GRU with two numbers of memory, trained here for {model.STEPS} "

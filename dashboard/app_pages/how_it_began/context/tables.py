@@ -8,31 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.app_pages.how_it_began.context.steps import CALLED, DIGITS, STAGES
+from dashboard.app_pages.how_it_began.context.steps import CALLED, STAGES
 from dashboard.components.sheet import Axis, Series
 from dashboard.figures.html.number_table import Block, Label
 from dashboard.figures.html.step_strip import Shape, Thumb
-from dashboard.figures.kit.numbers import written
-from dashboard.parts import steps
-from dashboard.parts.steps import shades
+from dashboard.parts.steps import Table, low, number_block, shades
 
 if TYPE_CHECKING:
     from transformer.recurrent.look_back import Weighing
-
-
-class Table(steps.Table):
-    """The numbers of a step to a context vector."""
-
-    def series(self) -> list[Series]:
-        """Its numbers in full; what stands in a block without numbers is still to come, and left out."""
-        places = np.array([np.nan if label.place is None else label.place for label in self.labels])
-        rows = Axis(self.axis or "row", places, tuple(label.text for label in self.labels))
-        found = []
-        for block in self.blocks:
-            if block.values is not None:
-                columns = Axis("column", np.arange(len(block.headings)), block.headings)
-                found.append(Series(block.name, block.values, (rows, columns)))
-        return found
 
 
 def hand_table(work: Weighing, stage: str) -> Table:
@@ -40,7 +23,7 @@ def hand_table(work: Weighing, stage: str) -> Table:
     look = work.look
     if stage in ("values", "keys"):
         symbol, vectors = ("v", look.value) if stage == "values" else ("k", look.key)
-        blocks = [_block("given", ("x", "y"), look.given), _pair("states", "h", look.states)]
+        blocks = [number_block("given", ("x", "y"), look.given), _pair("states", "h", look.states)]
         return Table(_corners(work), [*blocks, _pair(stage, symbol, vectors, present=True)])
     if stage in ("scores", "exp", "sum", "divide"):
         return _scores(work, stage)
@@ -56,16 +39,16 @@ def scores_table(works: Sequence[Weighing]) -> Table:
         Label(CALLED[work.scoring].replace(" product", ""), chosen=work.scoring == work.look.trained) for work in works
     ]
     n = len(works[0].pattern)
-    shares = _block(
-        "shares", tuple(f"α{_low(i + 1)}" for i in range(n)), np.stack([w.pattern for w in works]), share=True
+    shares = number_block(
+        "shares", tuple(f"α{low(i + 1)}" for i in range(n)), np.stack([w.pattern for w in works]), share=True
     )
     return Table(
         labels,
         [
             shares,
             _pair("context", "c", np.stack([w.context for w in works])),
-            _block("said", ("says x", "says y"), np.stack([w.said for w in works])),
-            _block("missed", ("off by",), np.array([[w.missed] for w in works]), plain=True),
+            number_block("said", ("says x", "says y"), np.stack([w.said for w in works])),
+            number_block("missed", ("off by",), np.array([[w.missed] for w in works]), plain=True),
         ],
         axis=None,
     )
@@ -149,7 +132,7 @@ def _query(work: Weighing) -> Table:
     labels = [Label("decoder"), Label("q, moved", chosen=True)][: len(rows)]
     read = np.full_like(rows, np.nan)
     read[0] = look.read
-    blocks = [_block("read", ("reads x", "reads y"), read), _pair("state", "s", nothing)]
+    blocks = [number_block("read", ("reads x", "reads y"), read), _pair("state", "s", nothing)]
     return Table(labels, [*blocks, _pair("query", "q", rows, present=True)], axis=None)
 
 
@@ -170,9 +153,9 @@ def _scores(work: Weighing, stage: str) -> Table:
         here = name == stage or (name, stage) == ("exp", "sum")
         if list(STAGES).index(name) > done:
             values = np.full_like(values, np.nan)
-        block = _block(name, (headings[name],), values[:, None], share=name != "scores", present=here)
-        ground = np.append(block.shades[:-1], [[np.nan]], axis=0)  # a sum is no share
-        blocks.append(replace(block, shades=ground))
+        column = number_block(name, (headings[name],), values[:, None], share=name != "scores", present=here)
+        ground = np.append(column.shades[:-1], [[np.nan]], axis=0)  # a sum is no share
+        blocks.append(replace(column, shades=ground))
     return Table([Label("q"), *_corners(work), Label("Σ", above=True)], blocks)
 
 
@@ -180,19 +163,19 @@ def _fit(work: Weighing) -> list[Block]:
     """What the scores are made of, by their kind."""
     look = work.look
     lengths = np.linalg.norm(work.query) * np.linalg.norm(look.key, axis=1)
-    products = {f"q{_low(i)}k{_low(i)}": work.query[i] * look.key[:, i] for i in range(2)}
+    products = {f"q{low(i)}k{low(i)}": work.query[i] * look.key[:, i] for i in range(2)}
     parts = {
         "uniform": {},
         "cosine": {"q · k": work.dots, "‖q‖‖k‖": lengths},
         "dot": products,
         "scaled-dot": {**products, "q · k": work.dots},
-        "additive": {f"tanh{_low(i)}": np.tanh(work.query + look.key)[:, i] for i in range(2)},
+        "additive": {f"tanh{low(i)}": np.tanh(work.query + look.key)[:, i] for i in range(2)},
     }[work.scoring]
     if not parts:
         return []
     rows = np.stack(list(parts.values()), axis=1)
     edge = np.full((1, rows.shape[1]), np.nan)
-    return [_block("parts", tuple(parts), np.vstack([edge, rows, edge]))]
+    return [number_block("parts", tuple(parts), np.vstack([edge, rows, edge]))]
 
 
 def _context(work: Weighing) -> Table:
@@ -201,7 +184,7 @@ def _context(work: Weighing) -> Table:
     return Table(
         [*_corners(work), Label("Σ = c", above=True)],
         [
-            _block("pattern", ("α",), np.append(work.pattern, np.nan)[:, None], share=True),
+            number_block("pattern", ("α",), np.append(work.pattern, np.nan)[:, None], share=True),
             _pair("values", "v", np.vstack([work.look.value, nothing])),
             _pair("weighted", "αv", np.vstack([work.weighted, work.context]), present=True),
         ],
@@ -227,10 +210,10 @@ def _output(work: Weighing) -> Table:
     return Table(
         [Label("x"), Label("y")],
         [
-            _block("products", headings, weight * work.features, axis="d_features"),
-            _block("bias", ("+ b",), bias[:, None]),
-            _block("said", ("= said",), work.said[:, None], present=True),
-            _block("true", ("true",), work.look.true[:, None]),
+            number_block("products", headings, weight * work.features, axis="d_features"),
+            number_block("bias", ("+ b",), bias[:, None]),
+            number_block("said", ("= said",), work.said[:, None], present=True),
+            number_block("true", ("true",), work.look.true[:, None]),
         ],
         axis="coordinate",
     )
@@ -249,35 +232,4 @@ def _is_moved(work: Weighing) -> bool:
 
 def _pair(name: str, symbol: str, rows: np.ndarray, *, present: bool = False) -> Block:
     """Vectors of the plane, a row each."""
-    return _block(name, tuple(f"{symbol}{_low(i)}" for i in range(2)), rows, axis="d_model", present=present)
-
-
-def _block(
-    name: str,
-    headings: tuple[str, ...],
-    rows: np.ndarray,
-    *,
-    share: bool = False,
-    plain: bool = False,
-    present: bool = False,
-    axis: str | None = None,
-) -> Block:
-    """Columns of numbers: of either sign, or shares from 0 to 1, or on the page's own ground if `plain`."""
-    texts = tuple(tuple(written(float(value), DIGITS) for value in row) for row in rows)
-    empty = not any("".join(row) for row in texts)
-    ground = np.full(rows.shape, np.nan) if plain else rows.astype(np.float64) if share else shades(rows)
-    return Block(
-        headings,
-        texts,
-        ground,
-        signed=not share,
-        present=present,
-        strong=present,
-        axis=axis,
-        name=name,
-        values=None if empty else rows,
-    )
-
-
-def _low(index: int) -> str:
-    return str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+    return number_block(name, tuple(f"{symbol}{low(i)}" for i in range(2)), rows, axis="d_model", present=present)

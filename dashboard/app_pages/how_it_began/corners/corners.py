@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from dashboard.app_pages.how_it_began.corners import figures, teacher_forcing, words
+from dashboard.app_pages.how_it_began.corners import figures, roll_out, teacher_forcing, words
 from dashboard.app_pages.how_it_began.corners import lesson as corners_lesson
 from dashboard.app_pages.how_it_began.corners.lesson import Lesson, Replay, View
 from dashboard.components.origin import Maker
@@ -109,7 +109,7 @@ def pictures(config: CornerConfig, shown: Moving | None) -> None:
     live = runs_on(shown)
     steps = [] if shown is None else list(shown.steps)  # more may come at any moment
     view = seen(config, steps, live)
-    makers = [Maker("a GRU on square corners, trained on the spot", 0 if view.step is None else view.step.step)]
+    makers = makers_of(view)
     st.title(words.headline(view), anchor=False)
     if isinstance(shown, Lesson) and shown.failure:
         st.error(f"The training failed: {plain(shown.failure)}.", icon=":material/error:")
@@ -124,6 +124,11 @@ def pictures(config: CornerConfig, shown: Moving | None) -> None:
             curves(view, steps, makers)
         alignments(view, makers)
         st.caption(f"{words.errors(view)} {words.alignment(view)}")
+
+
+def makers_of(view: View) -> list[Maker]:
+    """Whose numbers these are."""
+    return [Maker("a GRU on square corners, trained on the spot", 0 if view.step is None else view.step.step)]
 
 
 def reach(config: CornerConfig) -> float:
@@ -258,7 +263,7 @@ def choices() -> None:
         given = st.container(width="content")
     with st.container(horizontal=True, gap="medium"):
         number("State width, d_model", "corner_width", afresh)
-        most = number("Most given corners", "corner_most", afresh | {"corner_given": None})
+        most = number("Most given corners", "corner_most", afresh | {"corner_given": None, "corner_roll": ""})
         share("Noise", "corner_noise", "Standard deviation added to each coordinate. The square's sides are 2 long")
         share(
             "Teacher forcing p",
@@ -267,7 +272,8 @@ def choices() -> None:
         )
         bound(st.number_input, "Seed", "corner_seed", also=afresh, step=1, width=130)
     with given:
-        bound_number("Given corners", "corner_given", most, 2, most, width=150)
+        also = {"corner_roll": ""}
+        bound_number("Given corners", "corner_given", most, 2, most, also=also, width=150)
 
 
 def number(label: str, field: str, also: dict[str, object]) -> int:
@@ -290,10 +296,14 @@ with buttons:
     controls(under_way, going)
 with top:  # one fragment whether it trains or not: elsewhere in the page its figures would be others, and begin empty
     waiting.until(lambda: not runs_on(under_way), lambda: pictures(asked, under_way), every=REFRESH if going else None)
+if under_way is not None and not going:
+    now = seen(asked, list(under_way.steps), live=False)
+    roll_out.section(now, makers_of(now))
 teacher_forcing.section(asked)
 show_code(
     "transformer.corners.walks",
     "transformer.recurrent.corners.Walker.forward",
     "transformer.recurrent.corners.train_corners",
     "transformer.recurrent.corners.look_back",
+    "transformer.recurrent.roll_out.gates",
 )

@@ -32,6 +32,8 @@ WATCHED = 8.0
 """Seconds of a training, or of a replay, that is made to be watched."""
 AT_ONCE = 0.1
 """Seconds for which a page waits for a training: what is kept is there at once, the rest is seen while it comes."""
+ROLLED = 8
+"""Numbers of the widest state that is shown number by number; of wider ones no weights are kept."""
 STARTS = ("lower left", "upper left", "upper right", "lower right")
 TURNS = {1: "clockwise", -1: "anticlockwise"}
 
@@ -83,7 +85,7 @@ class Lesson:
 
     def _run(self) -> None:
         for step in self._taken():
-            self.steps.append(replace(step, weights={}))
+            self.steps.append(step if self.config.d_model <= ROLLED else replace(step, weights={}))
 
     def _taken(self) -> Iterator[CornerStep]:
         """The recorded steps, each in its time."""

@@ -22,7 +22,8 @@ from transformer.corners import CornerConfig, floor
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, mean_interval, shared
 from transformer.training.runs import DEFAULT_ROOT
 
-SHIPPED = (DEFAULT_ROOT / "corners.json", DEFAULT_ROOT / "corners-none.json")
+SHIPPED = tuple(DEFAULT_ROOT / f"{name}.json" for name in ("corners", "corners-none", "corners-narrow"))
+"""The page's own settings, the same without attention, and states too narrow for what is to be remembered."""
 AGAIN = 1.0
 """Seconds between two looks at a measurement that is under way."""
 ANOTHER = "Another measurement is running. This one can start after it."
@@ -48,7 +49,33 @@ def section(config: CornerConfig) -> None:
         makers = [Maker(f"{found.planned} GRUs on square corners", config.steps)]
         plot(figure, key="corners-forcing", alt=said, height=320, makers=makers)
         st.caption(f"{said} {made(found)}")
+    cases(config)
     anew(config, found)
+
+
+def cases(config: CornerConfig) -> None:
+    """The settings whose measurement is shipped, each with what it shows; a click trains and shows them."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption("Measured already:", width="content")
+        for path in SHIPPED:
+            found = forced_in(path)
+            if found is not None and found.complete:
+                shown = found.config == shared(config)
+                st.button(case(found), key=f"case-{path.stem}", on_click=show, args=(found.config,), disabled=shown)
+
+
+def show(config: CornerConfig) -> None:
+    """Look at these settings."""
+    session.update(
+        corner_attention="" if config.attention == lesson.ATTENTION else config.attention,
+        corner_affine=config.affine,
+        corner_width=config.d_model,
+        corner_most=config.most,
+        corner_noise=config.noise,
+        corner_given=None,
+        corner_step=None,
+        corner_roll="",
+    )
 
 
 def anew(config: CornerConfig, found: Forcing | None) -> None:
@@ -111,6 +138,14 @@ def own(config: CornerConfig) -> Path:
     return menu.ROOT / file_name(config)
 
 
+def forced_in(path: Path) -> Forcing | None:
+    """The measurement in a file, if it holds one."""
+    try:
+        return load(path, path.stat().st_mtime)
+    except (OSError, ForcingError):
+        return None
+
+
 @cached(32)
 def load(path: Path, stamp: float) -> Forcing:
     """A measurement, read once for each time (`stamp`) it was written. Raises ForcingError with one sentence."""
@@ -124,11 +159,8 @@ def forced(config: CornerConfig) -> Forcing | None:
     """
     partial: Forcing | None = None
     for path in (own(config), *SHIPPED):
-        try:
-            found = load(path, path.stat().st_mtime)
-        except (OSError, ForcingError):
-            continue
-        if found.config != shared(config):
+        found = forced_in(path)
+        if found is None or found.config != shared(config):
             continue
         if found.complete:
             return found
@@ -146,20 +178,40 @@ def options(config: CornerConfig) -> list[str]:
     ]
 
 
+def measured_seeds(found: Forcing) -> np.ndarray:
+    """bool [seed]: was it trained with the first and with the last of the probabilities?"""
+    seeds: np.ndarray = np.isfinite(found.errors()[[0, -1]]).all(axis=0)
+    return seeds
+
+
+def sign(interval: tuple[float, float, float]) -> int:
+    """1 where a mean is above 0, -1 where it is below, 0 where its interval holds 0."""
+    _, low, high = interval
+    return 0 if low <= 0 <= high else 1 if low > 0 else -1
+
+
+def case(found: Forcing) -> str:
+    """Settings in a few words, and what teacher forcing does with them."""
+    config, free, whole = found.config, found.errors(), measured_seeds(found)
+    does = {0: "no difference", 1: "costs error", -1: "saves error"}[sign(mean_interval((free[-1] - free[0])[whole]))]
+    attention = "no attention" if config.attention == "none" else f"{config.attention} attention"
+    return f"{attention}, width {config.d_model}, up to {config.most} corners: {does}"
+
+
 def sentence(found: Forcing) -> str:
     """What the probability does to the free-running error, from the numbers."""
     free, helped = found.errors(), found.errors(helped=True)
-    whole = np.isfinite(free[[0, -1]]).all(axis=0)
+    whole = measured_seeds(found)
     if whole.sum() < 2:
         return f"{len(found.trials)} of {found.planned} trainings are done."
     never, always = free[0, whole], free[-1, whole]
-    mean, low, high = mean_interval(always - never)
-    verdict = (
-        "these seeds show no difference"
-        if low <= 0 <= high
-        else f"teacher forcing {'costs' if mean > 0 else 'saves'} free-running error"
-    )
-    change, least, most = (signed(value, 3, plus=True) for value in (mean, low, high))
+    difference = mean_interval(always - never)
+    verdict = {
+        0: "these seeds show no difference",
+        1: "teacher forcing costs free-running error",
+        -1: "teacher forcing saves free-running error",
+    }[sign(difference)]
+    change, least, most = (signed(value, 3, plus=True) for value in difference)
     told, used = helped[0, whole].mean(), helped[-1, whole].mean()
     return (
         f"Free-running, the error is {never.mean():.3f} after training without true corners (p = "

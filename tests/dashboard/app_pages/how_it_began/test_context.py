@@ -428,7 +428,7 @@ def test_the_digits_on_the_page_are_those_of_the_run(trained: str, scoring: str)
 
 def test_other_scores_stand_beside_the_trained() -> None:
     shown = tables(open_page("context", walk_start="2"))[1]
-    walk, model = one_walk(1, 1, 4), context_model.walker("scaled-dot").model
+    walk, model = one_walk(1, 1, 2), context_model.walker("scaled-dot").model
     assert list(shown) == ["uniform", "cosine", "dot", "scaled dot"]
     for cells, scoring in zip(shown.values(), context_model.FIXED, strict=True):
         real = by_hand(model, scoring, walk.source[0], 0)
@@ -447,7 +447,7 @@ def test_the_steps_are_gone_through_and_the_query_is_moved_and_put_back() -> Non
     assert link(app) == {"run": "reverse", "hand": "keys", "stretch": "4.0", "turned": "90"}
     titles.add(app.title[0].value)
     assert len(titles) == 2
-    walk, model = one_walk(0, 1, 4), context_model.walker("scaled-dot").model
+    walk, model = one_walk(0, 1, 2), context_model.walker("scaled-dot").model
     real = by_hand(model, "scaled-dot", walk.source[0], 0, lambda q: 4 * np.array([-q[1], q[0]]))
     assert array(trace(app, "fit", "share α")["x"]) == pytest.approx(real["pattern"], abs=1e-5)
     next(b for b in app.button if b.label == "Reset").click().run()
@@ -460,7 +460,7 @@ def test_the_steps_are_gone_through_and_the_query_is_moved_and_put_back() -> Non
     [
         {"stretch": "0.0", "hand": "scores"},
         {"stretch": "0.0", "scores": "cosine", "hand": "scores"},
-        {"scores_trained": "uniform", "hand": "keys", "walk_given": "2"},
+        {"scores_trained": "uniform", "hand": "keys", "walk_given": "3"},
         {"scores_trained": "uniform", "scores": "cosine", "walk_given": "6", "walk_target": "2"},
         {"scores_trained": "additive", "hand": "scores", "turned": "-180"},
     ],
@@ -472,7 +472,16 @@ def test_the_ends_of_every_slider_are_drawn(view: dict[str, str]) -> None:
     assert link(app) == {"run": "reverse", **view}
     if view.get("stretch"):
         assert any("has no angle" in caption.value for caption in app.caption)
-        assert "the mean of all 4 values" in app.title[0].value
+        assert "the mean of all 2 values" in app.title[0].value
+
+
+def test_it_opens_on_two_given_corners_and_the_larger_cases_are_one_click_away() -> None:
+    app = open_page("context", run="reverse")
+    [given] = [menu for menu in app.segmented_control if menu.label == "Given corners"]
+    assert (given.value, list(given.options)) == (2, ["2", "3", "4", "5", "6"])
+    given.set_value(6).run()
+    assert link(app) == {"run": "reverse", "walk_given": "6"}
+    assert len([row for row in tables(app)[0] if row.startswith("corner")]) == 6
 
 
 def test_another_model_has_scores_of_its_own() -> None:
@@ -487,9 +496,9 @@ def test_another_model_has_scores_of_its_own() -> None:
 )
 def test_another_walk_keeps_how_the_query_is_moved(label: str, value: int | str, field: str) -> None:
     app = open_page("context", run="reverse", turned="30", stretch="2.0")
-    next(w for w in (*app.slider, *app.selectbox) if w.label == label).set_value(value).run()
+    next(w for w in (*app.segmented_control, *app.selectbox) if w.label == label).set_value(value).run()
     assert link(app) == {"run": "reverse", field: str(value), "turned": "30", "stretch": "2.0"}
-    walk = {"walk_given": 4, "walk_start": 1, "walk_target": 1, field: int(value)}
+    walk = {"walk_given": 2, "walk_start": 1, "walk_target": 1, field: int(value)}
     source = one_walk(walk["walk_start"] - 1, 1, walk["walk_given"]).source[0]
     model, turn = context_model.walker("scaled-dot").model, np.exp(1j * np.radians(30))
 
@@ -558,7 +567,7 @@ def test_of_a_query_without_length_only_what_is_true_is_said(scoring: str) -> No
     assert ("has score 0 with every key, so all weights are equal" in captions) == (
         scoring in ("dot", "scaled-dot", "cosine")
     )
-    assert ("the mean of all 4 values" in app.title[0].value) == (scoring != "additive")
+    assert ("the mean of all 2 values" in app.title[0].value) == (scoring != "additive")
 
 
 def test_the_context_lies_in_the_hull_be_it_on_its_edge() -> None:

@@ -31,7 +31,8 @@ from dashboard.app_pages.how_it_began.corners.lesson import Lesson, Replay
 from dashboard.models import menu
 from dashboard.theme import DARK, LIGHT
 from dashboard.view.settings import Settings
-from tests.kit.pages import array, figures, link, open_page, trace
+from tests.kit.cells import Cells, close
+from tests.kit.pages import array, figures, link, open_page, press, trace
 from transformer.__main__ import main
 from transformer.corners import CornerConfig, every_walk, walks
 from transformer.experiments.teacher_forcing import Forcing, Trial
@@ -168,6 +169,106 @@ def test_uniform_attention_says_so() -> None:
     assert any("the same weight, 1/4, for every query" in caption.value for caption in app.caption)
 
 
+# --- hidden state by hidden state
+
+
+def rows_of(app: AppTest, heading: str) -> list[list[str]]:
+    """The rows of the table with this heading, labels first."""
+    (body,) = (each.proto.body for each in app.get("html") if f">{heading}</th>" in each.proto.body)
+    return Cells(body).rows[2:]
+
+
+def rolled_by_hand(w: dict[str, np.ndarray], settings: CornerConfig, given: np.ndarray) -> list[dict[str, np.ndarray]]:
+    """Every step of a walk: what is read, the state before, gates, candidate, the state after."""
+
+    def step(side: str, x: np.ndarray, h: np.ndarray) -> dict[str, np.ndarray]:
+        names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+        wx, bx, wh, bh = (w[f"core.{side}.layers.0.{name}_l0"] for name in names)
+        d, ours, theirs = len(h), wx @ x + bx, wh @ h + bh
+        reset, update = (1 / (1 + np.exp(-(ours[i : i + d] + theirs[i : i + d]))) for i in (0, d))
+        new = np.tanh(ours[2 * d :] + reset * theirs[2 * d :])
+        return {"x": x, "h": h, "r": reset, "z": update, "n": new, "after": (1 - update) * new + update * h}
+
+    found, h = [], np.zeros(settings.d_model)
+    for point in given:
+        found.append(step("encoder", point, h))
+        h = found[-1]["after"]
+    said, _ = said_by_hand(w, settings, given)
+    for read in (given[-1], said[0]):
+        found.append(step("decoder", read, h))
+        h = found[-1]["after"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "changes", "kind"),
+    [
+        ({}, {}, (0, 1, 2)),
+        (
+            {"corner_attention": "none", "corner_width": "2", "corner_most": "3", "corner_walk": "upper right, "
+             "anticlockwise", "corner_step": "20"},
+            {"attention": "none", "d_model": 2, "most": 3},
+            (2, -1, 3),
+        ),
+    ],
+)  # fmt: skip
+def test_the_roll_out_is_worked_out_by_hand(query: dict, changes: dict, kind: tuple[int, int, int]) -> None:
+    settings, count = config(**changes), kind[2]
+    steps = train_corners(build_walker(settings), every=10, fresh=2)
+    at = int(query.get("corner_step", STEPS))
+    w = {n: v.numpy().astype(np.float64) for step in steps if step.step == at for n, v in step.weights.items()}
+    drawn = every_walk(settings.most, settings.noise)
+    walk = drawn.which(*kind)
+    given = drawn.source[walk, :count].astype(np.float64)
+    rolled, (said, _) = rolled_by_hand(w, settings, given), said_by_hand(w, settings, given)
+    for place, name in enumerate([*(f"e{i + 1}" for i in range(count)), "d1", "d2"]):
+        app = open_page("corners", **query, **({"corner_roll": name} if place else {}))
+        assert not app.warning
+        table = rows_of(app, "reads x")
+        assert [row[0] for row in table] == [
+            *(f"encoder at {i + 1}" for i in range(count)), "handed over", "decoder at 1", "decoder at 2",
+        ]  # fmt: skip
+        d = settings.d_model
+        for row, step in zip([*table[:count], *table[count + 1 :]], rolled, strict=True):
+            close(row[1 : 3 + d], np.array([*step["x"], *step["after"]]))
+        assert table[count][3 : 3 + d] == table[count - 1][3 : 3 + d]
+        for row, corner, true in zip(table[-2:], said, drawn.target[walk], strict=True):
+            close(row[-4:], np.array([*corner, *true]))
+        step = rolled[place]
+        kept, new = step["z"] * step["h"], (1 - step["z"]) * step["n"]
+        expected = np.stack([step["h"], step["r"], step["z"], step["n"], new, kept, step["after"]], axis=1)
+        for row, numbers in zip(rows_of(app, "(1−z) n"), expected, strict=True):
+            close(row[1:], numbers)
+        captions = [caption.value for caption in app.caption]
+        near, far = (math.dist(one, other) for one, other in zip(said, drawn.target[walk], strict=True))
+        assert any(f"{near:.2f} from the true corner. Then" in c and f"{far:.2f} from the true corner." in c
+                   for c in captions)  # fmt: skip
+        (formula,) = (each.value for each in app.markdown if "h'_1 = " in each.value)
+        *_, last = re.findall(r"-?\d+\.\d+", formula)
+        close([last], step["after"][:1])
+        if place:
+            keeps = int(step["z"].argmax())
+            assert any(f"Number {keeps + 1} keeps most of the state before (z = {step['z'][keeps]:.2f})" in c
+                       for c in captions)  # fmt: skip
+
+
+def test_a_wide_state_is_not_shown_number_by_number() -> None:
+    app = open_page("corners", corner_width="9")
+    assert any("A state has 9 numbers here. Up to 8 can be shown" in caption.value for caption in app.caption)
+    assert not any("corner_roll" in button.key for button in app.button if button.key)
+
+
+def test_the_steps_of_the_roll_out_are_gone_through_and_forgotten_with_the_walk() -> None:
+    app = open_page("corners", corner_most="3")
+    press(app, "Forward")
+    assert link(app)["corner_roll"] == "e2"
+    next(slider for slider in app.slider if slider.label == "Given corners").set_value(2).run()
+    assert not app.warning
+    assert "corner_roll" not in link(app)
+    app = open_page("corners", corner_roll="e9")
+    assert [warning.value for warning in app.warning] == ["There is no step “e9” here; this is Encoder 1."]
+
+
 # --- links
 
 
@@ -258,7 +359,11 @@ def test_a_replay_shows_the_recorded_steps_in_its_time() -> None:
     lesson.wait(60)
     assert [step.step for step in lesson.steps] == [0, 10, 20, 30]
     assert not lesson.running
-    assert all(not step.weights for step in lesson.steps)
+    assert all(step.weights for step in lesson.steps)  # what is shown number by number
+    wide = Lesson(config(steps=10, d_model=corners_lesson.ROLLED + 1))
+    wide.wait(60)
+    assert len(wide.steps) == 2
+    assert all(not step.weights for step in wide.steps)
     now = time.monotonic()
     shown = [[step.step for step in Replay(lesson, now - past, 100.0).steps] for past in (0, 51, 200)]
     assert shown == [[0], [0, 10], [0, 10, 20, 30]]
@@ -381,7 +486,7 @@ def test_the_shipped_measurement_is_drawn_number_by_number(monkeypatch: pytest.M
     assert any(words in caption.value for caption in app.caption)
 
 
-@pytest.mark.parametrize("name", ["corners.json", "corners-none.json"])
+@pytest.mark.parametrize("name", ["corners.json", "corners-none.json", "corners-narrow.json"])
 def test_the_shipped_measurement_is_what_training_gives(name: str) -> None:
     """One of its trainings made again; on another processor the last digits, and little more, may differ."""
     found = Forcing.load(SHIPPED.with_name(name))
@@ -390,6 +495,34 @@ def test_the_shipped_measurement_is_what_training_gives(name: str) -> None:
     *_, last = train_corners(build_walker(again), every=again.steps, fresh=found.sequences)
     assert found.errors()[1, 3] == pytest.approx(last.error, abs=0.02)
     assert found.errors(helped=True)[1, 3] == pytest.approx(last.helped_error, abs=0.02)
+
+
+def test_the_shipped_measurements_are_one_click_away_and_each_says_what_it_shows(monkeypatch) -> None:
+    """Of the three, one shows that teacher forcing costs error; the intervals are worked out here."""
+    monkeypatch.setattr(corners_lesson, "config_of", COMPLETE)
+    monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
+    app, verdicts = open_page("corners"), []
+    for path in teacher_forcing.SHIPPED:
+        assert path.stat().st_size < 10_000
+        trials = json.loads(path.read_text())["trials"]
+        free = {(trial["chance"], trial["seed"]): trial["error"] for trial in trials}
+        differences = np.array([free[1.0, seed] - free[0.0, seed] for seed in range(5)])
+        half = 2.776 * differences.std(ddof=1) / math.sqrt(5)
+        if path.stem == "corners-narrow":
+            guide = (SHIPPED.parents[1] / "docs" / "guide" / "how-it-began.md").read_text(encoding="utf-8")
+            never, always = (np.mean([free[chance, seed] for seed in range(5)]) for chance in (0.0, 1.0))
+            assert f"{always:.3f}\nafter training with true corners, {never:.3f} without" in guide
+        verdicts.append("costs error" if differences.mean() > half else "no difference")
+        button = next(each for each in app.button if each.key == f"case-{path.stem}")
+        assert button.label.endswith(f": {verdicts[-1]}")
+        assert button.disabled == (path == SHIPPED)
+    assert verdicts == ["no difference", "no difference", "costs error"]
+    next(each for each in app.button if each.key == "case-corners-narrow").click().run()
+    assert not app.exception
+    assert link(app) == {"run": "reverse", "corner_attention": "none", "corner_width": "2", "corner_most": "3"}
+    assert any("teacher forcing costs free-running error" in caption.value for caption in app.caption)
+    next(each for each in app.button if each.key == "case-corners").click().run()
+    assert link(app) == {"run": "reverse"}
 
 
 def made_up(low: float, high: float) -> Forcing:
