@@ -66,7 +66,7 @@ def test_another_noise_leaves_every_figure_in_its_place(page: Page, address: str
     )
     page.get_by_role("slider", name="Noise").focus()
     page.keyboard.press("ArrowRight")
-    expect(title(page)).to_contain_text("noise alone leaves 0.21")
+    expect(title(page)).to_contain_text("noise alone makes 0.21")
     expect(title(page)).to_contain_text("After 400 steps")
     assert page.evaluate("window.mostPlanes") == 1
     assert plot(page, "corners-plane").evaluate("host => host.isOld")
