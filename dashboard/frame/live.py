@@ -46,8 +46,8 @@ def panel() -> None:
 def _of_another(name: str) -> None:
     """One quiet line for a training that this session did not start, and the button that shows it as one's own is."""
     state = Run(menu.ROOT / name).state
-    if not state.live:
-        clicks.again()  # the line goes, and the run's result is in the menus
+    if not state.live or st.session_state.get("watching") == name:
+        clicks.again()  # the line goes: the run's result is in the menus, or its panel comes
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-of-another"):
         st.caption(f":material/model_training: **{name}** is in training, at step {state.step}.", width="content")
         st.button("Watch", on_click=_watch_another, args=(name,), type="tertiary", key="watch")

@@ -34,6 +34,7 @@ def begin(page: str) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
+    state.entered = (moved and "page" in state) or state.get("entered", False)
     state.page, state.menu, state.around = page, model_menu.menu(), None
     listen()
     if "settings" not in state or (query and not touched and query != state.get("written")):
@@ -50,10 +51,16 @@ def end() -> None:
     Not after the reader went back to an address without a view: writing there would lock the way back.
     """
     state = st.session_state
+    state.entered = False
     query = {"run": chosen().name, **settings().to_query()}
     if (state.pop("write", False) or state.pop("touched", False)) and st.query_params.to_dict() != query:
         st.query_params.from_dict(query)
         state.written = query
+
+
+def entered() -> bool:
+    """Did the reader just come to this page from another one? Until the page has been drawn to its end."""
+    return bool(st.session_state.get("entered"))
 
 
 def first_look() -> bool:

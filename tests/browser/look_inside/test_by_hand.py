@@ -17,7 +17,7 @@ def test_the_steps_are_gone_through_and_the_query_turns(page: Page, address: str
     before = title(page).inner_text()
     page.keyboard.press("f")
     expect(strip).to_have_attribute("aria-label", "Step 8 of 10: c")
-    page.get_by_role("slider", name="Query, turned by degrees").focus()
+    page.get_by_role("slider", name="Turn the query by degrees").focus()
     page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile("turned=5"))
     expect(title(page)).not_to_have_text(before)

@@ -52,7 +52,7 @@ def test_words_come_and_are_chosen_and_heads_are_looked_through(page: Page, addr
     expect(passage).to_have_attribute("data-chosen", "2")
     page.mouse.click(*spot(page, 12))
     page.wait_for_url(query(word="13"))
-    expect(page.get_by_text(re.compile("at 13 was said by the token before it, query 12"))).to_be_visible()
+    expect(page.get_by_text(re.compile("at 13 was predicted by query 12"))).to_be_visible()
     glances.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
