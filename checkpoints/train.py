@@ -57,11 +57,14 @@ def thin(run: Run) -> None:
     """Leave out of a run what no page reads.
 
     The first weights are those that the seed draws, so their file holds no numbers. Those of the last step stay, and
-    those `BETWEEN`. Losses and norms are float32, and are written with the digits that such a number has.
+    those `BETWEEN`, rounded to 16 bits. Losses and norms are float32, and are written with the digits that such a
+    number has.
     """
     snapshots, config = run.snapshots(), run.config
     for step, path in snapshots.items():
-        if step not in (0, max(snapshots), *BETWEEN.get(run.name, ())):
+        if step in BETWEEN.get(run.name, ()):
+            save(path, *load(path), half=True)
+        elif step not in (0, max(snapshots)):
             path.unlink()
     first = snapshots.get(0)
     if first is not None and weights_hash(load(first)[0]) == weights_hash(build(config)):
@@ -87,7 +90,7 @@ def write_metrics(run: Run, lines: Iterable[dict]) -> None:
 def short(line: dict) -> dict:
     """A line of the metrics with its float32 numbers in the digits of one: 2.503782, not 2.503782033920288."""
     numbers = {name: float(str(np.float32(line[name]))) for name in SINGLE if name in line}
-    return line | numbers | {"learning_rate": float(f"{line['learning_rate']:.12g}")}
+    return line | numbers
 
 
 def begin(name: str, config: RunConfig) -> Run:
