@@ -150,7 +150,7 @@ def _headline(view: Settings, tried: Tried) -> str:
 
 def _rules(view: Settings, tried: Tried, sentence: str) -> None:
     """What must agree, with a mark, and what is free."""
-    marks = ["✓" if fits else "✗" for fits in (view.d_query == view.d_key, view.n_keys == view.n_values)]
+    marks = ["✓" if fits else "✕" for fits in (view.d_query == view.d_key, view.n_keys == view.n_values)]
     relations = ["=" if mark == "✓" else "≠" for mark in marks]
     st.markdown(
         "**What must be equal**\n"
