@@ -11,7 +11,7 @@ from dashboard.components import appearance
 from dashboard.frame import health, live, other_models, sidebar, training_panel
 from dashboard.parts import prose, waiting
 from dashboard.server.streamlit_private import run_again
-from dashboard.view import clicks, session
+from dashboard.view import clicks, session, training
 from dashboard.view.pages import OVERVIEW, PAGES
 from transformer.foundation.checks import UserError
 
@@ -68,6 +68,7 @@ def body() -> None:
 
 
 with told():
+    training.offer()
     sidebar.sidebar(asks=not shown.own_input)
     if shown.address != "runs":  # that page shows several trainings at once
         live.panel()
