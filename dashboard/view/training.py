@@ -82,7 +82,7 @@ def suited(view: Settings, shown: RunConfig) -> dict[str, object]:
     if shown.task.task != TEXT or not {"seed", "device", "pace"}.issuperset(named):
         return {}
     reader = next((each for each in READERS if each.task.split == shown.task.split), READERS[0])
-    own = shown.task.text if shown.task.text in shelf.keys() else ""
+    own = shown.task.text if shelf.at_hand(shown.task.text) else ""
     return fields_of_reader(reader) | {"text": "" if own == text_of(view) else own}
 
 
