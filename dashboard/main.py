@@ -8,7 +8,7 @@ from PIL import Image
 
 from dashboard import theme
 from dashboard.components import appearance
-from dashboard.frame import health, live, other_models, sidebar, training_panel
+from dashboard.frame import glossary, health, live, other_models, sidebar, training_panel
 from dashboard.parts import prose, waiting
 from dashboard.server.streamlit_private import run_again
 from dashboard.view import clicks, session, training
@@ -72,6 +72,7 @@ with told():
     sidebar.sidebar(asks=not shown.own_input)
     if shown.address != "runs":  # that page shows several trainings at once
         live.panel()
+    glossary.draw()
     body()
     with st.sidebar:
         training_panel.panel()

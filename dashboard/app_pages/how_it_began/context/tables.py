@@ -56,9 +56,7 @@ def scores_table(works: Sequence[Weighing]) -> Table:
         Label(CALLED[work.scoring].replace(" product", ""), chosen=work.scoring == work.look.trained) for work in works
     ]
     n = len(works[0].pattern)
-    shares = _block(
-        "shares", tuple(f"α{_low(i + 1)}" for i in range(n)), np.stack([w.pattern for w in works]), share=True
-    )
+    shares = _block("shares", tuple(f"α_{i + 1}" for i in range(n)), np.stack([w.pattern for w in works]), share=True)
     return Table(
         labels,
         [
@@ -180,13 +178,13 @@ def _fit(work: Weighing) -> list[Block]:
     """What the scores are made of, by their kind."""
     look = work.look
     lengths = np.linalg.norm(work.query) * np.linalg.norm(look.key, axis=1)
-    products = {f"q{_low(i)}k{_low(i)}": work.query[i] * look.key[:, i] for i in range(2)}
+    products = {f"q_{i}k_{i}": work.query[i] * look.key[:, i] for i in range(2)}
     parts = {
         "uniform": {},
         "cosine": {"q · k": work.dots, "‖q‖‖k‖": lengths},
         "dot": products,
         "scaled-dot": {**products, "q · k": work.dots},
-        "additive": {f"tanh{_low(i)}": np.tanh(work.query + look.key)[:, i] for i in range(2)},
+        "additive": {f"tanh_{i}": np.tanh(work.query + look.key)[:, i] for i in range(2)},
     }[work.scoring]
     if not parts:
         return []
@@ -223,7 +221,7 @@ def _join(work: Weighing) -> Table:
 def _output(work: Weighing) -> Table:
     """Four products, the bias, and their sum; beside it what is right."""
     weight, bias = work.look.out
-    headings = ("w c₀", "w c₁", "w s₀", "w s₁")
+    headings = ("w c_0", "w c_1", "w s_0", "w s_1")
     return Table(
         [Label("x"), Label("y")],
         [
@@ -249,7 +247,7 @@ def _is_moved(work: Weighing) -> bool:
 
 def _pair(name: str, symbol: str, rows: np.ndarray, *, present: bool = False) -> Block:
     """Vectors of the plane, a row each."""
-    return _block(name, tuple(f"{symbol}{_low(i)}" for i in range(2)), rows, axis="d_model", present=present)
+    return _block(name, tuple(f"{symbol}_{i}" for i in range(2)), rows, axis="d_model", present=present)
 
 
 def _block(
@@ -277,7 +275,3 @@ def _block(
         name=name,
         values=None if empty else rows,
     )
-
-
-def _low(index: int) -> str:
-    return str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))

@@ -360,7 +360,8 @@ def test_the_hull_is_around_all_values() -> None:
 def test_the_bars_are_the_numbers() -> None:
     figure = fit_bars([180.0, None], np.array([-1.0, 0.5]), np.array([-2.0, 1.0]), np.array([0.05, 0.95]))
     assert [trace.x for trace in figure.data] == [(-1.0, 0.5), (-2.0, 1.0), (0.05, 0.95)]
-    assert figure.data[0].y == ("k1, 180°", "k2")
+    assert figure.data[0].y == ("k_1, 180°", "k_2")
+    assert figure.layout.yaxis.ticktext == ("k<sub>1</sub>, 180°", "k<sub>2</sub>")
     assert figure.layout.xaxis.range == (-2.4, 1.9)
     assert figure.layout.xaxis3.range[0] == 0
     assert figure.data[1].text == ("−2.00", "1.00")
