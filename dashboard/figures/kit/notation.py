@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from html import escape
 
-INDEXED = re.compile(r"(?<![A-Za-z_])(tanh|[A-Za-zα-ω])_(\d+|[A-Za-z]+)(?![A-Za-z_])")
+INDEXED = re.compile(r"(?<![A-Za-z_])(tanh|[A-Za-zα-ω])_(\d+|[A-Za-z]+(?![A-Za-z_]))")
 LOWERED = r"\1<sub>\2</sub>"
-STEADY = r'\1<sub style="line-height:0">\2</sub>'
+STEADY = r'\1<sub style="line-height:0;font-size:0.75em">\2</sub>'
 """The same where an index must not make its line of text higher."""
 
 

@@ -103,7 +103,7 @@ def test_the_strip_frames_one_step_and_hides_no_forbidden_cell() -> None:
 
 def test_shapes_end_in_what_comes_out() -> None:
     text = re.sub(r"<[^>]*>", "", shape_line([Shape("q", (("d_head", 16),)), Shape("K", (("key", 9),)), Shape("Σ")]))
-    assert text == "q [d_head 16], K [key 9] → Σ [one number]"
+    assert text == "q [dhead 16], K [key 9] → Σ [one number]"
 
 
 def test_the_line_that_does_it_is_marked_with_its_number() -> None:
@@ -144,7 +144,7 @@ def test_a_circuit_is_centred_on_zero() -> None:
 )
 def test_an_index_stands_below_the_line(written: str, drawn: str) -> None:
     assert lowered(written) == drawn
-    assert lowered_html(written).replace(' style="line-height:0"', "") == drawn
+    assert lowered_html(written).replace(' style="line-height:0;font-size:0.75em"', "") == drawn
     assert lowered_html(f"<i>{written}").startswith("&lt;i&gt;")
 
 
