@@ -34,8 +34,8 @@ def worse_than_even(metrics: Metrics, tokens: int) -> str:
     if len(steps) < 2 or perplexity(nats[0]) <= tokens:
         return ""
     return (
-        f"At step {steps[0]} the model is worse than an even guess among the {tokens:,} tokens between which it chooses: "
-        f"that would have perplexity {tokens:,}."
+        f"At step {steps[0]} the model is worse than an even guess among the {tokens:,} tokens between which it "
+        f"chooses: that would have perplexity {tokens:,}."
     )
 
 
