@@ -61,7 +61,8 @@ def passage(first: Said, last: Said | None, *, key: str) -> None:
         changed = np.array(first.tokens) != np.array(last.tokens)
         said = (
             f"The guess changes for {counted_tokens(changed, first.targets)}. A token costs "
-            f"{first.nats.mean():.2f} nats before and {last.nats.mean():.2f} after. {named} changes most, by {signed(float(cost[worst]), 1, plus=True)} nats."
+            f"{first.nats.mean():.2f} nats before and {last.nats.mean():.2f} after. "
+            f"{named} changes most, by {signed(float(cost[worst]), 1, plus=True)} nats."
         )
     axis = (Axis("position", np.arange(1, len(cost) + 1), first.targets),)
     series = [Series("before", first.nats, axis), *([] if last is None else [Series("after", last.nats, axis)])]

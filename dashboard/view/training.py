@@ -215,7 +215,7 @@ def watch(run: Run) -> None:
 
 
 def watched() -> Run | None:
-    """The run to watch: the one this session started, or any that is training now: a reload loses nothing."""
+    """The run to watch: the one this session started, or any that is training now."""
     live = (choice.name for choice in choices().values() if choice.state.live)
     found = next((name for name in live if Run(model_menu.ROOT / name).waiting), None)
     if found and not started():

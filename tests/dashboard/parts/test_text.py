@@ -158,7 +158,7 @@ def test_patching_a_text_restores_what_the_model_itself_would_say(made: Path) ->
     for value, each in ((seen.clean, logits[0]), (seen.corrupted, logits[1])):
         assert value == pytest.approx(np.mean([each[i, wanted[i]] - each[i, unwanted[i]] for i in places]), abs=1e-4)
     assert seen.compared == len(places)
-    with pytest.raises(EditError, match="make it say the same"):
+    with pytest.raises(EditError, match="have the same likeliest tokens"):
         patching(model, task, passage, passage)
 
 
