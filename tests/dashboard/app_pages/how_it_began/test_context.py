@@ -25,7 +25,7 @@ from dashboard.app_pages.how_it_began.context.tables import hand_shapes, hand_ta
 from dashboard.figures.html.number_table import number_table
 from dashboard.parts.prose import code_around
 from tests.kit.cells import Cells, close
-from tests.kit.pages import array, link, open_page, trace
+from tests.kit.pages import array, link, open_page, press_counted, trace
 from transformer.analysis.dot_products import growth
 from transformer.recurrent.corners import CORNERS, CornerConfig, Walker, build_walker
 from transformer.recurrent.look_back import look_back, moved, one_walk, weigh
@@ -441,7 +441,7 @@ def test_other_scores_stand_beside_the_trained() -> None:
 def test_the_steps_are_gone_through_and_the_query_is_moved_and_put_back() -> None:
     app = open_page("context", run="reverse")
     titles = {app.title[0].value}
-    next(b for b in app.button if b.label == "Forward").click().run()
+    press_counted(app, "hand-on")
     assert link(app) == {"run": "reverse", "hand": "keys"}
     next(s for s in app.slider if s.label.startswith("Stretch the query")).set_value(4.0).run()
     next(s for s in app.slider if s.label.startswith("Turn the query")).set_value(90).run()
