@@ -182,7 +182,7 @@ def _train_button() -> None:
         shortcut="T",
     )
     if problem and st.session_state.get("offered"):  # nobody has asked for it yet
-        st.info(problem, icon=":material/info:")
+        st.caption(problem)
     elif problem:
         st.error(problem, icon=":material/error:")
 
