@@ -8,10 +8,10 @@ from PIL import Image
 
 from dashboard import theme
 from dashboard.components import appearance
-from dashboard.frame import health, live, other_models, sidebar, training_panel
+from dashboard.frame import glossary, health, live, other_models, sidebar, training_panel
 from dashboard.parts import prose, waiting
 from dashboard.server.streamlit_private import run_again
-from dashboard.view import clicks, session
+from dashboard.view import clicks, session, training
 from dashboard.view.pages import OVERVIEW, PAGES
 from transformer.foundation.checks import UserError
 
@@ -68,9 +68,11 @@ def body() -> None:
 
 
 with told():
+    training.offer()
     sidebar.sidebar(shown)
     if shown.address != "runs":  # that page shows several trainings at once
         live.panel()
+    glossary.draw()
     body()
     with st.sidebar:
         training_panel.panel()

@@ -89,6 +89,8 @@ class Reel:
     floor: float | None
     """The least loss that is possible; None where nobody knows."""
     chance_loss: float
+    loss_axes: tuple[tuple[float, float], tuple[float, float]]
+    """From where to where the axes of the loss go: of steps, and of nats."""
     solved_at: int | None
     accuracy_steps: Sequence[int]
     accuracy: np.ndarray
@@ -165,6 +167,7 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
             "count": len(points),
             "steps": body.add(np.asarray(reel.loss_steps, dtype="<f4")[points].tobytes()),
             "values": body.add(np.asarray(reel.loss, dtype="<f4")[points].tobytes()),
+            "axes": [[float(end) for end in axis] for axis in reel.loss_axes],
             "floor": reel.floor,
             "guessing": float(reel.chance_loss),
             "guess": reel.guess,

@@ -6,9 +6,11 @@ Of the presses of an `st.button` that come while the page is being drawn Streaml
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import streamlit as st
 
+from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
 
 HTML = """
@@ -19,11 +21,20 @@ HTML = """
 
 
 def counted_button(
-    label: str, on_press: Callable[[int], None], *, key: str, icon: str, letter: str, help_: str
+    label: str,
+    on_press: Callable[[int], None],
+    *,
+    key: str,
+    letter: str,
+    icon: str = "",
+    help_: str = "",
+    disabled: bool = False,
+    primary: bool = False,
+    width: Literal["stretch", "content"] = "stretch",
 ) -> None:
     """A button that the key `letter` presses too. `on_press` is called with how many presses have come since the last.
 
-    `icon` is the name of a Material symbol.
+    `icon` is the name of a Material symbol. A button that is `disabled` may still tell of presses from before it was.
     """
 
     def pressed() -> None:
@@ -33,5 +44,5 @@ def counted_button(
         on_press(told["count"] - (before["count"] if before["since"] == told["since"] else 0))
 
     mount = renderer("presses", html=HTML, isolate_styles=True)
-    words = {"icon": icon, "label": label, "letter": letter, "help": help_}
-    mount(key=key, data=words, on_presses_change=pressed)
+    words = {"icon": icon, "label": label, "letter": letter, "help": help_, "disabled": disabled, "primary": primary}
+    mount(key=key, data=pack(words, b""), width=width, on_presses_change=pressed)

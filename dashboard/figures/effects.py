@@ -52,9 +52,10 @@ def redundancy_heatmap(extra: np.ndarray, heads: Sequence[str], *, palette: Pale
     """What removing two heads costs beyond what each costs, float [head, head]; on the diagonal what each costs."""
     sentences = [
         [
-            f"head {safe(one)} alone: {extra[i, i]:+.3f} accuracy lost"
+            f"removing head {safe(one)} alone: {extra[i, i]:.3f} of the accuracy is lost".replace("-", "−")
             if i == j
-            else f"heads {safe(one)} and {safe(other)}: together {extra[i, j]:+.3f} beyond the sum of each alone"
+            else f"removing heads {safe(one)} and {safe(other)} together: {abs(extra[i, j]):.3f} "
+            f"{'less' if extra[i, j] < 0 else 'more'} is lost than the sum of removing each alone"
             for j, other in enumerate(heads)
         ]
         for i, one in enumerate(heads)
@@ -80,7 +81,10 @@ def patching_heatmap(
     """
     limit = max(1.0, float(np.nanmax(np.abs(recovered), initial=0.0)))
     sentences = [
-        [f"{safe(site)} at {place}: brings back {share:.3f}" for place, share in zip(places, row, strict=True)]
+        [
+            f"{safe(site)} at {place}: {share:.3f} of the logit difference comes back"
+            for place, share in zip(places, row, strict=True)
+        ]
         for site, row in zip(sites, recovered, strict=True)
     ]
     positions = token_axis("position: the token read there", tokens, upright=False)
@@ -88,7 +92,7 @@ def patching_heatmap(
         {**positions, "range": [-0.5, recovered.shape[1] - 0.5]},
         {**name_axis(sites), "range": [-0.5, len(sites) - 0.5]},
     )
-    note = "<br>only measured here: the list of edits cannot patch a single place"
+    note = "<br>The list of edits can patch a whole head, but not one position alone."
     return _map(recovered, sentences, axes, limit=limit, note=note, palette=palette)
 
 

@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 
 from dashboard.figures.kit.colour_bar import end_text, scaled
 from dashboard.figures.kit.lines import frame
+from dashboard.figures.kit.notation import lowered
 from dashboard.figures.kit.token_axis import MOST_LABELS, breadth, elided, token_axis
 from dashboard.figures.patterns import forbidden, outline
 from dashboard.theme import LIGHT, Palette, template
@@ -455,7 +456,7 @@ def _title(text: str, n: str, room: float = math.inf) -> dict[str, Any]:
     # `breadth` is rather too large, so the middle goes only where the name is sure to reach the scale.
     long = (most for most in range(len(shown), 8, -1) if 0.8 * breadth(elided(shown, most), 13) <= room + GAP)
     shown = elided(shown, next(long, 8))
-    return {**_note_above(n), "text": f"<b>{shown}</b>", "x": 0, "xanchor": "left"}
+    return {**_note_above(n), "text": f"<b>{lowered(shown)}</b>", "x": 0, "xanchor": "left"}
 
 
 def _ends(ends: tuple[str, str], n: str, palette: Palette) -> list[dict[str, Any]]:

@@ -92,7 +92,7 @@ def share_curves(
     focus: str | None = None,
     even: float | None = None,
     moment: int | None = None,
-    title: str = "share on the answer",
+    title: str = "share of attention on the answer",
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """Share of each head's attention on the token to be said, or on what `title` says.
@@ -212,7 +212,7 @@ def _even_name(even: float, palette: Palette) -> dict[str, object]:
         "xanchor": "left",
         "y": even,
         "yanchor": "top",
-        "text": f"an even look: {even:.2f}",
+        "text": f"even attention: {even:.2f}",
         "showarrow": False,
         "font": {"color": palette.chance, "size": 14},
     }

@@ -11,6 +11,27 @@ from dashboard.figures.kit.lines import level, level_name, upright, veil, waitin
 from dashboard.theme import LIGHT, Palette, template
 
 
+def loss_axes(
+    steps: np.ndarray,
+    loss: np.ndarray,
+    *,
+    floor: float | None,
+    chance: float,
+    held_out: tuple[np.ndarray, np.ndarray] | None = None,
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """From where to where the axes of a loss go, of steps and of nats, both linear: the same in every picture of it.
+
+    From step 0 to a round one. Upwards to the greatest of the losses and guessing (`chance`), with what was held out;
+    downwards to a little below 0, where the name of the `floor` stands. Of a text nobody knows a floor, and its loss
+    never gets near to 0: there the axis ends a little below the least loss, and a name has room there.
+    """
+    drawn = np.concatenate([loss, [] if held_out is None else held_out[1]])
+    top = max(chance * 1.12, float(drawn.max(initial=0.0)) * 1.03)
+    lowest = float(drawn.min(initial=chance))
+    least = -0.1 * top if floor is not None else lowest - 0.25 * (top - lowest)
+    return (0, _round_up(int(steps[-1]) if len(steps) else 10)), (least, top)
+
+
 def loss_curve(
     steps: np.ndarray,
     loss: np.ndarray,
@@ -28,9 +49,8 @@ def loss_curve(
     text nobody knows the floor, and guessing is knowing how common each token is; `held_out` are then the steps, and
     the loss at each, of what was not learned from: where that rises again the text is learned by heart.
     """
-    # The range only ever grows with the data, and has room under the floor for its label.
-    top = max(chance * 1.12, float(loss.max(initial=0.0)) * 1.03)
-    last = _last(steps)
+    span, nats = loss_axes(steps, loss, floor=floor, chance=chance, held_out=held_out)
+    last = span[1]
     # A loss that does not fall lies about the line of guessing: the line's name then stands over the noise.
     crest = max(chance, float(loss[steps > 0.7 * last].max(initial=0.0)))
     shapes = [
@@ -45,10 +65,7 @@ def loss_curve(
     if solved_at is not None and len(steps):
         shapes.append(upright(solved_at, {"color": palette.right, "width": 2}))
         names.append(_solved_name(solved_at, last, palette))
-    # Room for the floor's name; without a floor, for the name of what was held out.
-    lowest = float(loss.min(initial=chance))
-    least = -0.1 * top if floor is not None else lowest - 0.25 * (top - lowest)
-    axis = {"title": {"text": "loss (nats)"}, "range": [least, top], "nticks": 6}
+    axis = {"title": {"text": "loss (nats)"}, "range": nats, "nticks": 6}
     return _curve(steps, loss, "step %{x}: loss %{y:.3f} nats", axis, palette, shapes, names, others)
 
 
@@ -132,7 +149,7 @@ def _held_out_name(nats: np.ndarray, palette: Palette) -> dict[str, object]:
     }
 
 
-def _solved_name(step: int, last: int, palette: Palette) -> dict[str, object]:
+def _solved_name(step: int, last: float, palette: Palette) -> dict[str, object]:
     """The step at which the task was solved, named on the side where there is more room."""
     early = step < last / 2
     return {

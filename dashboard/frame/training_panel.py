@@ -12,7 +12,7 @@ from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.server import background
 from dashboard.view import session, training
 from dashboard.view.settings import BY_KEY, FAST, PACES, Settings
-from dashboard.view.training import MOST_SYMBOLS, fields_of, fields_of_reader, is_mask
+from dashboard.view.training import MOST_SYMBOLS, REVERSAL, fields_of, fields_of_reader, is_mask
 from transformer import masks
 from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, ConfigError
 from transformer.presets import PRESETS, READERS, Preset, Reader
@@ -28,7 +28,7 @@ def panel() -> None:
     st.subheader("Train another", divider="gray")
     button = st.container()
     _presets()
-    task = bound_choice(st.selectbox, "Task", "task", [*TASKS.names(), TEXT], "reverse", also=_of_another_kind)
+    task = bound_choice(st.selectbox, "Task", "task", [*TASKS.names(), TEXT], REVERSAL, also=_with_task)
     kind = Text if task == TEXT else TASKS[task]
     view = session.settings()
     if view.architecture in ARCHITECTURES and view.architecture not in kind.architectures:
@@ -64,6 +64,16 @@ def panel() -> None:
     st.caption(device_line())
     with button:  # last: by now the menus have put right what a link named in vain
         _train_button()
+
+
+def _with_task(task: str) -> dict[str, object]:
+    """What changes with the task."""
+    return _of_another_kind(task) | _named(task)
+
+
+def _named(task: str) -> dict[str, object]:
+    """A task by its name, even the usual one, beside a model of a text: there it is not what is offered."""
+    return {} if session.chosen().task.lawful else {"task": task}
 
 
 def _of_another_kind(task: str) -> dict[str, object]:
@@ -141,7 +151,7 @@ def _presets() -> None:
         if isinstance(preset, Reader):
             session.update(**fields_of_reader(preset))
         elif preset is not None:
-            session.update(**_lawful(preset))
+            session.update(**_lawful(preset) | _named(preset.config.task.task))
 
     shown = [*menu, *([OWN] if now == OWN else [])]
     controlled(st.selectbox, "Start from", shown, key="control-preset", value=now, picked=picked)
@@ -171,7 +181,9 @@ def _train_button() -> None:
         icon=":material/play_arrow:",
         shortcut="T",
     )
-    if problem:
+    if problem and st.session_state.get("offered"):  # nobody has asked for it yet
+        st.caption(problem)
+    elif problem:
         st.error(problem, icon=":material/error:")
 
 

@@ -98,11 +98,17 @@ def second_layer(layers: int, share: float, bag: float) -> str:
     )
 
 
+def reads_answers(model: Model) -> bool:
+    """Does what it reads hold answers? What answers in place reads the question alone."""
+    task = model.task
+    return task.has_source or not task.answers(task.length).all()
+
+
 def read(model: Model) -> str:
     """What a model read before each answer, as a sentence behind others; empty where it reads no answer at all."""
     task = model.task
-    if task.lawful and not task.has_source and task.answers(task.length).all():
-        return ""  # it answers in place: all that it reads is the question
+    if task.lawful and not reads_answers(model):
+        return ""
     return (
         " Before each answer it reads the right answers so far (teacher forcing)."
         if task.lawful

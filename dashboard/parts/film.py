@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dashboard.components.film import Moment, Reel, Track
+from dashboard.figures.loss import loss_axes
 from dashboard.parts.heads import alignment_sentence
 from dashboard.parts.text import course
 from transformer.analysis.accuracy import ceilings, windows
@@ -208,11 +209,14 @@ def _track(
 def _course(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The loss, and what loss and accuracy are to be read against."""
     task, rows = config.build_task(), Rows.of(config)
-    last = metrics[-1] if metrics else {}
+    last, read = metrics[-1] if metrics else {}, against(config, metrics)
+    steps = np.array([m["step"] for m in metrics], dtype=np.int64)
+    loss = np.array([m["loss"] for m in metrics], dtype=np.float64)
     return {
-        "loss_steps": np.array([m["step"] for m in metrics], dtype=np.int64),
-        "loss": np.array([m["loss"] for m in metrics], dtype=np.float64),
-        **against(config, metrics),
+        "loss_steps": steps,
+        "loss": loss,
+        **read,
+        "loss_axes": loss_axes(steps, loss, floor=read["floor"], chance=task.chance_loss, held_out=read["held_out"]),
         "chance_loss": task.chance_loss,
         "solved_at": last["step"] if last.get("solved") else None,
         "names": rows.names,

@@ -29,6 +29,11 @@ def plain(text: str) -> str:
     return re.sub(r"(?i)www\.", lambda found: f"{found[0][:3]}\\.", re.sub(r":(?=\w)", r"\\:", marked))
 
 
+def symbols(text: str) -> str:
+    """A text that `plain` has made, its symbols with an index as TeX: W_O."""
+    return re.sub(r"(?<![\w\\'‘])([A-Za-z])\\_(\w)(?![\w'’])", r"$\1_\2$", text)
+
+
 def show_code(*names: str) -> None:
     """The very functions that computed the picture, folded away; named as "transformer.attention.masked_softmax"."""
     folded = st.expander("Show the code", icon=":material/code:", on_change="rerun", key="code")

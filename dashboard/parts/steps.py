@@ -95,11 +95,6 @@ def number_block(
     )
 
 
-def low(index: int) -> str:
-    """A number as an index: ₀, ₁, …"""
-    return str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
-
-
 def shades(values: np.ndarray) -> np.ndarray:
     """Values from -1 to 1: shares of the one that is farthest from 0."""
     limit = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0

@@ -35,6 +35,14 @@ def sentences(found: ByPlace) -> list[str]:
     ]
 
 
+def counted_tokens(which: np.ndarray, tokens: Sequence[str]) -> str:
+    """ "12 of 20 words, and 5 of 19 blanks, line ends and marks": how many tokens of each kind are `which`, bool."""
+    word = np.array([any(letter.isalnum() for letter in token) for token in tokens], dtype=bool)
+    named = "words" if any(len(token) > 1 for token in tokens) else "letters"
+    kinds = ((word, named), (~word, "blanks, line ends and marks"))
+    return ", and ".join(f"{which[kind].sum()} of {kind.sum()} {name}" for kind, name in kinds if kind.any())
+
+
 def passage(first: Said, last: Said | None, *, key: str) -> None:
     """A passage, each token tinted by what it costs; or, after a change, by what it costs more or less."""
     cost = first.nats if last is None else last.nats - first.nats
@@ -46,14 +54,15 @@ def passage(first: Said, last: Said | None, *, key: str) -> None:
     named = f"‘{plain(first.targets[worst])}’ at {worst + 1}"
     if last is None:
         said = (
-            f"{int(first.right.sum())} of {len(cost)} tokens are guessed, at {first.nats.mean():.2f} nats a token. "
+            f"It guesses {counted_tokens(first.right, first.targets)}, at {first.nats.mean():.2f} nats a token. "
             f"{named} surprises most, with {cost[worst]:.1f} nats."
         )
     else:
-        flips = int((np.array(first.tokens) != np.array(last.tokens)).sum())
+        changed = np.array(first.tokens) != np.array(last.tokens)
         said = (
-            f"{flips} of {len(cost)} guesses change. A token costs {first.nats.mean():.2f} nats before and "
-            f"{last.nats.mean():.2f} after. {named} changes most, by {signed(float(cost[worst]), 1, plus=True)} nats."
+            f"The guess changes for {counted_tokens(changed, first.targets)}. A token costs "
+            f"{first.nats.mean():.2f} nats before and {last.nats.mean():.2f} after. "
+            f"{named} changes most, by {signed(float(cost[worst]), 1, plus=True)} nats."
         )
     axis = (Axis("position", np.arange(1, len(cost) + 1), first.targets),)
     series = [Series("before", first.nats, axis), *([] if last is None else [Series("after", last.nats, axis)])]

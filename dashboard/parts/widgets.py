@@ -12,6 +12,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.components.presses import counted_button
 from dashboard.parts.prose import plain, sentence
 from dashboard.view import clicks, session
 from dashboard.view.settings import FIELDS, limits
@@ -115,8 +116,8 @@ def _write(field: str, value: object, default: object, also: Also | None) -> Non
     session.update(**{field: FIELDS[field].default if value == default else value, **(also or {})})
 
 
-def stepped(field: str, titles: Mapping[str, str], label: str = "Step") -> str:
-    """Which of some steps is shown: by name, by button, by key. Returns its name.
+def stepped(field: str, titles: Mapping[str, str], *, label: str = "Step") -> str:
+    """Which of some steps is shown: by name, by button, by key, each press of which counts. Returns its name.
 
     Letters: arrow keys belong to the menu that was clicked last.
     """
@@ -135,11 +136,17 @@ def stepped(field: str, titles: Mapping[str, str], label: str = "Step") -> str:
         )
     at = steps.index(step)
 
-    def go(to: int) -> None:
+    def go(by: int) -> None:
+        """So many steps on from where the view is by then: presses may come faster than pages are drawn."""
+        now = getattr(session.settings(), field)
+        to = min(max((steps.index(now) if now in steps else 0) + by, 0), len(steps) - 1)
         session.update(**{field: "" if to == 0 else steps[to]})
 
-    back.button("Back", on_click=go, args=(at - 1,), disabled=at == 0, shortcut="B")
-    on.button("Forward", on_click=go, args=(at + 1,), disabled=at == len(steps) - 1, shortcut="F", type="primary")
+    with back:
+        counted_button("Back", lambda n: go(-n), key=f"{field}-back", letter="B", disabled=at == 0, width="content")
+    with on:
+        last = at == len(steps) - 1
+        counted_button("Forward", go, key=f"{field}-on", letter="F", disabled=last, primary=True, width="content")
     return step
 
 

@@ -52,10 +52,16 @@ def end() -> None:
     """
     state = st.session_state
     state.entered = False
-    query = {"run": chosen().name, **settings().to_query()}
+    query = _query()
     if (state.pop("write", False) or state.pop("touched", False)) and st.query_params.to_dict() != query:
         st.query_params.from_dict(query)
         state.written = query
+
+
+def _query() -> dict[str, str]:
+    """What the URL says; what a training panel only offers is no part of it."""
+    view: Settings = st.session_state.settings
+    return {"run": chosen().name, **view.to_query()}
 
 
 def entered() -> bool:
@@ -98,19 +104,23 @@ def origin() -> str:
     names the step even where it is the last: a training may go on.
     """
     model = chosen()
-    query = {"run": model.name, **settings().to_query(), "step": str(model.step)}
+    query = {**_query(), "step": str(model.step)}
     return origin_element(query, [model.maker()])
 
 
 def settings() -> Settings:
-    """The view of this session."""
-    view: Settings = st.session_state.settings
-    return view
+    """The view of this session; over it lies what is offered for training, as long as nothing was said of that."""
+    state = st.session_state
+    view: Settings = state.settings
+    return view.with_(**state.offered) if state.get("offered") else view
 
 
 def update(**changes: object) -> None:
-    """Change the view."""
-    st.session_state.settings = settings().with_(**changes)
+    """Change the view. Who changes some of what is offered for training has chosen the rest of it."""
+    state = st.session_state
+    if not changes.keys().isdisjoint(offered := state.get("offered") or {}):
+        state.offered, changes = {}, offered | changes
+    state.settings = state.settings.with_(**changes)
     touch()
 
 

@@ -272,7 +272,9 @@ class Settings:
     repeated: str = text_field()
     """What is read twice: "passages" for stretches of the text; empty is random tokens."""
     # what would be trained next
-    task: str = text_field("reverse")
+    task: str = text_field()
+    """What is to be learned; empty is what suits the model that is looked at: a text where it reads one, else a
+    reversal."""
     architecture: str = text_field()
     positions: str = text_field("learned")
     train_mask: str = text_field(longest=MANY_CELLS)
@@ -315,7 +317,9 @@ class Settings:
 FIELDS = {field.name: field for field in dataclasses.fields(Settings)}
 OF_MODEL = {name: field.default for name, field in FIELDS.items() if field.metadata.get("of_model")}
 """What is chosen inside a model, and means nothing in another: field and default."""
-AROUND = ("run", "step", "input", *list(FIELDS)[list(FIELDS).index("task") :])
+OF_TRAINING = tuple(FIELDS)[list(FIELDS).index("task") :]
+"""What would be trained next, and how."""
+AROUND = ("run", "step", "input", *OF_TRAINING)
 """What stands around the page, in the sidebar: the model, the input, and what would be trained next."""
 
 

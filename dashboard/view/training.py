@@ -11,16 +11,17 @@ import streamlit as st
 from dashboard.models import menu as model_menu
 from dashboard.server import background
 from dashboard.view.clicks import once, touch
-from dashboard.view.session import choices, notice, settings, started
-from dashboard.view.settings import BY_KEY, FAST, Settings
+from dashboard.view.session import choices, chosen, notice, settings, started
+from dashboard.view.settings import BY_KEY, FAST, FIELDS, OF_TRAINING, Settings
 from transformer import masks
 from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.presets import READING, Reader
+from transformer.presets import READERS, READING, Reader
 from transformer.text import download, shelf
 from transformer.training.runs import Run, RunError, new_folder
 
 MOST_SYMBOLS, MOST_TOKENS = 64, 512
 """The longest question, and the longest window of a text, that the panel trains on."""
+REVERSAL = TaskConfig().task
 NO_TEXT = "there is no text to read yet: fetch the works of Shakespeare, or upload a text of your own"
 
 
@@ -30,7 +31,7 @@ def config_of(view: Settings) -> RunConfig:
     text = text_of(view) if reads else ""
     if reads and not text:
         raise ConfigError(NO_TEXT)
-    task = TaskConfig(task=view.task, length=view.length, min_length=view.min_length, symbols=view.symbols)
+    task = TaskConfig(task=view.task or REVERSAL, length=view.length, min_length=view.min_length, symbols=view.symbols)
     training = TrainingConfig(
         seed=view.seed,
         device=view.device,
@@ -65,6 +66,26 @@ def text_of(view: Settings) -> str:
     return view.text if view.text in at_hand else next(iter((*named, *at_hand)), "")
 
 
+def offer() -> None:
+    """Offer for training what suits the model that is looked at, as long as nobody has said what to train."""
+    state = st.session_state
+    state.offered = {}
+    state.offered = suited(settings(), chosen().config)
+
+
+def suited(view: Settings, shown: RunConfig) -> dict[str, object]:
+    """Fields of the training panel beside a model of a text: of a preset that splits that text in the same way.
+
+    None where the view says anything of what to train; seed, device and pace are for a model of any kind.
+    """
+    named = [name for name in OF_TRAINING if getattr(view, name) != FIELDS[name].default]
+    if shown.task.task != TEXT or not {"seed", "device", "pace"}.issuperset(named):
+        return {}
+    reader = next((each for each in READERS if each.task.split == shown.task.split), READERS[0])
+    own = shown.task.text if shelf.at_hand(shown.task.text) else ""
+    return fields_of_reader(reader) | {"text": "" if own == text_of(view) else own}
+
+
 def fields_of(config: RunConfig) -> dict[str, object]:
     """The fields of the training panel that describe a run; seed and device stay as they are, the number of steps
     unless a text is read, and so does what means nothing to its architecture."""
@@ -78,7 +99,7 @@ def fields_of_reader(reader: Reader) -> dict[str, object]:
 
 def _fields(task: TaskConfig, model: ModelConfig, training: TrainingConfig, own: str) -> dict[str, object]:
     common: dict[str, object] = {
-        "task": task.task,
+        "task": "" if task.task == REVERSAL else task.task,
         "length": task.length,
         "architecture": "" if model.architecture == own else model.architecture,
         "layers": model.n_layers,
@@ -194,7 +215,7 @@ def watch(run: Run) -> None:
 
 
 def watched() -> Run | None:
-    """The run to watch: the one this session started, or any that is training now: a reload loses nothing."""
+    """The run to watch: the one this session started, or any that is training now."""
     live = (choice.name for choice in choices().values() if choice.state.live)
     found = next((name for name in live if Run(model_menu.ROOT / name).waiting), None)
     if found and not started():

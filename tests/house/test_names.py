@@ -44,3 +44,10 @@ def test_a_name_that_was_left_behind_is_found():
         "gone",
         "E",
     }
+
+
+def test_what_is_wrong_or_removed_has_one_mark_everywhere():
+    files = [path for kind in ("py", "js") for path in (ROOT / "dashboard").rglob(f"*.{kind}")]
+    texts = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in files}
+    assert any("✕" in text for text in texts.values())
+    assert not [path for path, text in texts.items() if set(text) & set("✗✘✖╳☓")]

@@ -121,6 +121,23 @@ def counted(model: Transformer, config: RunConfig, sequences: int = 4096) -> np.
         return model(tokens, source).argmax(-1).numpy() == targets
 
 
+def press_counted(app: AppTest, key: str, times: int = 1) -> AppTest:
+    """What the browser says of a counted button that was pressed so many times more."""
+    (button,) = (each.proto.id for each in app.get("bidi_component") if each.proto.id.endswith(f"-{key}"))
+    told = app.session_state[f"{key}-seen"]["count"] if f"{key}-seen" in app.session_state else 0
+    states = app._tree.get_widget_states()
+    states.widgets.add(id=button, json_value=json.dumps({"presses": {"since": 1, "count": told + times}}))
+    app._run(states)
+    assert not app.exception
+    return app
+
+
+def is_off(app: AppTest, key: str) -> bool:
+    """Is a counted button disabled?"""
+    (button,) = (each.proto for each in app.get("bidi_component") if each.proto.id.endswith(f"-{key}"))
+    return bool(unpack(button.bytes)[0]["disabled"])
+
+
 def press(app: AppTest, label: str) -> AppTest:
     app = next(button for button in app.button if button.label == label).click().run()
     assert not app.exception

@@ -15,6 +15,7 @@ from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
+from dashboard.parts.text import counted_tokens
 from dashboard.view import session
 from transformer.analysis.findings import Sample
 
@@ -28,14 +29,7 @@ MOST_TOKENS = 48
 
 def headline(sample: Sample) -> str:
     """How many words of the passage are guessed, in a sentence, and how much of what stands between them."""
-    right = sample.right
-    word = np.array([any(letter.isalnum() for letter in token) for token in sample.targets])
-    between = f"{right[~word].sum()} of {(~word).sum()} blanks, line ends and marks"
-    if not word.any():
-        return f"It guesses {between}."
-    named = "words" if any(len(token) > 1 for token in sample.targets) else "letters"
-    said = f"It guesses {right[word].sum()} of {word.sum()} {named}"
-    return f"{said}." if word.all() else f"{said}, and {between}."
+    return f"It guesses {counted_tokens(sample.right, sample.targets)}."
 
 
 def strip(sample: Sample, *, key: str) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from itertools import groupby
 
 import numpy as np
 
+from dashboard.figures.kit.notation import lowered_html
 from dashboard.figures.kit.token_axis import elided
 from dashboard.theme import LIGHT, Palette, contrast, hex_ramp
 
@@ -78,7 +80,7 @@ def number_table(
         for block in blocks
         for _ in block.headings
     )
-    names = "".join(_axis(block.axis, f'colspan="{len(block.headings)}"', palette) for block in blocks)
+    names = "".join(_axis(axis, f'colspan="{columns}"', palette) for axis, columns in _spans(blocks))
     first = max(NARROWEST, *(round(_width(label)) for label in labels))
     heads = "".join(_heading(block, text, palette) for block in blocks for text in block.headings)
     body = "".join(_row(label, i, blocks, palette) for i, label in enumerate(labels))
@@ -103,6 +105,14 @@ def _width(label: Label) -> float:
     return LETTER * len(text) + THIN * len(place) + (THIN if place else 0) + PADDING
 
 
+def _spans(blocks: Sequence[Block]) -> list[tuple[str | None, int]]:
+    """The axes along the columns, each with how many it spans: blocks side by side along one axis share its name."""
+    return [
+        (axis, sum(len(block.headings) for block in together))
+        for axis, together in groupby(blocks, key=lambda block: block.axis)
+    ]
+
+
 def _axis(axis: str | None, extra: str, palette: Palette) -> str:
     """A heading that names an axis in its colour, or an empty place."""
     if axis is None:
@@ -111,7 +121,7 @@ def _axis(axis: str | None, extra: str, palette: Palette) -> str:
     return (
         f'<th scope="col" {extra} style="text-align:left;font-weight:600;padding:0 6px;'
         f'border-bottom:3px solid {colour}">'
-        f"{escape(axis)}</th>"
+        f"{lowered_html(axis)}</th>"
     )
 
 
@@ -120,7 +130,7 @@ def _heading(block: Block, text: str, palette: Palette) -> str:
     line = f";border-bottom:3px solid {palette.accent if block.present else palette.grid}" if not block.axis else ""
     return (
         f'<th scope="col" style="padding:0 2px;text-align:center;white-space:nowrap;font-weight:{weight};'
-        f'color:{colour}{line}">{escape(text)}</th>'
+        f'color:{colour}{line}">{lowered_html(text)}</th>'
     )
 
 

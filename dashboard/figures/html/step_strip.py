@@ -9,6 +9,7 @@ from html import escape
 import numpy as np
 
 from dashboard.figures.html.number_table import axis_colour, shaded
+from dashboard.figures.kit.notation import lowered_html
 from dashboard.theme import LIGHT, Palette
 
 HIGH = 40
@@ -47,7 +48,7 @@ def step_strip(thumbs: Sequence[Thumb], present: int, *, palette: Palette = LIGH
             f'opacity:{0.4 if to_come else 1}">{_picture(thumb, palette)}</div>'
             f'<span style="font-size:15px;line-height:20px;white-space:nowrap;'
             f'color:{palette.muted if to_come else palette.text};font-weight:{700 if here else 400}">'
-            f"{escape(thumb.symbol)}</span></div>"
+            f"{lowered_html(thumb.symbol)}</span></div>"
         )
     arrow = f'<span style="flex:0 1 auto;min-width:0;overflow:hidden;font-size:16px;color:{palette.muted}">→</span>'
     return (
@@ -75,11 +76,12 @@ def shape_line(shapes: Sequence[Shape], *, palette: Palette = LIGHT) -> str:
 
     def axis(name: str, size: int) -> str:
         colour = axis_colour(name, palette)
-        return f'<span style="border-bottom:3px solid {colour};white-space:nowrap">{escape(name)} <b>{size}</b></span>'
+        line = f"border-bottom:3px solid {colour};white-space:nowrap"
+        return f'<span style="{line}">{lowered_html(name)} <b>{size}</b></span>'
 
     def shape(each: Shape) -> str:
         axes = ", ".join(axis(name, size) for name, size in each.axes) or "one number"
-        return f'<span style="white-space:nowrap">{escape(each.name)} [{axes}]</span>'
+        return f'<span style="white-space:nowrap">{lowered_html(each.name)} [{axes}]</span>'
 
     *read, result = (shape(each) for each in shapes)
     joined = f'<span style="color:{palette.muted}">, </span>'.join(read)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from dashboard.theme import LIGHT, Palette
 
-MARKS = {"given": "", "right": "✓", "wrong": "✗", "open": "·"}
+MARKS = {"given": "", "right": "✓", "wrong": "✕", "open": "·"}
 
 
 @dataclass(frozen=True)

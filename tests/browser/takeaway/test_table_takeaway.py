@@ -124,7 +124,7 @@ def test_a_strip_of_tokens_and_a_table_too_wide_for_the_window_are_saved_whole(
     svg = ElementTree.parse(save(page, "overview-tokens", "svg", tmp_path)).getroot()
     letters = Counter("".join(each.itertext()) for each in svg.iter(f"{SVG}text"))
     assert letters["in"] == letters["out"] == 1
-    assert letters["✓"] + letters["✗"] == 8
+    assert letters["✓"] + letters["✕"] == 8
     page.goto(f"{address}{VIEW}")
     wait_until_painted(page, 3)
     table = page.locator(f".st-key-{TABLE} table")

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import theme
 from dashboard.components.film import MOST_BYTES, MOST_POINTS, Moment, Reel, Track, pack_reel
 from dashboard.components.payload import unpack
+from dashboard.figures.loss import loss_axes, loss_curve
 from dashboard.parts import film as parts_film
 from transformer.analysis.film.film import Film
 from transformer.analysis.film.take import film
@@ -41,6 +42,7 @@ def reel(**changes: object) -> Reel:
         loss=np.linspace(3, 1, 5),
         floor=0.2,
         chance_loss=math.log(10),
+        loss_axes=((0, 10), (-0.3, 3.1)),
         solved_at=5,
         accuracy_steps=[0, 5],
         accuracy=np.array([[0.1, 0.2], [0.9, 1.0]]),
@@ -195,6 +197,32 @@ def test_the_reel_of_a_training_holds_what_there_is():
     assert parts_film.of_training(config, [metrics[0] | {"probed": 128}], {}, None).sequences == [128]
 
 
+@pytest.mark.parametrize("over", [np.array([0.5]), np.array([4.0, 3.5, 4.5])], ids=["short", "far from guessing"])
+def test_a_loss_has_the_same_axes_while_it_is_trained_in_the_film_and_as_a_figure(over: np.ndarray):
+    config, made = small()
+    metrics = [{"step": 70 * i, "loss": float(value)} for i, value in enumerate(over, start=1)]
+    live = parts_film.of_training(config, metrics, {}, None)
+    shown = parts_film.of_film(made, config, metrics, [0, 3])
+    figure = loss_curve(shown.loss_steps, shown.loss, chance=shown.chance_loss, **parts_film.against(config, metrics))
+    drawn = figure.layout.xaxis.range, figure.layout.yaxis.range
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == (None, None)  # linear
+    assert figure.layout.yaxis.title.text == "loss (nats)"
+    for reel in (live, shown):
+        header, _ = unpack(pack_reel(reel, alt="A film."))
+        assert header["loss"]["axes"] == [pytest.approx(end) for end in drawn]
+    assert drawn[0][0] == 0
+    assert drawn[0][1] >= metrics[-1]["step"]
+    assert drawn[1][0] <= min(over) <= max(over) <= drawn[1][1]
+
+
+def test_an_axis_of_nats_holds_what_was_held_out():
+    steps, loss = np.arange(1, 4), np.array([5.0, 3.0, 1.0])
+    read = np.array([1, 3]), np.array([4.9, 7.0])  # learned by heart
+    _, (least, most) = loss_axes(steps, loss, floor=None, chance=4.0, held_out=read)
+    assert least < 1.0
+    assert most == pytest.approx(7.0 * 1.03)
+
+
 def app() -> None:
     import numpy as np
     import streamlit as st
@@ -202,7 +230,23 @@ def app() -> None:
     from dashboard.components.film import Reel, film_player
 
     nothing = np.zeros(0)
-    reel = Reel([], [], nothing, nothing, 0.0, 2.3, None, [], np.zeros((0, 1)), [], ("y1",), ("all",), 0.1, np.ones(1))
+    reel = Reel(
+        [],
+        [],
+        nothing,
+        nothing,
+        0.0,
+        2.3,
+        ((0, 10), (0, 3)),
+        None,
+        [],
+        np.zeros((0, 1)),
+        [],
+        ("y1",),
+        ("all",),
+        0.1,
+        np.ones(1),
+    )
     st.write(f"step {film_player(reel, key='film', alt='A film.', live=True)}")
 
 

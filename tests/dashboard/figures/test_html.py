@@ -10,6 +10,7 @@ import pytest
 from dashboard.app_pages.look_inside.inside.figures import circuit_heatmap
 from dashboard.figures.html.number_table import AXES, Block, Label, axis_colour, number_table, shaded
 from dashboard.figures.html.step_strip import Shape, Thumb, code_excerpt, shape_line, step_strip
+from dashboard.figures.kit.notation import lowered, lowered_html
 from dashboard.figures.kit.numbers import written
 from dashboard.theme import DARK, LIGHT, contrast
 
@@ -102,7 +103,7 @@ def test_the_strip_frames_one_step_and_hides_no_forbidden_cell() -> None:
 
 def test_shapes_end_in_what_comes_out() -> None:
     text = re.sub(r"<[^>]*>", "", shape_line([Shape("q", (("d_head", 16),)), Shape("K", (("key", 9),)), Shape("Σ")]))
-    assert text == "q [d_head 16], K [key 9] → Σ [one number]"
+    assert text == "q [dhead 16], K [key 9] → Σ [one number]"
 
 
 def test_the_line_that_does_it_is_marked_with_its_number() -> None:
@@ -123,3 +124,33 @@ def test_a_circuit_is_centred_on_zero() -> None:
     assert figure.layout.yaxis.ticktext[0] == "&lt;b&gt;"
     assert figure.layout.yaxis.range == (1.5, -0.5)
     assert circuit_heatmap(np.zeros((1, 1)), ["a"], ["b"], titles=("", ""), sentence=lambda r, c: "").data[0].zmax == 1
+
+
+# --- symbols with an index
+
+
+@pytest.mark.parametrize(
+    ("written", "drawn"),
+    [
+        ("d_model", "d<sub>model</sub>"),
+        ("z W_O", "z W<sub>O</sub>"),
+        ("q_0k_1", "q<sub>0</sub>k<sub>1</sub>"),
+        ("tanh_1", "tanh<sub>1</sub>"),
+        ("α_12", "α<sub>12</sub>"),
+        ("self_attention", "self_attention"),
+        ("k_3, 28°", "k<sub>3</sub>, 28°"),
+        ("[c ; s]", "[c ; s]"),
+    ],
+)
+def test_an_index_stands_below_the_line(written: str, drawn: str) -> None:
+    assert lowered(written) == drawn
+    assert lowered_html(written).replace(' style="line-height:0;font-size:0.75em"', "") == drawn
+    assert lowered_html(f"<i>{written}").startswith("&lt;i&gt;")
+
+
+def test_blocks_side_by_side_along_one_axis_share_its_name() -> None:
+    cells, ground = (("1", "2"),), np.zeros((1, 2))
+    along = [Block((f"{name}_0", f"{name}_1"), cells, ground, axis="d_model") for name in "hv"]
+    table = number_table([Label("corner", 1)], [Block(("x", "y"), cells, ground), *along], axis="key", spoken="Two.")
+    assert re.findall(r'colspan="(\d)"[^>]*>([^<]*)<', table) == [("2", ""), ("4", "d")]
+    assert table.count(">model</sub>") == 1

@@ -400,7 +400,7 @@ class TestTokens:
 
     def test_verdicts_have_marks(self) -> None:
         strip = token_strip({"out": [Token("6", "right"), Token("4", "wrong", "5"), Token("1", "open")]}, theme.DARK)
-        assert all(strip.count(mark) == 1 for mark in "✓✗·")
+        assert all(strip.count(mark) == 1 for mark in "✓✕·")
         assert 'aria-label="out: 6 right, 4 wrong, it is 5, 1, which cannot be known."' in strip
 
     def test_right_and_wrong_look_different_and_a_wrong_one_says_what_is_right(self) -> None:

@@ -336,3 +336,40 @@ def test_a_perplexity_is_always_a_number_or_words() -> None:
     assert math.isfinite(perplexity(1e9))
     written = [said(value) for value in (31.62, 1204.4, perplexity(1e9), math.nan)]
     assert written == ["31.6", "1,204", "beyond a million", "unknown"]
+
+
+# --- what is offered beside a model of a text
+
+
+def test_beside_a_model_of_a_text_a_text_is_offered_until_something_else_is_said(shown: Run, handed: list[Run]) -> None:
+    def panel(app: AppTest) -> tuple[str, int]:
+        return app.selectbox(key="control-task").value, app.number_input(key="control-length").value
+
+    assert panel(open_page("positions", run="reader", task="reverse")) == ("reverse", 8)
+    assert panel(open_page("positions", run="reader", layers="3")) == ("reverse", 8)  # links of before name no reversal
+    app = open_page("positions", run="reader", seed="3")
+    assert panel(app) == ("text", READERS[0].task.length)
+    assert app.segmented_control(key="control-split").value == shown.config.task.split
+    assert set(link(app)) <= {"run", "seed"}  # what is only offered is not in the link
+    app.number_input(key="control-layers").set_value(1).run()
+    assert panel(app) == ("text", READERS[0].task.length)
+    assert link(app)["task"] == "text"
+    assert link(app)["length"] == str(READERS[0].task.length)
+    press(app, "Train")
+    assert (handed[0].config.task.task, handed[0].config.model.n_layers) == ("text", 1)
+    app = open_page("positions", run="reader")
+    app.selectbox(key="control-task").set_value("reverse").run()
+    assert panel(app) == ("reverse", 8)
+    assert set(link(app)) == {"run", "task"}
+    app = open_page("positions", run="reader")
+    app.selectbox(key="control-preset").set_value("reverse").run()
+    assert panel(app) == ("reverse", 8)
+
+
+def test_the_offer_goes_with_the_model(shown: Run) -> None:
+    app = open_page("positions", run="reader")
+    assert app.selectbox(key="control-task").value == "text"
+    app.selectbox(key="control-run").set_value("compiled").run()
+    assert not app.exception
+    assert app.selectbox(key="control-task").value == "reverse"
+    assert app.number_input(key="control-length").value == 8

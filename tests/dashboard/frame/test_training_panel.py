@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from pathlib import Path
@@ -17,7 +16,7 @@ from dashboard.frame.training_panel import OWN
 from dashboard.models import menu as model_menu
 from dashboard.view import clicks
 from dashboard.view.settings import PACES
-from tests.kit.pages import array, figures, link, open_page, press, trace
+from tests.kit.pages import array, figures, link, open_page, press, press_counted, trace
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.config import RunConfig, TaskConfig, TrainingConfig
@@ -116,14 +115,6 @@ def test_a_training_begins_at_its_pace(pace: str, handed: list[Run]) -> None:
 # --- while it is trained
 
 
-def press_step(app: AppTest, times: int) -> None:
-    """What the browser says of a counted button that was pressed so many times."""
-    (step,) = (each.proto.id for each in app.get("bidi_component") if each.proto.id.endswith("one-step"))
-    states = app._tree.get_widget_states()
-    states.widgets.add(id=step, json_value=json.dumps({"presses": {"since": 1, "count": times}}))
-    app._run(states)
-
-
 def test_pause_step_resume_and_stop_reach_whoever_trains(handed: list[Run]) -> None:
     app = open_page("positions", **TINY)
     press(app, "Train")
@@ -136,7 +127,7 @@ def test_pause_step_resume_and_stop_reach_whoever_trains(handed: list[Run]) -> N
         run.set_state("paused", 12)
         app.run()
         assert "is paused at step 12 of at most 30" in said(app)
-        press_step(app, times=2)  # the second before the first of them has been taken
+        press_counted(app, "one-step", times=2)  # the second before the first of them has been taken
         assert run.control.pause_at == 14
         press(app, "Resume")
         assert run.control.pause_at is None

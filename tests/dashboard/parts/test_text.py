@@ -13,8 +13,9 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from dashboard.app_pages.train_it.accuracy.text import token_table
-from dashboard.app_pages.train_it.film.text import kept_habits
+from dashboard.app_pages.train_it.film.text import kept_habits, worse_than_even
 from dashboard.components.payload import unpack
+from dashboard.parts.text import counted_tokens
 from tests.kit.pages import array, figures, link, open_page, trace
 from tests.kit.texts import config, trained, untrained
 from transformer import checkpoints, observe
@@ -157,7 +158,7 @@ def test_patching_a_text_restores_what_the_model_itself_would_say(made: Path) ->
     for value, each in ((seen.clean, logits[0]), (seen.corrupted, logits[1])):
         assert value == pytest.approx(np.mean([each[i, wanted[i]] - each[i, unwanted[i]] for i in places]), abs=1e-4)
     assert seen.compared == len(places)
-    with pytest.raises(EditError, match="make it say the same"):
+    with pytest.raises(EditError, match="have the same likeliest tokens"):
         patching(model, task, passage, passage)
 
 
@@ -308,3 +309,24 @@ def test_moved_positions_are_told_in_nats(made: Path) -> None:
     app = open_page("order", run="reader", order="places-shift:3")
     assert "All distances are unchanged, and nothing is lost." in words(app)  # rotary: distances alone count
     assert array(trace(app, "order-summary", "after")["y"]).max() > 0
+
+
+# --- words
+
+
+def test_words_are_counted_apart_from_what_stands_between_them() -> None:
+    tokens = ("To", "␣", "be", ",␣", "or", "↵")
+    hit = np.array([True, True, False, True, True, False])
+    assert counted_tokens(hit, tokens) == "2 of 3 words, and 2 of 3 blanks, line ends and marks"
+    assert counted_tokens(hit[:1], tokens[:1]) == "1 of 1 words"
+    assert counted_tokens(hit[1:2], tokens[1:2]) == "1 of 1 blanks, line ends and marks"
+    assert counted_tokens(np.array([True, False]), ("a", "b")) == "1 of 2 letters"
+
+
+def test_a_perplexity_above_the_number_of_tokens_is_explained() -> None:
+    read = [{"step": step, "held_out_loss": math.log(value)} for step, value in ((1, 120.0), (9, 20.0))]
+    assert worse_than_even(read, 100) == (
+        "At step 1 the model is worse than an even guess among the 100 tokens between which it chooses: "
+        "that would have perplexity 100."
+    )
+    assert worse_than_even(read, 130) == worse_than_even(read[:1], 100) == ""

@@ -146,7 +146,7 @@ def test_numbers_are_written_once() -> None:
 
 def test_numbers_stand_in_the_cells_that_have_one() -> None:
     values = np.array([[0.5, np.nan], [-1.0, 1.0]])
-    marks = np.array([["", ""], ["✗", ""]])
+    marks = np.array([["", ""], ["✕", ""]])
     trace = cell_numbers(values, signed, (-1, 1), LIGHT.signed, LIGHT, width=100, start=2, marks=marks)
     assert (trace["x"], trace["y"]) == ([2, 2, 3], [0, 1, 1])
-    assert trace["text"] == ["0.50", "✗", "1.00"]
+    assert trace["text"] == ["0.50", "✕", "1.00"]

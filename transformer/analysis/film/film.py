@@ -98,7 +98,7 @@ class Film:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
                 return cls._read({name: stored[name] for name in stored.files})
         except (TypeError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(f"{path.name} is not a film: {error}") from error
+            raise ValueError(f"{path.name} cannot be read as a film: {error}") from error
 
     @classmethod
     def _read(cls, stored: dict[str, np.ndarray]) -> Film:
@@ -150,7 +150,7 @@ class Film:
             fits &= reading.mask.shape == places == reading.levels.shape[2:]
             fits &= len(reading.levels) == len(self.pictured)
         if not fits:
-            raise ValueError("the parts of this film do not fit each other")
+            raise ValueError("the sizes of its arrays do not agree")
 
 
 @dataclass(frozen=True)

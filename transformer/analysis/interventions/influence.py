@@ -70,7 +70,7 @@ def poke(
     """
     padding = model.d_vocab - 1
     if padding in candidates:
-        raise ValueError("padding cannot be put in a token's place: no query sees it")
+        raise ValueError("padding cannot replace a token, because no query sees padding")
     whole, n_source = _slots(model, batch)
     places = torch.arange(whole.shape[1]) if slots is None else torch.tensor(list(slots))
     shape = (len(candidates), len(places))
@@ -154,7 +154,7 @@ class _Leaf(Edit):
 def _slots(model: Network, batch: Batch) -> tuple[Int[Tensor, "1 slot"], int]:
     """Source and tokens in one row, where the model lives, and how many of them are the source's."""
     if len(batch.tokens) != 1:
-        raise ValueError(f"one sequence is poked at a time, not {len(batch.tokens)}")
+        raise ValueError(f"tokens are replaced in one sequence at a time, not in {len(batch.tokens)}")
     parts = [batch.tokens] if batch.source is None else [batch.source, batch.tokens]
     whole = torch.from_numpy(np.concatenate(parts, axis=1)).to(next(model.parameters()).device)
     return whole, whole.shape[1] - batch.tokens.shape[1]

@@ -68,7 +68,7 @@ def patching(
     told_apart = _ToldApart.of(task, (one, other), (whole, bare))
     high, low = (told_apart.mean(seen.logits[..., told_apart.tokens])[0] for seen in (whole, bare))
     if high == low:
-        raise EditError("this model says the same to both inputs, so there is nothing to bring back")
+        raise EditError("the logit difference is the same for both inputs, so there is nothing to bring back")
 
     sites = patched_sites(whole)
     differs = [_differing(whole[site], bare[site]) for site in sites]
@@ -111,7 +111,7 @@ class _ToldApart:
             right = [each.logits[0].argmax(dim=-1).cpu().numpy() for each in seen]
         places = np.flatnonzero((right[0] != right[1]) & inputs[0].is_answer[0])
         if not len(places):
-            same = "have the same answer" if task.lawful else "make it say the same"
+            same = "have the same answer" if task.lawful else "have the same likeliest tokens"
             raise EditError(f"both inputs {same}, so there is nothing to bring back")
         tokens = np.unique([each[places] for each in right])
         wanted, unwanted = (np.searchsorted(tokens, each[places]) for each in right)

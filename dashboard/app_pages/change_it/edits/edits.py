@@ -108,7 +108,7 @@ def canvas() -> None:
 def removals() -> None:
     """What removing each head costs; a click removes it, or brings it back."""
     gone = {chip.text.removeprefix("zero:") for chip in found if chip.on}
-    does = "Click a cell to remove that head, or to bring it back (✗ = removed)."
+    does = "Click a cell to remove that head, or to bring it back (✕ = removed)."
     yard.by_head(made, heads, gone, key="edits-removal", choose=lambda h: chips.toggle(found, f"zero:{h}"), does=does)
 
 

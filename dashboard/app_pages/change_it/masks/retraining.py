@@ -1,4 +1,4 @@
-"""Accuracy as trained, under another mask, and of a small model trained under that mask."""
+"""Accuracy under the model's own mask, under another mask, and of a small model trained under that one."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _begin(seed: Seed) -> None:
 
 
 def pictures(model: Model, mask: Mask, length: int) -> None:
-    """As trained, mask applied, retrained: three pictures, and the sentence that joins them."""
+    """Own mask, this mask, retrained: three pictures, and the sentence that joins them."""
     view, task = session.settings(), model.task
     before = model.accuracy(view.sequences, length=length)
     after = model.accuracy(view.sequences, mask, length)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -129,7 +130,7 @@ def fit(work: Weighing) -> None:
     left, right = st.container(key="stacked-fit").columns(2, gap="large")
     with left:
         plane = coloured(planes.angle_plane, work.query, look.key, angles)
-        plot(plane, key="angles", alt=said, height=330, makers=whose)
+        plot(plane, key="angles", alt=spoken(said), height=330, makers=whose)
         st.caption(said)
     with right:
         bars = coloured(scores.fit_bars, angles, work.cosines, work.scores, work.pattern)
@@ -217,9 +218,15 @@ def angle_sentence(work: Weighing) -> str:
     if q * k <= 1e-9:
         return "A query of length 0 has no angle with any key: every dot product is 0."
     return (
-        f"q · k{i + 1} = ‖q‖ ‖k{i + 1}‖ cos θ = {number(q)} × {number(k)} × {number(cos)} = {number(work.dots[i])}. "
+        rf"$q \cdot k_{i + 1} = \lVert q\rVert\,\lVert k_{i + 1}\rVert\cos\theta$ = {number(q)} × {number(k)} × "
+        f"{number(cos)} = {number(work.dots[i])}. "
         "If both had length 1 (the dotted circle), the dot product would be the cosine."
     )
+
+
+def spoken(said: str) -> str:
+    """That sentence without LaTeX, for who hears it."""
+    return re.sub(r"\$.*? k_(\d+) .*?\$", r"The dot product of q and k\1", said)
 
 
 def share_sentence(work: Weighing) -> str:

@@ -287,7 +287,7 @@ STAGES = {
     "output": Stage(
         "Output",
         "y",
-        r"y = W_{out}\,[\,c\,;\,s\,] + b_{out}",
+        r"y = W_{\text{out}}\,[\,c\,;\,s\,] + b_{\text{out}}",
         ("transformer.recurrent.corners:Walker.forward", "self.out(features)"),
         _out,
         "The prediction: two coordinates.",

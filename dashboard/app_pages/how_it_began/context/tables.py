@@ -12,7 +12,7 @@ from dashboard.app_pages.how_it_began.context.steps import CALLED, STAGES
 from dashboard.components.sheet import Axis, Series
 from dashboard.figures.html.number_table import Block, Label
 from dashboard.figures.html.step_strip import Shape, Thumb
-from dashboard.parts.steps import Table, low, number_block, shades
+from dashboard.parts.steps import Table, number_block, shades
 
 if TYPE_CHECKING:
     from transformer.recurrent.look_back import Weighing
@@ -40,7 +40,7 @@ def scores_table(works: Sequence[Weighing]) -> Table:
     ]
     n = len(works[0].pattern)
     shares = number_block(
-        "shares", tuple(f"α{low(i + 1)}" for i in range(n)), np.stack([w.pattern for w in works]), share=True
+        "shares", tuple(f"α_{i + 1}" for i in range(n)), np.stack([w.pattern for w in works]), share=True
     )
     return Table(
         labels,
@@ -163,13 +163,13 @@ def _fit(work: Weighing) -> list[Block]:
     """What the scores are made of, by their kind."""
     look = work.look
     lengths = np.linalg.norm(work.query) * np.linalg.norm(look.key, axis=1)
-    products = {f"q{low(i)}k{low(i)}": work.query[i] * look.key[:, i] for i in range(2)}
+    products = {f"q_{i}k_{i}": work.query[i] * look.key[:, i] for i in range(2)}
     parts = {
         "uniform": {},
         "cosine": {"q · k": work.dots, "‖q‖‖k‖": lengths},
         "dot": products,
         "scaled-dot": {**products, "q · k": work.dots},
-        "additive": {f"tanh{low(i)}": np.tanh(work.query + look.key)[:, i] for i in range(2)},
+        "additive": {f"tanh_{i}": np.tanh(work.query + look.key)[:, i] for i in range(2)},
     }[work.scoring]
     if not parts:
         return []
@@ -206,7 +206,7 @@ def _join(work: Weighing) -> Table:
 def _output(work: Weighing) -> Table:
     """Four products, the bias, and their sum; beside it what is right."""
     weight, bias = work.look.out
-    headings = ("w c₀", "w c₁", "w s₀", "w s₁")
+    headings = ("w c_0", "w c_1", "w s_0", "w s_1")
     return Table(
         [Label("x"), Label("y")],
         [
@@ -232,4 +232,4 @@ def _is_moved(work: Weighing) -> bool:
 
 def _pair(name: str, symbol: str, rows: np.ndarray, *, present: bool = False) -> Block:
     """Vectors of the plane, a row each."""
-    return number_block(name, tuple(f"{symbol}{low(i)}" for i in range(2)), rows, axis="d_model", present=present)
+    return number_block(name, tuple(f"{symbol}_{i}" for i in range(2)), rows, axis="d_model", present=present)

@@ -262,7 +262,7 @@ def choices() -> None:
         bound_choice(st.selectbox, "Walk", "corner_walk", names, names[0], width=235)
         given = st.container(width="content")
     with st.container(horizontal=True, gap="medium"):
-        number("State width, d_model", "corner_width", afresh)
+        number(r"State width, $d_{\text{model}}$", "corner_width", afresh)
         most = number("Most given corners", "corner_most", afresh | {"corner_given": None, "corner_roll": ""})
         share("Noise", "corner_noise", "Standard deviation added to each coordinate. The square's sides are 2 long")
         share(

@@ -13,7 +13,7 @@ from dashboard.components.origin import Maker
 from dashboard.figures.html.number_table import Block, Label
 from dashboard.figures.kit.numbers import written
 from dashboard.models.cache import cached
-from dashboard.parts.steps import Table, draw_line, low, number_block
+from dashboard.parts.steps import Table, draw_line, number_block
 from dashboard.parts.widgets import stepped
 from transformer.corners import CornerConfig, every_walk
 
@@ -143,7 +143,7 @@ def one(cell: Cell) -> Table:
 
 def _vector(name: str, symbol: str, rows: Sequence[np.ndarray]) -> Block:
     table = np.stack(rows)
-    return number_block(name, tuple(f"{symbol}{low(i + 1)}" for i in range(table.shape[1])), table, axis="d_model")
+    return number_block(name, tuple(f"{symbol}_{i + 1}" for i in range(table.shape[1])), table, axis="d_model")
 
 
 # --- words

@@ -125,7 +125,7 @@ def _two_orders() -> None:
     lines = [f"**One bag in two orders**: what does it say first after {first}, and what after {second}?\n"]
     for positions in no_positions.POSITIONS:
         found = no_positions.turned(positions, QUESTION, QUESTION[::-1])
-        marks = ["✓" if right else "✗" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
+        marks = ["✓" if right else "✕" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
         name = "without positions" if positions == "none" else f"with {positions} positions"
         lines.append(f"- {name}: {found.said} {marks[0]}, and {found.said_other} {marks[1]}")
     st.markdown("\n".join(lines))

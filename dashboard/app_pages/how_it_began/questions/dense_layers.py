@@ -68,16 +68,21 @@ def _most(cosine: np.ndarray) -> float:
 
 def _weights(found: Feeds, names: list[str]) -> None:
     d_ff, d_model = found.up[0].shape
-    st.markdown(f"**W₁ of each block**, {d_ff} × {d_model}: the same cells of each, with other numbers")
+    st.markdown(f"**$W_1$ of each block**, {d_ff} × {d_model}: the same cells of each, with other numbers")
     shown = names[:MOST_PANELS]
     titles = [f"block {name}" for name in shown]
     spread = [float(each.std()) for each in found.up]
-    said = "Spread of W₁: " + ", ".join(f"block {name} {value:.3f}" for name, value in zip(names, spread, strict=True))
-    plot(coloured(weight_heatmaps, found.up[:MOST_PANELS], titles), key="feeds", alt=f"{said}.", height=400)
+    each = ", ".join(f"block {name} {value:.3f}" for name, value in zip(names, spread, strict=True))
+    plot(
+        coloured(weight_heatmaps, found.up[:MOST_PANELS], titles),
+        key="feeds",
+        alt=f"Spread of the weights: {each}.",
+        height=400,
+    )
     part = f"The first {MOST_SHOWN} hidden units and dimensions" if max(d_ff, d_model) > MOST_SHOWN else "All of it"
     more = f" of the first {MOST_PANELS} of {len(names)} blocks" if len(names) > MOST_PANELS else ""
     both = " e: encoder, d: decoder." if any(name[0] in "ed" for name in names) else ""
-    st.caption(f"{part}{more}. {said} (standard deviation).{both}")
+    st.caption(f"{part}{more}. Spread of $W_1$: {each} (standard deviation).{both}")
 
 
 def _likeness(model: Model, found: Feeds, names: list[str]) -> None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard.app_pages.how_it_began.questions import bag, dense_layers, recurrence, residuals, shapes
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import bound_choice
+from dashboard.parts.widgets import stepped
 from dashboard.view import session
 
 QUESTIONS = {
@@ -33,33 +33,8 @@ CODE = {
 }
 
 
-def pick_question() -> str:
-    """Which one is answered: by name, button or key. Letters: arrow keys belong to the menu that was clicked last."""
-    menu = list(QUESTIONS)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="questions-menu"):
-        back, on, names = (st.container(width="content") for _ in range(3))
-    with names:
-        asked = bound_choice(
-            st.segmented_control,
-            "Question",
-            "asked",
-            menu,
-            menu[0],
-            format_func=lambda number: f"{number} · {QUESTIONS[number][0]}",
-            label_visibility="collapsed",
-        )
-    at = menu.index(asked)
-
-    def go(to: int) -> None:
-        session.update(asked="" if to == 0 else menu[to])
-
-    back.button("Back", on_click=go, args=(at - 1,), disabled=at == 0, shortcut="B")
-    on.button("Forward", on_click=go, args=(at + 1,), disabled=at == len(menu) - 1, shortcut="F", type="primary")
-    return asked
-
-
 title = st.container()
-number = pick_question()
+number = stepped("asked", {name: f"{name} · {each[0]}" for name, each in QUESTIONS.items()}, label="Question")
 _, question, answer = QUESTIONS[number]
 st.markdown(f"**{question}**")
 title.title(plain(answer(session.chosen())), anchor=False)

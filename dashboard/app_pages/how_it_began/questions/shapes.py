@@ -23,9 +23,9 @@ SLIDERS = (
     ("Queries", "n_queries", "How many positions look"),
     ("Keys", "n_keys", "How many positions can be looked at"),
     ("Values", "n_values", "One for each key"),
-    ("d of Q", "d_query", "The width of a query, d_k: columns of W_Q"),
-    ("d of K", "d_key", "The width of a key, d_k: columns of W_K"),
-    ("d of V", "d_value", "The width of a value, d_v: columns of W_V"),
+    ("d of Q", "d_query", "The width of a query, $d_k$: columns of $W_Q$"),
+    ("d of K", "d_key", "The width of a key, $d_k$: columns of $W_K$"),
+    ("d of V", "d_value", "The width of a value, $d_v$: columns of $W_V$"),
 )
 
 
@@ -129,7 +129,7 @@ def answer(model: Model) -> str:
     with right:
         _rules(view, tried, sentence)
         with st.container(width=300):
-            bound(st.slider, "Stream width, d_model", "d_stream")
+            bound(st.slider, r"Stream width, $d_{\text{model}}$", "d_stream")
         st.caption(
             f"$W_Q$, $W_K$, $W_V$ map from a stream of width {view.d_stream}, and $W_O$ back to it. With their biases "
             f"they hold {tried.weights:,} numbers. {_of(model)}"
@@ -150,7 +150,7 @@ def _headline(view: Settings, tried: Tried) -> str:
 
 def _rules(view: Settings, tried: Tried, sentence: str) -> None:
     """What must agree, with a mark, and what is free."""
-    marks = ["✓" if fits else "✗" for fits in (view.d_query == view.d_key, view.n_keys == view.n_values)]
+    marks = ["✓" if fits else "✕" for fits in (view.d_query == view.d_key, view.n_keys == view.n_values)]
     relations = ["=" if mark == "✓" else "≠" for mark in marks]
     st.markdown(
         "**What must be equal**\n"
@@ -161,8 +161,8 @@ def _rules(view: Settings, tried: Tried, sentence: str) -> None:
         "**What is free**\n"
         "- The number of queries: the output has a row for each.\n"
         "- The width of the values: the output has the same width, and $W_O$ maps it back.\n"
-        "- The width of queries and keys: d_model / heads is usual. It keeps the work the same for any number of heads "
-        "(Vaswani et al., 2017, section 3.2.2)."
+        "- The width of queries and keys: $d_{\\text{model}}$ / heads is usual. It keeps the work the same "
+        "for any number of heads (Vaswani et al., 2017, section 3.2.2)."
     )
     if sentence:
         st.error(f"{sentence} PyTorch says: “{tried.broken}”", icon=":material/error:")
@@ -175,4 +175,4 @@ def _of(model: Model) -> str:
         has = {"none": "no attention"}.get(config.attention, f"one attention ({config.attention}), as wide as its")
         return f"{model.name} has {has}{'' if config.attention == 'none' else f' state: {config.d_model}'}."
     heads = "its one head" if config.n_heads == 1 else f"each of {config.n_heads} heads"
-    return f"{model.name} has d_k = d_v = {config.d_model} / {config.n_heads} = {config.d_head} in {heads}."
+    return f"{model.name} has $d_k = d_v$ = {config.d_model} / {config.n_heads} = {config.d_head} in {heads}."

@@ -20,7 +20,7 @@ from dashboard.view.pages import PAGES
 from transformer.analysis.findings import Head, Sample, Survey
 from transformer.tasks import Task
 
-RESIDUAL = "‖pattern · value · W_O‖, how much this reading writes into the residual stream"
+RESIDUAL = "‖pattern · value · $W_O$‖, how much this reading writes into the residual stream"
 CONTEXT = "‖pattern · value‖, how much this reading adds to the context vector"
 STATES = (
     " A key is the encoder’s state after a token. It has also read all tokens before, so a later key may serve as well."

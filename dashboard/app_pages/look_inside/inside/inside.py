@@ -11,7 +11,7 @@ from dashboard.components.plot import coloured
 from dashboard.components.sheet import sheet
 from dashboard.figures.html.step_strip import step_strip
 from dashboard.parts.heads import focused, heads_of
-from dashboard.parts.prose import plain, show_code
+from dashboard.parts.prose import plain, show_code, symbols
 from dashboard.parts.steps import draw_code
 from dashboard.parts.widgets import pick_head, pick_token, stepped
 from dashboard.view import session
@@ -74,7 +74,7 @@ with left:
     table.draw(key="inside-numbers", says=words)
 with right:
     st.markdown(f"$\\displaystyle {formula(inside, stage)}$")
-    st.markdown(plain(words))
+    st.markdown(symbols(plain(words)))
     draw_code(anatomy.shapes(stage), code(inside, stage))
 
 circuits.circuits(model, sample, head)

@@ -200,7 +200,9 @@ STAGES = {
     "query": Stage("Query", "q", r"q = x\,W_Q + b_Q", (FORWARD, 'trace("query"'), _query),
     "keys": Stage("Keys", "K", r"k_j = x_j\,W_K + b_K", (FORWARD, 'trace("key"'), _keys),
     "dot": Stage("Dot", "q · K", r"q \cdot k_j = \sum_i q_i\,k_{ji}", (FORMULA, "query @ key"), _dot),
-    "scale": Stage("Scale", "÷ √d", r"s_j = \frac{q \cdot k_j}{\sqrt{d_{head}}}", (FORMULA, "math.sqrt("), _scale),
+    "scale": Stage(
+        "Scale", "÷ √d", r"s_j = \frac{q \cdot k_j}{\sqrt{d_{\text{head}}}}", (FORMULA, "math.sqrt("), _scale
+    ),
     "bias": Stage("Bias", "+ bias", r"s_j \leftarrow s_j - m_h\,|\text{distance}|", (FORMULA, "scores + trace"), _bias),
     "mask": Stage(
         "Mask",

@@ -136,7 +136,7 @@ def norms_side_by_side(model: Model, name: str) -> None:
         how = "without positions" if name == "none" else f"with {encoding_name(name)} positions"
         st.caption(
             f"Nothing: {how} no vector is added to the token embeddings, so there is nothing to compare. This model "
-            f"{'multiplies' if found.scaled else 'does not multiply'} them by √d_model."
+            f"{'multiplies' if found.scaled else 'does not multiply'} them by $\\sqrt{{d_{{\\text{{model}}}}}}$."
         )
         return
     width, factor = model.config.model.d_model, found.factor
@@ -169,7 +169,7 @@ def _scale_toggle(own: bool, width: int) -> bool:
     view, factor = session.settings().scaled, f"√{width} = {math.sqrt(width):.3g}"
     toggle = controlled(
         st.toggle,
-        "Scale token embeddings by √d_model",
+        r"Scale token embeddings by $\sqrt{d_{\text{model}}}$",
         key="control-scaled",
         value=own if view is None else bool(view),
         picked=lambda scaled: session.update(scaled=None if scaled == own else int(scaled)),

@@ -77,7 +77,9 @@ def pick_table(model: Model, name: str) -> tuple[Shown, int]:
         return Shown(model, name, values, table.columns, table.short, note.strip(), None), cursor
     from transformer.analysis.encodings import turning_table
 
-    label, own_width = ("d_model", sizes.d_model) if name == "sinusoidal" else ("d_head", sizes.d_head)
+    label, own_width = (
+        (r"$d_{\text{model}}$", sizes.d_model) if name == "sinusoidal" else (r"$d_{\text{head}}$", sizes.d_head)
+    )
     columns = st.columns(4, gap="medium")
     with columns[0]:
         width = bound_number(

@@ -9,8 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.app_pages.train_it.accuracy import counts
-from dashboard.app_pages.train_it.accuracy.words import asked, forced, hardest_sentence, is_forced
+from dashboard.app_pages.train_it.accuracy.words import asked, forced, hardest_sentence
 from dashboard.models.model import OWN_WORDS, Model
+from dashboard.parts.claims import reads_answers
 from dashboard.parts.tables import ticked_table
 from dashboard.view import session
 from dashboard.view.pages import PAGES
@@ -99,7 +100,7 @@ def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: 
         )
 
     own = {}
-    if is_forced(model) and questions.shape[1] <= OWN_WORDS:
+    if reads_answers(model) and not model.config.model.recurrent and questions.shape[1] <= OWN_WORDS:
         alone = counts.by_itself(model, questions)
         own["alone"] = [marked(*pair) for pair in zip(alone, targets, strict=True)]
     return pd.DataFrame(

@@ -7,6 +7,7 @@ import pandas as pd
 
 from dashboard.app_pages.train_it.accuracy import counts as accuracy_counts
 from dashboard.models.model import Model
+from dashboard.parts.claims import reads_answers
 from dashboard.parts.text import windows
 from transformer.analysis.accuracy import breakdown, ceilings
 from transformer.analysis.accuracy.result import Accuracy
@@ -23,14 +24,7 @@ def forced(model: Model) -> str:
     """Of a model that reads what it has said itself: whether it did, or read the right tokens instead."""
     if model.config.model.recurrent:
         return ", where the model reads its own words"
-    return ", where the model reads the right tokens (teacher forcing)" if is_forced(model) else ""
-
-
-def is_forced(model: Model) -> bool:
-    """Was it helped where, speaking by itself, it would have had to read its own words?"""
-    task = model.task
-    reads = task.has_source or not task.answers(task.length).all()
-    return reads and not model.config.model.recurrent
+    return ", where the model reads the right tokens (teacher forcing)" if reads_answers(model) else ""
 
 
 def which(model: Model, length: int) -> str:

@@ -31,6 +31,8 @@ def page(model: Model, run: Run) -> None:
     said = "" if model.task.lawful else text.headline(metrics)
     headline = f"{said or moment_sentence(film, model.config)}."
     st.title(headline, anchor=False)
+    if said and (why := text.worse_than_even(metrics, model.task.d_vocab)):
+        st.caption(why)
     key = f"film-{model.name}"  # another run's film begins anew
     everyone = heads_of(film)
     focus = next((head for head in everyone if str(head) == session.settings().head), None)

@@ -28,6 +28,17 @@ def headline(metrics: Metrics) -> str:
     return f"Perplexity {verb} from {first} at step {steps[0]} to {last} at step {steps[-1]}{read}"
 
 
+def worse_than_even(metrics: Metrics, tokens: int) -> str:
+    """Why a perplexity may be above the number of tokens, in a sentence; empty where the first is not."""
+    steps, nats = course(metrics)
+    if len(steps) < 2 or perplexity(nats[0]) <= tokens:
+        return ""
+    return (
+        f"At step {steps[0]} the model is worse than an even guess among the {tokens:,} tokens between which it "
+        f"chooses: that would have perplexity {tokens:,}."
+    )
+
+
 def kept_habits(film: Film) -> dict[str, dict[Head, np.ndarray]]:
     """Every head's share on each of PLACES, picture after picture, on the passage that the film shows."""
     heads = [Head(site, i) for site, reading in film.readings.items() for i in range(reading.levels.shape[1])]

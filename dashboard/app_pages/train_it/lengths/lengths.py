@@ -190,7 +190,7 @@ def permuted() -> None:
     ]
     for positions in ("none", "learned"):
         found = no_positions.turned(positions, QUESTION, QUESTION[::-1])
-        marks = ["✓" if right else "✗" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
+        marks = ["✓" if right else "✕" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
         name = "without positions" if positions == "none" else f"with {positions} positions"
         moved = f"{found.moved:.2f}" if found.moved >= 0.01 else f"{found.moved:.6f}"
         lines.append(

@@ -34,21 +34,24 @@ export function pen(context, ratio, look, font) {
     context.fillText(words, x, y);
     context.textAlign = 'left';
   };
-  return { context, ratio, look, line, stroke, text, width };
+  /** The name of an axis, written upwards about a point. */
+  const upwards = (words, x, y) => {
+    context.save();
+    context.translate(x, y);
+    context.rotate(-Math.PI / 2);
+    text(words, 0, 0, { colour: look.muted, align: 'center', size: 12 });
+    context.restore();
+  };
+  return { context, ratio, look, line, stroke, text, upwards, width };
 }
 
-/** Round numbers from 0 to `top`, about `count` of them. */
-export function ticks(top, count) {
-  const raw = top / count;
+/** Round numbers from 0 to `top` that are no less than `least`, about `count` of them. */
+export function ticks(least, top, count) {
+  const raw = (top - Math.max(0, least)) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((f) => f * power).find((f) => f >= raw);
-  return Array.from({ length: Math.floor(top / step + 1e-9) + 1 }, (_, i) => +(i * step).toPrecision(12));
-}
-
-/** A step count rounded up, so that the axis of a training in progress moves seldom. */
-export function roundUp(step) {
-  const power = 10 ** Math.max(1, String(step).length - 1);
-  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((f) => f * power).find((top) => step <= top);
+  const all = Array.from({ length: Math.floor(top / step + 1e-9) + 1 }, (_, i) => +(i * step).toPrecision(12));
+  return all.filter((value) => value >= least);
 }
 
 /** Steps worth a number, the most telling first: both ends, then 10, 100 …, then 5, 20, 50 … */
@@ -64,26 +67,23 @@ export function marksOf(stops) {
 }
 
 /**
- * The loss up to a step, between guessing and the floor, where that is known. `box` is the whole area; `axis` {at(step) from 0 to 1, marks}
- * says where steps stand. Returns where the plot itself is, for the pointer.
+ * The loss up to a step, between guessing and the floor, where that is known. `box` is the whole area; the axes are those of
+ * every picture of this loss (loss_axes in dashboard/figures/loss.py). Returns where the plot itself is, for the pointer.
  */
-export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
+export function lossChart(pen, box, loss, shown, { now, solved }) {
   const { context, look } = pen;
-  const plot = { x: box.x + 34, y: box.y + 8, width: box.width - 40, height: box.height - 34 };
-  let most = loss.guessing * 1.12;
-  for (let i = 0; i < loss.count; i++) if (loss.values[i] * 1.03 > most) most = loss.values[i] * 1.03;
-  // Where nobody knows a floor, the axis ends a little below what was reached: a text never gets near to nothing.
-  let least = -0.1 * most;
-  if (loss.floor === null && loss.count) least = 0.8 * loss.values.reduce((low, nats) => Math.min(low, nats), loss.guessing);
-  const x = (step) => plot.x + axis.at(step) * plot.width;
+  const plot = { x: box.x + 52, y: box.y + 8, width: box.width - 58, height: box.height - 34 };
+  const [[first, last], [least, most]] = loss.axes;
+  const at = (step) => (step - first) / (last - first);
+  const x = (step) => plot.x + at(step) * plot.width;
   const y = (nats) => plot.y + plot.height * (1 - (Math.min(nats, most) - least) / (most - least));
-  for (const value of ticks(most, Math.max(2, Math.min(5, plot.height / 30)))) {
-    if (value < least) continue;
+  for (const value of ticks(least, most, Math.max(2, Math.min(5, plot.height / 30)))) {
     pen.line(look.grid, 1);
     pen.stroke(plot.x, y(value), plot.x + plot.width, y(value));
     pen.text(String(value), plot.x - 6, y(value), { colour: look.muted, align: 'right', size: 12 });
   }
-  marks(pen, plot, axis, 'step');
+  pen.upwards('loss (nats)', box.x + 7, plot.y + plot.height / 2);
+  marks(pen, plot, at, ticks(first, last, 5), 'step');
   pen.line(look.chance, 1.75, [2, 3]);
   pen.stroke(plot.x, y(loss.guessing), plot.x + plot.width, y(loss.guessing));
   if (loss.floor !== null) {
@@ -112,28 +112,34 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
     const middle = { colour: look.muted, align: 'center', size: 15, veil: true };
     if (!loss.count) pen.text('waiting for the first step', plot.x + plot.width / 2, plot.y + plot.height / 2, middle);
   }
-  const last = shown ? loss.steps[shown - 1] : -1;
-  const heldOut = (loss.heldOut ?? []).filter(([step]) => step <= last);
+  const newest = shown ? loss.steps[shown - 1] : -1;
+  const heldOut = (loss.heldOut ?? []).filter(([step]) => step <= newest);
   if (heldOut.length) {
     pen.line(look.right, 2.75);
     context.beginPath();
     for (const [step, nats] of heldOut) context.lineTo(x(step), y(nats));
     context.stroke();
+    context.fillStyle = look.right;
+    for (const [step, nats] of heldOut) {
+      context.beginPath();
+      context.arc(x(step), y(nats), 3, 0, 2 * Math.PI); // between these points nothing was measured
+      context.fill();
+    }
     const words = `held out: ${heldOut.at(-1)[1].toFixed(2)}`;
     pen.text(words, plot.x + 3, plot.y + plot.height - 8, { colour: look.right, veil: true });
   }
   // A loss that does not fall lies about the line of guessing: the line's name stands over the noise.
   let crest = loss.guessing;
-  for (let i = 0; i < shown; i++) if (axis.at(loss.steps[i]) > 0.55) crest = Math.max(crest, loss.values[i]);
+  for (let i = 0; i < shown; i++) if (at(loss.steps[i]) > 0.55) crest = Math.max(crest, loss.values[i]);
   const guessing = `${loss.guess}: ${loss.guessing.toFixed(2)}`;
   const above = Math.max(plot.y + 7, y(crest) - 9);
   pen.text(guessing, plot.x + plot.width - 3, above, { colour: look.chance, align: 'right', veil: true });
   if (loss.floor !== null) {
-    const floor = `floor: ${loss.floor.toFixed(2)}`;
+    const floor = `loss floor: ${loss.floor.toFixed(2)}`;
     pen.text(floor, plot.x + 3, Math.min(plot.y + plot.height - 8, y(loss.floor) + 10), { colour: look.ceiling, veil: true });
   }
   if (solved) {
-    const early = axis.at(loss.solvedAt) < 0.5;
+    const early = at(loss.solvedAt) < 0.5;
     const place = x(loss.solvedAt) + (early ? 6 : -6);
     const words = { colour: look.right, align: early ? 'left' : 'right', veil: true };
     pen.text(`✓ solved at ${loss.solvedAt}`, place, y(loss.guessing) + 13, words);
@@ -142,13 +148,13 @@ export function lossChart(pen, box, loss, shown, axis, { now, solved }) {
 }
 
 /** The steps below an axis: as many as have room, and its name at the right end of the line. */
-function marks(pen, plot, axis, name) {
+function marks(pen, plot, at, steps, name) {
   const { look } = pen;
   const y = plot.y + plot.height + 13;
   const taken = [[plot.x + plot.width - pen.width(name, 12) - 4, Infinity]];
   pen.text(name, plot.x + plot.width, y, { colour: look.muted, align: 'right', size: 12 });
-  for (const step of axis.marks) {
-    const x = plot.x + axis.at(step) * plot.width;
+  for (const step of steps) {
+    const x = plot.x + at(step) * plot.width;
     const half = pen.width(String(step), 12) / 2 + 5;
     if (taken.some(([left, right]) => x + half > left && x - half < right)) continue;
     taken.push([x - half, x + half]);

@@ -192,7 +192,7 @@ export class Player {
 
   point(found) {
     this.pointed = found;
-    this.stage.style.cursor = found?.head !== undefined || (found?.share !== undefined && this.last > 0 && !this.reel.live) ? 'pointer' : '';
+    this.stage.style.cursor = found?.head !== undefined || (found?.step !== undefined && this.last > 0 && !this.reel.live) ? 'pointer' : '';
     if (this.layout) this.paintOver();
     this.read();
   }
@@ -204,8 +204,8 @@ export class Player {
       this.focus = found.head;
       this.paintOver();
       this.fire('focus', found.head);
-    } else if (found?.share !== undefined && this.last > 0 && !this.reel.live) {
-      this.go(Math.round(found.share * this.last));
+    } else if (found?.step !== undefined && this.last > 0 && !this.reel.live) {
+      this.go(Math.round(place(this.reel.stops, found.step)));
     }
   }
 

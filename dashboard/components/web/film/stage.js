@@ -3,8 +3,8 @@
 import { sentence } from '../matrix/data.js';
 import { layOut, pick } from '../matrix/layout.js';
 import { mark, paint } from '../matrix/paint.js';
-import { accuracyChart, lossChart, marksOf, pen, roundUp, ticks } from './charts.js';
-import { measurement, pattern, place, upTo } from './reel.js';
+import { accuracyChart, lossChart, pen } from './charts.js';
+import { measurement, pattern, upTo } from './reel.js';
 
 const HEADER = 24; // above each of the three parts, for its name
 const GAP = 26; // between the heads and the charts
@@ -113,7 +113,7 @@ export function draw(context, reel, layout, theme, look, ratio, seen, fade) {
   const below = ({ x, y, width, height }) => ({ x, y: y + HEADER, width, height: height - HEADER });
   const solved = reel.loss.solvedAt !== null && reel.loss.solvedAt <= seen.step;
   const now = reel.live ? null : seen.step;
-  const losses = lossChart(tool, below(layout.loss), reel.loss, seen.losses, axis(reel), { now, solved });
+  const losses = lossChart(tool, below(layout.loss), reel.loss, seen.losses, { now, solved });
   const accuracy = accuracyChart(tool, below(layout.accuracy), reel, bars(reel, seen.measured, fade));
   layout.plots = { losses, accuracy };
 }
@@ -134,16 +134,6 @@ function bars(reel, index, fade) {
   if (fade >= 1 || index === 0) return now;
   const before = measurement(reel, index - 1);
   return now.map((value, i) => before[i] + (value - before[i]) * fade);
-}
-
-/** Where steps stand on the axis of the loss: as the film runs; while it is live, evenly. */
-function axis(reel) {
-  const { stops, live, loss } = reel;
-  if (live || stops.length < 2) {
-    const last = roundUp(loss.count ? loss.steps[loss.count - 1] : 10);
-    return { at: (step) => step / last, marks: ticks(last, 5) };
-  }
-  return { at: (step) => place(stops, step) / (stops.length - 1), marks: marksOf(stops) };
 }
 
 function pictureWords(reel, seen) {
@@ -167,21 +157,18 @@ export function drawOver(context, reel, layout, theme, ratio, focus, cell) {
   mark(context, { ...reel, dark: theme.dark }, layout.grid, theme, ratio, cell, focus);
 }
 
-/** What is under a point: {head, row, column}, {loss: step} or {bar: target}; null elsewhere. */
+/** What is under a point: {head, row, column}, {step, loss: index} or {bar: target}; null elsewhere. */
 export function under(reel, layout, ratio, x, y) {
   const found = layout.grid && pick(reel.panels, layout.grid, x * ratio, y * ratio);
   if (found) return { head: found.panel, row: found.row, column: found.column };
   const within = (plot) => plot && x >= plot.x && x <= plot.x + plot.width && y >= plot.y - 4 && y <= plot.y + plot.height + 4;
   const { losses, accuracy } = layout.plots ?? {};
   if (within(losses)) {
-    const at = axis(reel).at;
-    const share = (x - losses.x) / losses.width;
+    const { steps, count, axes: [[first, last]] } = reel.loss;
+    const step = first + ((x - losses.x) / losses.width) * (last - first);
     let best = null;
-    for (let i = 0; i < reel.loss.count; i++) {
-      const step = reel.loss.steps[i];
-      if (best === null || Math.abs(at(step) - share) < Math.abs(at(reel.loss.steps[best]) - share)) best = i;
-    }
-    return { share, loss: best };
+    for (let i = 0; i < count; i++) if (best === null || Math.abs(steps[i] - step) < Math.abs(steps[best] - step)) best = i;
+    return { step, loss: best };
   }
   if (within(accuracy)) return { bar: Math.min(reel.names.length - 1, Math.floor(((x - accuracy.x) / accuracy.width) * reel.names.length)) };
   return null;

@@ -8,3 +8,12 @@ export const drawnHtml = (key) => document.querySelector(`.st-key-${CSS.escape(k
 
 /** Is a rerun under way? Without it a file that is saved meanwhile may hold a figure of one view and the link of another. */
 export const isRerunning = () => document.querySelector('[data-test-script-state=running]') !== null;
+
+/** The page beside the sidebar. Without it no term is explained. */
+export const page = () => document.querySelector('[data-testid=stMain]') ?? document.body;
+
+/** Its sentences: captions, paragraphs and lists; no titles, labels of widgets, buttons or tables. */
+export const sentences = () =>
+  [...page().querySelectorAll('[data-testid=stCaptionContainer] p, [data-testid=stMarkdownContainer] :is(p, li)')].filter(
+    (each) => !each.closest('button, label, summary, table, [data-testid=stWidgetLabel], [data-testid=stAlert]')
+  );

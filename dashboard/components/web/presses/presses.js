@@ -2,6 +2,7 @@
 // which come faster than it can answer are told together: Streamlit makes one of a button's that wait for each other.
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
+import { unpack } from '../../attention-lab.shared/kit/payload.js';
 
 const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
 
@@ -17,11 +18,15 @@ class Presses {
     document.addEventListener('keydown', (event) => this.key(event), { signal: this.over.signal });
   }
 
-  update({ icon, label, letter, help }, _, tell) {
+  update(message, _, tell) {
+    const { icon, label, letter, help, disabled, primary } = unpack(message.slice()).header;
     this.tell = tell;
+    this.host.disabled = disabled;
+    this.host.className = primary ? 'primary' : '';
     this.letter = letter;
     const parts = { icon, label, kbd: letter };
     for (const [name, words] of Object.entries(parts)) this.host.querySelector(`.${name}`).textContent = words;
+    this.host.querySelector('.icon').hidden = !icon;
     this.host.title = help;
     this.host.setAttribute('aria-label', label);
     this.host.setAttribute('aria-keyshortcuts', letter);
@@ -29,7 +34,7 @@ class Presses {
 
   key(event) {
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
-    if (!plain || event.key.toUpperCase() !== this.letter || event.composedPath()[0].matches?.(TYPING)) return;
+    if (this.host.disabled || !plain || event.key.toUpperCase() !== this.letter || event.composedPath()[0].matches?.(TYPING)) return;
     this.press();
   }
 

@@ -25,7 +25,7 @@ from dashboard.app_pages.how_it_began.context.tables import hand_shapes, hand_ta
 from dashboard.figures.html.number_table import number_table
 from dashboard.parts.prose import code_around
 from tests.kit.cells import Cells, close
-from tests.kit.pages import array, link, open_page, trace
+from tests.kit.pages import array, link, open_page, press_counted, trace
 from transformer.analysis.dot_products import growth
 from transformer.recurrent.corners import CORNERS, CornerConfig, Walker, build_walker
 from transformer.recurrent.look_back import look_back, moved, one_walk, weigh
@@ -360,7 +360,8 @@ def test_the_hull_is_around_all_values() -> None:
 def test_the_bars_are_the_numbers() -> None:
     figure = fit_bars([180.0, None], np.array([-1.0, 0.5]), np.array([-2.0, 1.0]), np.array([0.05, 0.95]))
     assert [trace.x for trace in figure.data] == [(-1.0, 0.5), (-2.0, 1.0), (0.05, 0.95)]
-    assert figure.data[0].y == ("k1, 180°", "k2")
+    assert figure.data[0].y == ("k_1, 180°", "k_2")
+    assert figure.layout.yaxis.ticktext == ("k<sub>1</sub>, 180°", "k<sub>2</sub>")
     assert figure.layout.xaxis.range == (-2.4, 1.9)
     assert figure.layout.xaxis3.range[0] == 0
     assert figure.data[1].text == ("−2.00", "1.00")
@@ -440,7 +441,7 @@ def test_other_scores_stand_beside_the_trained() -> None:
 def test_the_steps_are_gone_through_and_the_query_is_moved_and_put_back() -> None:
     app = open_page("context", run="reverse")
     titles = {app.title[0].value}
-    next(b for b in app.button if b.label == "Forward").click().run()
+    press_counted(app, "hand-on")
     assert link(app) == {"run": "reverse", "hand": "keys"}
     next(s for s in app.slider if s.label.startswith("Stretch the query")).set_value(4.0).run()
     next(s for s in app.slider if s.label.startswith("Turn the query")).set_value(90).run()

@@ -12,7 +12,20 @@ from dashboard.app_pages.look_inside.inside.steps import STAGES, code
 from dashboard.parts.prose import code_around
 from tests.kit.cells import Cells, close, html
 from tests.kit.heads_by_hand import CROSS, SELF, by_hand, inside_of, read_by_hand
-from tests.kit.pages import PI, RUNS, SEP, answer, array, figures, link, network, open_page, trace
+from tests.kit.pages import (
+    PI,
+    RUNS,
+    SEP,
+    answer,
+    array,
+    figures,
+    is_off,
+    link,
+    network,
+    open_page,
+    press_counted,
+    trace,
+)
 from transformer import checkpoints
 from transformer.analysis.findings import Head
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -147,20 +160,17 @@ def test_the_title_reads_the_strongest_key_of_the_first_answer(run: str) -> None
 
 def test_the_steps_are_gone_through_by_button_and_kept_in_the_link() -> None:
     app = open_page("inside", run="reverse")
-    button = lambda label: next(each for each in app.button if each.label == label)  # noqa: E731
-    assert button("Back").disabled
+    assert is_off(app, "operation-back")
     names = list(STAGES)
     names.remove("bias")
     for name in names[1:]:
-        button("Forward").click().run()
-        assert not app.exception
+        press_counted(app, "operation-on")
         assert link(app) == {"run": "reverse", "operation": name}
         assert app.session_state["control-operation"] == name
-    assert button("Forward").disabled
-    button("Back").click().run()
+    assert is_off(app, "operation-on")
+    press_counted(app, "operation-back")
     assert link(app)["operation"] == "project"
-    for _ in names[2:]:
-        button("Back").click().run()
+    press_counted(app, "operation-back", times=len(names[2:]))
     assert link(app) == {"run": "reverse"}
 
 

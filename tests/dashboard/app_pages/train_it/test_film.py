@@ -199,7 +199,7 @@ def test_the_curves_show_every_share_and_name_the_chosen_head():
     assert figure.data[-1].name == "0.1"
     assert drawn["0.1"].hovertext[2] == "head 0.1 at step 4: 0.80"
     texts = [note.text for note in figure.layout.annotations]
-    assert {"<b>0.1</b>", "1.0", "an even look: 0.10", "heads sharpen"} <= set(texts)
+    assert {"<b>0.1</b>", "1.0", "even attention: 0.10", "heads sharpen"} <= set(texts)
     assert "0.0" not in texts  # it would touch the chosen one's
     assert [line.x0 for line in figure.layout.shapes if line.x0 == line.x1] == [3]
 

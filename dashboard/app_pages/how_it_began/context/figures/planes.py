@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.kit.labels import label_sides
+from dashboard.figures.kit.notation import lowered
 from dashboard.theme import LIGHT, Palette, template
 
 SMALL = 260
@@ -25,7 +26,8 @@ def angle_plane(
     """
     limit = 1.25 * max(1.0, float(np.abs(np.vstack([keys, query])).max()))
     hover = [f"q: length {np.linalg.norm(query):.3f}"] + [
-        f"k{i + 1}: length {np.linalg.norm(key):.3f}" + ("" if angle is None else f", {abs(angle):.1f}° from q")
+        lowered(f"k_{i + 1}: length {np.linalg.norm(key):.3f}")
+        + ("" if angle is None else f", {abs(angle):.1f}° from q")
         for i, (key, angle) in enumerate(zip(keys, angles, strict=True))
     ]
     tips = np.vstack([query, keys])
@@ -43,7 +45,7 @@ def angle_plane(
     traces = [*_arcs(query, angles, limit, palette), marks]
     arrows = [_arrow(tip, colour, 2.5) for tip, colour in zip(tips, colours, strict=True)]
     arrows[0]["arrowwidth"] = 4
-    names = _outside(tips, ["q", *(f"k{i + 1}" for i in range(len(keys)))], limit)
+    names = _outside(tips, ["q", *(f"k_{i + 1}" for i in range(len(keys)))], limit)
     circle = {"type": "circle", "x0": -1, "x1": 1, "y0": -1, "y1": 1, "layer": "below"}
     shapes = [{**circle, "line": {"color": palette.muted, "width": 1.5, "dash": "dot"}}]
     layout = _plane(-limit, limit, -limit, limit, palette)
@@ -59,9 +61,9 @@ def values_plane(values: np.ndarray, shares: np.ndarray, context: np.ndarray, *,
     edge = np.vstack([edge, edge[:1]])
     around = _line("hull", edge, {"color": palette.muted, "width": 1.5, "dash": "dot"})
     around |= {"fill": "toself", "fillcolor": palette.surface}
-    names = [*(f"v{i + 1}" for i in range(len(values))), "c"]
+    names = [*(f"v_{i + 1}" for i in range(len(values))), "c"]
     hover = [
-        f"v{i + 1}: ({v[0]:.3f}, {v[1]:.3f}), share {s:.3f}"
+        lowered(f"v_{i + 1}: ({v[0]:.3f}, {v[1]:.3f}), share {s:.3f}")
         for i, (v, s) in enumerate(zip(values, shares, strict=True))
     ]
     hover.append(f"context: ({context[0]:.3f}, {context[1]:.3f})")
@@ -151,7 +153,7 @@ def _points(
         "x": points[:, 0].tolist(),
         "y": points[:, 1].tolist(),
         "mode": "markers+text",
-        "text": [text if side else "" for text, side in zip(names, sides, strict=True)],
+        "text": [lowered(text) if side else "" for text, side in zip(names, sides, strict=True)],
         "textposition": [side or "top center" for side in sides],
         "textfont": {"size": 15},
         "marker": marker,
@@ -208,7 +210,7 @@ def _outside(tips: np.ndarray, names: Sequence[str], limit: float) -> list[dict[
                 "y": float(tip[1]),
                 "xshift": float(shift[0]),
                 "yshift": float(shift[1]),
-                "text": f"<b>{name}</b>",
+                "text": f"<b>{lowered(name)}</b>",
                 "showarrow": False,
                 "font": {"size": 16},
             }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.kit.notation import lowered
 from dashboard.figures.kit.numbers import signed
 from dashboard.theme import LIGHT, Palette, template
 
@@ -21,7 +22,7 @@ def fit_bars(
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """For each key, all [key]: its angle in degrees, cos θ, the score, and the share that the softmax makes of it."""
-    names = [f"k{i + 1}" + ("" if angle is None else f", {abs(angle):.0f}°") for i, angle in enumerate(angles)]
+    names = [f"k_{i + 1}" + ("" if angle is None else f", {abs(angle):.0f}°") for i, angle in enumerate(angles)]
     reach = 1.9 * max(1.0, float(np.abs(scores).max()))
     panels = [
         ("cos θ", cosines, (-2.4, 1.9), palette.categorical[1]),
@@ -48,7 +49,8 @@ def fit_bars(
                 "textposition": "outside",
                 "textfont": {"size": 14, "color": palette.text},
                 "cliponaxis": False,
-                "hovertemplate": f"%{{y}}: {name} %{{x:.4f}}<extra></extra>",
+                "hovertext": [lowered(each) for each in names],
+                "hovertemplate": f"%{{hovertext}}: {name} %{{x:.4f}}<extra></extra>",
             }
         )
         axes[f"xaxis{index}"] = {
@@ -65,6 +67,8 @@ def fit_bars(
             "anchor": f"x{index}",
             "autorange": "reversed",
             "showticklabels": number == 0,
+            "tickvals": names,
+            "ticktext": [lowered(each) for each in names],
             "fixedrange": True,
             "showgrid": False,
         }

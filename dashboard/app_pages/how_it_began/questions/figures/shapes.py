@@ -152,6 +152,6 @@ def _words(each: Matrix, wrong: Sequence[str], palette: Palette) -> list[dict[st
         }
     ]
     if each.values is None:
-        cross = {"text": "✗", "font": {"size": 26, "color": palette.wrong}, "showarrow": False}
+        cross = {"text": "✕", "font": {"size": 26, "color": palette.wrong}, "showarrow": False}
         words.append({"x": middle, "y": (each.low + each.top) / 2, **cross})
     return words

@@ -1,0 +1,61 @@
+"""Terms are explained where they stand: by pointer, by touch, and in a list by keyboard."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dashboard.frame.glossary import TERMS
+from tests.kit.driving import PATIENCE
+
+MEANINGS = {term.name: term.meaning for term in TERMS}
+FOUND = "host => host.__glossary.found.map(({ name, range }) => [name, String(range)])"
+MARKED = "() => [...CSS.highlights.get('al-terms') ?? []].map(String)"
+MIDDLE = """(host, name) => {
+  const { range } = host.__glossary.found.find((each) => each.name === name);
+  range.startContainer.parentElement.scrollIntoView({ block: 'center' });
+  const { left, top, width, height } = range.getClientRects()[0];
+  return [left + width / 2, top + height / 2];
+}"""
+
+
+def words(page: Page, wanted: str) -> dict[str, str]:
+    """The terms of the page as they are written there, once `wanted` is among them."""
+    for _ in range(PATIENCE // 100):
+        found = dict(page.locator(".al-glossary").evaluate(FOUND))
+        if wanted in found:
+            return found
+        page.wait_for_timeout(100)
+    pytest.fail(f"{wanted} was not found")
+
+
+def test_a_term_is_explained_where_it_stands_first(page: Page, address: str):
+    page.goto(f"{address}/heads?run=reverse")
+    button = page.get_by_role("button", name="Words", exact=True)
+    expect(button).to_be_visible(timeout=PATIENCE)
+    found = words(page, "residual stream")
+    assert found["query"] == "query"
+    assert sorted(page.evaluate(MARKED)) == sorted(found.values())
+    page.mouse.move(*page.locator(".al-glossary").evaluate(MIDDLE, "residual stream"))
+    card = page.locator(".al-meaning")
+    expect(card).to_have_text(f"residual stream: {MEANINGS['residual stream']}.")
+    page.mouse.move(5, 5)
+    expect(card).to_be_hidden()
+    page.mouse.click(*page.locator(".al-glossary").evaluate(MIDDLE, "query"))
+    expect(card).to_contain_text(MEANINGS["query"])
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+
+
+def test_the_words_of_a_page_are_listed_by_keyboard(page: Page, address: str):
+    page.goto(f"{address}/heads?run=reverse")
+    expect(page.get_by_role("button", name="Words", exact=True)).to_be_visible(timeout=PATIENCE)
+    found = words(page, "residual stream")
+    page.get_by_role("button", name="Words", exact=True).press("Enter")
+    listed = page.get_by_role("dialog", name="Words on this page")
+    expect(listed).to_be_visible()
+    assert listed.locator("dt").all_inner_texts() == sorted(found, key=str.lower)
+    for name in found:
+        expect(listed).to_contain_text(MEANINGS[name])
+    page.keyboard.press("Escape")
+    expect(listed).to_be_hidden()
