@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.kit.notation import lowered
 from dashboard.figures.kit.token_axis import safe
 from dashboard.theme import LIGHT, Palette, colour_scale, rgb, template
 
@@ -125,7 +126,7 @@ def _boxes(stages: Sequence[Stage], spans: Sequence[Span], chosen: str, palette:
         "y": [stage.row + (BOTTOM + TOP) / 2 for stage in stages],
         "width": [TOP - BOTTOM] * len(stages),
         "customdata": [stage.name for stage in stages],
-        "hovertext": [safe(stage.sentence) for stage in stages],
+        "hovertext": [lowered(safe(stage.sentence)) for stage in stages],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "marker": {
             "color": "rgba(0,0,0,0)",
@@ -302,7 +303,7 @@ def _texts(
         "mode": "text",
         "x": list(chain(x)),
         "y": list(chain(y)),
-        "text": [safe(each) for each in words],
+        "text": [lowered(safe(each)) for each in words],
         "textposition": side,
         "textfont": {"size": size, "color": colour},
         "hoverinfo": "skip",
