@@ -32,6 +32,7 @@ ARGUMENTS = [
 PAGES = {
     "Overview": 3,
     "Attention heads": 3,
+    "The machine": 1,
     "Inside a head": 3,
     "Inside a block": 3,
     "Through the layers": 6,

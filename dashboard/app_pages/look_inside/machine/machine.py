@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard.app_pages.look_inside.machine import live, measured, words
 from dashboard.app_pages.look_inside.machine.figures import height_of, machine_figure
 from dashboard.components.plot import coloured, plot
+from dashboard.components.presses import counted_button
 from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice, pick_head, pick_token
@@ -63,11 +64,16 @@ def pick_box(plan: Plan, back: DeltaGenerator, on: DeltaGenerator) -> str:
     )
     at = names.index(box)
 
-    def go(to: int) -> None:
+    def go(by: int) -> None:
+        now = session.settings().box
+        to = min(max((names.index(now) if now in names else 0) + by, 0), len(names) - 1)
         session.update(box="" if to == 0 else names[to])
 
-    back.button("Back", on_click=go, args=(at - 1,), disabled=at == 0, shortcut="B")
-    on.button("Next", on_click=go, args=(at + 1,), disabled=at == len(names) - 1, shortcut="N", type="primary")
+    with back:
+        counted_button("Back", lambda n: go(-n), key="box-back", letter="B", disabled=at == 0, width="content")
+    with on:
+        last = at == len(names) - 1
+        counted_button("Next", go, key="box-on", letter="N", disabled=last, primary=True, width="content")
     return box
 
 

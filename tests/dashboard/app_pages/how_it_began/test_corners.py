@@ -32,7 +32,7 @@ from dashboard.models import menu
 from dashboard.theme import DARK, LIGHT
 from dashboard.view.settings import Settings
 from tests.kit.cells import Cells, close
-from tests.kit.pages import array, figures, link, open_page, press, trace
+from tests.kit.pages import array, figures, link, open_page, press_counted, trace
 from transformer.__main__ import main
 from transformer.corners import CornerConfig, every_walk, walks
 from transformer.experiments.teacher_forcing import Forcing, Trial
@@ -260,7 +260,7 @@ def test_a_wide_state_is_not_shown_number_by_number() -> None:
 
 def test_the_steps_of_the_roll_out_are_gone_through_and_forgotten_with_the_walk() -> None:
     app = open_page("corners", corner_most="3")
-    press(app, "Forward")
+    press_counted(app, "corner_roll-on")
     assert link(app)["corner_roll"] == "e2"
     next(slider for slider in app.slider if slider.label == "Given corners").set_value(2).run()
     assert not app.warning

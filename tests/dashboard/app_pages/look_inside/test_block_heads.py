@@ -16,7 +16,7 @@ from dashboard.app_pages.look_inside.block.sections import PARTS
 from dashboard.figures.kit.numbers import share_text
 from tests.kit.heads_by_hand import by_hand, double, normed, read_by_hand
 from tests.kit.models import untrained
-from tests.kit.pages import PI, answer, array, figures, link, network, open_page, press
+from tests.kit.pages import PI, answer, array, figures, link, network, open_page, press_counted
 from transformer import observe
 from transformer.analysis.findings import Head
 from transformer.config import TaskConfig
@@ -164,11 +164,11 @@ def test_parts_are_stepped_through_by_buttons_and_a_link_s_nonsense_is_said():
     app = open_page("block", run="reverse")
     titles = [app.title[0].value]
     for _ in range(2):
-        app = press(app, "Forward")
+        press_counted(app, "part-on")
         titles.append(app.title[0].value)
     assert len(set(titles)) == 3
     assert "part" in link(app)
-    app = press(press(app, "Back"), "Back")
+    press_counted(app, "part-back", times=2)
     assert app.title[0].value == titles[0]
     assert link(app) == {"run": "reverse"}
     for field in ("part", "block", "sublayer", "joint", "query"):

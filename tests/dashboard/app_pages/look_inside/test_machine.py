@@ -17,7 +17,7 @@ from dashboard.app_pages.look_inside.machine import words
 from dashboard.app_pages.look_inside.machine.figures import Link, Stage, machine_figure
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import FIELDS
-from tests.kit.pages import PI, SEP, array, figures, link, network, open_page, trace
+from tests.kit.pages import PI, SEP, array, figures, link, network, open_page, press_counted, trace
 from transformer import checkpoints, observe
 from transformer.analysis.findings import Head
 from transformer.analysis.machine.movement import moved
@@ -281,11 +281,12 @@ def test_it_opens_on_the_whole_and_its_numbers_are_the_models() -> None:
 
 def test_next_steps_through_the_boxes_and_the_link_follows() -> None:
     app = open_page("machine", run="reverse", query="3")
-    button = next(each for each in app.button if each.label == "Next")
-    button.click().run()
+    press_counted(app, "box-on")
     assert link(app)["box"] == "decoder.token_embedding"
     assert "For '4' at 3: its length is" in said(app)
-    next(each for each in app.button if each.label == "Back").click().run()
+    press_counted(app, "box-on", times=2)  # faster than pages are drawn
+    assert link(app)["box"] == "decoder.0"
+    press_counted(app, "box-back", times=9)
     assert "box" not in link(app)
 
 
