@@ -380,9 +380,9 @@ def plan_head(config: ModelConfig, size: Size, head: Head) -> Plan:
         plan.boxes[0] = Box(**{**vars(plan.boxes[0]), "slot": (0, 2)})
     turned = ", turned by its place" if config.positions == "rotary" and not cross else ""
     names = {
-        "query": (f"query: who looks{turned}", n, read),
-        "key": (f"keys: what is looked for{turned}", keys, looked_at),
-        "value": ("values: what is carried", keys, looked_at),
+        "query": (f"query: what it looks for{turned}", n, read),
+        "key": (f"keys: what each offers{turned}", keys, looked_at),
+        "value": ("values: what each hands over", keys, looked_at),
     }
     row = plan.rows
     for index, (kind, (title, length, source)) in enumerate(names.items()):
@@ -398,7 +398,7 @@ def plan_head(config: ModelConfig, size: Size, head: Head) -> Plan:
     way.put(
         f"{head}.out",
         "share",
-        f"its {width} columns of W_O",
+        f"its {width} rows of W_O",
         (n, d),
         at,
         parameters=d * width,

@@ -105,7 +105,7 @@ def burden(found: Bottleneck, length: int) -> str:
     """What the vector has to carry, in bits, and what it is made of."""
     bits, width = length * math.log2(found.task.symbols), found.of("gru").config.model.d_model
     return (
-        f"To reverse {length} of {found.task.symbols} symbols the vector must carry {length} · "
+        f"To reverse {length} symbols, each one of {found.task.symbols}, the vector must carry {length} · "
         f"log₂ {found.task.symbols} = {bits:.0f} bits in its {width} numbers, {bits / width:.1f} bits a number. A "
         "32-bit number has room for that. So the curves show what training finds in "
         f"{found.of('gru').config.training.max_steps:,} steps, not what is possible."

@@ -80,7 +80,7 @@ def answer(model: Model) -> str:
         with st.container(width="content"):
             bound(
                 st.toggle,
-                "512 = 8 × 64, untrained",
+                "Show 512 = 8 heads × 64, untrained",
                 "wide",
                 help="60 tokens of 512 numbers, 8 heads of 64, as in many lectures, with untrained weights.",
             )
@@ -158,7 +158,7 @@ def _sentence(found: SideBySide, stage: str) -> str:
     token, each = _token(found), f"{n_heads} × {width}"
     if stage == "read":
         i = int(np.abs(found.read).argmax())
-        return f"{token} comes with {whole} numbers. The largest is {signed(found.read[i])}, in dimension {i}."
+        return f"{token} comes with {whole} numbers. The largest in size is {signed(found.read[i])}, in dimension {i}."
     if stage == "project":
         turned = " Rotary positions then turn each head’s part." if found.rotated else ""
         return (
@@ -189,7 +189,7 @@ def _sentence(found: SideBySide, stage: str) -> str:
         return f"The {n_heads} parts are put in a row again: {each} = {whole} numbers. Nothing is computed."
     i = int(np.abs(found.out).argmax())
     return (
-        f"W_O mixes the heads: each of the {whole} outputs depends on all heads. The largest is "
+        f"W_O mixes the heads: each of the {whole} outputs depends on all heads. The largest in size is "
         f"{signed(found.out[i])}, in dimension {i}."
     )
 

@@ -92,7 +92,7 @@ def _query(inside: Inside, key: int) -> str:
     turned = ", turned by its position" if inside.rotated else ""
     return (
         f"{asking(inside)} asks with {len(inside.query)} numbers{turned}: the framed row. "
-        f"The largest is {_largest(inside.query)}."
+        f"The largest in size is {_largest(inside.query)}."
     )
 
 
@@ -110,7 +110,7 @@ def _dot(inside: Inside, key: int) -> str:
     factors = f"{_component(inside.query[i])} × {_component(inside.key[key, i])}"
     return (
         f"{asked(inside, key)}: {len(products)} products add up to {number(inside.dots[key])}. "
-        f"The largest is {factors} = {_largest(products)}."
+        f"The largest in size is {factors} = {_largest(products)}."
     )
 
 
@@ -162,7 +162,8 @@ def _divide(inside: Inside, key: int) -> str:
 
 
 def _values(inside: Inside, key: int) -> str:
-    return f"{asked(inside, key)} has {len(inside.z)} numbers to give. The largest is {_largest(inside.value[key])}."
+    largest = _largest(inside.value[key])
+    return f"{asked(inside, key)} has {len(inside.z)} numbers to give. The largest in size is {largest}."
 
 
 def _weigh(inside: Inside, key: int) -> str:
@@ -176,7 +177,7 @@ def _weigh(inside: Inside, key: int) -> str:
 def _project(inside: Inside, key: int) -> str:
     return (
         f"Through this head's {len(inside.z)} rows of W_O, z becomes {len(inside.written)} numbers for the residual "
-        f"stream. The largest is {_largest(inside.written)}."
+        f"stream. The largest in size is {_largest(inside.written)}."
     )
 
 

@@ -145,11 +145,12 @@ plot(
     height=height_of(stages),
     on_click=clicked,
 )
+road = "The blue line is the residual stream. " if any(arrow.road for arrow in plan.arrows) else ""
 if shares and before is not None:
     st.caption(words.movement(plan, shares, before, model.step))
 st.caption(
-    "Read from bottom to top. The blue line is the residual stream; a grey arrow carries the shape beside it. "
-    "In each box stands the vector of the chosen token, coloured by its own largest number. "
+    f"Read from bottom to top. {road}A grey arrow carries the shape beside it. In each box stands the vector of the "
+    "chosen token, coloured by its own largest number. "
     "Click a box to open the page that looks into it; N steps through the boxes."
 )
 live.panel()

@@ -69,7 +69,7 @@ SENTENCES = {
     "join": "The outputs of {heads} heads stand side by side: {heads} × {width} = {d} numbers.",
     "join states": "The context vector and the decoder’s state stand side by side: {last_axis} numbers.",
     "out": "W_O mixes the joined heads: {d} numbers in, {d} out.",
-    "share": "W_O has {width} columns for this head. They turn its {width} numbers into {d}.",
+    "share": "W_O has {width} rows for this head. They turn its {width} numbers into {d}.",
     "add": "The output is added to the residual stream. What was there stays there.",
     "add without": "Only the output goes on: this model has no residual connections.",
     "feed_forward": "Two linear maps with a ReLU between them, at each position by itself: {d} → {d_ff} → {d} numbers.",
