@@ -176,7 +176,7 @@ def switched(found: Found, chromium: Browser, app: str, size: Size) -> None:
             idle(tab.page)
             before = tab.whole, tab.data
             tab.watch(OURS % (size.layers * size.heads))
-            choose(tab.page, "Model", f"{size.name} · step 0")
+            choose(tab.page, "Model", size.name)
             found.seconds.append(tab.finished() - tab.clicked())
             tab.quiet(SILENCE)
             found.whole, found.data = tab.whole - before[0], tab.data - before[1]

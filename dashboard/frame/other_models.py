@@ -44,11 +44,11 @@ def text_wanted(page: str, model: Model) -> None:
 
 
 def opens_text(page: str, model: Model) -> bool:
-    """Open a model that reads a text for a reader who comes from another page, or has chosen no model.
+    """Open a model that reads a text, where the reader has chosen none; False where there is none, or one was chosen.
 
-    The page is then drawn again. False where there is no such model, and for one who chose another model here.
+    The page is then drawn again.
     """
-    free = (session.entered() or not session.settings().run) and any(map(_reads, session.choices().values()))
+    free = not session.settings().run and any(map(_reads, session.choices().values()))
     if free:
         best = _nearest(model, lambda config: config.task.task == "text")
         session.open_run(best.name)

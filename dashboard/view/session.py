@@ -34,7 +34,6 @@ def begin(page: str) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
-    state.entered = (moved and "page" in state) or state.get("entered", False)
     state.page, state.menu, state.around = page, model_menu.menu(), None
     listen()
     if "settings" not in state or (query and not touched and query != state.get("written")):
@@ -51,7 +50,6 @@ def end() -> None:
     Not after the reader went back to an address without a view: writing there would lock the way back.
     """
     state = st.session_state
-    state.entered = False
     query = _query()
     if (state.pop("write", False) or state.pop("touched", False)) and st.query_params.to_dict() != query:
         st.query_params.from_dict(query)
@@ -62,11 +60,6 @@ def _query() -> dict[str, str]:
     """What the URL says; what a training panel only offers is no part of it."""
     view: Settings = st.session_state.settings
     return {"run": chosen().name, **view.to_query()}
-
-
-def entered() -> bool:
-    """Did the reader just come to this page from another one? Until the page has been drawn to its end."""
-    return bool(st.session_state.get("entered"))
 
 
 def first_look() -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from dashboard import theme
+from tests.kit.accessibility import SETTLED, violations
 from tests.kit.driving import PAGES, go_to, grid, title, wait_until_painted
 
 Scheme = Literal["light", "dark"]
@@ -17,12 +17,6 @@ GROUND = """scheme => {
   const [red, green, blue] = ground.match(/\\d+/g).map(Number);
   return (red + green + blue > 384) === (scheme === 'light');
 }"""
-SETTLED = """() =>
-  document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning' &&
-  [...document.querySelectorAll('[data-testid=stElementContainer]')].every(
-    (each) => each.dataset.stale !== 'true' && getComputedStyle(each).opacity === '1')
-"""
-"""A change of theme and the end of a training are reruns, and what a rerun has not drawn anew yet is pale."""
 REDRAWN = """colours => {
   const stale = (each) => each.checkVisibility() && colours.includes(getComputedStyle(each).color);
   const redrawn = (root) => [...root.querySelectorAll('*')].every(
@@ -34,17 +28,6 @@ REDRAWN = """colours => {
 
 STOPS = 8
 """Of the Tab key, from the beginning of a page to its first picture."""
-
-
-def violations(page: Page) -> list[str]:
-    """What axe-core finds once nothing is being drawn anew, an entry an element."""
-    page.wait_for_function(SETTLED)
-    found = Axe().run(page).response["violations"]
-    return [
-        f"{violation['id']}: {node['target']} {node['failureSummary']}"
-        for violation in found
-        for node in violation["nodes"]
-    ]
 
 
 def inks(scheme: Scheme) -> list[str]:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.kit import texts
+from tests.kit.accessibility import violations
 from tests.kit.driving import colours, plot, query, title
 
 
@@ -44,7 +44,7 @@ def test_words_come_and_are_chosen_and_heads_are_looked_through(page: Page, addr
     expect(glances).to_be_visible()
     plot(page, "writing-alternatives").wait_for()
     assert colours(page.locator(".passage canvas.base")) > 8
-    assert Axe().run(page).response["violations"] == []
+    assert violations(page) == []
     passage.focus()
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
