@@ -6,6 +6,7 @@ a figure and a widget can never disagree. `controlled` is the one way to do it; 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +22,8 @@ from transformer.config import ConfigError
 
 Also = Mapping[str, object]
 """Fields of the view that change with another, and what they become."""
+LATE = 1.0
+"""Seconds after a press within which the step before it may be reported once more."""
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
@@ -64,12 +67,13 @@ def bound_choice(
     *,
     also: Also | Callable[[Any], Also] | None = None,
     missing: Callable[[Any], str] | None = None,
+    late: Callable[[Any], bool] = lambda found: False,
     **options: Any,
 ) -> Any:
     """A menu that is a field of the view, whose own default stands for `default`.
 
     `also` change with it, or are said of what is picked. What a link names in vain falls back, and is said in the
-    menu's own words unless `missing` has better ones.
+    menu's own words unless `missing` has better ones. What is `late` was not picked: see `stepped`.
     """
     shown = options.get("format_func", str)(default)
     missing = missing or (lambda value: f"There is no {label.lower()} “{str(value)[:30]}” here; this is {shown}.")
@@ -77,7 +81,8 @@ def bound_choice(
 
     def picked(found: Any) -> None:
         found = default if found is None else found
-        _write(field, found, default, also(found) if callable(also) else also)
+        if not late(found):
+            _write(field, found, default, also(found) if callable(also) else also)
 
     controlled(widget, label, menu, key=f"control-{field}", value=value, picked=picked, **options)
     return value
@@ -119,9 +124,15 @@ def _write(field: str, value: object, default: object, also: Also | None) -> Non
 def stepped(field: str, titles: Mapping[str, str], *, label: str = "Step") -> str:
     """Which of some steps is shown: by name, by button, by key, each press of which counts. Returns its name.
 
-    Letters: arrow keys belong to the menu that was clicked last.
+    Letters: arrow keys belong to the menu that was clicked last. A press may come before the browser has heard of the
+    one before: its request then still reports the step that the menu showed, and that is no choice.
     """
-    steps = list(titles)
+    steps, left = list(titles), f"{field}-left"
+
+    def late(found: str) -> bool:
+        step, when = st.session_state.get(left, ("", 0.0))
+        return bool(found == step and time.monotonic() - when < LATE)
+
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         back, on, names = (st.container(width="content") for _ in range(3))
     with names:
@@ -133,13 +144,16 @@ def stepped(field: str, titles: Mapping[str, str], *, label: str = "Step") -> st
             steps[0],
             format_func=titles.__getitem__,
             label_visibility="collapsed",
+            late=late,
         )
     at = steps.index(step)
 
     def go(by: int) -> None:
         """So many steps on from where the view is by then: presses may come faster than pages are drawn."""
         now = getattr(session.settings(), field)
-        to = min(max((steps.index(now) if now in steps else 0) + by, 0), len(steps) - 1)
+        now = steps.index(now) if now in steps else 0
+        to = min(max(now + by, 0), len(steps) - 1)
+        st.session_state[left] = steps[now], time.monotonic()
         session.update(**{field: "" if to == 0 else steps[to]})
 
     with back:

@@ -12,7 +12,7 @@ SETTLED = """() =>
 """
 """A change of theme and the end of a training are reruns, and what a rerun has not drawn anew yet is pale."""
 NOT_OURS = "stFileUploaderDropzone"
-"""Streamlit's own element, which has role and label both: axe-core calls that a conflict (presentation-role-conflict)."""
+"""Streamlit's own element, with both a role and a label: axe-core calls that presentation-role-conflict."""
 
 
 def violations(page: Page) -> list[str]:
