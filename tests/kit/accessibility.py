@@ -20,7 +20,7 @@ def violations(page: Page) -> list[str]:
     page.wait_for_function(SETTLED)
     found = Axe().run(page).response["violations"]
     return [
-        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        f"{violation['id']}: {node['html']} {node['failureSummary']}"
         for violation in found
         for node in violation["nodes"]
         if not (violation["id"] == "presentation-role-conflict" and NOT_OURS in node["html"])
