@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard import theme
-from tests.kit.accessibility import SETTLED, violations
-from tests.kit.driving import PAGES, go_to, grid, title, wait_until_painted
+from tests.kit.driving import PAGES, SETTLED, go_to, grid, title, violations, wait_until_painted
 
 Scheme = Literal["light", "dark"]
 GROUND = """scheme => {

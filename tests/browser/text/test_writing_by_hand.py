@@ -11,8 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit import texts
-from tests.kit.accessibility import violations
-from tests.kit.driving import colours, plot, query, title
+from tests.kit.driving import colours, plot, query, title, violations
 
 
 @pytest.fixture
