@@ -207,6 +207,29 @@ def pick_token(
         controlled(st.selectbox, label, numbers, **options, format_func=entry, width=260)
 
 
+def bound_token(
+    label: str,
+    tokens: Sequence[str],
+    first: int,
+    missing: Callable[[int], str],
+    *,
+    most: int,
+    field: str = "query",
+) -> int:
+    """Which of these tokens is looked at, its place counted from 0: the one at `first`, unless the view names another.
+
+    The field of the view counts from 1. A place that is named in vain falls back, and is said in the words of
+    `missing`.
+    """
+    value: int = session.named(field, range(1, len(tokens) + 1), first + 1, missing)
+
+    def picked(place: int | None) -> None:
+        _write(field, first + 1 if place is None else place, first + 1, None)
+
+    pick_token(label, tokens, value, picked, key=f"control-{field}", most=most)
+    return value - 1
+
+
 @contextmanager
 def told() -> Iterator[None]:
     """Say in a section's place why there is none: the model is not of the kind that it opens."""

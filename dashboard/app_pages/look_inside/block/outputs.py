@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dashboard.models.model import Model
-from dashboard.parts.widgets import pick_token
-from dashboard.view import session
+from dashboard.parts.widgets import bound_token
 from transformer.analysis.findings import Sample
 
 MOST_BUTTONS = 20
@@ -20,15 +19,10 @@ def pick_output(model: Model, sample: Sample, most: int = MOST_BUTTONS) -> int:
     """
     answers = np.flatnonzero(sample.is_answer)
     own = int(answers[0]) + 1 if model.task.lawful and len(answers) else len(sample.read)
-    place: int = session.named(
-        "query",
-        range(1, len(sample.read) + 1),
-        own,
+    return bound_token(
+        "Output, by the token read there",
+        sample.read,
+        own - 1,
         lambda query: f"There is no output {query} here: the input has {len(sample.read)}. This is output {own}.",
+        most=most,
     )
-
-    def picked(found: int | None) -> None:
-        session.update(query=None if found in (None, own) else found)
-
-    pick_token("Output, by the token read there", sample.read, place, picked, key="control-query", most=most)
-    return place - 1

@@ -9,9 +9,9 @@ import numpy as np
 import streamlit as st
 
 from dashboard.models.model import Model
-from dashboard.parts.widgets import bound_choice, pick_token
+from dashboard.parts.widgets import bound_choice, bound_token
 from dashboard.view import session
-from dashboard.view.settings import FIELDS
+from transformer.analysis.machine import plan
 from transformer.config import ModelConfig
 
 MOST_BUTTONS = 20
@@ -48,12 +48,6 @@ class Place:
         return f"'{self.tokens[self.place]}' at {self.place + 1}"
 
 
-def blocks_of(config: ModelConfig) -> list[str]:
-    """Every block, "encoder.0" …, in the order of the data's way."""
-    stacks = {"decoder": ("decoder",), "encoder": ("encoder",)}.get(config.architecture, ("encoder", "decoder"))
-    return [f"{stack}.{layer}" for stack in stacks for layer in range(config.n_layers)]
-
-
 def block_name(config: ModelConfig, block: str) -> str:
     """ "block 1", or "decoder block 1" where there are two stacks."""
     stack, _, layer = block.partition(".")
@@ -86,7 +80,7 @@ def pick_place(model: Model, *, label: str = "", ending: str = "") -> Place:
 
 def pick_block(config: ModelConfig) -> str:
     """Which block; where there is but one, no menu."""
-    blocks = blocks_of(config)
+    blocks = plan.blocks(config)
     if len(blocks) == 1:
         return str(session.named("block", blocks, blocks[0], _no_block))
     widget: Any = st.segmented_control if len(blocks) <= MOST_BLOCKS else st.selectbox
@@ -108,18 +102,14 @@ def _no_block(name: str) -> str:
 
 def pick_among(tokens: tuple[str, ...], first: int, field: str = "query") -> int:
     """Which token, its place counted from 0; unless the view's `field` names another, the one at `first`."""
-    value: int = session.named(
-        field,
-        range(1, len(tokens) + 1),
-        first + 1,
-        lambda query: f"There is no token at {query}: there are {len(tokens)}. The page shows the one at {first + 1}.",
+    return bound_token(
+        "Token",
+        tokens,
+        first,
+        lambda place: f"There is no token at {place}: there are {len(tokens)}. The page shows the one at {first + 1}.",
+        most=MOST_BUTTONS,
+        field=field,
     )
-
-    def picked(place: int | None) -> None:
-        session.update(**{field: FIELDS[field].default if place in (None, first + 1) else place})
-
-    pick_token("Token", tokens, value, picked, key=f"control-{field}", most=MOST_BUTTONS)
-    return value - 1
 
 
 def pick_sublayer(names: list[str], label: str) -> str:

@@ -13,7 +13,7 @@ from dashboard.figures.html.step_strip import step_strip
 from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import plain, show_code, symbols
 from dashboard.parts.steps import draw_code
-from dashboard.parts.widgets import pick_head, pick_token, stepped
+from dashboard.parts.widgets import bound_token, pick_head, stepped
 from dashboard.view import session
 from transformer.analysis.findings import Head, Sample
 
@@ -29,20 +29,15 @@ def pick_query(sample: Sample, head: Head) -> int:
     answers = np.flatnonzero(sample.is_answer)
     begins = task.lawful and len(answers) and queries == sample.read
     first = int(answers[0]) + 1 if begins else len(queries)
-    value: int = session.named(
-        "query",
-        range(1, len(queries) + 1),
-        first,
+    return bound_token(
+        "Query: who looks",
+        queries,
+        first - 1,
         lambda query: (
             f"There is no query at {query}: this sequence has {len(queries)}. The page shows the one at {first}."
         ),
+        most=MOST_BUTTONS,
     )
-
-    def picked(place: int | None) -> None:
-        session.update(query=None if place in (None, first) else place)
-
-    pick_token("Query: who looks", queries, value, picked, key="control-query", most=MOST_BUTTONS)
-    return value - 1
 
 
 model = session.chosen()

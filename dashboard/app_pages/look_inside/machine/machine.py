@@ -10,7 +10,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.components.presses import counted_button
 from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import bound, bound_choice, pick_head, pick_token
+from dashboard.parts.widgets import bound, bound_choice, bound_token, pick_head
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.pages import PAGES
@@ -24,22 +24,6 @@ CODE = {
     "head": ("transformer.attention.MultiHeadAttention.forward", "transformer.attention.scaled_dot_product_attention"),
 }
 RECURRENT = ("transformer.recurrent.sequence.Recurrent.forward", "transformer.recurrent.sequence.EncoderDecoder.decode")
-
-
-def pick_place(read: tuple[str, ...]) -> int:
-    """Which token's vectors are drawn, its place counted from 0: unless the view names another, the last."""
-    value: int = session.named(
-        "query",
-        range(1, len(read) + 1),
-        len(read),
-        lambda place: f"There is no token at {place}: {len(read)} are read. The page shows the last.",
-    )
-
-    def picked(place: int | None) -> None:
-        session.update(query=None if place in (None, len(read)) else place)
-
-    pick_token("Token", read, value, picked, key="control-query", most=MOST_BUTTONS)
-    return value - 1
 
 
 def pick_block(names: list[str]) -> str:
@@ -108,7 +92,13 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
         heads = heads_of(sample.attentions)
         head = focused(heads, model.survey())
         pick_head(heads, head, also={"box": ""})
-    place = pick_place(sample.read)
+    place = bound_token(
+        "Token",
+        sample.read,
+        len(sample.read) - 1,
+        lambda place: f"There is no token at {place}: {len(sample.read)} are read. The page shows the last.",
+        most=MOST_BUTTONS,
+    )
 plan = measured.plan_of(model, question, level, block, head)
 vectors = measured.vectors(model, question, level, block, head, place)
 size = size_of(task, question)
@@ -129,7 +119,9 @@ with st.container(horizontal=True, vertical_alignment="center", gap="small"):
 chosen = plan[pick_box(plan, back, on)]
 spoken = words.sentence_of(config, size, chosen)
 if chosen.name in vectors:
-    spoken += f" For {words.of_token(size, chosen, sample, place)}: {words.vector_words(vectors[chosen.name], chosen)}"
+    vector, whose = vectors[chosen.name], words.of_token(size, chosen, sample, place)
+    names = sample.attentions[head.site].keys if head and chosen.kind == "pattern" else task.vocabulary
+    spoken += f" For {whose}: {words.vector_words(vector, chosen, names)}"
 said.markdown(f"**{plain(words.capital(words.name_of(chosen)))}.** {plain(spoken)}")
 before = measured.step_before(model)
 shares = {}

@@ -8,7 +8,7 @@ import numpy as np
 
 from dashboard.app_pages.look_inside.machine.figures import Link, Stage
 from transformer.analysis.findings import Sample
-from transformer.analysis.machine.plan import Box, Plan, Size
+from transformer.analysis.machine.plan import SUBLAYERS, Box, Plan, Size, stacks
 from transformer.config import ModelConfig
 
 SHARES = ("softmax", "pattern")
@@ -174,10 +174,15 @@ def capital(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
-def vector_words(values: np.ndarray, box: Box) -> str:
-    """The vector of the chosen token in numbers."""
-    if box.kind in ("softmax", "pattern"):
-        return f"its largest share is {values.max():.2f}, number {int(values.argmax()) + 1} of {len(values):,}."
+def vector_words(values: np.ndarray, box: Box, names: Sequence[str]) -> str:
+    """The vector of the chosen token in numbers; `names` are the keys of a pattern, or the vocabulary."""
+    most = int(values.argmax())
+    if box.kind == "pattern":
+        # of a long input the names are those of blocks
+        key = f"'{names[most]}' at {most + 1}" if len(names) == len(values) else f"the key at {most + 1}"
+        return f"it looks most at {key}, with {values[most]:.2f} of its attention."
+    if box.kind == "softmax":
+        return f"the likeliest token is '{names[most]}', with probability {values[most]:.2f}."
     at = int(np.abs(values).argmax())
     largest = f"{values[at]:.2f}".replace("-", "−")
     length = np.linalg.norm(values)
@@ -219,7 +224,6 @@ PAGES_OF: dict[str, tuple[str, dict[str, object]]] = {
     "alignment": ("heads", {}),
     "gru": ("bottleneck", {}),
     "handed": ("bottleneck", {}),
-    "stream": ("layers", {"stage": ""}),
 }
 """The page that looks into the boxes of a kind, where that is the same for all, and what it is opened with."""
 
@@ -239,10 +243,31 @@ def opens(config: ModelConfig, box: Box) -> tuple[str, dict[str, object]]:
         return ("heads", {}) if box.kind in ("alignment", "join") else ("overview", {})
     if box.kind in PAGES_OF:
         return PAGES_OF[box.kind]
-    if box.kind == "add":
-        return "layers", {"stage": box.name.removesuffix(".sum")}
-    parts = {"norm": "norm", "feed_forward": "feed_forward", "join": "heads", "out": "heads"}
-    return "block", {"part": parts[box.kind], "block": "" if box.name == "final_norm" else block}
+    if box.name == "final_norm":
+        return PAGES_OF["softmax"]
+    if box.kind in ("add", "stream"):
+        if box.stack != stacks(config)[-1]:  # the logit lens reads the stack that predicts
+            return "information", {}
+        return "layers", {"stage": f"{block}.{SUBLAYERS[part_of(box)]}" if box.kind == "add" else ""}
+    part = part_of(box)
+    opened: dict[str, object] = {"part": "heads", "block": block, "sublayer": part}
+    kinds: dict[str, dict[str, object]] = {
+        "norm": {"part": "norm"},
+        "feed_forward": {"part": "feed_forward"},
+        "join": {"joint": "join"},
+        "out": {"joint": "mix"},
+    }
+    return "block", opened | kinds[box.kind]
+
+
+def part_of(box: Box) -> str:
+    """The sub-layer of a block to which a box belongs: "self_attention", "cross_attention" or "feed_forward"."""
+    after = {left: part for part, left in SUBLAYERS.items()}
+    for each in box.name.split(".")[2:]:
+        if each in SUBLAYERS or each in after:
+            return after.get(each, each)
+    short = box.name.partition(".around_")[2].partition(".")[0]
+    return next(part for part in SUBLAYERS if part.startswith(short))
 
 
 def _short(head: str) -> str:

@@ -225,6 +225,37 @@ def test_every_box_has_a_sentence_and_a_page(architecture: str) -> None:
                     assert not PAGES[address].transformer
 
 
+@pytest.mark.parametrize(
+    ("run", "level"),
+    [
+        ("reverse-translate", "decoder.1"),
+        ("reverse-translate", "encoder.0"),
+        ("reverse", ""),
+        ("bottleneck-gru-attention", ""),
+    ],
+)
+def test_what_a_click_opens_is_there(run: str, level: str) -> None:
+    """Each page shows what was clicked: no notice says that there is no such thing."""
+    _, config = network(run)
+    task = config.build_task()
+    size = Size(16, 8 if task.has_source else 0, task.d_vocab, task.n_ctx)
+    plan = plan_block(config.model, size, level) if level else plan_model(config.model, size)
+    found = {}
+    for box in plan.boxes:
+        if box.kind != "head" or box.slot[0] == 3:
+            address, fields = words.opens(config.model, box)
+            found[box.name] = (address, tuple(sorted((name, value) for name, value in fields.items() if value)))
+    for address, fields in set(found.values()):
+        app = open_page(address, run=run, **dict(fields))
+        assert not app.warning, (address, fields)
+    if level == "decoder.1":
+        ways = dict(found["decoder.1.cross_attention.out"][1])
+        assert ways == {"part": "heads", "block": "decoder.1", "sublayer": "cross_attention", "joint": "mix"}
+        norm = dict(found["decoder.1.around_feed_forward.before"][1])
+        assert norm == {"part": "norm", "block": "decoder.1", "sublayer": "feed_forward"}
+        assert found["decoder.1.resid_cross"] == ("layers", (("stage", "decoder.1.resid_cross"),))
+
+
 # --- the figure
 
 
@@ -306,7 +337,19 @@ def test_a_block_and_a_head_are_opened_by_a_link() -> None:
     tokens = torch.tensor([[SEP, *PI[::-1][:-1]]])
     seen = observe(model, tokens, source=torch.tensor([PI]))
     drawn = array(trace(app, "machine", "mask, softmax: the pattern")["z"])[0]
-    np.testing.assert_allclose(drawn, seen["decoder.1.cross_attention.pattern"][0, 2, -1], rtol=1e-3, atol=1e-5)
+    pattern = seen["decoder.1.cross_attention.pattern"][0, 2, -1]
+    np.testing.assert_allclose(drawn, pattern, rtol=1e-3, atol=1e-5)
+    app = open_page(
+        "machine",
+        run="reverse-translate",
+        zoom="head",
+        head="decoder.1.cross_attention.2",
+        box="decoder.1.cross_attention.2.pattern",
+    )
+    most = int(pattern.argmax())
+    assert f"it looks most at '{PI[most]}' at {most + 1}, with {float(pattern.max()):.2f} of its attention." in said(
+        app
+    )
 
 
 def test_what_training_moved_is_told_between_two_kept_steps() -> None:
