@@ -8,7 +8,7 @@ from PIL import Image
 
 from dashboard import theme
 from dashboard.components import appearance
-from dashboard.frame import glossary, health, live, other_models, sidebar, training_panel
+from dashboard.frame import glossary, health, lecture, live, other_models, sidebar, training_panel
 from dashboard.parts import prose, waiting
 from dashboard.server.streamlit_private import run_again
 from dashboard.view import clicks, session, training
@@ -34,7 +34,9 @@ for each in PAGES.values():
     menus.setdefault(each.menu, []).append(entry)
 page = st.navigation(menus, position="top")
 shown = PAGES.get(page.url_path, OVERVIEW)
-st.html(theme.style(next(place for place, pages in enumerate(menus.values(), 1) if page in pages)))
+# The pages without a menu stand in the bar by themselves.
+bar = [[each] for each in menus[""]] + [pages for menu, pages in menus.items() if menu]
+st.html(theme.style(next(place for place, pages in enumerate(bar, 1) if page in pages)))
 session.begin(page.title)
 appearance.follow(clicks.touch)
 notices = st.container()
@@ -68,6 +70,7 @@ def body() -> None:
 
 
 with told():
+    lecture.strip(shown)
     training.offer()
     sidebar.sidebar(shown)
     if shown.address != "runs":  # that page shows several trainings at once

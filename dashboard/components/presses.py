@@ -5,7 +5,7 @@ Of the presses of an `st.button` that come while the page is being drawn Streaml
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import streamlit as st
@@ -26,6 +26,7 @@ def counted_button(
     *,
     key: str,
     letter: str,
+    keys: Sequence[str] = (),
     icon: str = "",
     help_: str = "",
     disabled: bool = False,
@@ -34,6 +35,8 @@ def counted_button(
 ) -> None:
     """A button that the key `letter` presses too. `on_press` is called with how many presses have come since the last.
 
+    Or the `keys`, by the names that browsers give them, in place of that letter, which is then only shown: "→" for
+    "ArrowRight".
     `icon` is the name of a Material symbol. A button that is `disabled` may still tell of presses from before it was.
     """
 
@@ -44,5 +47,13 @@ def counted_button(
         on_press(told["count"] - (before["count"] if before["since"] == told["since"] else 0))
 
     mount = renderer("presses", html=HTML, isolate_styles=True)
-    words = {"icon": icon, "label": label, "letter": letter, "help": help_, "disabled": disabled, "primary": primary}
+    words = {
+        "icon": icon,
+        "label": label,
+        "letter": letter,
+        "keys": [*keys] or [letter],
+        "help": help_,
+        "disabled": disabled,
+        "primary": primary,
+    }
     mount(key=key, data=pack(words, b""), width=width, on_presses_change=pressed)

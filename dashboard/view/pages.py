@@ -36,6 +36,7 @@ PAGES = {
     page.address: page
     for page in (
         Page("overview", "Overview", "visibility", part="output"),
+        Page("lectures", "Lectures", "school"),
         Page("machine", "The machine", "schema", LOOK_INSIDE),
         Page("heads", "Attention heads", "grid_view", LOOK_INSIDE, part="attention"),
         Page("inside", "Inside a head", "biotech", LOOK_INSIDE, transformer=True, part="attention"),

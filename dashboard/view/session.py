@@ -117,6 +117,13 @@ def update(**changes: object) -> None:
     touch()
 
 
+def show(view: Settings) -> None:
+    """Look at another view, whatever was looked at before."""
+    st.session_state.offered = {}
+    st.session_state.settings = view
+    touch()
+
+
 def named(field: str, menu: Container[Any], default: Any, missing: Callable[[Any], str]) -> Any:
     """What a field of the view names of a menu; the field's own default, mostly empty, stands for `default`.
 

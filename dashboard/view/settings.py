@@ -45,6 +45,12 @@ class Settings:
     # what is looked at
     sidebar: bool = True
     """Is the sidebar open when a link is followed?"""
+    lecture: str = text_field()
+    """The lecture that is given or followed, by the name of its file; empty is none."""
+    lecture_step: int = number_field(1, 1, 60)
+    """Its step, counted from 1."""
+    exploring: bool = False
+    """Show every control, and what one likes; the lecture waits at its step."""
     run: str = text_field()
     """The run's folder name, or "compiled"; empty is the first of the menu."""
     step: int | None = number_field(None, 0, 10_000_000, of_model=True)

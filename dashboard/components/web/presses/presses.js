@@ -5,6 +5,8 @@ import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 
 const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
+// What the arrow keys move by itself, where it has the focus.
+const MOVED = '[role=slider], [role=radio], [role=tab], [role=menuitem], [role=option], [role=combobox], [role=grid], canvas';
 
 export default mounting((root) => new Presses(root.querySelector('button')));
 
@@ -19,22 +21,25 @@ class Presses {
   }
 
   update(message, _, tell) {
-    const { icon, label, letter, help, disabled, primary } = unpack(message.slice()).header;
+    const { icon, label, letter, keys, help, disabled, primary } = unpack(message.slice()).header;
     this.tell = tell;
     this.host.disabled = disabled;
     this.host.className = primary ? 'primary' : '';
-    this.letter = letter;
+    this.keys = keys.map((key) => key.toUpperCase());
     const parts = { icon, label, kbd: letter };
     for (const [name, words] of Object.entries(parts)) this.host.querySelector(`.${name}`).textContent = words;
     this.host.querySelector('.icon').hidden = !icon;
     this.host.title = help;
     this.host.setAttribute('aria-label', label);
-    this.host.setAttribute('aria-keyshortcuts', letter);
+    this.host.setAttribute('aria-keyshortcuts', keys.join(' '));
   }
 
   key(event) {
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
-    if (this.host.disabled || !plain || event.key.toUpperCase() !== this.letter || event.composedPath()[0].matches?.(TYPING)) return;
+    const key = event.key.toUpperCase();
+    if (this.host.disabled || !plain || event.defaultPrevented || !this.keys.includes(key)) return;
+    if (event.composedPath()[0].matches?.(key.length === 1 ? TYPING : `${TYPING}, ${MOVED}`)) return;
+    if (key.length > 1) event.preventDefault(); // the page does not scroll
     this.press();
   }
 

@@ -1,0 +1,1 @@
+"""The lectures that are here, and where each begins."""

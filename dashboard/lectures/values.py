@@ -1,0 +1,184 @@
+"""What the names in a lecture's expressions stand for: numbers of a view, measured by what its page asks as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dashboard.models import heads, menu
+from dashboard.models.model import Model
+from dashboard.models.passages import parsed
+from dashboard.view.settings import Settings
+from transformer import masks
+from transformer.analysis.accuracy import ceilings
+from transformer.analysis.accuracy.result import Accuracy
+from transformer.analysis.findings import Head
+
+
+class ViewValues(dict[str, Any]):
+    """The names of a view: what is not asked for is not measured.
+
+    `names` are the numbers; a name that takes arguments is a function of them. Places count from 1, as on the pages.
+    """
+
+    def __init__(self, view: Settings) -> None:
+        """Raises ValueError where the view's run, step or input cannot be had."""
+        self.view, self.model = view, model_of(view)
+        self.question = self.model.task.example
+        if view.input:
+            self.question = parsed(self.model.task, view.input)
+        super().__init__({name: (lambda: None) for name in NAMES} | {name: None for name in NUMBERS})
+
+    def __getitem__(self, name: str) -> Any:
+        if name in NUMBERS:
+            return NUMBERS[name](self)
+        return lambda *arguments: NAMES[name](self, *arguments)
+
+    @property
+    def accuracy(self) -> Accuracy:
+        """By position, as the page of accuracies measures it."""
+        return self.model.accuracy(self.view.sequences, None, self.view.measured_length)
+
+
+def model_of(view: Settings) -> Model:
+    """The model that a view names. Raises ValueError, with a sentence, where there is none."""
+    found = menu.menu()
+    name = view.run or next(iter(found))
+    if name not in found:
+        raise ValueError(f"there is no run “{name[:60]}”")
+    steps = found[name].snapshots
+    if view.step is not None and view.step not in steps:
+        raise ValueError(f"{name} has no weights of step {view.step}; it has those of {', '.join(map(str, steps))}")
+    return Model.of(found[name], steps[-1] if view.step is None else view.step)
+
+
+def _head(values: ViewValues, text: str) -> Head:
+    """The head of a path such as "decoder.1.self_attention.2"; empty is the one that looks most at the answer."""
+    if not text:
+        return values.model.survey().foremost
+    try:
+        head = Head.parse(text)
+        attention = values.model.sample(values.question).attentions[head.site]
+    except (ValueError, KeyError):
+        raise ValueError(f"there is no head “{text[:60]}”") from None
+    if not 0 <= head.index < len(attention.pattern):
+        raise ValueError(f"there is no head “{text[:60]}”")
+    return head
+
+
+def _cell(array: np.ndarray, *places: float) -> float:
+    """A number of an array, its places counted from 1. Raises IndexError."""
+    for place, size in zip(places, array.shape, strict=True):
+        if not (float(place).is_integer() and 1 <= place <= size):
+            raise IndexError(f"there is no place {place}, there are {size}")
+    return array[tuple(int(place) - 1 for place in places)].item()
+
+
+def _pattern(values: ViewValues, head: str) -> np.ndarray:
+    found = _head(values, head)
+    return values.model.sample(values.question).attentions[found.site].pattern[found.index]
+
+
+def _score(values: ViewValues, head: str, query: float, key: float) -> float:
+    found = _head(values, head)
+    return _cell(values.model.sample(values.question).attentions[found.site].scores[found.index], query, key)
+
+
+def _most(values: ViewValues, head: str, query: float) -> int:
+    pattern = _pattern(values, head)
+    _cell(pattern, query, 1)
+    return int(pattern[int(query) - 1].argmax()) + 1
+
+
+def _contribution(values: ViewValues, head: str, query: float, key: float) -> float:
+    found = _head(values, head)
+    return _cell(heads.detail(values.model, values.question, found.site).contribution(found.index), query, key)
+
+
+def _of(values: ViewValues, run: str, name: str) -> Any:
+    """A number of another run, on the same input where it can read it."""
+    return ViewValues(values.view.with_(run=run, step=None))[name]
+
+
+def _parameters(values: ViewValues) -> int:
+    return sum(weights.numel() for weights in values.model.network().parameters())
+
+
+def _evaluated(values: ViewValues, name: str) -> float:
+    """What was measured when the run ended."""
+    run = values.model.run
+    found = {} if run is None else run.evaluation or {}
+    if name not in found:
+        raise ValueError(f"{values.model.name} keeps no {name}")
+    return float(found[name])
+
+
+def _ceiling(values: ViewValues, place: float) -> float:
+    length = values.view.measured_length or values.model.config.task.length
+    return _cell(ceilings.ceiling(values.model.config, length).accuracy, place)
+
+
+def _under(values: ViewValues, mask: str, group: str) -> float:
+    """The accuracy of a group, "second half", under another mask, without training the model for it."""
+    found = masks.parse(mask)
+    return values.model.accuracy(values.view.sequences, found, values.view.measured_length).of(group)
+
+
+def _known_under(values: ViewValues, mask: str) -> int:
+    """How many tokens of the answer can be known for certain under a mask, in as many layers as the model has."""
+    task, layers = values.model.task, values.model.config.model.n_layers
+    known = ceilings.ceiling_of_mask(task, masks.parse(mask), layers, len(values.question)).accuracy == 1
+    return int(known[task.answers(len(values.question))].sum())
+
+
+def _loss(values: ViewValues, step: float) -> float:
+    """The training loss that was logged at a step, in nats."""
+    run = values.model.run
+    rows = [] if run is None else run.metrics()
+    found = [row["loss"] for row in rows if row["step"] == step]
+    if not found:
+        raise ValueError(f"{values.model.name} has no loss of step {step}")
+    return float(found[-1])
+
+
+def _right(values: ViewValues) -> int:
+    return int((values.model.said(values.question) == values.model.task.answer(values.question)).sum())
+
+
+NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
+    "layers": lambda values: values.model.config.model.n_layers,
+    "heads": lambda values: values.model.config.model.n_heads,
+    "d_model": lambda values: values.model.config.model.d_model,
+    "d_head": lambda values: values.model.config.model.d_model // values.model.config.model.n_heads,
+    "parameters": _parameters,
+    "step": lambda values: values.model.step,
+    "length": lambda values: len(values.question),
+    "tokens": lambda values: len(values.model.sample(values.question).read),
+    "vocabulary": lambda values: values.model.task.d_vocab,
+    "symbols": lambda values: values.model.config.task.symbols,
+    "chance": lambda values: values.model.task.chance,
+    "right": _right,
+    "first_half": lambda values: values.accuracy.of("first half"),
+    "second_half": lambda values: values.accuracy.of("second half"),
+    "perplexity": lambda values: _evaluated(values, "perplexity"),
+}
+"""Numbers that need no argument."""
+NAMES: dict[str, Callable[..., Any]] = {
+    "token": lambda values, place: _cell(np.array(values.model.sample(values.question).read), place),
+    "predicted": lambda values, place: _cell(np.array(values.model.sample(values.question).predicted), place),
+    "confidence": lambda values, place: _cell(values.model.sample(values.question).confidence, place),
+    "accuracy": lambda values, place: _cell(values.accuracy.mean, place),
+    "ceiling": _ceiling,
+    "weight": lambda values, head, query, key: _cell(_pattern(values, head), query, key),
+    "score": _score,
+    "most": _most,
+    "contribution": _contribution,
+    "under": _under,
+    "known_under": _known_under,
+    "loss": _loss,
+    "answer_share": lambda values, head: values.model.survey().expected_share[_head(values, head)],
+    "of": _of,
+}
+"""Functions of places, heads and runs."""
