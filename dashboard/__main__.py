@@ -51,10 +51,13 @@ def check(file: Path, *more: Path) -> int:
             worst = 2
             continue
         false = list(mistakes(found))
-        for mistake in false:
-            print(f"{path}, {mistake}.", file=sys.stderr)
+        for each in false:
+            print(f"{path}, {each}.", file=sys.stderr)
         worst = max(worst, 1 if false else 0)
-        numbers, claims = (sum(map(len, each)) for each in zip(*((s.expressions, s.claims) for s in found.steps)))
+        numbers, claims = (
+            sum(len(step.expressions) for step in found.steps),
+            sum(len(step.claims) for step in found.steps),
+        )
         if not false:
             print(f"{path}: {len(found.steps)} steps, {numbers} numbers and {claims} claims hold.")
     return worst

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -55,11 +56,10 @@ def strip(page: Page) -> None:
             st.markdown(words(step))
             if not at_home(step):
                 st.caption("You have changed the view. The words speak of the step as it was written.")
-    st.html(style(step, followed))
-    renderer("podium", html=PODIUM, isolate_styles=False)(
-        key="podium",
-        data=pack({"look": step.look if page.address == step.page else "", "step": f"{lecture.name}/{at}"}, b""),
-    )
+    look = step.look if page.address == step.page else ""
+    st.html(style(look, step.controls if followed else None))
+    podium = renderer("podium", html=PODIUM, isolate_styles=False)
+    podium(key="podium", data=pack({"look": look, "step": f"{lecture.name}/{at}"}, b""))
 
 
 def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
@@ -151,14 +151,14 @@ def _number(expression: Expression, values: ViewValues | None) -> str:
         return MISSING
 
 
-def style(step: Step, followed: bool) -> str:
-    """What is marked at a step, and, while it is followed, which controls are left out."""
+def style(look: str, controls: Sequence[str] | None) -> str:
+    """What is marked, by its key, and which controls stay: those of these fields; None is all."""
     rules = []
-    if step.look:
-        rules.append(f".st-key-{step.look} {{ outline: 2px dashed {palette().accent}; outline-offset: 2px; }}")
-    if followed:
-        kept = "".join(f":not(.st-key-control-{name})" for name in step.controls if name != SIDEBAR)
+    if look:
+        rules.append(f".st-key-{look} {{ outline: 2px dashed {palette().accent}; outline-offset: 2px; }}")
+    if controls is not None:
+        kept = "".join(f":not(.st-key-control-{name})" for name in controls if name != SIDEBAR)
         rules.append(f'[data-testid="stMain"] [class*="st-key-control-"]{kept} {{ display: none; }}')
-        if SIDEBAR not in step.controls:
+        if SIDEBAR not in controls:
             rules.append('[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"] { display: none; }')
     return f"<style>{' '.join(rules)}</style>"

@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 LONGEST, DEEPEST = 200, 20
@@ -52,11 +53,11 @@ class Expression:
             raise ValueError(f"“{self.text}” has no value: {error}") from error
         if isinstance(found, float) and not math.isfinite(found):
             raise ValueError(f"“{self.text}” is no finite number")
-        return found  # type: ignore[no-any-return]
+        return found
 
     def left(self, values: Values) -> Value | None:
         """What the left side of a comparison comes to; None where this is none."""
-        return _value(self.tree.left, values) if isinstance(self.tree, ast.Compare) else None  # type: ignore[no-any-return]
+        return _value(self.tree.left, values) if isinstance(self.tree, ast.Compare) else None
 
     def written(self, values: Values) -> str:
         """Its value as it stands in a sentence, with a true minus. Raises ValueError."""
@@ -73,19 +74,24 @@ def parsed(text: str, line: int = 0) -> Expression:
     if len(text) > LONGEST:
         raise ValueError(f"an expression has at most {LONGEST} letters")
     before, _, after = text.rpartition(":")
-    for written, form in ((text, ""), (before.strip(), after.strip())):  # a colon may stand in a name: "hide:9"
-        try:
-            tree = ast.parse(written, mode="eval").body
-            break
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-    else:
+    written, form, tree = text, "", _tree(text)  # first without a form: a colon may stand in a name, "hide:9"
+    if tree is None:
+        written, form = before.strip(), after.strip()
+        tree = _tree(written)
+    if tree is None:
         raise ValueError(f"“{text[:60]}” is no expression")
     try:
         _check(tree, 0)
     except ValueError as error:
         raise ValueError(f"“{written[:60]}”: {error}") from None
     return Expression(written, form, tree, line)
+
+
+def _tree(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _check(node: ast.AST, depth: int) -> None:
@@ -125,7 +131,7 @@ def _value(node: ast.expr, values: Values) -> Any:
             return OPERATORS[type(op)](_number(operand, values))
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             sides = [_value(each, values) for each in (left, *comparators)]
-            return all(OPERATORS[type(op)](*pair) for op, pair in zip(ops, zip(sides, sides[1:]), strict=True))
+            return all(OPERATORS[type(op)](*pair) for op, pair in zip(ops, pairwise(sides), strict=True))
         case ast.BoolOp(op=op, values=parts):
             found = [bool(_value(each, values)) for each in parts]
             return all(found) if isinstance(op, ast.And) else any(found)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.findings import Head
 
 
-class ViewValues(dict[str, Any]):
-    """The names of a view: what is not asked for is not measured.
+class ViewValues(Mapping[str, Any]):
+    """What names mean in a view: NUMBERS, and functions of places, heads and runs, NAMES. Places count from 1.
 
-    `names` are the numbers; a name that takes arguments is a function of them. Places count from 1, as on the pages.
+    What is not asked for is not measured.
     """
 
     def __init__(self, view: Settings) -> None:
@@ -29,12 +30,18 @@ class ViewValues(dict[str, Any]):
         self.question = self.model.task.example
         if view.input:
             self.question = parsed(self.model.task, view.input)
-        super().__init__({name: (lambda: None) for name in NAMES} | {name: None for name in NUMBERS})
 
     def __getitem__(self, name: str) -> Any:
-        if name in NUMBERS:
-            return NUMBERS[name](self)
-        return lambda *arguments: NAMES[name](self, *arguments)
+        return NUMBERS[name](self) if name in NUMBERS else partial(NAMES[name], self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in NUMBERS or name in NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*NUMBERS, *NAMES))
+
+    def __len__(self) -> int:
+        return len(NUMBERS) + len(NAMES)
 
     @property
     def accuracy(self) -> Accuracy:
