@@ -91,7 +91,7 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
     if page.address == step.page and at_home(step) and not session.settings().exploring:
         st.button("Explore from here", on_click=_explore, key="lecture-explore", help="Shows every control.")
     else:
-        st.button("Return", on_click=go, args=(lecture, at), key="lecture-return", shortcut="R", type="primary")
+        st.button("Return", on_click=go, args=(lecture, at), key="lecture-return", type="primary")
     st.button("Leave", on_click=_leave, key="lecture-leave", help="Ends the lecture; the page stays as it is.")
 
 

@@ -1,5 +1,6 @@
 // Beside a lecture's strip: brings what a step marks into sight, and listens for the keys of whoever gives the lecture.
-// B blacks the screen until the next key, + and − set the size of all letters, which this browser remembers.
+// B blacks the screen until the next key, R returns to the step, + and − set the size of all letters, which this browser
+// remembers.
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
@@ -7,6 +8,7 @@ import { unpack } from '../../attention-lab.shared/kit/payload.js';
 const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
 const KEPT = 'attention-lab-letters';
 const [SMALLEST, LARGEST, STEP] = [70, 180, 10]; // of the size of letters, in per cent
+const AIR = 12; // pixels around what is marked
 const WAITS = 15000; // milliseconds within which what is marked has come
 
 export default mounting((root) => new Podium(root.querySelector('.al-podium')));
@@ -17,7 +19,10 @@ class Podium {
     this.over = new AbortController();
     // Before any other: in a lecture B is no button's key.
     document.addEventListener('keydown', (event) => this.key(event), { signal: this.over.signal, capture: true });
+    for (const by of ['wheel', 'touchmove', 'pointerdown'])
+      document.addEventListener(by, () => (this.scrolled = true), { signal: this.over.signal, capture: true, passive: true });
     this.letters(0);
+    host.dataset.state = 'ready';
   }
 
   update(message) {
@@ -25,19 +30,22 @@ class Podium {
     if (step === this.step) return;
     this.step = step;
     this.began = performance.now();
-    if (look) this.bring(look, step);
+    this.scrolled = false;
+    this.bring(look, step);
   }
 
-  /** Scroll as little as shows the marked element, once it stands and is drawn; never after the reader has scrolled. */
+  /** Scroll as little as shows the marked element below the words, once it is drawn; not after the reader has scrolled. */
   bring(look, step) {
     const main = document.querySelector('[data-testid=stMain]');
-    const before = main?.scrollTop;
     const wait = () => {
-      if (this.step !== step || performance.now() - this.began > WAITS || main?.scrollTop !== before) return;
-      const place = document.querySelector(`.st-key-${CSS.escape(look)}`);
-      if (!place || place.querySelector('[aria-busy=true]') || !place.clientHeight) return void setTimeout(wait, 100);
-      const { top, bottom } = place.getBoundingClientRect();
-      if (bottom > innerHeight) main.scrollBy({ top: Math.min(bottom - innerHeight + 24, top - 24), behavior: 'instant' });
+      if (this.step !== step || performance.now() - this.began > WAITS || this.scrolled) return;
+      const place = look && document.querySelector(`.st-key-${CSS.escape(look)}`);
+      if (look && (!place?.clientHeight || place.querySelector('[aria-busy=true]'))) return void setTimeout(wait, 100);
+      const words = document.querySelector('.st-key-lecture')?.getBoundingClientRect().bottom ?? 0;
+      const { top, bottom } = place ? place.getBoundingClientRect() : { top: -Infinity, bottom: 0 };
+      const [above, below] = [top - words - AIR, bottom - innerHeight + AIR];
+      const by = above < 0 || above < below ? above : Math.max(below, 0);
+      main.scrollBy({ top: Math.max(by, -main.scrollTop), behavior: 'instant' });
     };
     setTimeout(wait, 300); // the page of the step before may still stand
   }
@@ -49,7 +57,9 @@ class Podium {
       return this.light();
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.composedPath()[0].matches?.(TYPING)) return;
+    const home = document.querySelector('.st-key-lecture-return button');
     if (event.key.toUpperCase() === 'B') this.darken();
+    else if (event.key.toUpperCase() === 'R' && home) home.click(); // else it is Streamlit's own key
     else if (event.key === '+') this.letters(STEP);
     else if (event.key === '-' || event.key === '−') this.letters(-STEP);
     else return;

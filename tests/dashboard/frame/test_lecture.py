@@ -1,0 +1,89 @@
+"""The strip of a lecture: the words of a step with their numbers, the way on and back, out and home again."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dashboard.frame.lecture import style
+from dashboard.lectures.shelf import shelf
+from tests.kit.pages import link, open_page
+
+
+def strip(app) -> str:
+    return " ".join(each.value for each in [*app.main.markdown, *app.main.caption])
+
+
+def press(app, key: str):
+    return next(each for each in app.button if each.key == key).click().run()
+
+
+def test_a_link_opens_a_step_with_its_numbers() -> None:
+    app = open_page("heads", run="reverse", query="9", lecture="attention", lecture_step="4")
+    said = strip(app)
+    assert "Attention in 20 minutes, step 4 of 13" in said
+    assert "with a weight of 0.99" in said
+    assert "{{" not in said
+    assert "You have changed the view" not in said
+    assert link(app)["lecture_step"] == "4"
+
+
+def test_no_lecture_leaves_nothing_on_the_page() -> None:
+    assert not [each for each in open_page("heads").main.button if (each.key or "").startswith("lecture")]
+
+
+def test_to_explore_shows_every_control_and_return_the_step_as_it_was_written() -> None:
+    app = open_page("heads", run="reverse", query="9", lecture="attention", lecture_step="4")
+    hidden = [each.value for each in app.get("html") if "st-key-control-" in each.value]
+    assert len(hidden) == 1
+    app = press(app, "lecture-explore")
+    assert not [each.value for each in app.get("html") if "st-key-control-" in each.value]
+    app.toggle(key="control-mean").set_value(True).run()
+    assert "You have changed the view" in strip(app)
+    app = press(app, "lecture-return")
+    assert link(app) == {"run": "reverse", "lecture": "attention", "lecture_step": "4", "query": "9"}
+    assert "You have changed the view" not in strip(app)
+    app = press(app, "lecture-leave")
+    assert link(app) == {"run": "reverse", "query": "9"}
+    assert "Attention in 20 minutes" not in strip(app)
+
+
+def test_another_page_keeps_the_way_home_but_not_the_words() -> None:
+    app = open_page("layers", run="reverse", query="9", lecture="attention", lecture_step="4")
+    said = strip(app)
+    assert "stand on the page “Attention heads”" in said
+    assert "with a weight of" not in said
+    app = press(app, "lecture-return")
+    assert "with a weight of 0.99" in strip(app)
+    assert app.title[0].value.startswith("Head 0.2")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"lecture": "nowhere"}, "There is no lecture “nowhere” here."),
+        ({"lecture": "attention", "lecture_step": "55"}, "has 13 steps, and no step 55; this is the last."),
+    ],
+)
+def test_what_a_link_names_in_vain_is_said(query: dict[str, str], said: str) -> None:
+    app = open_page("overview", run="reverse", **query)
+    assert any(said in each.value for each in app.warning)
+
+
+def test_every_lecture_is_offered_and_begins_with_its_first_step() -> None:
+    for name, lecture in shelf().lectures.items():
+        app = open_page("lectures")
+        assert lecture.title in strip(app)
+        app = press(app, f"start-{name}")
+        assert f"step 1 of {len(lecture.steps)}" in strip(app)
+        assert link(app)["lecture"] == name
+
+
+def test_only_the_controls_of_a_step_stay() -> None:
+    assert style("", None) == "<style></style>"
+    rules = style("head-pattern", ("head",))
+    assert ".st-key-head-pattern { outline" in rules
+    assert re.search(r'\[class\*="st-key-control-"\]:not\(\.st-key-control-head\) \{ display: none; \}', rules)
+    assert "stSidebar" in rules
+    assert "stSidebar" not in style("", ("sidebar",))
