@@ -1,6 +1,8 @@
-"""A lecture in the browser: walked by the arrow keys, what is marked is in sight, and the lecturer's keys do their work."""
+"""A lecture in the browser: walked by the arrow keys, what is marked is in sight, and the lecturer's keys work."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -49,9 +51,10 @@ def test_the_lecturers_keys(page: Page, address: str) -> None:
     assert page.evaluate(size) == pytest.approx(1.1 * before)
     page.reload()
     expect(strip).to_contain_text("step 6 of", timeout=PATIENCE)
-    page.wait_for_function(f"({size})() > {before}", timeout=PATIENCE)
+    page.locator(".al-podium[data-state=ready]").wait_for(state="attached", timeout=PATIENCE)
+    assert page.evaluate(size) == pytest.approx(1.1 * before)
     page.keyboard.press("-")
-    page.wait_for_function(f"({size})() === {before}")
+    assert page.evaluate(size) == before
     expect(page.locator(".st-key-control-head")).to_be_hidden()
     page.get_by_role("button", name="Explore from here").click()
     expect(page.locator(".st-key-control-head")).to_be_visible(timeout=PATIENCE)
@@ -61,6 +64,11 @@ def test_the_lecturers_keys(page: Page, address: str) -> None:
     page.keyboard.press("r")
     expect(page).to_have_url(query(operation="dot"), timeout=PATIENCE)
     expect(page.locator(".st-key-control-head")).to_be_hidden(timeout=PATIENCE)
+
+
+def still(page: Page) -> None:
+    """Wait until nothing is drawn any more."""
+    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_attached(timeout=PATIENCE)
 
 
 def test_a_reload_and_the_way_back_keep_the_step(page: Page, address: str) -> None:
@@ -75,5 +83,7 @@ def test_a_reload_and_the_way_back_keep_the_step(page: Page, address: str) -> No
     page.reload()
     expect(way).to_contain_text("step 2 of", timeout=PATIENCE)
     page.go_back()  # to the page without a view, where Streamlit goes first, and on to the step before
+    expect(page).to_have_url(re.compile(r"/masks$"))
+    still(page)
     page.go_back()
     expect(way).to_contain_text("step 1 of", timeout=PATIENCE)

@@ -101,5 +101,5 @@ def test_what_has_no_value_says_so_in_a_sentence(text: str, said: str) -> None:
 
 
 def test_a_form_that_does_not_fit_says_so() -> None:
-    with pytest.raises(ValueError, match="cannot be written|Unknown format|Invalid format"):
+    with pytest.raises(ValueError, match=r"cannot be written|Unknown format|Invalid format"):
         parsed("name :.2f").written({"name": "hide"})
