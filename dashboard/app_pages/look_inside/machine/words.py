@@ -212,6 +212,11 @@ def movement(plan: Plan, shares: Mapping[str, float], before: int, step: int) ->
     return f"{said} of its length, ‖W′ − W‖ / ‖W‖."
 
 
+def a_step(shares: Mapping[str, float], before: int, step: int) -> str:
+    """The same for a single step: the kept steps lie farther and farther apart, and what moved between them grows."""
+    return f"That is at most {100 * max(shares.values()) / (step - before):.2g} % a step."
+
+
 STEPS = {"query": "", "key": "keys", "value": "values", "scores": "dot", "pattern": "divide", "z": "weigh"}
 """What a head does, and the step of the page "Inside a head" that shows it."""
 PAGES_OF: dict[str, tuple[str, dict[str, object]]] = {

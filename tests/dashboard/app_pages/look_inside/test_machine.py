@@ -363,6 +363,29 @@ def test_what_training_moved_is_told_between_two_kept_steps() -> None:
     assert "From step 13 to step 20 training moved “" in said(app)
 
 
+def test_what_moved_is_told_for_one_step() -> None:
+    """The kept steps lie farther and farther apart."""
+    assert words.a_step({"a": 0.02, "b": 0.005}, 100, 120) == "That is at most 0.1 % a step."
+
+
+def test_a_training_under_way_is_drawn_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is said to be live: between its two last kept steps each box has moved as its weights have."""
+    run = Run(Path("checkpoints/reverse"))
+    monkeypatch.setattr("dashboard.view.training.watched", lambda: run)
+    monkeypatch.setattr("transformer.training.runs.State.live", property(lambda _: True))
+    app = open_page("machine", run="reverse")
+    before, step = list(run.snapshots())[-2:]
+    (old, _), (new, _) = (checkpoints.load(run.snapshot(each)) for each in (before, step))
+    was, now = (
+        torch.cat([values.flatten() for name, values in model.state_dict().items() if name.startswith("unembedding.")])
+        for model in (old, new)
+    )
+    share = float((now - was).norm() / was.norm())
+    assert f"moved {100 * share:.3g} %" in trace(app, "machine-live", "parameters")["text"]
+    assert f"From step {before} to step {step} training moved “" in said(app)
+    assert "reverse is in training. Below, its boxes show" in said(app)
+
+
 @pytest.mark.parametrize("run", ["compiled", "shakespeare", "bottleneck-gru", "bottleneck-gru-attention"])
 def test_it_opens_for_every_kind_of_model(run: str) -> None:
     app = open_page("machine", run=run)
