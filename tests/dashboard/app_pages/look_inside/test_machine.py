@@ -195,6 +195,21 @@ def test_what_moved_is_told_box_by_box() -> None:
     assert {name for name, share in parts.items() if share} == {"decoder.0.self_attention.1.key"}
 
 
+def test_a_shared_matrix_moves_with_both_boxes_that_use_it() -> None:
+    """The bias alone begins at 0: set beside nothing but itself it would move by hundreds of percent."""
+    config = config_of("decoder", tied=True)
+    before = {name: value.clone() for name, value in build(config).state_dict().items()}
+    after = {name: value.clone() for name, value in before.items()}
+    for name in ("embedding.weight", "unembedding.weight"):
+        after[name] *= 1.25
+    after["unembedding.bias"] += 0.5
+    shares = moved(plan_model(config.model, size_of(config)), before, after)
+    matrix, bias = before["embedding.weight"].norm(), before["unembedding.bias"]
+    change = ((0.25 * matrix) ** 2 + 0.5**2 * len(bias)) ** 0.5
+    assert shares["decoder.token_embedding"] == pytest.approx(0.25)
+    assert shares["logits"] == pytest.approx(float(change / (matrix**2 + bias.square().sum()) ** 0.5))
+
+
 def test_there_is_no_plan_of_what_is_not_there() -> None:
     config = config_of("decoder")
     with pytest.raises(KeyError):
