@@ -1,7 +1,7 @@
 """How well a run reads, beside counting: `python benchmarks/language.py [--run checkpoints/shakespeare] [--save]`.
 
-Perplexity per token of a trained run and of a unigram, a trigram and a 5-gram model with Kneser-Ney smoothing (KenLM),
-on the same tokens, the same split into works and the same vocabulary; the unknown token counts as a token. The run
+Perplexity per token of a trained run, of a unigram and of models with Kneser-Ney smoothing (KenLM) of order 3 to 10, on
+the same tokens, the same split into works and the same vocabulary; the unknown token counts as a token. The run
 reads windows that do not overlap, and begins each without context; the n-gram models read on through each work,
 and count where the run does. --save writes LANGUAGE.md, --card writes them into the run's evaluation.json. --quick
 reads a few windows only.
@@ -31,10 +31,10 @@ from transformer.analysis.accuracy.reading import reading
 from transformer.config import RunConfig
 from transformer.text import shelf
 from transformer.text.corpus import Corpus, TextError
+from transformer.text.perplexity import COUNTING
 from transformer.training.runs import DEFAULT_ROOT, Run, RunError
 
 PAGE = "LANGUAGE.md"
-ORDERS = {"trigram": 3, "5-gram": 5}
 FEW = 4
 """Windows that are read where it is only tried out."""
 
@@ -58,7 +58,7 @@ def unigram(corpus: Corpus, work: np.ndarray) -> np.ndarray:
 def by_counting(corpus: Corpus, length: int, program: str) -> dict[str, float]:
     """Perplexity of each model that counts, over all whole windows of what is held out."""
     found = {"unigram": perplexity([unigram(corpus, whole_windows(work, length)) for work in corpus.held_out])}
-    for name, order in ORDERS.items():
+    for name, order in list(COUNTING.items())[1:]:
         with tempfile.TemporaryDirectory() as folder:
             model = estimate(corpus.train, order, program, Path(folder))
             found[name] = perplexity([whole_windows(nats(model, work), length) for work in corpus.held_out])
@@ -148,9 +148,8 @@ def report(run: Run, config: RunConfig, corpus: Corpus, found: dict[str, float],
     smoothed = f"modified Kneser-Ney, KenLM {version('kenlm')}"
     shape, parameters = config.model.shape, sum(w.numel() for w in checkpoints.load(run.snapshot())[0].parameters())
     rows = {
+        **dict.fromkeys(COUNTING, f"{smoothed}; reads on through each work"),
         "unigram": "how common each token is",
-        "trigram": f"{smoothed}; reads on through each work",
-        "5-gram": f"{smoothed}; reads on through each work",
         "run": f"{run.name}: {shape}, {parameters / 1e6:.2f} million weights; begins each window anew",
     }
     table("", "what it is", "perplexity", "nats a token")

@@ -17,6 +17,7 @@ import streamlit as st
 
 from dashboard.server.http import middleware, routes
 from dashboard.server.sockets import answer_at_once
+from dashboard.view.pages import OVERVIEW
 
 
 @asynccontextmanager
@@ -28,4 +29,4 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     background.stop()
 
 
-app = st.App("main.py", routes=routes(), middleware=middleware(), lifespan=lifespan)
+app = st.App("main.py", routes=routes(OVERVIEW.address), middleware=middleware(), lifespan=lifespan)

@@ -54,7 +54,7 @@ def told() -> Iterator[None]:
 @st.fragment
 def body() -> None:
     """The page itself: a click in it draws nothing else anew, unless that shows what was changed."""
-    said = st.container()
+    said = st.container(key="notices")
     session.listen()
     if session.is_shown_around_otherwise():
         st.rerun()

@@ -24,6 +24,8 @@ LONG = 4.0
 """Seconds of training after which one takes long."""
 OBEDIENCE = 0.3
 """Seconds for which a click waits to be obeyed, so that it is answered by what it did."""
+WORDS, PACE = 450, 200
+"""Pixels of the headline and of the pace; what has no room beside them goes to a second line."""
 AFTERWARDS = 3.0
 """Seconds after its end for which a run's film is waited for, unless its process still holds it."""
 
@@ -110,19 +112,14 @@ def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> N
         if close.button("", icon=":material/close:", help="Close this panel", type="tertiary", key="put-away"):
             _put_away()
         return
-    words, pace, pause, one, end = st.columns([6, 2.4, 1.6, 1.4, 1.2], vertical_alignment="center")
-    words.markdown(_headline(run, state, metrics, own))
-    with pace:
-        training_panel.pick_pace(run)
-    if state.status == "paused":
-        pause.button(
-            "Resume", icon=":material/resume:", on_click=_go_on, args=(run,), shortcut="P", key="go-on", width="stretch"
-        )
-    else:
-        pause.button(
-            "Pause", icon=":material/pause:", on_click=_pause, args=(run,), shortcut="P", key="pause", width="stretch"
-        )
-    with one:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.container(width=WORDS).markdown(_headline(run, state, metrics, own))
+        with st.container(width=PACE):
+            training_panel.pick_pace(run)
+        if state.status == "paused":
+            st.button("Resume", icon=":material/resume:", on_click=_go_on, args=(run,), shortcut="P", key="go-on")
+        else:
+            st.button("Pause", icon=":material/pause:", on_click=_pause, args=(run,), shortcut="P", key="pause")
         counted_button(
             "Step",
             lambda presses: _step(run, presses),
@@ -130,8 +127,9 @@ def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> N
             icon="skip_next",
             letter="N",
             help_="Take one step and pause",
+            width="content",
         )
-    end.button("Stop", icon=":material/stop:", on_click=training.stop, args=(run,), key="stop", width="stretch")
+        st.button("Stop", icon=":material/stop:", on_click=training.stop, args=(run,), key="stop")
 
 
 def _pause(run: Run) -> None:

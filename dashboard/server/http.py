@@ -17,7 +17,7 @@ from plotly.offline import get_plotlyjs
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,14 +27,27 @@ PLOTLY_PATH = "/assets/plotly.min.js"
 YEAR = 365 * 24 * 3600
 
 
-def routes() -> list[Route]:
-    """The routes for `st.App(routes=…)`; they stand under `server.baseUrlPath`, like Streamlit's own."""
-    return [Route(plotly_address().split("?")[0], plotly_js, methods=["GET"])]
+def routes(first: str) -> list[Route]:
+    """The routes for `st.App(routes=…)`; they stand under `server.baseUrlPath`, like Streamlit's own.
+
+    `first` is the address of the first page, which Streamlit opens by an empty one only.
+    """
+    plotly_path = plotly_address().split("?")[0]
+    own_path = f"{plotly_path.removesuffix(PLOTLY_PATH)}/{first}"
+    return [
+        Route(plotly_path, plotly_js, methods=["GET"]),
+        Route(own_path, to_first, methods=["GET"]),
+    ]
 
 
 def middleware() -> list[Middleware]:
     """The middleware for `st.App(middleware=…)`."""
     return [Middleware(SecurityHeaders)]
+
+
+async def to_first(request: Request) -> Response:
+    """The first page by its own address: the empty one beside it, with the same view."""
+    return RedirectResponse(f"./{f'?{request.url.query}' if request.url.query else ''}")
 
 
 async def plotly_js(request: Request) -> Response:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,42 @@ from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError
 
 FORMAT = "attention-lab lengths/1"
+TRACE = 0.001
+"""Nats by which even the loss of a model that has learned everything may fall."""
 
 
 class LengthsError(UserError):
     """A file that holds no such measurement; the message is one sentence."""
+
+
+@dataclass(frozen=True)
+class Fall:
+    """How much lower the loss is, on average over the last tenth of the steps, than over the tenth before; in nats."""
+
+    nats: float
+    half: float
+    """Twice the standard error of that difference."""
+
+    @property
+    def falling(self) -> bool:
+        """Was the loss still falling at the end: by more than the noise of its batches, and by more than a trace?"""
+        return self.nats > max(self.half, TRACE)
+
+    @classmethod
+    def of(cls, losses: Sequence[float]) -> Fall | None:
+        """From the loss of every step; None where a tenth of them is fewer than two."""
+        tenth = len(losses) // 10
+        if tenth < 2:
+            return None
+        before, after = np.array(losses[-2 * tenth : -tenth]), np.array(losses[-tenth:])
+        variance = (before.var(ddof=1) + after.var(ddof=1)) / tenth
+        return cls(float(before.mean() - after.mean()), 2 * math.sqrt(variance))
+
+    @classmethod
+    def mean(cls, falls: Sequence[Fall]) -> Fall:
+        """Of several trainings, whose noise is independent."""
+        halves = math.sqrt(sum(each.half**2 for each in falls))
+        return cls(sum(each.nats for each in falls) / len(falls), halves / len(falls))
 
 
 @dataclass(frozen=True)
@@ -42,6 +75,8 @@ class Trial:
     """[length]: whole answers right."""
     right: tuple[tuple[int, ...] | None, ...]
     """[length][place]: right at each place of the answer."""
+    fall: Fall | None = None
+    """How its loss fell at the end; None where that was not measured."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +126,12 @@ class Lengths:
             np.array([[math.nan] * length if row is None else row for row in rows], dtype=np.float64) / self.sequences
         )
 
+    def fall(self, positions: str) -> Fall | None:
+        """How the loss fell at the end, over the seeds; None where one of them does not say."""
+        falls = [trial.fall for trial in self.trials if trial.positions == positions]
+        known = [each for each in falls if each is not None]
+        return Fall.mean(known) if known and len(known) == len(falls) else None
+
     def with_trial(self, trial: Trial) -> Lengths:
         return replace(self, trials=(*self.trials, trial))
 
@@ -129,7 +170,9 @@ class Lengths:
             raise ValueError("its trials do not match its plan")
         return replace(found, trials=trials)
 
-    def _trial(self, *, positions: str, seed: int, loss: float, seconds: float, exact: Any, right: Any) -> Trial:
+    def _trial(
+        self, *, positions: str, seed: int, loss: float, seconds: float, exact: Any, right: Any, fall: Any = None
+    ) -> Trial:
         """A trial with as many counts as there are lengths and places, each possible."""
         rows = [exact, *(row for row in right if row is not None)]
         wrong = [n for row in rows for n in row if n is not None and not (type(n) is int and 0 <= n <= self.sequences)]
@@ -140,7 +183,8 @@ class Lengths:
         if wrong or not shaped:
             raise ValueError(f"the counts of {positions}, seed {seed}, do not fit {self.sequences} sequences")
         right = tuple(None if row is None else tuple(row) for row in right)
-        return Trial(_known(positions), int(seed), float(loss), float(seconds), tuple(exact), right)
+        fell = None if fall is None else Fall(float(fall["nats"]), float(fall["half"]))
+        return Trial(_known(positions), int(seed), float(loss), float(seconds), tuple(exact), right, fell)
 
 
 def _known(name: Any) -> str:

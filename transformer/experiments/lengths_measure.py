@@ -15,7 +15,7 @@ import torch
 
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.config import POSITIONS, RunConfig, TaskConfig, TrainingConfig
-from transformer.experiments.lengths import Lengths, Trial
+from transformer.experiments.lengths import Fall, Lengths, Trial
 from transformer.experiments.trials import carry_out_trials
 from transformer.model import Transformer, build, stretched
 from transformer.tasks import Task
@@ -67,12 +67,14 @@ def try_out(job: tuple[Lengths, str, int]) -> Trial:
         training=replace(shared.training, seed=seed),
     )
     training = Training(build(config), config)
+    steps = []
     while not training.done:
-        step = training.take_step()
+        steps.append(training.take_step())
     model = training.model.eval()
     assert isinstance(model, Transformer)
     exact, right = measure(model, config.build_task(), planned.longest, sequences=planned.sequences, seed=seed + 1)
-    return Trial(positions, seed, step.loss, round(step.seconds, 2), exact, right)
+    last = steps[-1]
+    return Trial(positions, seed, last.loss, round(last.seconds, 2), exact, right, Fall.of([s.loss for s in steps]))
 
 
 def measure(

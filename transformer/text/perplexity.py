@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-COUNTING = ("unigram", "trigram", "5-gram")
-"""What a reader is compared with: models that count tokens, pairs and longer runs (benchmarks/language.py)."""
+COUNTING = {"unigram": 1, "trigram": 3} | {f"{order}-gram": order for order in range(4, 11)}
+"""What a reader is compared with: models that count runs of so many tokens (benchmarks/language.py)."""
 MOST = 700.0
 """Nats beyond which an exponential is no number any more; only a training that has gone astray gets there."""
 

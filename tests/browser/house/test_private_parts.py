@@ -15,7 +15,7 @@ from tests.kit.driving import PATIENCE
 
 pytestmark = pytest.mark.browser
 
-PLACES = ("heads", "inside", "machine", "information", "masks", "edits?edits=zero:decoder.0.self_attention.0")
+PLACES = ("heads", "inside", "machine?box=none", "information", "masks", "edits?edits=zero:decoder.0.self_attention.0")
 """Pages on which together every selector has something to find."""
 SELECTORS = [
     selector.strip().replace(":hover", "")

@@ -72,6 +72,27 @@ def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, ad
     expect(page.locator(".st-key-training")).to_have_count(0)
 
 
+@pytest.mark.nightly
+def test_the_machine_shows_how_much_each_box_of_a_training_still_changes(page: Page, address: str, runs: Path):
+    page.goto(f"{address}/machine?{UNSOLVABLE}&max_steps=20000")
+    wait_until_painted(page, PAGES["The machine"])
+    train(page).click()
+    expect(page.get_by_role("heading", name="In training now")).to_be_visible()
+    expect(page.get_by_text("Below, its boxes show how much each still changes.")).to_be_visible()
+    told = page.get_by_text(re.compile(r"From step \d+ to step \d+ training moved “"))
+    first = told.inner_text()
+    boxes = page.locator(".st-key-machine-live svg text", has_text=re.compile("^moved "))
+    expect(boxes.first).to_be_visible()
+    shares = [float(text.split()[1]) for text in boxes.all_text_contents()]
+    assert len(shares) >= 4
+    assert min(shares) > 0
+    expect(told).not_to_have_text(first)
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
+    expect(panel(page)).to_contain_text("stopped by hand")
+    expect(page.locator(".st-key-machine-live")).to_have_count(0)
+    expect(page.get_by_text(re.compile(r"^Tint what training moved since step \d+$"))).to_be_visible()
+
+
 def test_a_training_is_taken_step_by_step_with_the_keyboard(page: Page, address: str, runs: Path):
     name = begin(page, address, f"{UNSOLVABLE}&max_steps=20&pace=key")
     expect(panel(page)).to_have_text(f"{name} is paused at step 1 of at most 20.")

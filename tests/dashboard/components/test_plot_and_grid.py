@@ -260,7 +260,7 @@ def run(answer: Coroutine[Any, Any, None]) -> None:
 
 def get(path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     """The answer of the routes and middleware to a GET, without a server."""
-    app = Starlette(routes=http.routes(), middleware=http.middleware())
+    app = Starlette(routes=http.routes("overview"), middleware=http.middleware())
     route, _, query = path.partition("?")
     scope = {
         "type": "http",
@@ -294,6 +294,14 @@ def test_plotly_is_served_compressed_or_plain() -> None:
     assert len(body) < len(source) / 3
     assert headers["etag"] != plain["etag"]
     assert plotly.__version__ in plain["etag"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "to"), [("/overview", "./"), ("/overview?run=reverse&step=20", "./?run=reverse&step=20")]
+)
+def test_the_first_page_opens_by_its_own_address_too(asked: str, to: str) -> None:
+    status, headers, _ = get(asked)
+    assert (status, headers["location"]) == (307, to)
 
 
 def test_plotly_is_kept_for_a_year_under_its_version_and_asked_for_again_without() -> None:

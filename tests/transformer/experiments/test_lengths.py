@@ -16,11 +16,12 @@ from transformer import compiled_reverser
 from transformer.__main__ import main
 from transformer.compiled import compiled_config
 from transformer.config import ModelConfig, RunConfig, TaskConfig
-from transformer.experiments.lengths import Lengths, LengthsError
-from transformer.experiments.lengths_measure import carry_out, measure, plan
+from transformer.experiments.lengths import Fall, Lengths, LengthsError
+from transformer.experiments.lengths_measure import carry_out, measure, plan, try_out
 from transformer.masks.painted import Painted
 from transformer.model import build, stretched
 from transformer.tasks import TASKS
+from transformer.training.loop import train
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = ROOT / "checkpoints" / "lengths.json"
@@ -110,6 +111,48 @@ class TestMeasure:
         assert exact[4] == (questions == 3).all(axis=1).sum()
 
 
+class TestFall:
+    """Whether a loss was still falling at the end."""
+
+    def test_it_is_the_last_tenth_against_the_tenth_before(self) -> None:
+        losses = [9.0] * 32 + [0.5, 0.7, 0.5, 0.7] + [0.3, 0.5, 0.3, 0.5]
+        found = Fall.of(losses)
+        assert found is not None
+        assert found.nats == pytest.approx(0.2)
+        # each has variance 4 · 0.1² / 3, so its mean has a quarter of that; two standard errors of the difference
+        assert found.half == pytest.approx(2 * (2 * (0.04 / 3) / 4) ** 0.5)
+        assert found.falling
+
+    @pytest.mark.parametrize(
+        ("nats", "half", "falling"),
+        [
+            (0.010, 0.0099, True),
+            (0.010, 0.010, False),
+            (0.0011, 0.0, True),
+            (0.001, 0.0, False),
+            (-0.5, 0.1, False),
+        ],
+    )
+    def test_the_border(self, nats: float, half: float, falling: bool) -> None:
+        assert Fall(nats, half).falling is falling
+
+    def test_of_several_the_noise_shrinks(self) -> None:
+        found = Fall.mean([Fall(0.1, 0.3), Fall(0.3, 0.4)])
+        assert (found.nats, found.half) == (pytest.approx(0.2), pytest.approx(0.25))
+
+    def test_too_few_steps_say_nothing(self) -> None:
+        assert Fall.of([1.0] * 19) is None
+        assert Fall.of([1.0] * 20) == Fall(0.0, 0.0)
+
+    def test_a_trial_has_that_of_its_own_training(self) -> None:
+        planned = replace(plan(1, steps=20, seeds=(4,)), sequences=4)
+        shared = replace(planned.config, model=ModelConfig(n_layers=1, d_model=16, n_heads=2, positions="alibi"))
+        shared = replace(shared, training=replace(shared.training, seed=4))
+        found = try_out((replace(planned, config=shared), "alibi", 4))
+        assert found.fall == Fall.of([step.loss for step in train(build(shared), shared)])
+        assert found.fall is not None
+
+
 class TestFile:
     def test_it_comes_back_as_it_was_written(self, measured: tuple[Lengths, Path]) -> None:
         found, path = measured
@@ -154,6 +197,7 @@ class TestFile:
             (lambda text: text.replace('"exact":[', '"exact":[-1,'), "damaged"),
             (lambda text: text.replace('"seeds":[4]', '"seeds":[5]'), "trials"),
             (lambda text: text.replace('"n_layers":1', '"n_layers":"many"'), "damaged"),
+            (lambda text: text.replace('"fall":null', '"fall":{"nats":"much"}', 1), "damaged"),
             (lambda text: text + " " * 5_000_000, "too large"),
         ],
     )

@@ -205,7 +205,7 @@ def _transformer(config: ModelConfig, size: Size) -> Plan:
                 (n, size.vocabulary),
                 at,
                 parameters=size.vocabulary if config.tied else linear(d, size.vocabulary),
-                weights=("unembedding.bias",) if config.tied else ("unembedding.",),
+                weights=("unembedding.",),
             )
             way.put("probabilities", "softmax", "softmax: probabilities", (n, size.vocabulary), at)
     return plan

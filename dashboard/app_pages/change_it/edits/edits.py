@@ -9,6 +9,7 @@ from dashboard.app_pages.change_it.edits import chips, second_input
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import effects
 from dashboard.figures.html.tokens import Token
+from dashboard.figures.kit.numbers import signed
 from dashboard.models import edits
 from dashboard.parts import claims, text, waiting
 from dashboard.parts import tokens as parts_tokens
@@ -177,8 +178,8 @@ def patches() -> None:
     st.caption(
         f"{words} {second_input.together(seen)}Each cell is a run on the second input, with the vector at that place "
         f"taken from the run on this input (activation patching). The number is the share that comes back of "
-        f"{difference}: 0 leaves it at {seen.corrupted:.1f}, 1 brings it to {seen.clean:.1f}, over {seen.compared} "
-        f"{'target' if seen.compared == 1 else 'targets'}."
+        f"{difference}: 0 leaves it at {signed(seen.corrupted, 1)}, 1 brings it to {signed(seen.clean, 1)}, over "
+        f"{seen.compared} {'target' if seen.compared == 1 else 'targets'}."
     )
 
 

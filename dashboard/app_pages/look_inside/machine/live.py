@@ -12,18 +12,30 @@ from dashboard.models.model import maker_of
 from dashboard.parts.prose import plain
 from dashboard.view import training
 from transformer.analysis.machine.plan import plan_model, size_of
-from transformer.training.runs import Run
+from transformer.training.runs import Run, RunError
 
 REFRESH = 1.0
 """Seconds between two looks at the run's folder."""
 
 
+def pointer() -> None:
+    """Say at the top of the page that the panel stands below, while it does."""
+    run = _under_way()
+    if run is not None:
+        st.caption(f"{plain(run.name)} is in training. Below, its boxes show how much each still changes.")
+
+
 def panel() -> None:
     """Draw the training that this session watches, as long as it goes on."""
-    run = training.watched()
-    if run is not None and run.state.live:
+    run = _under_way()
+    if run is not None:
         st.header("In training now", anchor=False)
         st.fragment(_moving, run_every=REFRESH)(run.name)
+
+
+def _under_way() -> Run | None:
+    run = training.watched()
+    return run if run is not None and run.state.live else None
 
 
 def _moving(name: str) -> None:
@@ -34,7 +46,7 @@ def _moving(name: str) -> None:
     steps = list(run.snapshots())[-2:]
     try:
         states = [load(run.snapshot(step))[0].state_dict() for step in steps]
-    except CheckpointError:  # the training has just put others in their place
+    except (CheckpointError, RunError):  # the training has just put others in their place
         states = []
     if len(states) < 2:
         st.caption(f"{plain(name)} has not kept two steps yet.")
@@ -42,7 +54,7 @@ def _moving(name: str) -> None:
     task = run.config.build_task()
     plan = plan_model(run.config.model, size_of(task, task.example))
     shares = moved(plan, *states)
-    said = f"{name}. {words.movement(plan, shares, *steps)}"
+    said = f"{name}. {words.movement(plan, shares, *steps)} {words.a_step(shares, *steps)}"
     stages, links = words.drawn(run.config.model, size_of(task, task.example), plan, {}, shares)
     figure = coloured(machine_figure, stages, links, "")
     plot(figure, key="machine-live", alt=said, height=height_of(stages), makers=[maker_of(run, steps[-1])])

@@ -105,6 +105,8 @@ size = size_of(task, question)
 total = sum(weights.numel() for weights in model.network().parameters())
 said_of_all = words.headline(config, plan, size, total)
 title.title(plain(said_of_all), anchor=False)
+with title:
+    live.pointer()
 
 pending = st.session_state.pop("machine_box", None)
 if pending in plan.names:

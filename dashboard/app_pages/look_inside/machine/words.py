@@ -41,10 +41,8 @@ def headline(config: ModelConfig, plan: Plan, size: Size, total: int) -> str:
         name = plan.boxes[0].name.split(".")
         return f"{name[0].capitalize()} block {name[1]} has {own:,} of the model’s {total:,} parameters."
     if config.recurrent:
-        looks = " and looks back at its states" if config.attention != "none" else ""
-        return (
-            f"A GRU reads {size.source} tokens, and a second one begins at its last state{looks}: {total:,} parameters."
-        )
+        second = "looks back at its states" if config.attention != "none" else "begins at its last state"
+        return f"A GRU reads {size.source} tokens, and a second one {second}: {total:,} parameters."
     layers = f"{config.n_layers} block{'s' * (config.n_layers > 1)}"
     each = " in each stack" if size.source else ""
     return f"{read.capitalize()} pass {layers}{each}: {total:,} parameters."
@@ -210,6 +208,11 @@ def movement(plan: Plan, shares: Mapping[str, float], before: int, step: int) ->
     if len(ordered) > 1:
         said += f", and “{name_of(least)}” least: by {100 * shares[least.name]:.3g} %"
     return f"{said} of its length, ‖W′ − W‖ / ‖W‖."
+
+
+def a_step(shares: Mapping[str, float], before: int, step: int) -> str:
+    """The same for a single step: the kept steps lie farther and farther apart, and what moved between them grows."""
+    return f"That is at most {100 * max(shares.values()) / (step - before):.2g} % a step."
 
 
 STEPS = {"query": "", "key": "keys", "value": "values", "scores": "dot", "pattern": "divide", "z": "weigh"}

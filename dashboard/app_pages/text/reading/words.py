@@ -35,26 +35,36 @@ def probability(p: float) -> str:
 
 # --- surprise
 
-GRAM = 5
-"""Tokens of the longest run that is counted (transformer.text.perplexity.COUNTING)."""
+GRAMS = ("unigram", "trigram", "5-gram")
+"""The models that count runs of tokens and are always named; the best of all is named beside them."""
 
 
 def whole_sentence(evaluation: Mapping[str, Any], wordless: float) -> str:
     """What all that is held out costs the run, and what it costs models that count, where these were measured on it.
 
-    `wordless` is the share of its tokens without a letter or a digit: they too take a place in what a 5-gram sees.
+    `wordless` is the share of its tokens without a letter or a digit: they too take a place in what is counted.
     """
     said = f"{whole(evaluation)[0].upper()}{whole(evaluation)[1:]}"
     counting = evaluation.get("baselines", {})
-    if counting.get("snapshot") != evaluation.get("snapshot") or counting.get("tokens") != evaluation["read"]:
+    same = counting.get("snapshot") == evaluation.get("snapshot") and counting.get("tokens") == evaluation["read"]
+    if not same or not COUNTING.keys() <= counting.keys():
         return f"{said}."
-    each = ", ".join(f"{in_words(counting[name])} for a {name}" for name in COUNTING[::-1])
-    sees = (1 - wordless) * (GRAM - 1)
+    orders = {name: order for name, order in COUNTING.items() if order > 1}
+    best = min(orders, key=lambda name: float(counting[name]))
+    named = [name for name in GRAMS if name != best]
+    each = ", ".join(f"{counting[name]:.2f} for a {name}" for name in named)
+    seen = [f"{article(name)} sees {(1 - wordless) * (orders[name] - 1):.1f} words" for name in (GRAMS[-1], best)]
     return (
-        f"{said}. Models that count runs of tokens have {each} ({counting['library']}). A {GRAM}-gram sees "
-        f"{GRAM - 1} tokens; a share of {wordless:.2f} are blanks, line ends or marks, so it sees {sees:.1f} words on "
-        "average. Longer runs were not counted."
+        f"{said}. Models that count runs of tokens have {each} and {counting[best]:.2f} for {article(best)}, the best "
+        f"of orders {min(orders.values())} to {max(orders.values())} ({counting['library']}). A share of "
+        f"{wordless:.2f} of the tokens are blanks, line ends or marks: on average "
+        f"{' and '.join(dict.fromkeys(seen))}."
     )
+
+
+def article(name: str) -> str:
+    """ "a 5-gram", "an 8-gram"."""
+    return f"an {name}" if name.startswith("8") else f"a {name}"
 
 
 def headline(found: Surprise, words: Sequence[str], work: str) -> str:

@@ -57,6 +57,7 @@ def beyond(found: Lengths) -> None:
     st.markdown("**How many whole answers are right at each length?** Thick: the mean over seeds. Thin: each seed.")
     plot(figure, key="exact-match", alt=f"{lengths_measurement.headline(found)} {said}", height=400, makers=makers)
     st.caption(f"{said} {lengths_measurement.made(found)}")
+    st.caption(lengths_measurement.unfinished(found))
 
 
 def places(found: Lengths) -> None:
@@ -211,7 +212,10 @@ def permuted() -> None:
 
 def race() -> None:
     """The same model from the same seed, once with each encoding."""
-    st.markdown("**The race: which encoding learns first?** The same model, seed and length, with five encodings")
+    st.markdown(
+        "**The race: which encoding learns first?** The same model, seed and length, with five encodings. Each gets "
+        f"at most {lengths_race.RACE_STEPS} steps"
+    )
     if not bound(
         st.toggle,
         "Race them",
@@ -242,7 +246,7 @@ def courses(lessons: list[Lesson]) -> None:
         return
     lines = [
         figures.Line(
-            raced_name(each),
+            lengths_race.raced_name(each),
             np.array(each.steps),
             np.array([each.shares]),
             lengths_measurement.place_of(each.positions),
@@ -252,33 +256,15 @@ def courses(lessons: list[Lesson]) -> None:
     last = max(each.steps[-1] for each in racers)
     figure = coloured(figures.race_curves, lines, chance=0.1, last=last)
     over = sum(each.done for each in lessons)
-    said = race_sentence(racers) if over == len(lessons) else f"{over} of {len(lessons)} trainings are done."
+    said = (
+        lengths_race.race_sentence(racers) if over == len(lessons) else f"{over} of {len(lessons)} trainings are done."
+    )
     makers = [Maker("five trainings, one with each encoding", last)]
     plot(figure, key="race", alt=said, height=340, makers=makers)
     st.caption(f"{said} Each point is measured on at most 512 fresh sequences.")
     share = next((each.shares[-1] for each in racers if each.positions == "none"), 0.0)
     if words := claims.second_layer(ModelConfig().n_layers, share, float(bag_ceiling(8, 10).mean())):
         st.info(words, icon=":material/lightbulb:")
-
-
-def raced_name(racer: lengths_race.Racer) -> str:
-    """An encoding, and what became of it."""
-    end = f"✓ step {racer.steps[-1]}" if racer.solved else f"{racer.shares[-1]:.2f}"
-    return f"{lengths_measurement.called(racer.positions)} {end}"
-
-
-def race_sentence(racers: list[lengths_race.Racer]) -> str:
-    """Who solved it, and how far the others came."""
-    solved = sorted((each for each in racers if each.solved), key=lambda each: each.steps[-1])
-    others = [each for each in racers if not each.solved]
-    first = ", ".join(f"{lengths_measurement.called(each.positions)} at step {each.steps[-1]}" for each in solved)
-    rest = ", ".join(
-        f"{lengths_measurement.called(each.positions)} {each.shares[-1]:.2f} after {each.steps[-1]}" for each in others
-    )
-    words = [f"Solved: {first}." if solved else "No encoding solves it."]
-    if others:
-        words.append(f"Not solved: {rest} steps.")
-    return " ".join(words)
 
 
 title = st.container()

@@ -10,7 +10,7 @@ import numpy as np
 from dashboard.app_pages.train_it.lengths.figures import Line
 from dashboard.models import menu
 from dashboard.models.background import Measuring
-from transformer.experiments.lengths import Lengths, LengthsError
+from transformer.experiments.lengths import TRACE, Lengths, LengthsError
 from transformer.training.runs import DEFAULT_ROOT
 
 FILES = {"shipped": DEFAULT_ROOT / "lengths.json", "own": menu.ROOT / "lengths-own.json"}
@@ -126,12 +126,35 @@ def made(found: Lengths) -> str:
         f"{found.config.model.n_layers} layers of {found.config.model.n_heads} heads, {training.max_steps} steps of "
         f"{training.batch_size} sequences for each encoding, seeds {_listed(found.seeds)}; {found.sequences} fresh "
         f"sequences of each length; {spent:.0f} s of training on {found.device}, torch "
-        f"{found.versions.get('torch', '?')}. An encoding that learns slowly may need more steps than these.{missing}"
+        f"{found.versions.get('torch', '?')}.{missing}"
     )
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    words = [str(number) for number in numbers]
+def unfinished(found: Lengths) -> str:
+    """Which encodings were still learning when the steps were over, that all have in the same number."""
+    falls = [found.fall(name) for name in found.measured]
+    steps = found.config.training.max_steps
+    given = f"Each encoding got {steps:,} steps."
+    if any(fall is None for fall in falls):
+        return f"{given} One that learns slowly may need more."
+    still = [called(name) for name, fall in zip(found.measured, falls, strict=True) if fall and fall.falling]
+    return f"{given} {still_falling(still, steps)}"
+
+
+def still_falling(names: Sequence[str], steps: int) -> str:
+    """Whose loss was still falling after so many steps, and by what rule (`Fall.falling`)."""
+    tenth = steps // 10
+    rule = (
+        f"mean of the last {tenth} steps below that of the {tenth} before, by more than {TRACE:g} nats and two "
+        "standard errors"
+    )
+    if not names:
+        return f"At the end no loss was still falling ({rule})."
+    return f"At the end the loss was still falling for {_listed(names)}: more steps may help there ({rule})."
+
+
+def _listed(each: Sequence[int] | Sequence[str]) -> str:
+    words = [str(one) for one in each]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dashboard.app_pages.train_it.lengths.measurement import called, still_falling
 from dashboard.models import background
 from dashboard.models.quick_training import Lesson
 from dashboard.parts import waiting
 from transformer.config import ModelConfig, RunConfig, TrainingConfig
+from transformer.experiments.lengths import Fall
 
 RACE_STEPS = 600
 """Of each encoding in the race, at most."""
@@ -27,6 +29,8 @@ class Racer:
     steps: tuple[int, ...]
     shares: tuple[float, ...]
     solved: bool
+    fall: Fall | None = None
+    """How its loss fell at the end, as far as it is; None after too few steps."""
 
 
 def racing(positions: str) -> RunConfig:
@@ -47,4 +51,25 @@ def so_far(positions: str, found: Lesson) -> Racer:
     taken = list(found.steps)  # more may come at any moment
     measured = [(step.step, float(step.accuracy[half].mean())) for step in taken if step.accuracy is not None]
     steps, shares = zip(*measured, strict=True) if measured else ((), ())
-    return Racer(positions, steps, shares, bool(taken) and taken[-1].solved)
+    fall = Fall.of([step.loss for step in taken])
+    return Racer(positions, steps, shares, bool(taken) and taken[-1].solved, fall)
+
+
+def raced_name(racer: Racer) -> str:
+    """An encoding, and what became of it."""
+    end = f"✓ step {racer.steps[-1]}" if racer.solved else f"{racer.shares[-1]:.2f}"
+    return f"{called(racer.positions)} {end}"
+
+
+def race_sentence(racers: list[Racer]) -> str:
+    """Who solved it, and how far the others came."""
+    solved = sorted((each for each in racers if each.solved), key=lambda each: each.steps[-1])
+    others = [each for each in racers if not each.solved]
+    first = ", ".join(f"{called(each.positions)} at step {each.steps[-1]}" for each in solved)
+    rest = ", ".join(f"{called(each.positions)} {each.shares[-1]:.2f} after {each.steps[-1]}" for each in others)
+    words = [f"Solved: {first}." if solved else "No encoding solves it."]
+    if others:
+        words.append(f"Not solved: {rest} steps.")
+        still = [called(each.positions) for each in others if each.fall and each.fall.falling]
+        words.append(still_falling(still, RACE_STEPS))
+    return " ".join(words)

@@ -195,6 +195,21 @@ def test_what_moved_is_told_box_by_box() -> None:
     assert {name for name, share in parts.items() if share} == {"decoder.0.self_attention.1.key"}
 
 
+def test_a_shared_matrix_moves_with_both_boxes_that_use_it() -> None:
+    """The bias alone begins at 0: set beside nothing but itself it would move by hundreds of percent."""
+    config = config_of("decoder", tied=True)
+    before = {name: value.clone() for name, value in build(config).state_dict().items()}
+    after = {name: value.clone() for name, value in before.items()}
+    for name in ("embedding.weight", "unembedding.weight"):
+        after[name] *= 1.25
+    after["unembedding.bias"] += 0.5
+    shares = moved(plan_model(config.model, size_of(config)), before, after)
+    matrix, bias = before["embedding.weight"].norm(), before["unembedding.bias"]
+    change = ((0.25 * matrix) ** 2 + 0.5**2 * len(bias)) ** 0.5
+    assert shares["decoder.token_embedding"] == pytest.approx(0.25)
+    assert shares["logits"] == pytest.approx(float(change / (matrix**2 + bias.square().sum()) ** 0.5))
+
+
 def test_there_is_no_plan_of_what_is_not_there() -> None:
     config = config_of("decoder")
     with pytest.raises(KeyError):
@@ -361,6 +376,29 @@ def test_what_training_moved_is_told_between_two_kept_steps() -> None:
     share = change / sum(float(value.square().sum()) for value in own.values()) ** 0.5
     assert f"moved {100 * share:.3g} %" in trace(app, "machine", "parameters")["text"]
     assert "From step 13 to step 20 training moved “" in said(app)
+
+
+def test_what_moved_is_told_for_one_step() -> None:
+    """The kept steps lie farther and farther apart."""
+    assert words.a_step({"a": 0.02, "b": 0.005}, 100, 120) == "That is at most 0.1 % a step."
+
+
+def test_a_training_under_way_is_drawn_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is said to be live: between its two last kept steps each box has moved as its weights have."""
+    run = Run(Path("checkpoints/reverse"))
+    monkeypatch.setattr("dashboard.view.training.watched", lambda: run)
+    monkeypatch.setattr("transformer.training.runs.State.live", property(lambda _: True))
+    app = open_page("machine", run="reverse")
+    before, step = list(run.snapshots())[-2:]
+    (old, _), (new, _) = (checkpoints.load(run.snapshot(each)) for each in (before, step))
+    was, now = (
+        torch.cat([values.flatten() for name, values in model.state_dict().items() if name.startswith("unembedding.")])
+        for model in (old, new)
+    )
+    share = float((now - was).norm() / was.norm())
+    assert f"moved {100 * share:.3g} %" in trace(app, "machine-live", "parameters")["text"]
+    assert f"From step {before} to step {step} training moved “" in said(app)
+    assert "reverse is in training. Below, its boxes show" in said(app)
 
 
 @pytest.mark.parametrize("run", ["compiled", "shakespeare", "bottleneck-gru", "bottleneck-gru-attention"])

@@ -18,7 +18,7 @@ from dashboard.models import no_positions, quick_training
 from tests.kit.pages import array, open_page
 from tests.kit.pages import figures as drawn
 from transformer.config import ModelConfig, RunConfig, TaskConfig
-from transformer.experiments.lengths import Lengths, Trial
+from transformer.experiments.lengths import Fall, Lengths, Trial
 from transformer.model import Transformer, build
 
 ROOT = Path(__file__).parents[4]
@@ -65,6 +65,24 @@ class TestWords:
     def test_the_title_says_what_was_measured(self, measurement: Lengths, words: str) -> None:
         assert words in lengths_measurement.headline(measurement)
 
+    @pytest.mark.parametrize(
+        ("falls", "words"),
+        [
+            ([None], "Each encoding got 2,000 steps. One that learns slowly may need more."),
+            ([Fall(0.2, 0.1), None], "One that learns slowly may need more."),
+            ([Fall(0.2, 0.1)], "At the end the loss was still falling for rotary: more steps may help there (mean of "),
+            (
+                [Fall(0.1, 0.1)],
+                "At the end no loss was still falling (mean of the last 200 steps below that of",
+            ),
+            ([Fall(0.2, 0.1), Fall(0.0, 0.3)], "At the end no loss was still falling"),
+        ],
+    )
+    def test_who_was_still_learning_is_said(self, falls: list[Fall | None], words: str) -> None:
+        found = made_up(1, 1, 1, 1, 0)
+        trials = tuple(replace(found.trials[0], seed=seed, fall=fall) for seed, fall in enumerate(falls))
+        assert words in lengths_measurement.unfinished(replace(found, seeds=(0, 1), trials=trials))
+
 
 class TestFigures:
     LINES = (
@@ -106,6 +124,15 @@ class TestPage:
             mean = np.mean([trial["right"][10] for trial in trials], axis=0) / values["sequences"]
             np.testing.assert_allclose(array(panel["y"]), mean, atol=1e-6)
         assert app.title[0].value.startswith("After 500 steps each on lengths up to 8, ")
+        still = []
+        called = {"alibi": "ALiBi", "none": "no positions"}
+        for name in ("learned", "sinusoidal", "rotary", "alibi", "none"):
+            falls = [trial["fall"] for trial in values["trials"] if trial["positions"] == name]
+            noise = math.sqrt(sum(fall["half"] ** 2 for fall in falls)) / 3
+            still += [called.get(name, name)] * (sum(fall["nats"] for fall in falls) / 3 > max(noise, 0.001))
+        listed = f"{', '.join(still[:-1])} and {still[-1]}"
+        words = f"Each encoding got 500 steps. At the end the loss was still falling for {listed}: more"
+        assert any(caption.value.startswith(words) for caption in app.caption)
 
     @pytest.mark.parametrize("content", [None, "", "[]", "{"])
     def test_without_a_file_it_says_so_and_offers_to_make_one(self, content, tmp_path: Path, monkeypatch) -> None:
@@ -175,6 +202,20 @@ class TestPage:
             steps = [s for s in train(build(config), config) if s.accuracy is not None]
             assert array(line["x"]).tolist() == [s.step for s in steps]
             np.testing.assert_allclose(array(line["y"]), [s.accuracy[8:].mean() for s in steps], atol=1e-6)
+
+    def test_the_race_says_who_was_still_learning_of_those_that_did_not_solve_it(self) -> None:
+        down, level = Fall(0.2, 0.1), Fall(0.0, 0.1)
+        racers = [
+            race.Racer("rotary", (90,), (1.0,), True, down),
+            race.Racer("alibi", (600,), (0.5,), False, down),
+            race.Racer("none", (600,), (0.4,), False, level),
+        ]
+        assert race.race_sentence(racers).startswith(
+            "Solved: rotary at step 90. Not solved: ALiBi 0.50 after 600, no positions 0.40 after 600 steps. At the "
+            "end the loss was still falling for ALiBi: more steps may help there (mean of the last 60 steps below "
+        )
+        assert "no loss was still falling" in race.race_sentence([racers[0], racers[2]])
+        assert race.race_sentence(racers[:1]) == "Solved: rotary at step 90."
 
 
 class TestMeasuringAnew:
