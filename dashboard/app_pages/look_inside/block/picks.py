@@ -63,7 +63,7 @@ def sublayers_of(config: ModelConfig, block: str) -> list[str]:
 def pick_place(model: Model, *, label: str = "", ending: str = "") -> Place:
     """The menus of blocks and of tokens, beside each other; with a `label` also one of sub-layers of that `ending`."""
     config, sample = model.config.model, model.sample(session.question(model))
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compact-place"):
         with st.container(width="content"):
             block = pick_block(config)
         in_encoder = config.architecture == "encoder-decoder" and block.startswith("encoder")
