@@ -145,7 +145,7 @@ def _bars(found: SideBySide, stage: str, makers: list[Maker] | None) -> None:
 def _weights(found: SideBySide, weight: np.ndarray, makers: list[Maker] | None) -> None:
     """W_O between the joined z and the output."""
     figure = coloured(output_weights, found.z, weight, found.out, _largest(found))
-    plot(figure, key="output-weights", alt=_sentence(found, "mix"), height=380, makers=makers)
+    plot(figure, key="output-weights", alt=_sentence(found, "mix"), height=340, makers=makers)
     each = "" if len(weight) == 1 else " A colour is one head."
     st.caption(
         symbols(
