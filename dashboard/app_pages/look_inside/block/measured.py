@@ -78,6 +78,14 @@ def normed(model: Model, question: Question, path: str, place: int) -> Normed:
 
 
 @cached(64)
+def most_normed(model: Model, question: Question, paths: tuple[str, ...]) -> tuple[str, int]:
+    """The sub-layer and the token, its place counted from 0, that a LayerNorm changes most: see `most_changed`."""
+    from transformer.analysis.stream.norms import most_changed
+
+    return most_changed(model.transformer(), model.task, question, paths, said=words_of(model, question))
+
+
+@cached(64)
 def fired(model: Model, question: Question, block: str, place: int) -> Fired:
     """The hidden units of a block at one token. Raises ConfigError for a model without feed-forward layers."""
     from transformer.analysis.stream.hidden_units import fire
