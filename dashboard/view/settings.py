@@ -190,6 +190,8 @@ class Settings:
     """The walk that is looked at, "lower left clockwise"; empty is the page's choice."""
     corner_given: int | None = number_field(None)
     """How many of its corners are given; empty is as many as there are at most."""
+    corner_case: str = text_field()
+    """Which measurement of teacher forcing is shown; empty is the page's choice."""
     corner_roll: str = text_field()
     """Which step of the walk is shown gate by gate, "e1" or "d2"; empty is the encoder's first."""
     asked: str = text_field()
