@@ -201,7 +201,7 @@ def _matrix(
     frames = [outline(marks, palette.chance, 2, "expected")] if marks is not None and marks.any() else []
     rows, columns = subject.mask.shape
     sides = [step * count * (FEW if count > MOST_LABELS else 1) for count in (columns, rows)]
-    across = token_axis("key: looked at" if first else "", subject.keys, upright=False, length=sides[0])
+    across = token_axis("key: looked at" if first else "", subject.keys, upright=False, length=SMALL * sides[0])
     down = token_axis("query: who looks" if first else "", subject.queries, length=sides[1])
     low, high = (0.0, 1.0) if own else (view.low, view.high)
     ends = ("0", "row’s most") if own else (end_text(view.low), end_text(view.high))

@@ -12,7 +12,7 @@ from dashboard.models.quick_training import Lesson
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import RunConfig, TaskConfig
 
-STEPS, SEQUENCES = 500, 2048
+STEPS, SEQUENCES = 500, 8192
 """Of the one-layer training, at most; and what its accuracy is measured on."""
 POSITIONS = ("none", "learned")
 """What the models have that are asked in two orders."""

@@ -8,7 +8,7 @@ from dashboard.models.cache import cached
 from dashboard.models.model import Model
 
 if TYPE_CHECKING:
-    from transformer.analysis.encodings import FittedShift, Lengths, Reversal, Table
+    from transformer.analysis.encodings import Addition, FittedShift, Lengths, Reversal, Table
     from transformer.tasks import Question
 
 
@@ -34,6 +34,14 @@ def lengths(model: Model, name: str) -> Lengths:
     from transformer.analysis.encodings import lengths_of
 
     return lengths_of(model.transformer(), name)
+
+
+@cached(64)
+def addition(model: Model, name: str, token: int, place: int) -> Addition | None:
+    """A token's vector, that of its place, and their sum; None where nothing is added."""
+    from transformer.analysis.encodings import addition_of
+
+    return addition_of(model.transformer(), name, token, place)
 
 
 @cached(32)

@@ -21,8 +21,8 @@ from transformer.config import PROBE_SEQUENCES, RunConfig
 
 COUNTS = "counts alone"
 """The loss of who knows how common each token of a text is, and reads nothing."""
-FOUND = {"reverse": "the mirror image", "copy": "the token to copy", "sort": "the token that is next in order"}
-"""What a head of a task looks at once it looks at the token to be said."""
+FOUND = "the token to say next"
+"""What a head looks at once it has learned to."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +143,11 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
             return "This task has no token that a head would have to look at"
         best = max(ends, key=lambda head: (ends[head], head))
         return (
-            f"No head has turned to {found_by(config)}. Head {best.short} comes closest, with {ends[best]:.2f} of its "
+            f"No head has learned to look at {FOUND}. Head {best.short} comes closest, with {ends[best]:.2f} of its "
             "attention there"
         )
     return (
-        f"Head {moment.head.short} turns to {found_by(config)} between steps {moment.began} and {moment.ended}: "
+        f"Between steps {moment.began} and {moment.ended} head {moment.head.short} learns to look at {FOUND}: "
         f"{moment.before:.2f} of its attention at step {film.steps[0]}, {moment.middle:.2f} at step {moment.step}, "
         f"{moment.after:.2f} at step {film.steps[-1]}"
     )
@@ -193,10 +193,6 @@ def even_look(film: Film, config: RunConfig) -> float | None:
     visible = task.expected_keys(task.example) & mask
     asked = visible.any(axis=1)
     return float((visible[asked].sum(axis=1) / mask[asked].sum(axis=1)).mean()) if asked.any() else None
-
-
-def found_by(config: RunConfig) -> str:
-    return FOUND.get(config.task.task.split("-")[0], "the token it should output")
 
 
 def _track(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +48,9 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     measured = model.accuracy(session.settings().sequences, length=length)
     words = verdict(measured, model.config)
     leaks = measured.beyond(ceilings.honest_ceiling(model.config, length).greatest)
-    figure = accuracy_bars(measured, ceilings.ceiling(model.config, length).accuracy, leaks=leaks)
+    # An answer that stands in a source has no half that is asked for more than the other.
+    drawn = replace(measured, groups=()) if model.task.has_source else measured
+    figure = accuracy_bars(drawn, ceilings.ceiling(model.config, length).accuracy, leaks=leaks)
     sentence = f"{words[0].upper()}{words[1:]}."
     if heading:
         st.markdown(f"**{sentence}**")
@@ -76,7 +80,7 @@ def loss(model: Model, *, key: str, height: int) -> None:
     )
     last = maker_of(run, int(steps[-1]) if len(steps) else None)
     plot(figure, key=key, alt=sentence, height=height, makers=[last])
-    st.caption(sentence)
+    st.caption(f"{sentence} {floor_sentence(model.config)}".strip())
 
 
 def solved_at(run: Run) -> int | None:
@@ -101,4 +105,24 @@ def loss_sentence(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> st
     return (
         f"{stands}. Guessing a symbol costs {guess:.2f}; "
         f"{'no model' if config.model.recurrent else 'under this mask no model'} gets below {floor:.2f}{estimated}."
+    )
+
+
+def floor_sentence(config: RunConfig) -> str:
+    """Where the loss floor comes from, worked out; empty where it is 0 or cannot be written in one line."""
+    found = ceilings.floor_terms(config)
+    if found is None or found.floor == 0:
+        return ""
+    (asked, answered), (of_question, of_answer) = found.guessed, found.targets
+    times = f" × {found.weight:g}" if found.weight != 1 else ""
+    above = [*([f"{asked}{times}"] if asked and found.weight else []), *([f"{answered}"] if answered else [])]
+    below = [*([f"{of_question}{times}"] if of_question and found.weight else []), f"{of_answer}"]
+    weighed = f" A token of the question weighs {found.weight:g}, one of the answer 1." if of_question and times else ""
+    guessed = asked * bool(found.weight) + answered
+    under = f"({' + '.join(below)})" if len(below) > 1 else below[0]
+    top = f"({' + '.join(above)})" if len(above) > 1 else above[0]
+    return (
+        f"The floor: {guessed} of {of_question + of_answer} tokens can only be guessed, which costs ln "
+        f"{found.symbols} = {math.log(found.symbols):.2f} each.{weighed} So it is {top} × "
+        f"{math.log(found.symbols):.2f} / {under} = {found.floor:.2f}."
     )

@@ -55,6 +55,13 @@ class Table:
             st.caption(self.note)
 
 
+def draw_words(formula: str, words: str) -> None:
+    """What a step computes, as LaTeX, and beside it what that is for these numbers."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="beside-formula"):
+        st.markdown(f"$\\displaystyle {formula}$", width="content")
+        st.markdown(words)
+
+
 def draw_code(shapes: Sequence[Shape], code: tuple[str, str]) -> None:
     """The shapes that meet in a step, and the line of code that takes it: its function, and what marks the line."""
     st.html(coloured(shape_line, shapes))

@@ -148,6 +148,8 @@ class Settings:
     """The base of the wavelengths."""
     cursor: int | None = number_field(None, 1, MOST_LONG, of_model=True)
     """The position that is looked at, from 1; empty is the middle."""
+    sum_column: int | None = number_field(None, 0, 65_536, of_model=True)
+    """The dimension in which token and position are added up in numbers; empty is 0."""
     shift: int = number_field(1, 1, MOST_LONG - 1, of_model=True)
     """The step whose rotation is shown, in positions."""
     scaled: int | None = number_field(None, 0, 1, of_model=True)
@@ -196,6 +198,8 @@ class Settings:
     """The walk that is looked at, "lower left clockwise"; empty is the page's choice."""
     corner_given: int | None = number_field(None)
     """How many of its corners are given; empty is as many as there are at most."""
+    corner_case: str = text_field()
+    """Which measurement of teacher forcing is shown; empty is the page's choice."""
     corner_roll: str = text_field()
     """Which step of the walk is shown gate by gate, "e1" or "d2"; empty is the encoder's first."""
     asked: str = text_field()
@@ -226,8 +230,8 @@ class Settings:
     """The length at which the three are looked at place by place; empty is the longest."""
     health: str = text_field()
     """Which law of the health strip is explained, as "probe"; empty is none."""
-    walk_start: str = text_field("1")
-    """The corner, counted from 1, at which the walk begins whose context vector is worked out by hand."""
+    walk_start: str = text_field()
+    """The corner, from "1", at which the walk begins whose context vector is worked out; empty is the page's choice."""
     walk_turn: str = text_field()
     """Which way round it goes; empty is clockwise."""
     walk_given: int = number_field(2, 2, 6)

@@ -225,6 +225,31 @@ def lengths_of(model: Transformer, name: str) -> Lengths:
     )
 
 
+@dataclass(frozen=True)
+class Addition:
+    """What the first block reads at one place, and the two vectors that it is the sum of; after section 3.4 and 3.5."""
+
+    token: Float[np.ndarray, "d_model"]
+    """The token's embedding, times `factor`."""
+    position: Float[np.ndarray, "d_model"]
+    factor: float
+    """sqrt(d_model) where the model scales its embeddings, else 1."""
+
+    @property
+    def total(self) -> Float[np.ndarray, "d_model"]:
+        return self.token + self.position
+
+
+def addition_of(model: Transformer, name: str, token: int, place: int) -> Addition | None:
+    """A token's vector and that of its place, from 0; None where this encoding adds nothing of the model's width."""
+    vectors = _encoding(model, name).vectors(model.n_ctx)
+    if vectors is None or vectors.shape[1] != model.config.d_model:
+        return None
+    factor = math.sqrt(model.config.d_model) if model.config.scale_embeddings else 1.0
+    embedding = model.embedding.weight[token].detach().cpu().double().numpy()
+    return Addition(factor * embedding, vectors[place].detach().cpu().double().numpy(), factor)
+
+
 # --- what is left without positions
 
 

@@ -129,7 +129,7 @@ def _heading(block: Block, text: str, palette: Palette) -> str:
     colour, weight = (palette.text, 700) if block.present else (palette.muted, 400)
     line = f";border-bottom:3px solid {palette.accent if block.present else palette.grid}" if not block.axis else ""
     return (
-        f'<th scope="col" style="padding:0 2px;text-align:center;white-space:nowrap;font-weight:{weight};'
+        f'<th scope="col" style="padding:0 2px;text-align:center;vertical-align:bottom;font-weight:{weight};'
         f'color:{colour}{line}">{lowered_html(text)}</th>'
     )
 

@@ -92,15 +92,13 @@ def shape_line(shapes: Sequence[Shape], *, palette: Palette = LIGHT) -> str:
 def code_excerpt(name: str, lines: Sequence[str], first: int, marked: int, *, palette: Palette = LIGHT) -> str:
     """Lines of code, `first` the number of the first; the one with the index `marked` does the step in hand."""
     shown = "".join(
-        '<div style="padding:0 8px 0 28px;text-indent:-20px;'
+        '<div style="padding:0 8px 0 28px;text-indent:-20px;white-space:pre-wrap;overflow-wrap:anywhere;'
         + (
-            f"white-space:pre-wrap;overflow-wrap:anywhere;border-left:4px solid {palette.accent};font-weight:700;"
-            f'color:{palette.text}"'
+            f"border-left:4px solid {palette.accent};font-weight:700;color:{palette.text}"
             if i == marked
-            else "white-space:pre;overflow:hidden;text-overflow:ellipsis;border-left:4px solid transparent;"
-            f'color:{palette.muted}"'
+            else f"border-left:4px solid transparent;color:{palette.muted}"
         )
-        + f">{_breakable(line) if i == marked else escape(line) or ' '}</div>"
+        + f'">{_breakable(line) or " "}</div>'
         for i, line in enumerate(lines)
     )
     return (

@@ -215,7 +215,7 @@ def test_rate_and_gradient_are_drawn_from_the_metrics(handed: list[Run]) -> None
     ("page", "query", "changes"),
     [
         ("positions", {"run": "reverse", "encoding": "sinusoidal"}, {"positions": "sinusoidal"}),
-        ("positions", {"run": "reverse-aligned", "encoding": "learned"}, {"positions": "learned"}),
+        ("positions", {"run": "reverse-aligned", "encoding": "rotary"}, {"positions": "rotary"}),
     ],
 )
 def test_a_page_trains_a_small_model_and_shows_what_it_reaches(page, query, changes) -> None:
@@ -239,7 +239,7 @@ def test_what_is_not_solved_in_its_steps_can_be_given_more() -> None:
 
 
 def test_nothing_is_trained_that_was_not_asked_for() -> None:
-    app = open_page("positions")
+    app = open_page("positions", encoding="sinusoidal")
     assert "what-if" not in figures(app)
     app.toggle(key="control-answer").set_value(True).run()
     assert not app.exception

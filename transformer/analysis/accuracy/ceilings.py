@@ -158,6 +158,45 @@ def loss_floor(config: RunConfig) -> float:
     return _of_training(config, lambda ceiling: ceiling.nats)
 
 
+@dataclass(frozen=True)
+class FloorTerms:
+    """A floor that can be written out: some targets cost the logarithm of the symbols, all others nothing."""
+
+    guessed: tuple[int, int]
+    """Of the question and of the answer: how many targets nobody can predict."""
+    targets: tuple[int, int]
+    """Of the question and of the answer: how many there are."""
+    weight: float
+    """Of a target of the question, in the mean; one of the answer weighs 1."""
+    symbols: int
+
+    @property
+    def floor(self) -> float:
+        """The mean in nats: guessed targets times ln(symbols), by the weights of all."""
+        weights = (self.weight, 1.0)
+        total = sum(n * w for n, w in zip(self.guessed, weights, strict=True)) * math.log(self.symbols)
+        return total / sum(n * w for n, w in zip(self.targets, weights, strict=True))
+
+
+def floor_terms(config: RunConfig) -> FloorTerms | None:
+    """What makes the loss floor; None where some target can be predicted in part, of several lengths, and of a text."""
+    task = config.build_task()
+    if not task.lawful or len(task.lengths) != 1:
+        return None
+    (length,) = task.lengths
+    nats = ceiling_of_mask(task, parse(config.model.mask), config.model.n_layers, length).nats
+    symbols = round(math.exp(task.chance_loss))
+    blind, answers = np.isclose(nats, math.log(symbols)), task.answers(length)
+    if not (blind | np.isclose(nats, 0.0)).all():
+        return None
+    return FloorTerms(
+        (int((blind & ~answers).sum()), int((blind & answers).sum())),
+        (int((~answers).sum()), int(answers.sum())),
+        config.training.prompt_weight,
+        symbols,
+    )
+
+
 def loss_floor_error(config: RunConfig) -> float:
     """The standard error of the floor, at most: 0 where all ceilings are exact, nan for a text."""
     return _of_training(config, lambda ceiling: ceiling.nats_error)

@@ -73,12 +73,14 @@ def verdict(accuracy: Accuracy, config: RunConfig) -> str:
     honest = ceilings.honest_ceiling(config, length)
     limited = bool((honest.accuracy < 1).any())
     parts, leaks, short = [], False, False
-    for group in ("second half", "first half"):
-        chosen = accuracy.where(group)
+    groups = {group: accuracy.where(group) for group in ("second half", "first half")}
+    if config.build_task().has_source:  # what stands in a source does not come in halves that differ
+        groups = {"answer from the source": np.ones(len(accuracy.names), dtype=bool)}
+    for group, chosen in groups.items():
         if not chosen.any():
             continue
         low, high = wilson(int(accuracy.correct[chosen].sum()), accuracy.sequences * int(chosen.sum()), CAUTION)
-        share, slack = accuracy.of(group), CAUTION * float(honest.error[chosen].mean())
+        share, slack = float(accuracy.mean[chosen].mean()), CAUTION * float(honest.error[chosen].mean())
         at_chance = low <= accuracy.chance <= high
         leaks |= bool(low > float(honest.greatest[chosen].mean()) + slack)
         knowable = bool((honest.accuracy[chosen] > accuracy.chance * (1 + TIE)).any())

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from transformer.analysis.batches import in_parts, questions, working_attention
 from transformer.analysis.findings import Head
+from transformer.analysis.heads.kinds import SHARE, Kinds, cells_of, shares
 from transformer.analysis.heads.metrics import METRICS, Estimate, HeadMetrics
 from transformer.edits import Edit
 from transformer.edits.heads.zero import AblateHead
@@ -176,6 +177,36 @@ class _Likeness:
             for one in self.heads
         ]
         return np.block(blocks).astype(np.float64)
+
+
+# --- on which kinds of token they look
+
+
+def measure_kinds(model: Network, task: Task, *, sequences: int | None = None, seed: int = 0) -> Kinds:
+    """Every self-attention head's share on each kind, on the held-out passages that its metrics are measured on."""
+    batch, _ = questions(task, sequences or sequences_for(task), task.surveyed, seed)
+    every = cells_of(batch.tokens, tuple(task.vocabulary))
+
+    def look(part: slice, seen: Observation) -> dict[str, np.ndarray]:
+        sites = [site for site in seen.attentions() if site.endswith("self_attention")]
+        found: dict[str, list[np.ndarray]] = {name: [] for name in every}
+        for site in sites:
+            pattern = seen[f"{site}.pattern"].double()
+            mask = seen[f"{site}.mask"][:, 0].expand_as(pattern[:, 0])
+            even = (mask / mask.sum(dim=-1, keepdim=True).clamp(min=1))[:, None].expand_as(pattern)
+            both = torch.stack([pattern, even.double()]).cpu().numpy()
+            for name, cells in every.items():
+                found[name].append(np.stack([shares(each, cells[part], mask.cpu().numpy()) for each in both]))
+        return {name: np.concatenate(each, axis=-1) for name, each in found.items()}
+
+    parts = in_parts(of_few_words(model), batch, look, keep=("*.pattern", "*.mask"))
+    both = {name: np.concatenate([part[name] for part in parts], axis=1) for name in every}
+    return Kinds(
+        heads=tuple(head for head in heads_of(model) if head.site.endswith("self_attention")),
+        sequences=len(batch.tokens),
+        share={name: Estimate.of(own, SHARE) for name, (own, _) in both.items()},
+        even={name: Estimate.of(even, SHARE).mean for name, (_, even) in both.items()},
+    )
 
 
 # --- what removing them costs

@@ -107,6 +107,13 @@ def look_at_all_heads(
     )
 
 
+def output_weight(model: Transformer, site: str) -> Float[np.ndarray, "head d_head d_model"]:
+    """W_O of an attention, each head's own rows: head h meets the rows from h · d_head to (h + 1) · d_head - 1."""
+    attention = model.get_submodule(site)
+    assert isinstance(attention, MultiHeadAttention)
+    return _array(attention.out.weight.T.unflatten(0, (attention.n_heads, attention.d_head)))
+
+
 def _array(values: Tensor) -> np.ndarray:
     """The caller's own copy."""
     return values.detach().cpu().numpy().copy()

@@ -5,17 +5,19 @@ Ba et al., "Layer Normalization" (2016): LN(x) = gain · (x - mean) / √(varian
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import nn
+from torch import Tensor, nn
 
 from transformer.analysis.sample import lay_out, observe_batch
-from transformer.analysis.stream.sublayers import sublayer_of
+from transformer.analysis.stream.sublayers import Sublayer, sublayer_of
 from transformer.config import ConfigError
 from transformer.model import Transformer
+from transformer.observation import Observation
 from transformer.tasks import Question, Task
 from transformer.trace import only
 
@@ -41,6 +43,38 @@ class Normed:
 
 
 @torch.no_grad()
+def most_changed(
+    model: Transformer,
+    task: Task,
+    question: Question,
+    paths: Sequence[str],
+    *,
+    said: Int[np.ndarray, "length"] | None = None,
+) -> tuple[str, int]:
+    """The sub-layer, of these `paths`, and the token whose vector is farthest from mean 0 and spread 1 before the norm.
+
+    Farthest by |mean| + |spread - 1|; the token's place is counted from 0. Of equals the first.
+    """
+    sublayers = {path: sublayer_of(model, path) for path in paths}
+    sites = [site for each in sublayers.values() for site in (each.reads, each.out)]
+    seen = observe_batch(model, lay_out(task, question, said=said), (), only(*sites))
+    far = {}
+    for path, each in sublayers.items():
+        x = _met(model, each, seen).double()
+        far[path] = (x.mean(dim=-1).abs() + (x.std(dim=-1, correction=0) - 1).abs()).cpu().numpy()
+    path = max(far, key=lambda each: float(far[each].max()))
+    return path, int(far[path].argmax())
+
+
+def _met(model: Transformer, sublayer: Sublayer, seen: Observation) -> Float[Tensor, "position d_model"]:
+    """The vectors that a norm meets: the stream before a sub-layer, or after it the sum with what that computed."""
+    stream = seen[sublayer.reads][0]
+    if model.config.norm == "pre":
+        return stream
+    return (stream if model.config.residual else 0.0) + seen[sublayer.out][0]
+
+
+@torch.no_grad()
 def normalise(
     model: Transformer,
     task: Task,
@@ -62,12 +96,8 @@ def normalise(
     seen = observe_batch(
         model, lay_out(task, question, said=said), (), only(sublayer.reads, sublayer.out, sublayer.after)
     )
-    stream = seen[sublayer.reads][0, place]
-    if pre:
-        before, after = stream, norm(stream)
-    else:
-        kept = stream if model.config.residual else 0.0
-        before, after = kept + seen[sublayer.out][0, place], seen[sublayer.after][0, place]
+    before = _met(model, sublayer, seen)[place]
+    after = norm(before) if pre else seen[sublayer.after][0, place]
     x = before.cpu().numpy().astype(np.float64)
     mean, spread = float(x.mean()), float(x.std())
     return Normed(

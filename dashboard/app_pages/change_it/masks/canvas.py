@@ -43,7 +43,8 @@ def pick_mask(model: Model) -> tuple[Mask, DeltaGenerator]:
     """
     mask = _of_the_view(model)
     st.space("xxsmall")
-    _rules(mask)
+    with st.container(key="compact-rules"):
+        _rules(mask)
     beside, numbers, kept = st.columns(WIDTHS, vertical_alignment="bottom", gap="medium")
     with kept:
         _kept(mask, positions(model))

@@ -24,6 +24,8 @@ HEIGHT, FINE, MORE = (
     60,
 )  # pixels of the three pictures; where they have more cells than this on a side, so many more
 
+REACH = "Which tokens can reach one output?"
+
 model = session.chosen()
 task, question = model.task, session.question(model)
 title = st.container()
@@ -44,6 +46,7 @@ scored, seen = (from_afar(each, words=not task.lawful) for each in (before.atten
 
 with beside:
     pick_head(heads, head, width="stretch")
+st.markdown(f"Below: [{REACH}](#reach)")
 height = HEIGHT + (MORE if len(seen.mask) > FINE else 0)
 left, middle, right = st.container(key="masks-row").columns(WIDTHS, gap="medium")
 with left:
@@ -79,7 +82,7 @@ with right:
         + (f" The input is padded to length {task.length}." if pad else "")
     )
 
-three = st.container()
+three, reach = st.container(), st.container()
 st.header("What the model says", anchor=False)
 if task.lawful:
     said(model, before, after)
@@ -104,6 +107,7 @@ with three:
         retraining.seeds()
     else:
         text.pictures(yard, mask, *compared)
-st.header("Which tokens can reach one output?", anchor=False)
-ways(model, mask, length, chosen_target(task, length), before)
+with reach:
+    st.header(REACH, anchor="reach")
+    ways(model, mask, length, chosen_target(task, length), before)
 show_code(f"{type(mask).__module__}.{type(mask).__name__}", "transformer.analysis.accuracy.reachability.flow")

@@ -49,7 +49,7 @@ class Seed:
 
 SEEDS = (
     Seed(
-        "causal, in place",
+        "Causal mask instead",
         "reverse-aligned",
         "causal",
         2,
@@ -58,7 +58,7 @@ SEEDS = (
         "be right.",
     ),
     Seed(
-        "a window, 2 layers",
+        "Window of 2 instead",
         "reverse-aligned",
         "sliding-window:2",
         3,
@@ -67,7 +67,7 @@ SEEDS = (
         "longer to learn.",
     ),
     Seed(
-        "hide the separator",
+        "Hide the separator",
         "reverse",
         "hide:9",
         10,

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 
 PLACES = {"1": "bottom left", "2": "top left", "3": "top right", "4": "bottom right"}
+START = "4"
+"""The page's choice: the score that wins there is positive, so that nobody wonders at a negative winner."""
 TURNS = {"clockwise": 1, "anticlockwise": -1}
 TARGETS = {"1": "the next corner", "2": "the one after"}
 STILL: dict[str, object] = {"stretch": 1.0, "turned": 0}
@@ -53,7 +55,7 @@ def pick_walk() -> LookBack:
     """Which model, which walk, which target: what the decoder has before it there."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         trained = pick("Model trained with", "scores_trained", CALLED, TRAINED, width=190)
-        start = pick("Start", "walk_start", PLACES, tuple(PLACES), width=140)
+        start = pick("Start", "walk_start", PLACES, tuple(PLACES), width=140, first=START)
         turn = pick("Direction", "walk_turn", {name: name for name in TURNS}, tuple(TURNS), width=150)
         target = pick("Target", "walk_target", TARGETS, tuple(TARGETS), width=160)
         menu = tuple(range(2, model.MOST + 1))
@@ -67,11 +69,13 @@ def pick_walk() -> LookBack:
     return model.looked(trained, int(start) - 1, TURNS[turn], given, int(target) - 1)
 
 
-def pick(label: str, field: str, names: dict[str, str], menu: tuple[str, ...], width: int) -> str:
+def pick(
+    label: str, field: str, names: dict[str, str], menu: tuple[str, ...], width: int, first: str | None = None
+) -> str:
     """A menu. Another walk keeps how the query is moved; another model has a query and scores of its own."""
     also = STILL | {"scores": ""} if field == "scores_trained" else None
     return bound_choice(
-        st.selectbox, label, field, list(menu), menu[0], also=also, format_func=names.__getitem__, width=width
+        st.selectbox, label, field, list(menu), first or menu[0], also=also, format_func=names.__getitem__, width=width
     )
 
 

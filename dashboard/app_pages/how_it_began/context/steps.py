@@ -69,11 +69,17 @@ def point(vector: np.ndarray) -> str:
 
 def headline(work: Weighing) -> str:
     """What the context vector is made of, from its numbers."""
-    n = len(work.pattern)
-    best, context = work.strongest, point(work.context)
+    n, context = len(work.pattern), point(work.context)
     if np.ptp(work.pattern) < 1e-6:
         return f"The context vector {context} is the mean of all {n} values."
-    return f"The context vector {context} weighs value {best + 1} of {n} most: {work.pattern[best]:.2f}."
+    first, second, *others = (int(i) for i in np.argsort(-work.pattern, kind="stable"))
+    shares = f"{work.pattern[first]:.2f} of value {first + 1}"
+    if not others:
+        return f"The context vector is {context}: {shares} and {work.pattern[second]:.2f} of value {second + 1}."
+    return (
+        f"The context vector is {context}: {shares}, {work.pattern[second]:.2f} of value {second + 1} and "
+        f"{work.pattern[others].sum():.2f} of the other{f' {len(others)}' if len(others) > 1 else ''}."
+    )
 
 
 def formula(work: Weighing, stage: str) -> str:

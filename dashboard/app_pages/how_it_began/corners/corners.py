@@ -113,17 +113,31 @@ def pictures(config: CornerConfig, shown: Moving | None) -> None:
     st.title(words.headline(view), anchor=False)
     if isinstance(shown, Lesson) and shown.failure:
         st.error(f"The training failed: {plain(shown.failure)}.", icon=":material/error:")
-    left, right = st.container(key="stacked-corners").columns([1, 1.55], gap="medium")
+    left, right = st.columns(2, gap="medium")
     with left:
         plane(view, live, makers)
     with right:
-        first, second = st.columns(2, gap="medium")
-        with first:
-            panels(view, live, makers)
-        with second:
-            curves(view, steps, makers)
+        looked_at(view, makers)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        panels(view, live, makers)
+    with right:
+        curves(view, steps, makers)
+    st.caption(words.errors(view))
+
+
+def looked_at(view: View, makers: list[Maker]) -> None:
+    """What the decoder gets of the corners: the one vector, or all of them by attention."""
+    if view.config.attention != "none":
         alignments(view, makers)
-        st.caption(f"{words.errors(view)} {words.alignment(view)}")
+    elif view.step is not None and view.step.weights:
+        states = roll_out.states(roll_out.opened(view.config, view.step, view.walk))
+        said = words.squeezed(view.config, view.given)
+        st.markdown("**All that is handed over**: the encoder's last state")
+        plot(coloured(figures.handed_over_heatmap, states), key="corners-handed", alt=said, height=300, makers=makers)
+        st.caption(f"{said} {words.without()}")
+    elif view.step is not None:
+        st.caption(f"{words.squeezed(view.config, view.given)} {words.without()}")
 
 
 def makers_of(view: View) -> list[Maker]:
@@ -148,7 +162,7 @@ def plane(view: View, live: bool, makers: list[Maker]) -> None:
         flying=live,
     )
     said = words.in_plane(view)
-    plot(figure, key="corners-plane", alt=said, height=430, makers=makers)
+    plot(figure, key="corners-plane", alt=said, height=340, makers=makers)
     st.caption(f"{said} One GRU reads the given corners. Another predicts the next two, the second from its own first.")
 
 
@@ -199,10 +213,10 @@ def alignments(view: View, makers: list[Maker]) -> None:
     said = words.alignment(view)
     titles = ("**Attention weights α**, in this walk", f"**On average**, {view.given} given corners")
     keys = ("corners-alignment", "corners-mean")
-    for column, title, key, pattern in zip(st.columns(2, gap="medium"), titles, keys, view.patterns, strict=True):
-        with column:
-            st.markdown(title)
-            plot(coloured(figures.alignment_heatmap, pattern), key=key, alt=said, height=150, makers=makers)
+    for title, key, pattern in zip(titles, keys, view.patterns, strict=True):
+        st.markdown(title)
+        plot(coloured(figures.alignment_heatmap, pattern), key=key, alt=said, height=130, makers=makers)
+    st.caption(said)
 
 
 # --- the controls

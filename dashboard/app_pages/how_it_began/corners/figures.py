@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.kit.lines import end_name, level, upright
+from dashboard.figures.html.number_table import shaded
+from dashboard.figures.kit.lines import end_name, frame, level, upright
+from dashboard.figures.kit.numbers import written
 from dashboard.figures.kit.token_axis import safe
 from dashboard.theme import LIGHT, Palette, colour_scale, share_colours, template
 
 GIVEN, SAID, FREE, HELPED = 0, 1, 1, 4
 """Colours of the categorical palette: marks in the plane, and the two errors."""
+HELPED_NAME = "fed the true corner"
 BEYOND = 0.865
 """Where the numbers of a corner stand, as a share of the way to the plane's own corner."""
+AHEAD = 2
+"""Corners that are predicted."""
 FLIGHT = 250
 """Milliseconds in which the crosses fly from one recorded step to the next."""
 
@@ -102,7 +107,7 @@ def error_curves(
     """The two errors over the steps so far, float [step] each, of `last` to come, above what noise alone leaves."""
     traces = [
         _curve(steps, free, "free-running", FREE, "solid", palette),
-        _curve(steps, helped, "after the true corner", HELPED, "dot", palette),
+        _curve(steps, helped, HELPED_NAME, HELPED, "dot", palette),
     ]
     most = float(max(free.max(initial=0.5), helped.max(initial=0.5)))
     layout = {
@@ -160,6 +165,99 @@ def alignment_heatmap(pattern: np.ndarray, *, palette: Palette = LIGHT) -> go.Fi
     return go.Figure([cells, numbers], layout)
 
 
+def handed_over_heatmap(states: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
+    """Hidden states, float [given + 2, d_model]: those of the encoder, a gap, the decoder's two; numbers in the cells.
+
+    A frame marks the encoder's last state, and an arrow leads from it over the gap.
+    """
+    given, d = len(states) - AHEAD, states.shape[1]
+    gap = given + 1 + 0.2 * given  # where the decoder's columns begin
+    limit = float(np.abs(states).max()) or 1.0
+    places = np.array([*range(given), gap, gap + 1])
+    sides = ((states[:given], places[:given], "encoder"), (states[given:], places[given:], "decoder"))
+    cells = [
+        {
+            "type": "heatmap",
+            "z": side.T.astype(np.float32),
+            "x": x,
+            "zmin": -limit,
+            "zmax": limit,
+            "colorscale": colour_scale(palette.signed),
+            "showscale": False,
+            "xgap": 2,
+            "ygap": 2,
+            "hovertemplate": f"{name}, number %{{y}}: %{{z:.3f}}<extra></extra>",
+            "name": name,
+        }
+        for side, x, name in sides
+    ]
+    values = states.ravel()
+    numbers = {
+        "type": "scatter",
+        "x": np.repeat(places, d),
+        "y": np.tile(np.arange(d), len(states)),
+        "mode": "text",
+        "text": [written(float(value), 2 if given < 5 else 1) for value in values],
+        "textfont": {
+            "size": 15 if given < 4 else 12,
+            "color": [shaded(float(value) / limit, palette.signed, signed=True)[1] for value in values],
+        },
+        "hoverinfo": "skip",
+        "name": "numbers",
+    }
+    accent = {"color": palette.accent, "width": 4}
+    middle = (given - 0.5 + gap - 0.5) / 2
+    named = {"yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False, "font": {"size": 15}}
+    layout = {
+        "template": template(palette),
+        "showlegend": False,
+        "xaxis": {
+            "title": {"text": "corner read, corner predicted"},
+            "tickvals": places,
+            "ticktext": [str(1 + i) for i in range(len(states))],
+            "range": [-0.6, gap + 1.6],
+            "showgrid": False,
+            "zeroline": False,
+        },
+        "yaxis": {
+            "tickvals": list(range(d)),
+            "ticktext": [f"h<sub>{1 + i}</sub>" for i in range(d)],
+            "range": [d - 0.45, -0.55],
+            "showgrid": False,
+            "zeroline": False,
+        },
+        "shapes": [frame(given - 1.5, -0.5, given - 0.5, d - 0.5, accent)],
+        "annotations": [
+            {**named, "x": (given - 1) / 2, "text": "encoder"},
+            {**named, "x": gap + 0.5, "text": "decoder"},
+            {
+                "x": gap - 0.5,
+                "y": (d - 1) / 2,
+                "ax": given - 0.45,
+                "ay": (d - 1) / 2,
+                "axref": "x",
+                "ayref": "y",
+                "text": "",
+                "showarrow": True,
+                "arrowcolor": palette.accent,
+                "arrowwidth": 4,
+                "arrowhead": 2,
+            },
+            {
+                "x": middle,
+                "y": (d - 1) / 2,
+                "yanchor": "bottom",
+                "yshift": 8,
+                "showarrow": False,
+                "text": "<b>the<br>vector</b>",
+                "font": {"size": 15, "color": palette.text},
+            },
+        ],
+        "margin": {"t": 26, "l": 8, "r": 4, "b": 8},
+    }
+    return go.Figure([*cells, numbers], layout)
+
+
 def forcing_curves(
     chances: np.ndarray,
     free: np.ndarray,
@@ -176,7 +274,7 @@ def forcing_curves(
     traces = []
     for values, name, colour, dash, shift in (
         (free, "free-running", FREE, "solid", -0.006),
-        (helped, "after the true corner", HELPED, "dot", 0.006),
+        (helped, HELPED_NAME, HELPED, "dot", 0.006),
     ):
         seeds = {
             "type": "scatter",

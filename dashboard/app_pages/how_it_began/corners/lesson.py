@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from transformer.recurrent.corners import CornerStep
 
 
-ATTENTION = "dot"
-"""The page's choice."""
+ATTENTION = "none"
+"""The page's choice: first the one vector that is handed over, then what attention adds."""
 EVERY = 10
 """Steps between two that are recorded."""
 WATCHED = 8.0

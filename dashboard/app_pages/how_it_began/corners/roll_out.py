@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from dashboard.app_pages.how_it_began.corners import words
 from dashboard.app_pages.how_it_began.corners.lesson import ROLLED, View
 from dashboard.components.origin import Maker
 from dashboard.figures.html.number_table import Block, Label
@@ -41,6 +42,7 @@ def section(view: View, makers: list[Maker]) -> None:
     if step is None or not step.weights:
         st.caption("The numbers follow when the training has ended.")
         return
+    st.markdown(f"**{words.squeezed(config, view.given)}**")
     rolled = opened(config, step, view.walk)
     names = titles(view.given)
     name = stepped("corner_roll", names)
@@ -93,6 +95,11 @@ def code(at: int, given: int) -> None:
 # --- the tables
 
 
+def states(rolled: RollOut) -> np.ndarray:
+    """The states after each step, float [given + 2, d_model]: the encoder's, and the decoder's two."""
+    return np.stack([cell.state for cell in (*rolled.encoder, *rolled.decoder)])
+
+
 def whole(rolled: RollOut, at: int) -> Table:
     """Every step of the walk, a row each, and between encoder and decoder what is handed over."""
     nothing, none = np.full(len(rolled.handed_over), np.nan), np.full(2, np.nan)
@@ -105,17 +112,17 @@ def whole(rolled: RollOut, at: int) -> Table:
     before = len(rolled.encoder) + 1
     labels = [
         *(Label("encoder", i + 1, chosen=at == i) for i in range(len(rolled.encoder))),
-        Label("handed over", above=True),
+        Label("the vector", above=True),
         *(Label("decoder", i + 1, above=i == 0, chosen=at == before - 1 + i) for i in range(len(rolled.decoder))),
     ]
     said = [none] * before + [cell.said for cell in rolled.decoder if cell.said is not None]
     contexts = [nothing] * before + [cell.context for cell in rolled.decoder if cell.context is not None]
     true = [none] * before + list(rolled.true)
-    blocks = [number_block("read", ("reads x", "reads y"), np.stack(read)), _vector("state", "h", states)]
+    blocks = [number_block("read", ("reads x", "reads y"), np.stack(read), digits=2), _vector("state", "h", states)]
     if len(contexts) == len(labels):  # with attention
         blocks.append(_vector("context", "c", contexts))
-    blocks.append(number_block("said", ("says x", "says y"), np.stack(said), present=True))
-    blocks.append(number_block("true", ("true x", "true y"), np.stack(true)))
+    blocks.append(number_block("said", ("says x", "says y"), np.stack(said), digits=2, present=True))
+    blocks.append(number_block("true", ("true x", "true y"), np.stack(true), digits=2))
     return Table(labels, blocks, axis=None)
 
 
@@ -143,7 +150,9 @@ def one(cell: Cell) -> Table:
 
 def _vector(name: str, symbol: str, rows: Sequence[np.ndarray]) -> Block:
     table = np.stack(rows)
-    return number_block(name, tuple(f"{symbol}_{i + 1}" for i in range(table.shape[1])), table, axis="d_model")
+    return number_block(
+        name, tuple(f"{symbol}_{i + 1}" for i in range(table.shape[1])), table, digits=2, axis="d_model"
+    )
 
 
 # --- words
@@ -162,7 +171,7 @@ def handed(rolled: RollOut) -> str:
     assert second.said is not None
     own, after, (near, far) = point(first.said), point(second.said), rolled.missed
     return (
-        f"The encoder reads {n} corners and hands over its last state {point(rolled.handed_over)}. The decoder begins "
+        f"The encoder reads {n} corners and hands over the vector {point(rolled.handed_over)}. The decoder begins "
         f"with it, reads the last given corner and predicts {own}, {near:.2f} from the true corner. Then it reads this "
         f"prediction and predicts {after}, {far:.2f} from the true corner."
     )

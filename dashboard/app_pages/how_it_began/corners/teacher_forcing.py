@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,17 @@ from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.models.cache import cached
 from dashboard.parts import waiting
+from dashboard.parts.widgets import bound_choice
 from dashboard.view import clicks, session
+from dashboard.view.settings import Settings
 from transformer.corners import CornerConfig, floor
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, mean_interval, shared
 from transformer.training.runs import DEFAULT_ROOT
 
-SHIPPED = tuple(DEFAULT_ROOT / f"{name}.json" for name in ("corners", "corners-none", "corners-narrow"))
-"""The page's own settings, the same without attention, and states too narrow for what is to be remembered."""
+SHIPPED = tuple(DEFAULT_ROOT / f"{name}.json" for name in ("corners-narrow", "corners-none", "corners"))
+"""States too narrow for what is to be remembered, the page's own settings, and these with attention."""
+ABOVE = "above"
+"""The settings of the page, as a case."""
 AGAIN = 1.0
 """Seconds between two looks at a measurement that is under way."""
 ANOTHER = "Another measurement is running. This one can start after it."
@@ -33,6 +38,7 @@ measuring = Measuring("corners")
 def section(config: CornerConfig) -> None:
     """What the probability does to the errors after training."""
     st.markdown("**What teacher forcing does**: five trainings with each p, then measured with and without help")
+    config = chosen(config)
     found = forced(config)
     if found is None:
         st.caption("Not measured yet for this attention, width, number of corners and noise.")
@@ -49,33 +55,23 @@ def section(config: CornerConfig) -> None:
         makers = [Maker(f"{found.planned} GRUs on square corners", config.steps)]
         plot(figure, key="corners-forcing", alt=said, height=320, makers=makers)
         st.caption(f"{said} {made(found)}")
-    cases(config)
     anew(config, found)
 
 
-def cases(config: CornerConfig) -> None:
-    """The settings whose measurement is shipped, each with what it shows; a click trains and shows them."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption("Measured already:", width="content")
-        for path in SHIPPED:
-            found = forced_in(path)
-            if found is not None and found.complete:
-                shown = found.config == shared(config)
-                st.button(case(found), key=f"case-{path.stem}", on_click=show, args=(found.config,), disabled=shown)
+def chosen(config: CornerConfig) -> CornerConfig:
+    """The settings whose measurement is shown: those of the page, or of a measurement that is shipped.
 
-
-def show(config: CornerConfig) -> None:
-    """Look at these settings."""
-    session.update(
-        corner_attention="" if config.attention == lesson.ATTENTION else config.attention,
-        corner_affine=config.affine,
-        corner_width=config.d_model,
-        corner_most=config.most,
-        corner_noise=config.noise,
-        corner_given=None,
-        corner_step=None,
-        corner_roll="",
-    )
+    A page as it opens shows the first of the shipped; once its settings are others, it shows theirs.
+    """
+    measured = {path.stem: found for path in SHIPPED if (found := forced_in(path)) is not None and found.complete}
+    names = {ABOVE: "the settings above"} | {stem: case(found) for stem, found in measured.items()}
+    untouched = shared(config) == shared(lesson.config_of(Settings()))
+    first = next(iter(measured), ABOVE) if untouched else ABOVE
+    cases = [*measured, ABOVE]
+    stem = bound_choice(st.radio, "Measured with", "corner_case", cases, first, format_func=names.__getitem__)
+    if stem == ABOVE:
+        return config
+    return replace(measured[stem].config, teacher_forcing=config.teacher_forcing, seed=config.seed)
 
 
 def anew(config: CornerConfig, found: Forcing | None) -> None:
@@ -93,7 +89,7 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
             )
         return
     label = "Measure" if found is None else "Measure again"
-    left.button(label, icon=":material/refresh:", on_click=begin, width="stretch")
+    left.button(label, icon=":material/refresh:", on_click=begin, args=(config,), width="stretch")
     elsewhere = [] if menu.ROOT == DEFAULT_ROOT else ["--out", shlex.quote(str(path))]
     command = " ".join(["python -m transformer corners", *options(config), *elsewhere])
     broken = measuring.failed and not measuring.stopped and measuring.path == path
@@ -112,9 +108,8 @@ def progress(path: Path) -> None:
 
 
 @clicks.once
-def begin() -> None:
+def begin(config: CornerConfig) -> None:
     """Measure in a process of its own."""
-    config = lesson.config_of(session.settings())
     if measuring.running and measuring.path != own(config):
         session.notice(ANOTHER)
         return

@@ -56,7 +56,7 @@ def errors(view: View) -> str:
 def alignment(view: View) -> str:
     """Where each said corner looks, in this walk and on average."""
     if view.config.attention == "none":
-        return without(view.config)
+        return without()
     if view.patterns is None:
         return ""
     here, mean = view.patterns
@@ -71,9 +71,20 @@ def alignment(view: View) -> str:
     return f"{words[0][0].upper()}{words[0][1:]}, {words[1]}{': each at the corner opposite to it' if across else ''}."
 
 
-def without(config: CornerConfig) -> str:
+def without() -> str:
     """Why there is no alignment."""
+    return "Without attention it cannot look back at the other states: choose another attention below, and it can."
+
+
+def squeezed(config: CornerConfig, given: int) -> str:
+    """What the decoder knows of the corners that were read: the vector, its own first input, and contexts if any."""
+    these = "this one number" if config.d_model == 1 else f"these {config.d_model} numbers"
+    if config.attention == "none":
+        return (
+            f"Everything the decoder knows of the {given} corners is {these}: the encoder's last state, the vector. "
+            f"It also reads corner {given} itself, as its first input."
+        )
     return (
-        "Without attention there is no alignment. The decoder gets only the encoder's last state: "
-        f"{config.d_model} number{'s' if config.d_model > 1 else ''} for the whole walk."
+        f"The vector is not the only way here. At each step the decoder also gets a context vector c, made by "
+        f"{config.attention} attention from all {given} encoder states."
     )

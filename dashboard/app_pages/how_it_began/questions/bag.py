@@ -95,8 +95,28 @@ def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
         return
     st.caption(
         f"{said} Open bars: the most that a bag allows. {measured.sequences:,} fresh sequences, 95 % intervals. "
-        f"The bag gives away the last symbol by counting; this layer gets {mean[-1]:.2f} of them right."
+        f"{lucky(names, mean, low, most)}"
     )
+    st.caption(
+        f"{names[-1]} has the ceiling {most[-1]:.2f}: before it, every symbol of the question has been said once more, "
+        f"but for one. The symbol that stands in the bag an odd number of times is the answer. Counting would find it; "
+        f"this layer gets {mean[-1]:.2f} right."
+    )
+
+
+def lucky(names: list[str], mean: np.ndarray, low: np.ndarray, most: np.ndarray) -> str:
+    """Why bars stand above their ceilings, if some do: where the intervals hold the ceilings, by chance."""
+    above = mean > most
+    if not above.any():
+        return ""
+    *others, last = [name for name, over in zip(names, above, strict=True) if over]
+    which = f"{', '.join(others)} and {last} stand" if others else f"{last} stands"
+    far, whose = (mean - most)[above].max(), "their" if others else "its"
+    said = f"{which} {'up to ' if others else ''}{far:.3f} above {whose} ceiling{'s' if others else ''}"
+    if (low <= most)[above].all():
+        interval = "intervals hold" if others else "interval holds"
+        return f"{said}, by the luck of these sequences: {whose} {interval} the ceiling{'s' if others else ''}."
+    return f"{said}, farther than {whose} interval{'s reach' if others else ' reaches'}."
 
 
 def _backwards(model: Model) -> None:

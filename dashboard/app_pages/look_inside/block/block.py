@@ -10,7 +10,8 @@ from dashboard.view import session
 PARTS = {part.name: part for part in sections.PARTS}
 
 title = st.container()
-part = PARTS[stepped("part", {part.name: part.title for part in sections.PARTS}, label="Part")]
+with st.container(key="compact-part"):
+    part = PARTS[stepped("part", {part.name: part.title for part in sections.PARTS}, label="Part")]
 st.markdown(f"**{part.question}**")
 title.title(plain(part.answer(session.chosen())), anchor=False)
 show_code(*part.code)

@@ -9,15 +9,20 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.block import measured
-from dashboard.app_pages.look_inside.block.figures.heads import attention_rows, split_bars, written_rows
+from dashboard.app_pages.look_inside.block.figures.heads import (
+    attention_rows,
+    output_weights,
+    split_bars,
+    written_rows,
+)
 from dashboard.app_pages.look_inside.block.picks import pick_among, pick_place
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
 from dashboard.figures.kit.numbers import share_text, signed, tiny
 from dashboard.models.model import Model
-from dashboard.parts.prose import plain
-from dashboard.parts.steps import Stage, draw_code
+from dashboard.parts.prose import plain, symbols
+from dashboard.parts.steps import Stage, draw_code, draw_words
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import session
 
@@ -55,7 +60,6 @@ SCALES = {
     "split": ("project", "split"),
     "attend": ("attend", "join"),
     "join": ("attend", "join"),
-    "mix": ("mix",),
 }
 """The steps that are drawn on one scale: their numbers are the same, only moved."""
 
@@ -74,7 +78,7 @@ def answer(model: Model) -> str:
     is_wide = session.settings().wide
     found = _wide() if is_wide else _own(model)
     makers = [Maker("untrained, 8 heads of 64", 0)] if is_wide else None
-    with st.container(horizontal=True, vertical_alignment="center", gap="large"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="compact-joint"):
         with st.container(width="content"):
             stage = _pick_stage()
         with st.container(width="content"):
@@ -84,14 +88,17 @@ def answer(model: Model) -> str:
                 "wide",
                 help="60 tokens of 512 numbers, 8 heads of 64, as in many lectures, with untrained weights.",
             )
+    normed = (measured.WIDE if is_wide else model.config).model.norm == "pre"
+    formula = r"x = \mathrm{LN}(\text{stream})" if stage == "read" and normed else STAGES[stage].formula
+    draw_words(formula, symbols(plain(_sentence(found, stage))))
     left, right = st.container(key="stacked-heads").columns([2, 1], gap="medium")
     with left:
-        _bars(found, stage, makers)
+        if stage == "mix":
+            weight = measured.wide_output_weight() if is_wide else measured.output_weight(model, found.site)
+            _weights(found, weight, makers)
+        else:
+            _bars(found, stage, makers)
     with right:
-        normed = (measured.WIDE if is_wide else model.config).model.norm == "pre"
-        formula = r"x = \mathrm{LN}(\text{stream})" if stage == "read" and normed else STAGES[stage].formula
-        st.markdown(f"$\\displaystyle {formula}$")
-        st.markdown(plain(_sentence(found, stage)))
         draw_code(_shapes(found, stage), _code(found, stage))
     left, right = st.container(key="stacked-shares").columns([1, 1.25], gap="large")
     with left:
@@ -135,6 +142,26 @@ def _bars(found: SideBySide, stage: str, makers: list[Maker] | None) -> None:
     st.caption("A column is one number. A colour is one head. The columns keep their order, left to right.")
 
 
+def _weights(found: SideBySide, weight: np.ndarray, makers: list[Maker] | None) -> None:
+    """W_O between the joined z and the output."""
+    figure = coloured(output_weights, found.z, weight, found.out, _largest(found))
+    plot(figure, key="output-weights", alt=_sentence(found, "mix"), height=340, makers=makers)
+    each = "" if len(weight) == 1 else " A colour is one head."
+    st.caption(
+        symbols(
+            plain(
+                f"Row i of W_O is multiplied by number i of z, which stands beside it.{each} Framed: the largest "
+                "output and the column of W_O that it adds up. The output also holds b_O."
+            )
+        )
+    )
+
+
+def _largest(found: SideBySide) -> int:
+    """The dimension of the output that is farthest from 0."""
+    return int(np.abs(found.out).argmax())
+
+
 def _shown(found: SideBySide) -> dict[str, Shown]:
     like = found.query.shape
     return {
@@ -143,7 +170,6 @@ def _shown(found: SideBySide) -> dict[str, Shown]:
         "split": Shown(found.query, True, True),
         "attend": Shown(found.z, True, True),
         "join": Shown(found.z, False, True),
-        "mix": Shown(found.out.reshape(like), False, False),
     }
 
 
@@ -187,10 +213,18 @@ def _sentence(found: SideBySide, stage: str) -> str:
         if n_heads == 1:
             return f"There is one head, so its {width} numbers are all of z."
         return f"The {n_heads} parts are put in a row again: {each} = {whole} numbers. Nothing is computed."
-    i = int(np.abs(found.out).argmax())
+    i = _largest(found)
+    if n_heads == 1:
+        return (
+            f"W_O has {whole} rows, one for each number of z. Each of the {whole} outputs adds up all rows. The "
+            f"largest in size is {signed(found.out[i])}, in dimension {i}."
+        )
+    head = int(np.abs(found.written[:, i]).argmax())
+    adds = found.written[head, i]
     return (
-        f"W_O mixes the heads: each of the {whole} outputs depends on all heads. The largest in size is "
-        f"{signed(found.out[i])}, in dimension {i}."
+        f"W_O has {width} rows for each head, and each of the {whole} outputs adds up the rows of all heads. The "
+        f"largest in size is {signed(found.out[i])}, in dimension {i}: head {head} adds "
+        f"{signed(adds)} of it, the other heads and b_O {signed(found.out[i] - adds)}."
     )
 
 

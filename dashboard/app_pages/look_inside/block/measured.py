@@ -25,6 +25,7 @@ WIDE = RunConfig(
     task=TaskConfig(task="reverse", length=30), model=ModelConfig(n_layers=1, n_heads=8, d_model=512, d_ff=0)
 )
 """As in many lectures: 60 tokens of 512 numbers, 8 heads of 64. It is never trained."""
+WIDE_SITE = "decoder.0.self_attention"
 NORMS = {"pre": "pre-norm", "post": "post-norm", "none": "no norm"}
 DEPTHS = (2, 4, 6, 8, 10, 12)
 """Layers of the untrained models whose gradients are measured."""
@@ -44,7 +45,23 @@ def wide(place: int) -> SideBySide:
     from transformer.analysis.heads.side_by_side import look_at_all_heads
 
     task = WIDE.build_task()
-    return look_at_all_heads(_untrained_wide(), task, task.example, "decoder.0.self_attention", place)
+    return look_at_all_heads(_untrained_wide(), task, task.example, WIDE_SITE, place)
+
+
+@cached(8)
+def output_weight(model: Model, site: str) -> np.ndarray:
+    """W_O of an attention, float [head, d_head, d_model]."""
+    from transformer.analysis.heads.side_by_side import output_weight
+
+    return output_weight(model.transformer(), site)
+
+
+@cached(1)
+def wide_output_weight() -> np.ndarray:
+    """The same of the untrained model of a lecture."""
+    from transformer.analysis.heads.side_by_side import output_weight
+
+    return output_weight(_untrained_wide(), WIDE_SITE)
 
 
 @cached(1, "Drawing the weights of 8 heads …")
@@ -58,6 +75,14 @@ def normed(model: Model, question: Question, path: str, place: int) -> Normed:
     from transformer.analysis.stream.norms import normalise
 
     return normalise(model.transformer(), model.task, question, path, place, said=words_of(model, question))
+
+
+@cached(64)
+def most_normed(model: Model, question: Question, paths: tuple[str, ...]) -> tuple[str, int]:
+    """The sub-layer and the token, its place counted from 0, that a LayerNorm changes most: see `most_changed`."""
+    from transformer.analysis.stream.norms import most_changed
+
+    return most_changed(model.transformer(), model.task, question, paths, said=words_of(model, question))
 
 
 @cached(64)

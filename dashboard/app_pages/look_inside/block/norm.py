@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.app_pages.look_inside.block import measured
 from dashboard.app_pages.look_inside.block.figures.norm import norm_bars
 from dashboard.app_pages.look_inside.block.measured import DEPTHS, NORMS
-from dashboard.app_pages.look_inside.block.picks import Place, pick_place
+from dashboard.app_pages.look_inside.block.picks import Place, pick_place, sublayers_of
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
@@ -22,6 +22,7 @@ from dashboard.parts.prose import plain
 from dashboard.parts.steps import draw_code
 from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
+from transformer.analysis.machine import plan
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.norms import Normed
@@ -57,8 +58,10 @@ def answer(model: Model) -> str:
         )
         title = f"{model.name} has no LayerNorm: each sub-layer reads the stream as it is."
     else:
-        place = pick_place(model, label="LayerNorm of")
-        found = measured.normed(model, session.question(model), place.path, place.place)
+        question = session.question(model)
+        paths = tuple(f"{block}.{name}" for block in plan.blocks(config) for name in sublayers_of(config, block))
+        place = pick_place(model, label="LayerNorm of", first=measured.most_normed(model, question, paths))
+        found = measured.normed(model, question, place.path, place.place)
         left, right = st.container(key="stacked-norm").columns([1.7, 1], gap="medium")
         with left:
             _bars(found, place)
@@ -75,16 +78,23 @@ def answer(model: Model) -> str:
 # --- one token's vector
 
 
-def _bars(found: Normed, place: Place) -> None:
-    said = (
-        f"Before: mean {signed(found.mean)}, standard deviation {found.spread:.2f}. After gain and shift: mean "
-        f"{signed(found.after.mean(dtype=np.float64))}, standard deviation "
-        f"{found.after.std(dtype=np.float64):.2f}."
+def _sentence(found: Normed, place: Place) -> str:
+    """Mean and spread of one token's numbers, before and after."""
+    return (
+        f"{place.token}: before, the mean is {signed(found.mean)} and the spread {found.spread:.2f}. Centred and "
+        f"divided: {signed(found.standard.mean())} and {found.standard.std():.2f}. After gain and shift: "
+        f"{signed(found.after.mean(dtype=np.float64))} and {found.after.std(dtype=np.float64):.2f}."
     )
+
+
+def _bars(found: Normed, place: Place) -> None:
+    said = _sentence(found, place)
+    st.markdown(plain(said))
     figure = coloured(norm_bars, found.before, found.standard, found.after)
-    plot(figure, key="norm", alt=f"{place.token}. {said}", height=400)
+    plot(figure, key="norm", alt=said, height=360)
     st.caption(
-        f"{said} Dashed: the mean. Band: one standard deviation to either side. Each panel has a scale of its own."
+        "Dashed: the mean. Band: one standard deviation to either side. A unit is as high in all three panels. Unless "
+        "you choose otherwise, you see the token that a LayerNorm of this model changes most."
     )
 
 

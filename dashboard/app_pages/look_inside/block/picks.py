@@ -60,26 +60,33 @@ def sublayers_of(config: ModelConfig, block: str) -> list[str]:
     return ["self_attention", *(["cross_attention"] if crossed else []), *(["feed_forward"] if config.d_ff else [])]
 
 
-def pick_place(model: Model, *, label: str = "", ending: str = "") -> Place:
-    """The menus of blocks and of tokens, beside each other; with a `label` also one of sub-layers of that `ending`."""
+def pick_place(model: Model, *, label: str = "", ending: str = "", first: tuple[str, int] | None = None) -> Place:
+    """The menus of blocks and of tokens, beside each other; with a `label` also one of sub-layers of that `ending`.
+
+    `first` is the sub-layer and the token, its place counted from 0, that are shown unless the view names others;
+    without it the first ones of the model and of the answer.
+    """
     config, sample = model.config.model, model.sample(session.question(model))
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compact-place"):
         with st.container(width="content"):
-            block = pick_block(config)
+            block = pick_block(config, first[0].rpartition(".")[0] if first else None)
         in_encoder = config.architecture == "encoder-decoder" and block.startswith("encoder")
         tokens = sample.question if in_encoder else sample.read
         answers = np.flatnonzero(sample.is_answer)
         begins = model.task.lawful and len(answers) and not in_encoder
+        own = int(answers[0]) if begins else len(tokens) - 1
+        if first and in_encoder == (config.architecture == "encoder-decoder" and first[0].startswith("encoder")):
+            own = first[1]
         with st.container(width="content"):
-            place = pick_among(tokens, int(answers[0]) if begins else len(tokens) - 1)
+            place = pick_among(tokens, own)
         names = [name for name in sublayers_of(config, block) if name.endswith(ending)]
         with st.container(width="content"):
-            sublayer = pick_sublayer(names, label) if label else ""
+            sublayer = pick_sublayer(names, label, first[0].rpartition(".")[2] if first else None) if label else ""
     return Place(block, place, tokens, sublayer)
 
 
-def pick_block(config: ModelConfig) -> str:
-    """Which block; where there is but one, no menu."""
+def pick_block(config: ModelConfig, first: str | None = None) -> str:
+    """Which block; where there is but one, no menu. `first` is shown unless the view names another."""
     blocks = plan.blocks(config)
     if len(blocks) == 1:
         return str(session.named("block", blocks, blocks[0], _no_block))
@@ -89,7 +96,7 @@ def pick_block(config: ModelConfig) -> str:
         "Block",
         "block",
         blocks,
-        blocks[0],
+        blocks[0] if first is None else first,
         missing=_no_block,
         format_func=lambda each: block_name(config, each),
     )
@@ -97,7 +104,7 @@ def pick_block(config: ModelConfig) -> str:
 
 
 def _no_block(name: str) -> str:
-    return f"This model has no block “{name[:30]}”; the page shows its first."
+    return f"This model has no block “{name[:30]}”; the page shows another."
 
 
 def pick_among(tokens: tuple[str, ...], first: int, field: str = "query") -> int:
@@ -112,13 +119,18 @@ def pick_among(tokens: tuple[str, ...], first: int, field: str = "query") -> int
     )
 
 
-def pick_sublayer(names: list[str], label: str) -> str:
+def pick_sublayer(names: list[str], label: str, first: str | None = None) -> str:
     """Which of some sub-layers; where there is but one, no menu. One that another part shows falls back silently."""
     if session.settings().sublayer in SUBLAYERS and session.settings().sublayer not in names:
         session.update(sublayer="")
     if len(names) == 1:
         return str(session.named("sublayer", names, names[0], lambda name: f"There is no sub-layer “{name[:30]}”."))
     name: str = bound_choice(
-        st.segmented_control, label, "sublayer", names, names[0], format_func=SUBLAYERS.__getitem__
+        st.segmented_control,
+        label,
+        "sublayer",
+        names,
+        first if first in names else names[0],
+        format_func=SUBLAYERS.__getitem__,
     )
     return name

@@ -26,7 +26,7 @@ class Part:
 PARTS: tuple[Part, ...] = (
     Part(
         "heads",
-        "Heads side by side",
+        "Heads",
         "How is one vector split into heads, and what does each head add to the output?",
         heads.answer,
         (
@@ -71,7 +71,7 @@ PARTS: tuple[Part, ...] = (
     ),
     Part(
         "parameters",
-        "Buffer or parameter",
+        "Parameters",
         "Which numbers of a model does training change, and which never?",
         parameters.answer,
         (
@@ -83,7 +83,7 @@ PARTS: tuple[Part, ...] = (
     ),
     Part(
         "logits",
-        "Logits to words",
+        "Logits",
         "How does the last vector become words, and what does the right word cost?",
         logits.answer,
         (

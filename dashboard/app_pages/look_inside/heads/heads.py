@@ -85,11 +85,21 @@ def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey,
         st.markdown(
             f"**{here(model, question, sample, head) if recurrent else working_sentence(model, head, survey)}**"
         )
+        if not model.task.lawful and not long and not mean:
+            st.markdown(plain(reading(sample, head)))
         focus.large(model, question, head, means[head.site][head.index] if mean and means else None)
     with left if widest <= 4 and len(sample.attentions) <= 4 else right:
         if not mean:
             pick_reference(model, head)
         explained(model, head, f"mean over {survey.sequences} sequences" if mean else "this input")
+
+
+def reading(sample: Sample, head: Head) -> str:
+    """What the head in focus looks at most on this passage: from the query of the view, else from the last."""
+    attention, query = sample.attentions[head.site], session.settings().query
+    place = query - 1 if query is not None and query <= len(attention.queries) else len(attention.queries) - 1
+    row, visible = attention.pattern[head.index, place], attention.mask[place]
+    return words.most_read(row, visible, attention.keys, attention.queries[place], place)
 
 
 def mean_patterns(survey: Survey, length: int, task: Task) -> Mapping[str, np.ndarray] | None:

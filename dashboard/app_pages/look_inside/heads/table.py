@@ -17,7 +17,14 @@ from pandas.io.formats.style import Styler
 
 from dashboard import theme
 from dashboard.app_pages.look_inside.heads import measured
-from dashboard.app_pages.look_inside.heads.words import likeness_sentence, named_sentence, scatter_sentence
+from dashboard.app_pages.look_inside.heads.words import (
+    LEANING,
+    kind_sentence,
+    likeness_sentence,
+    named_sentence,
+    role,
+    scatter_sentence,
+)
 from dashboard.components.appearance import is_dark, palette
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
@@ -60,15 +67,24 @@ def find_the_one(model: Model, focus: Head) -> None:
             return
     labels = labels_of(metrics.heads)
     names = [metrics.name(head) for head in metrics.heads]
+    roles, does, kinds = names, names, None
+    if not model.task.lawful and not model.config.model.recurrent:
+        kinds = waiting.ready(measured.kinds(model), "Measuring on which tokens every head looks …")
+        if kinds is None:
+            return
+        roles = [role(kinds, head, name) for head, name in zip(metrics.heads, names, strict=True)]
+        does = [name if name == each else LEANING for name, each in zip(names, roles, strict=True)]
     said = (
         working_sentence(model, focus, model.survey())
         if model.config.model.recurrent  # whose one head is measured against the token itself, not a state beside it
-        else named_sentence(labels, names, choice=bool(metrics.asked["entropy"].any()))
+        else named_sentence(labels, does, choice=bool(metrics.asked["entropy"].any()))
     )
     st.markdown(f"**{said}**")
+    if kinds is not None:
+        st.markdown(kind_sentence(kinds, focus, labels[metrics.heads.index(focus)]))
     if "drop" in metrics.estimates and model.task.lawful:
         st.markdown(claims.works(labels, metrics.estimates["drop"]))
-    _table(model, metrics, labels, focus, said)
+    _table(model, metrics, labels, tuple(roles), focus, said)
     left, right = st.columns([1.3, 1], gap="medium")
     with left:
         _scatter(metrics, labels, names, focus)
@@ -105,13 +121,14 @@ def _choose(heads: Sequence[Head], index: object) -> None:
 
 
 @cached(8)
-def _painted(model: Model, shown: tuple[str, ...], dark: bool, _metrics: HeadMetrics) -> Styler:
+def _painted(model: Model, shown: tuple[str, ...], dark: bool, roles: tuple[str, ...], _metrics: HeadMetrics) -> Styler:
     """The table of a model in a theme: of 144 heads it takes 0.13 s, which no click should wait for."""
-    names = [_metrics.name(head) for head in _metrics.heads]
-    return styled(frame_of(_metrics, labels_of(_metrics.heads), names), _metrics)
+    return styled(frame_of(_metrics, labels_of(_metrics.heads), roles), _metrics)
 
 
-def _table(model: Model, metrics: HeadMetrics, labels: Sequence[str], focus: Head, said: str) -> None:
+def _table(
+    model: Model, metrics: HeadMetrics, labels: Sequence[str], roles: tuple[str, ...], focus: Head, said: str
+) -> None:
     def ticked(found: list[str]) -> None:
         if found:
             session.update(head=found[0])
@@ -122,7 +139,7 @@ def _table(model: Model, metrics: HeadMetrics, labels: Sequence[str], focus: Hea
         for name in shown
     }
     ticked_table(
-        copy(_painted(model, tuple(metrics.estimates), is_dark(), metrics)),
+        copy(_painted(model, tuple(metrics.estimates), is_dark(), roles, metrics)),
         [str(head) for head in metrics.heads],
         [str(focus)],
         ticked,
@@ -134,7 +151,8 @@ def _table(model: Model, metrics: HeadMetrics, labels: Sequence[str], focus: Hea
             "does": st.column_config.TextColumn(
                 "Role",
                 help="A head gets a name if one share is above one half (evenness: 0.9) and above every other name by "
-                f"{MARGIN:g}, with its whole interval. Otherwise it is mixed.",
+                f"{MARGIN:g}, with its whole interval. In a text others are called by the kind of token on which they "
+                f"have {MARGIN:g} more than a head that looks evenly, and their share there. The rest are mixed.",
             ),
             **columns,
         },

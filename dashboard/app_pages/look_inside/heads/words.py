@@ -6,17 +6,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dashboard.figures.kit.numbers import interval
+from dashboard.figures.kit.numbers import interval, share_text
 from dashboard.parts.heads import CLEAR, habits
 from transformer.analysis.findings import Head, Survey
-from transformer.analysis.heads.metrics import METRICS, MIXED, HeadMetrics
+from transformer.analysis.heads.kinds import KINDS, Kinds
+from transformer.analysis.heads.metrics import MARGIN, METRICS, MIXED, HeadMetrics
 
+LEANING = "leaning"
+"""What a head does that has no name of its own and yet prefers one kind of token."""
 DOES: Mapping[str, tuple[str, str]] = {
     "expected": ("reads the expected key", "read the expected key"),
     "previous": ("looks at the token before", "look at the token before"),
     "self": ("looks at itself", "look at themselves"),
     "first": ("looks at the first key", "look at the first key"),
     "uniform": ("looks evenly at all it may see", "look evenly at all they may see"),
+    LEANING: ("looks more than evenly at one kind of token", "look more than evenly at one kind of token"),
     MIXED: ("is mixed", "are mixed"),
 }
 """What a name means, of one head and of several."""
@@ -44,6 +48,38 @@ def named_sentence(labels: Sequence[str], names: Sequence[str], *, choice: bool 
             parts.append(f"{len(own)} heads {several}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
+
+
+def role(kinds: Kinds, head: Head, name: str) -> str:
+    """What a table calls a head of a text: its name, else the kind of token that it prefers with its share."""
+    kind = kinds.leaning(head) if name == MIXED and head in kinds.heads else None
+    if kind is None:
+        return name
+    return f"{KINDS[kind]} {share_text(float(kinds.share[kind].mean[kinds.heads.index(head)]))}"
+
+
+def kind_sentence(kinds: Kinds, head: Head, label: str) -> str:
+    """Which kind of token one head prefers, beside a head that looks evenly."""
+    if head not in kinds.heads:
+        return ""
+    kind, i = kinds.leaning(head), kinds.heads.index(head)
+    if kind is None:
+        return f"On no kind of token has head {label} {MARGIN:g} more of its attention than a head that looks evenly."
+    own, even = float(kinds.share[kind].mean[i]), float(kinds.even[kind][i])
+    return (
+        f"Head {label} has {share_text(own)} of its attention on {KINDS[kind]}; a head that looks evenly would have "
+        f"{share_text(even)} there."
+    )
+
+
+def most_read(row: np.ndarray, visible: np.ndarray, keys: Sequence[str], query: str, place: int) -> str:
+    """Which three tokens one query looks at most: its row of the pattern, float [key], where it may see a key."""
+    found = [int(key) for key in np.argsort(-row, kind="stable") if visible[key]][:3]
+    if not found:
+        return f"On this passage query '{query}' at {place + 1} may see nothing."
+    named = [f"'{keys[key]}' at {key + 1} ({share_text(float(row[key]))})" for key in found]
+    several = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
+    return f"On this passage query '{query}' at {place + 1} looks most at {several}."
 
 
 def scatter_sentence(metrics: HeadMetrics, labels: Sequence[str], across: str, up: str) -> str:

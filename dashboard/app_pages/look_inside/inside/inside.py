@@ -5,14 +5,14 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.inside import circuits, measured
 from dashboard.app_pages.look_inside.inside.anatomy import Anatomy
-from dashboard.app_pages.look_inside.inside.steps import STAGES, code, formula, headline, sentence
+from dashboard.app_pages.look_inside.inside.steps import STAGES, code, formula, headline, mixture, most_mixed, sentence
 from dashboard.app_pages.look_inside.inside.tables import step_table
 from dashboard.components.plot import coloured
 from dashboard.components.sheet import sheet
 from dashboard.figures.html.step_strip import step_strip
 from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import plain, show_code, symbols
-from dashboard.parts.steps import draw_code
+from dashboard.parts.steps import draw_code, draw_words
 from dashboard.parts.widgets import bound_token, pick_head, stepped
 from dashboard.view import session
 from transformer.analysis.findings import Head, Sample
@@ -20,15 +20,20 @@ from transformer.analysis.findings import Head, Sample
 MOST_BUTTONS = 20  # more queries than this, and they are a menu
 
 
-def pick_query(sample: Sample, head: Head) -> int:
-    """Which query is looked at, its place counted from 0: unless the view names another, the first of the answer.
+def first_query(sample: Sample, head: Head) -> int:
+    """The query that is looked at unless the view names another, counted from 1: the first of the answer.
 
     Of a text the last, which has read most.
     """
     queries = sample.attentions[head.site].queries
     answers = np.flatnonzero(sample.is_answer)
     begins = task.lawful and len(answers) and queries == sample.read
-    first = int(answers[0]) + 1 if begins else len(queries)
+    return int(answers[0]) + 1 if begins else len(queries)
+
+
+def pick_query(sample: Sample, head: Head) -> int:
+    """Which query is looked at, its place counted from 0."""
+    queries, first = sample.attentions[head.site].queries, first_query(sample, head)
     return bound_token(
         "Query: who looks",
         queries,
@@ -40,13 +45,25 @@ def pick_query(sample: Sample, head: Head) -> int:
     )
 
 
+def offer_mixture(sample: Sample, head: Head, query: int) -> None:
+    """A button to the query of this input and head whose values mix most, if it is another and mixes at all."""
+    attention = sample.attentions[head.site]
+    if attention.factor != 1:
+        return
+    place = most_mixed(attention.pattern[head.index])
+    label = mixture(attention.pattern[head.index, place], plain(attention.queries[place]), place)
+    if label and place != query:
+        chosen = None if place + 1 == first_query(sample, head) else place + 1
+        st.button(label, key="mixture", icon=":material/blender:", on_click=session.update, kwargs={"query": chosen})
+
+
 model = session.chosen()
 task, question = model.task, session.question(model)
 sample, survey = model.sample(question), model.survey()
 heads = heads_of(sample.attentions)
 head = focused(heads, survey)
 title = st.container()
-controls = st.container(key="inside-controls")
+controls = st.container(key="compact-inside")
 with controls.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     pick_head(heads, head, also={"query": None})
     with st.container(width="content"):
@@ -63,13 +80,14 @@ sheet(
     alt=headline(inside),
 )
 
-left, right = st.container(key="stacked-inside").columns([2, 1], gap="medium")
 table, words = step_table(anatomy, stage), sentence(inside, stage)
+draw_words(formula(inside, stage), symbols(plain(words)))
+if stage == "weigh":
+    offer_mixture(sample, head, query)
+left, right = st.container(key="stacked-inside").columns([2, 1], gap="medium")
 with left:
     table.draw(key="inside-numbers", says=words)
 with right:
-    st.markdown(f"$\\displaystyle {formula(inside, stage)}$")
-    st.markdown(symbols(plain(words)))
     draw_code(anatomy.shapes(stage), code(inside, stage))
 
 circuits.circuits(model, sample, head)

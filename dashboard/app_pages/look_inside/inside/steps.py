@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.figures.kit.numbers import written
+from dashboard.figures.kit.numbers import share_text, written
 from dashboard.parts import steps
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NUMBERS, VECTORS = 4, 2
 """Digits after the point: of a number, and of one among the many of a vector."""
+NAMED, MIXED = 0.005, 0.1
+"""Shares of attention: from here on a key is named in the sum that is z, and a query mixes the key's value in."""
 FORWARD = "transformer.attention:MultiHeadAttention.forward"
 FORMULA = "transformer.attention:scaled_dot_product_attention"
 BLOCK = "transformer.blocks:Block.forward"
@@ -169,9 +171,34 @@ def _values(inside: Inside, key: int) -> str:
 def _weigh(inside: Inside, key: int) -> str:
     i = int(np.abs(inside.z).argmax())
     return (
-        f"Each value times its share, added up, is z. In dimension {i} that is {_component(inside.z[i])}, "
+        f"z = {blend(inside)}. In dimension {i} that is {_component(inside.z[i])}, "
         f"{_component(inside.weighted[key, i])} of it from {asked(inside, key)}."
     )
+
+
+def blend(inside: Inside) -> str:
+    """z as a sum of values: those of the three keys that are looked at most, and what is left of the attention."""
+    most = np.argsort(-inside.pattern, kind="stable")[:3]
+    most = most[inside.pattern[most] >= NAMED]
+    terms = [f"{share_text(float(inside.pattern[each]))} · v({asked(inside, int(each))})" for each in most]
+    rest = np.delete(inside.pattern.astype(np.float64), most).sum()
+    return " + ".join([*terms, f"{rest:.2f} for the others"] if rest >= NAMED else terms)
+
+
+def most_mixed(pattern: np.ndarray) -> int:
+    """The query, of float [query, key], that looks most at the keys it looks at second and third most: its z mixes."""
+    ranked = -np.sort(-pattern, axis=1)
+    return int(ranked[:, 1:3].sum(axis=1).argmax())
+
+
+def mixture(row: np.ndarray, token: str, place: int) -> str:
+    """What is to be seen at the query at `place`, counted from 0, whose attention is `row`, float [key]; empty if it
+    looks at one key alone."""
+    shares = [share for share in -np.sort(-row)[:3] if share >= MIXED]
+    if len(shares) < 2:
+        return ""
+    numbers = " + ".join(share_text(float(share)) for share in shares)
+    return f"Show '{token}' at {place + 1}: it mixes {len(shares)} values, {numbers}"
 
 
 def _project(inside: Inside, key: int) -> str:

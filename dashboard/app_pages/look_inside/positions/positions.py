@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard.app_pages.look_inside.positions import alibi_and_none, encoding, rotation
+from dashboard.app_pages.look_inside.positions import addition, alibi_and_none, encoding, rotation
 from dashboard.app_pages.look_inside.positions.what_if import what_if
 from dashboard.parts.prose import encoding_name, show_code
 from dashboard.parts.widgets import bound_choice
@@ -33,6 +33,7 @@ name = bound_choice(
 )
 kind = ENCODINGS[name]
 st.markdown(f"{kind.description[0].upper()}{kind.description[1:]}. $\\quad {kind.formula}$")
+addition.token_and_position(model, name)
 if name in ("alibi", "rotary") and model.task.has_source:
     st.caption("This applies only to self-attention. Where the decoder looks at the source, positions are not used.")
 if name == "alibi":
@@ -47,7 +48,10 @@ else:
     rotation.step(shown, cursor, encoding.pictures(shown, cursor))
 title.title(headline, anchor=False)
 alibi_and_none.norms_side_by_side(model, name)
-what_if(
-    f"with {encoding_name(name)} positions" if name != "none" else "without positions", model.config, positions=name
-)
+if name == own and model.task.lawful:
+    st.caption("What if it had another encoding? Choose one above: then a small model can be trained with it here.")
+else:
+    what_if(
+        f"with {encoding_name(name)} positions" if name != "none" else "without positions", model.config, positions=name
+    )
 show_code(*CODE.get(name, (f"{kind.__module__}.{kind.__name__}",)))

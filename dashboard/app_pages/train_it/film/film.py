@@ -15,7 +15,7 @@ from dashboard.frame import other_models
 from dashboard.models.cache import cached
 from dashboard.models.model import Model, maker_of
 from dashboard.parts.film import dots, even_look, heads_of, moment_sentence, of_film, order_sentence
-from dashboard.parts.learning import loss, order_heatmap
+from dashboard.parts.learning import floor_sentence, loss, order_heatmap
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.text import windows
 from dashboard.view import session
@@ -99,6 +99,8 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
     # Of a text the loss and the weights are kept at steps of their own.
     own = "" if lawful else " Patterns, loss and accuracy are kept at different steps; each title names its own."
     words.caption(f"{heads} on {on}{alone}.{own}{title}{where}")
+    if derived := floor_sentence(model.config):
+        words.caption(derived)
     file = packed(film.snapshot, len(metrics), model, film, headline)
     button.download_button(
         f"Save the film ({len(file) / 1000:.0f} kB)",

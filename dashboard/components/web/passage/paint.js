@@ -21,15 +21,22 @@ export function paint(context, data, layout, theme, ratio) {
       context.fillStyle = `rgb(${ground.join(', ')})`;
       context.fillRect(box.x, box.y + 2 * ratio, box.width, box.height - 4 * ratio);
     }
-    const faded = data.ground?.faded && box.index !== data.chosen && !(share > FULL);
-    context.globalAlpha = faded ? FADED + ((1 - FADED) * (share || 0)) / FULL : 1;
-    write(context, box, ground ? readable(ground, theme) : theme.text, data, layout.size, theme);
-    context.globalAlpha = 1;
+    letters(context, box, data, layout, theme);
     if (box.index < data.given && box.text.trim()) {
       context.fillStyle = data.muted;
       context.fillRect(box.x, box.y + 0.8 * box.height, box.width, Math.max(1, ratio));
     }
   }
+}
+
+/** A box's letters, in an ink that its ground lets one read. */
+function letters(context, box, data, layout, theme) {
+  const share = data.ground ? shareOf(data.ground, box.index) : NaN;
+  const ink = Number.isNaN(share) ? theme.text : readable(colourOf(data.ground, share), theme);
+  const faded = data.ground?.faded && box.index !== data.chosen && !(share > FULL);
+  context.globalAlpha = faded ? FADED + ((1 - FADED) * (share || 0)) / FULL : 1;
+  write(context, box, ink, data, layout.size, theme);
+  context.globalAlpha = 1;
 }
 
 /** One piece of a word; line ends are quieter than letters. */
@@ -103,6 +110,7 @@ function frame(context, { boxes }, index, colour, width) {
 
 /** From the chosen word to those with the greatest weights, the thicker the greater; the greatest are told. */
 function arcs(context, data, layout, theme, ratio) {
+  context.textBaseline = 'alphabetic';
   const from = boxOf(layout, data.chosen);
   if (!from) return;
   const far = strongest(data.arcs, data.chosen).map(({ index, value }) => ({ to: boxOf(layout, index), value }));
@@ -111,7 +119,7 @@ function arcs(context, data, layout, theme, ratio) {
   for (const { to, value } of far) {
     if (!to) continue;
     const [x1, y1, x2, y2] = [middle(from), from.y + 3 * ratio, middle(to), to.y + 3 * ratio];
-    const rise = Math.min(26 * ratio, 10 * ratio + 0.06 * Math.abs(x1 - x2));
+    const rise = 12 * ratio; // no higher than the gap between two lines
     context.globalAlpha = 0.35 + 0.5 * Math.min(1, value * 2);
     context.lineWidth = (1 + 5 * value) * ratio;
     context.beginPath();
@@ -123,6 +131,11 @@ function arcs(context, data, layout, theme, ratio) {
     context.fill();
   }
   context.globalAlpha = 1;
+  if ('globalCompositeOperation' in context) { // a canvas, and not vectors
+    context.globalCompositeOperation = 'source-atop'; // only where an arc is: letters stand over it
+    for (const box of layout.boxes) letters(context, box, data, layout, theme);
+    context.globalCompositeOperation = 'source-over';
+  }
   context.font = `600 ${13 * ratio}px ${theme.font}`;
   const taken = [];
   for (const { to, value } of far.slice(0, TOLD)) if (to) tag(context, to, number(value, 2), taken, layout, theme, ratio);

@@ -323,3 +323,10 @@ def test_every_page_opens_on_a_model_of_a_painted_mask(pages: tuple[str, ...], r
     said = trace(app, "probabilities", "before")["y"], trace(app, "probabilities", "after")["y"]
     np.testing.assert_array_equal(*map(array, said))  # its own mask, tried: nothing changes
     assert any(caption.value.startswith("0 of 4 predictions flip") for caption in app.caption)
+
+
+def test_the_way_to_an_output_stands_before_what_the_model_says_and_is_linked_above() -> None:
+    app = open_page("masks", run="reverse")
+    assert [each.value for each in app.header] == ["Which tokens can reach one output?", "What the model says"]
+    assert app.header[0].proto.anchor == "reach"
+    assert any("(#reach)" in each.value for each in app.markdown)

@@ -448,7 +448,7 @@ def test_the_steps_are_gone_through_and_the_query_is_moved_and_put_back() -> Non
     assert link(app) == {"run": "reverse", "hand": "keys", "stretch": "4.0", "turned": "90"}
     titles.add(app.title[0].value)
     assert len(titles) == 2
-    walk, model = one_walk(0, 1, 2), context_model.walker("scaled-dot").model
+    walk, model = one_walk(3, 1, 2), context_model.walker("scaled-dot").model
     real = by_hand(model, "scaled-dot", walk.source[0], 0, lambda q: 4 * np.array([-q[1], q[0]]))
     assert array(trace(app, "fit", "share α")["x"]) == pytest.approx(real["pattern"], abs=1e-5)
     next(b for b in app.button if b.label == "Reset").click().run()
@@ -485,6 +485,33 @@ def test_it_opens_on_two_given_corners_and_the_larger_cases_are_one_click_away()
     assert len([row for row in tables(app)[0] if row.startswith("corner")]) == 6
 
 
+@pytest.mark.parametrize("given", [2, 3, 6])
+def test_the_headline_says_of_how_much_of_each_value_the_context_is_made(given: int) -> None:
+    app = open_page("context", run="reverse", **({} if given == 2 else {"walk_given": str(given)}))
+    walk, model = one_walk(3, 1, given), context_model.walker("scaled-dot").model
+    real = by_hand(model, "scaled-dot", walk.source[0], 0)
+    shares = sorted(((share, i + 1) for i, share in enumerate(real["pattern"])), reverse=True)
+    told = app.title[0].value
+    c = [float(text.replace("−", "-")) for text in re.findall(r"[−\d]+\.\d{3}", told)]
+    assert c == pytest.approx(real["context"], abs=6e-4)
+    (most, first), (next_most, second), *others = shares
+    if given == 2:
+        assert real["scores"][first - 1] > 0  # the score that wins where the page opens
+        assert told.endswith(f": {most:.2f} of value {first} and {next_most:.2f} of value {second}.")
+    else:
+        rest = sum(share for share, _ in others)
+        called = "the other" if given == 3 else "the other 4"
+        assert told.endswith(
+            f": {most:.2f} of value {first}, {next_most:.2f} of value {second} and {rest:.2f} of {called}."
+        )
+
+
+def test_a_link_to_the_first_corner_is_as_it_was() -> None:
+    app = open_page("context", run="reverse", walk_start="1")
+    assert link(app) == {"run": "reverse", "walk_start": "1"}
+    assert not app.warning
+
+
 def test_another_model_has_scores_of_its_own() -> None:
     app = open_page("context", run="reverse", scores_trained="additive", scores="dot", turned="30")
     next(s for s in app.selectbox if s.label == "Model trained with").set_value("dot").run()
@@ -499,7 +526,7 @@ def test_another_walk_keeps_how_the_query_is_moved(label: str, value: int | str,
     app = open_page("context", run="reverse", turned="30", stretch="2.0")
     next(w for w in (*app.segmented_control, *app.selectbox) if w.label == label).set_value(value).run()
     assert link(app) == {"run": "reverse", field: str(value), "turned": "30", "stretch": "2.0"}
-    walk = {"walk_given": 2, "walk_start": 1, "walk_target": 1, field: int(value)}
+    walk = {"walk_given": 2, "walk_start": 4, "walk_target": 1, field: int(value)}
     source = one_walk(walk["walk_start"] - 1, 1, walk["walk_given"]).source[0]
     model, turn = context_model.walker("scaled-dot").model, np.exp(1j * np.radians(30))
 
@@ -546,7 +573,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(nonsense: dict[str
 @pytest.mark.parametrize(
     ("nonsense", "words"),
     [
-        ({"walk_start": "9"}, "There is no start “9” here; this is bottom left."),
+        ({"walk_start": "9"}, "There is no start “9” here; this is bottom right."),
         ({"walk_target": "3"}, "There is no target “3” here; this is the next corner."),
         ({"scores": "additive"}, "There is no score “additive” here; this is scaled dot product."),
         ({"hand": "dot"}, "There is no step “dot” here; this is Values."),

@@ -40,7 +40,8 @@ from transformer.recurrent.corners import build_walker, train_corners
 
 STEPS = 30
 COMPLETE = corners_lesson.config_of
-SHIPPED = Path(__file__).parents[4] / "checkpoints" / "corners.json"
+CHECKPOINTS = Path(__file__).parents[4] / "checkpoints"
+SHIPPED = CHECKPOINTS / "corners-none.json"
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def config(**changes: object) -> CornerConfig:
-    return replace(CornerConfig(d_model=4, attention="dot", steps=STEPS), **changes)
+    return replace(CornerConfig(d_model=4, steps=STEPS), **changes)
 
 
 # --- the model once more, with numpy
@@ -106,8 +107,9 @@ def said_by_hand(
     [
         ({}, {}, (0, 1, 2)),
         (
-            {"corner_most": "4", "corner_walk": "upper right, anticlockwise", "corner_given": "3", "corner_seed": "2"},
-            {"most": 4, "seed": 2},
+            {"corner_attention": "dot", "corner_most": "4", "corner_walk": "upper right, anticlockwise",
+             "corner_given": "3", "corner_seed": "2"},
+            {"attention": "dot", "most": 4, "seed": 2},
             (2, -1, 3),
         ),
         ({"corner_attention": "none", "corner_noise": "0.2", "corner_walk": "lower right, clockwise"},
@@ -148,13 +150,17 @@ def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: 
     )
     assert any(f"Error {error:.3f} when" in c and f", {helped_error:.3f} from the true first" in c for c in captions)
     assert array(trace(app, "corners-errors", "free-running")["y"])[-1] == pytest.approx(error, abs=1e-4)
-    assert array(trace(app, "corners-errors", "after the true corner")["y"])[-1] == pytest.approx(
-        helped_error, abs=1e-4
-    )
+    assert array(trace(app, "corners-errors", "fed the true corner")["y"])[-1] == pytest.approx(helped_error, abs=1e-4)
     if settings.attention == "none":
         assert not {"corners-alignment", "corners-mean"} & set(figures(app))
-        words = "Without attention there is no alignment. The decoder gets only the encoder's last state"
-        assert any(words in caption and "4 numbers for the whole walk" in caption for caption in captions)
+        words = f"Everything the decoder knows of the {count} corners is these 4 numbers: the encoder's last state"
+        assert any(words in caption and f"It also reads corner {count} itself" in caption for caption in captions)
+        rolled = rolled_by_hand(w, settings, drawn.source[walk, :count])
+        columns = [trace(app, "corners-handed", name) for name in ("encoder", "decoder")]
+        shown = np.concatenate([array(each["z"]) for each in columns], axis=1)
+        np.testing.assert_allclose(shown.T, [step["after"] for step in rolled], atol=1e-4)
+        (frame,) = figures(app)["corners-handed"]["layout"]["shapes"]
+        assert (frame["x0"], frame["x1"]) == (count - 1.5, count - 0.5)
     else:
         np.testing.assert_allclose(array(trace(app, "corners-alignment", "alignment")["z"]), alpha, atol=1e-4)
         np.testing.assert_allclose(
@@ -205,11 +211,12 @@ def rolled_by_hand(w: dict[str, np.ndarray], settings: CornerConfig, given: np.n
     [
         ({}, {}, (0, 1, 2)),
         (
-            {"corner_attention": "none", "corner_width": "2", "corner_most": "3", "corner_walk": "upper right, "
-             "anticlockwise", "corner_step": "20"},
-            {"attention": "none", "d_model": 2, "most": 3},
+            {"corner_width": "2", "corner_most": "3", "corner_walk": "upper right, anticlockwise",
+             "corner_step": "20"},
+            {"d_model": 2, "most": 3},
             (2, -1, 3),
         ),
+        ({"corner_attention": "dot"}, {"attention": "dot"}, (0, 1, 2)),
     ],
 )  # fmt: skip
 def test_the_roll_out_is_worked_out_by_hand(query: dict, changes: dict, kind: tuple[int, int, int]) -> None:
@@ -226,7 +233,7 @@ def test_the_roll_out_is_worked_out_by_hand(query: dict, changes: dict, kind: tu
         assert not app.warning
         table = rows_of(app, "reads x")
         assert [row[0] for row in table] == [
-            *(f"encoder at {i + 1}" for i in range(count)), "handed over", "decoder at 1", "decoder at 2",
+            *(f"encoder at {i + 1}" for i in range(count)), "the vector", "decoder at 1", "decoder at 2",
         ]  # fmt: skip
         d = settings.d_model
         for row, step in zip([*table[:count], *table[count + 1 :]], rolled, strict=True):
@@ -240,6 +247,13 @@ def test_the_roll_out_is_worked_out_by_hand(query: dict, changes: dict, kind: tu
         for row, numbers in zip(rows_of(app, "(1−z) n"), expected, strict=True):
             close(row[1:], numbers)
         captions = [caption.value for caption in app.caption]
+        told = [each.value for each in app.markdown]
+        assert any("these 2 numbers" in each or "these 4 numbers" in each for each in told) == (
+            settings.attention == "none"
+        )
+        assert any("made by dot attention from all 2 encoder states" in each for each in told) == (
+            settings.attention == "dot"
+        )
         near, far = (math.dist(one, other) for one, other in zip(said, drawn.target[walk], strict=True))
         assert any(f"{near:.2f} from the true corner. Then" in c and f"{far:.2f} from the true corner." in c
                    for c in captions)  # fmt: skip
@@ -470,8 +484,8 @@ def test_the_shipped_measurement_is_drawn_number_by_number(monkeypatch: pytest.M
     monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
     values = json.loads(SHIPPED.read_text())
     assert CornerConfig(**values["config"]) == shipped_config()
-    app = open_page("corners", corner_forcing="0.25")
-    for name, entry in (("free-running", "error"), ("after the true corner", "helped_error")):
+    app = open_page("corners", corner_forcing="0.25", corner_case="corners-none")
+    for name, entry in (("free-running", "error"), ("fed the true corner", "helped_error")):
         mean = [
             sum(trial[entry] for trial in values["trials"] if trial["chance"] == chance) / 5
             for chance in (0, 0.25, 0.5, 0.75, 1)
@@ -501,7 +515,7 @@ def test_the_shipped_measurements_are_one_click_away_and_each_says_what_it_shows
     """Of the three, one shows that teacher forcing costs error; the intervals are worked out here."""
     monkeypatch.setattr(corners_lesson, "config_of", COMPLETE)
     monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
-    app, verdicts = open_page("corners"), []
+    app, verdicts, drawn = open_page("corners"), [], {}
     for path in teacher_forcing.SHIPPED:
         assert path.stat().st_size < 10_000
         trials = json.loads(path.read_text())["trials"]
@@ -513,16 +527,40 @@ def test_the_shipped_measurements_are_one_click_away_and_each_says_what_it_shows
             never, always = (np.mean([free[chance, seed] for seed in range(5)]) for chance in (0.0, 1.0))
             assert f"{always:.3f}\nafter training with true corners, {never:.3f} without" in guide
         verdicts.append("costs error" if differences.mean() > half else "no difference")
-        button = next(each for each in app.button if each.key == f"case-{path.stem}")
-        assert button.label.endswith(f": {verdicts[-1]}")
-        assert button.disabled == (path == SHIPPED)
-    assert verdicts == ["no difference", "no difference", "costs error"]
-    next(each for each in app.button if each.key == "case-corners-narrow").click().run()
-    assert not app.exception
-    assert link(app) == {"run": "reverse", "corner_attention": "none", "corner_width": "2", "corner_most": "3"}
+        drawn[path.stem] = [np.mean([free[chance, seed] for seed in range(5)]) for chance in (0, 0.25, 0.5, 0.75, 1)]
+    assert verdicts == ["costs error", "no difference", "no difference"]
+    assert [label.rpartition(": ")[2] for label in cases(app).options] == [*verdicts, "the settings above"]
+
+    def shown(stem: str) -> bool:
+        return array(trace(app, "corners-forcing", "free-running")["y"]) == pytest.approx(drawn[stem], abs=1e-5)
+
+    assert shown("corners-narrow")
     assert any("teacher forcing costs free-running error" in caption.value for caption in app.caption)
-    next(each for each in app.button if each.key == "case-corners").click().run()
+    for stem in ("corners-none", "corners"):
+        cases(app).set_value(stem).run()
+        assert link(app) == {"run": "reverse", "corner_case": stem}
+        assert shown(stem)
+        assert any("these seeds show no difference" in caption.value for caption in app.caption)
+    cases(app).set_value("corners-narrow").run()
     assert link(app) == {"run": "reverse"}
+
+
+def cases(app: AppTest):
+    """The choice of the settings whose measurement is shown."""
+    (radio,) = (each for each in app.radio if each.label == "Measured with")
+    return radio
+
+
+@pytest.mark.parametrize("query", [{"corner_attention": "dot"}, {"corner_case": "above"}])
+def test_other_settings_and_whoever_asks_see_the_measurement_of_the_settings_above(query: dict, monkeypatch) -> None:
+    monkeypatch.setattr(corners_lesson, "config_of", COMPLETE)
+    monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
+    app = open_page("corners", **query)
+    name = "corners.json" if "corner_attention" in query else "corners-none.json"
+    trials = json.loads((CHECKPOINTS / name).read_text())["trials"]
+    never = np.mean([trial["error"] for trial in trials if trial["chance"] == 0])
+    assert cases(app).value == "above"
+    assert array(trace(app, "corners-forcing", "free-running")["y"])[0] == pytest.approx(never, abs=1e-5)
 
 
 def made_up(low: float, high: float) -> Forcing:
@@ -560,7 +598,7 @@ class TestMeasuring:
         assert any("Not measured yet" in caption.value for caption in app.caption)
         next(each for each in app.button if each.label == "Measure").click().run()
         ((path, *options),) = begun
-        assert options == ["--d-model", "3", "--attention", "dot", "--no-affine", "--most", "2", "--noise", "0.1"]
+        assert options == ["--d-model", "3", "--attention", "none", "--no-affine", "--most", "2", "--noise", "0.1"]
         assert path.parent == tmp_path
         replace(made_up(0.2, 0.4), config=config(d_model=3, affine=False)).save(path)
         app.run()
@@ -609,7 +647,7 @@ class TestMeasuring:
             (told,) = [caption.value for caption in app.caption if "On a command line" in caption.value]
             assert main(shlex.split(told.partition("python -m transformer ")[2])) == 0
             ((made, path),) = written
-            assert made == CornerConfig(d_model=3, attention="dot", affine=False, noise=0.15)
+            assert made == CornerConfig(d_model=3, affine=False, noise=0.15)
             assert path == teacher_forcing.own(made)
             assert path.parent == menu.ROOT
             written.clear()

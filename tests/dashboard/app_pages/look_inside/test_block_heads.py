@@ -13,7 +13,7 @@ import torch
 from dashboard.app_pages.look_inside.block.heads import SCALES, STAGES
 from dashboard.app_pages.look_inside.block.measured import WIDE
 from dashboard.app_pages.look_inside.block.sections import PARTS
-from dashboard.figures.kit.numbers import share_text
+from dashboard.figures.kit.numbers import share_text, signed
 from tests.kit.heads_by_hand import by_hand, double, normed, read_by_hand
 from tests.kit.models import untrained
 from tests.kit.pages import PI, answer, array, figures, link, network, open_page, press_counted
@@ -72,8 +72,7 @@ def test_the_columns_of_each_step_are_the_model_s_numbers(case):
     n, d = len(heads), module.d_head
     query = (double(module.query.weight) @ x + double(module.query.bias)).reshape(n, d)
     z = np.array([each["z"] for each in heads])
-    out = double(module.out.weight) @ z.ravel() + double(module.out.bias)
-    right = {"read": x, "project": query, "split": query, "attend": z, "join": z, "mix": out}
+    right = {"read": x, "project": query, "split": query, "attend": z, "join": z}
     for stage, values in right.items():
         app = opened(case, **({"joint": stage} if stage != "read" else {}))
         heights, places = columns(app)
@@ -85,6 +84,36 @@ def test_the_columns_of_each_step_are_the_model_s_numbers(case):
         np.testing.assert_allclose(apart, 1 + (0.3 * d if stage in ("split", "attend") else 0), atol=1e-3)
         top = figures(app)["split"]["layout"]["yaxis"]["range"][1]
         assert top == pytest.approx(1.05 * max(np.abs(right[each]).max() for each in SCALES[stage]), rel=1e-4)
+
+
+@EACH
+def test_each_number_of_z_meets_its_row_of_w_o_and_the_columns_add_up_to_the_output(case):
+    module, heads, _ = truth(case)
+    n, d = len(heads), module.d_head
+    app = opened(case, joint="mix")
+    drawn = figures(app)["output-weights"]
+    bars, maps, (sums,) = drawn["data"][:n], drawn["data"][n : 2 * n], drawn["data"][2 * n :]
+    raw = double(module.out.weight).T  # PyTorch keeps it as [out, in]
+    np.testing.assert_allclose([array(each["x"]) for each in bars], [each["z"] for each in heads], atol=2e-4)
+    for head, (bar, cells) in enumerate(zip(bars, maps, strict=True)):
+        rows = range(head * d, (head + 1) * d)
+        assert array(bar["y"]).tolist() == list(rows)
+        assert (cells["y0"], cells["dy"]) == (head * d, 1)
+        np.testing.assert_allclose(array(cells["z"]), raw[rows], atol=1e-6)
+        assert bar["marker"]["color"] == drawn["layout"]["shapes"][head]["fillcolor"]
+    weight = np.stack([array(each["z"]) for each in maps])
+    z = np.stack([array(each["x"]) for each in bars])
+    added = np.einsum("hd,hdm->m", z, weight) + double(module.out.bias)
+    np.testing.assert_allclose(array(sums["y"]), added, atol=2e-4)
+    best = int(np.abs(added).argmax())
+    framed = [shape for shape in drawn["layout"]["shapes"] if shape["x0"] == best - 0.5]
+    assert [shape["x1"] for shape in framed] == [best + 0.5] * 2
+    said = next(each.value for each in app.markdown if f"in dimension {best}" in each.value)
+    shares = np.einsum("hd,hd->h", z, weight[:, :, best])
+    head = int(np.abs(shares).argmax())
+    if n > 1:
+        assert f"head {head} adds {signed(shares[head])} of it" in said
+        assert f"{signed(added[best] - shares[head])}." in said
 
 
 @EACH
@@ -152,7 +181,7 @@ def test_each_step_says_what_it_does_and_shows_its_line(case, stage):
 def _sentences(module, heads, stage, app):
     """What could be said truly of a step: every sentence on the page that names a number of it."""
     n, d = len(heads), module.d_head
-    words = {"read": f"{n * d} numbers", "project": f"{n * d} new numbers", "mix": f"each of the {n * d} outputs"}
+    words = {"read": f"{n * d} numbers", "project": f"{n * d} new numbers", "mix": f"ach of the {n * d} outputs"}
     words["split"] = f"{n * d} = {n} × {d}" if n > 1 else f"all {n * d} numbers stay together"
     words["join"] = f"{n} × {d} = {n * d} numbers" if n > 1 else f"its {d} numbers are all of z"
     best = max(range(n), key=lambda head: heads[head]["pattern"].max())

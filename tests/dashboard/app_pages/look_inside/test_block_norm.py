@@ -10,11 +10,12 @@ import torch
 from torch.nn import functional
 
 from dashboard.app_pages.look_inside.block import measured, norm
+from dashboard.app_pages.look_inside.block.figures.norm import norm_bars
 from dashboard.app_pages.look_inside.block.norm import MARKS
 from dashboard.parts.prose import code_around
 from tests.kit.heads_by_hand import double, normed, read_by_hand
 from tests.kit.models import untrained
-from tests.kit.pages import PI, answer, array, figures, network, open_page, trace
+from tests.kit.pages import PI, answer, array, figures, link, network, open_page, trace
 from transformer import observe
 from transformer.analysis.batches import questions
 from transformer.config import TaskConfig
@@ -77,6 +78,48 @@ def test_the_bars_and_the_sentences_are_the_formula(case):
     five = [float(each.replace("−", "-")) for each in re.findall(r"−?\d+\.\d{4}", numbers)]
     gain, shift = double(layer.weight)[i], double(layer.bias)[i]
     np.testing.assert_allclose(five, [x[i], right[1][i], gain, shift, right[2][i]], atol=2e-4)
+
+
+@pytest.mark.parametrize("run", ["reverse", "reverse-translate", "shakespeare"])
+def test_the_token_that_a_norm_changes_most_is_shown_first_and_its_mean_and_spread_are_said(run):
+    model, seen = pass_of(run)
+    crossed = run == "reverse-translate"
+    reads = {"self_attention": "resid_pre", "feed_forward": "resid_cross" if crossed else "resid_mid"}
+    stacks = [f"encoder.{i}" for i in range(len(model.encoder))] if crossed else []
+    far = {}
+    for block in [*stacks, *(f"decoder.{i}" for i in range(len(model.decoder)))]:
+        own = reads | {"cross_attention": "resid_mid"} if crossed and block.startswith("decoder") else reads
+        if block.startswith("encoder"):
+            own = own | {"feed_forward": "resid_mid"}
+        for name, stream in own.items():
+            for place, x in enumerate(double(seen[f"{block}.{stream}"])[0]):
+                far[block, name, place] = abs(x.mean()) + abs(x.std() - 1)
+    block, name, place = max(far, key=far.__getitem__)
+    app = open_page("block", run=run, part="norm")
+    assert link(app) == {"run": run, "part": "norm"}
+    there = open_page("block", run=run, part="norm", block=block, sublayer=name, query=str(place + 1))
+    assert link(there) == {"run": run, "part": "norm", "block": block, "sublayer": name, "query": str(place + 1)}
+    before, standard, after = (array(each["y"]).astype(float) for each in figures(app)["norm"]["data"])
+    np.testing.assert_array_equal(before, array(figures(there)["norm"]["data"][0]["y"]))
+    (said,) = [each.value for each in app.markdown if ": before, the mean is " in each.value]
+    six = [float(each.replace("−", "-")) for each in re.findall(r"−?\d+\.\d\d", said)]
+    right = [f(values) for values in (before, standard, after) for f in (np.mean, np.std)]
+    np.testing.assert_allclose(six, right, atol=0.006)
+
+
+def test_a_unit_is_as_high_in_every_panel_and_every_bar_is_in_it():
+    rng = np.random.default_rng(0)
+    x = 3 + 7 * rng.normal(size=32)
+    panels = [x, (x - x.mean()) / x.std(), 0.01 * x]
+    layout = norm_bars(*panels).layout
+    axes = [layout.yaxis, layout.yaxis2, layout.yaxis3]
+    units = [(axis.domain[1] - axis.domain[0]) / (axis.range[1] - axis.range[0]) for axis in axes]
+    np.testing.assert_allclose(units, units[0])
+    for axis, values in zip(axes, panels, strict=True):
+        assert np.abs(values).max() <= axis.range[1]
+    edges = [edge for axis in axes for edge in axis.domain[::-1]]
+    assert edges == sorted(edges, reverse=True)
+    assert edges[-1] == pytest.approx(0)
 
 
 @pytest.mark.parametrize("residual", [True, False])

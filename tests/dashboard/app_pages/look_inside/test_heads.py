@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import Future
 
 import numpy as np
@@ -10,13 +11,15 @@ import pytest
 import torch
 
 from dashboard import theme
-from dashboard.app_pages.look_inside.heads.words import named_sentence
+from dashboard.app_pages.look_inside.heads.words import most_read, named_sentence
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.labels import LINE, PLOT, SIDES, label_sides
 from dashboard.figures.kit.numbers import interval
 from tests.kit.figures import decoded, sent
 from tests.kit.pages import RUNS, array, figures, laid_out, link, network, open_page, trace
-from transformer.analysis.heads.measure import measure_heads, measure_removal
+from transformer.analysis.findings import Head
+from transformer.analysis.heads.kinds import KINDS
+from transformer.analysis.heads.measure import measure_heads, measure_kinds, measure_removal
 from transformer.analysis.heads.metrics import METRICS, Estimate, HeadMetrics
 from transformer.observation import observe
 
@@ -295,3 +298,50 @@ def test_where_removing_takes_long_the_reader_asks_for_it(monkeypatch: pytest.Mo
     asked = open_page("heads", run="reverse-aligned", up="drop")
     assert not asked.warning
     assert list(asked.dataframe[0].value.columns) == ["head", "does", *TITLES]
+
+
+# --- a model of a text
+
+
+def test_heads_of_a_text_are_called_by_the_tokens_that_they_prefer() -> None:
+    """By the shares that `measure_kinds` counts, which a test of its own compares with the patterns."""
+    model, config = network("shakespeare")
+    kinds = measure_kinds(model, config.build_task())
+    head, label = Head("decoder.3.self_attention", 3), "3.3"
+    app = open_page("heads", run="shakespeare", head=str(head))
+    table = app.dataframe[0].value.set_index("head")["does"]
+    named = [each for each in kinds.heads if kinds.leaning(each)]
+    assert len(named) > 4
+    for each in kinds.heads:
+        kind = kinds.leaning(each)
+        if table[each.short] != "previous":
+            share = "" if kind is None else f" {kinds.share[kind].mean[kinds.heads.index(each)]:.2f}"
+            assert table[each.short] == (f"{KINDS[kind]}{share}" if kind else "mixed")
+    many = sum(bool(kinds.leaning(each)) and table[each.short] != "previous" for each in kinds.heads)
+    assert any(f"{many} heads look more than evenly at one kind of token" in m.value for m in app.markdown)
+    i = kinds.heads.index(head)
+    own, even = kinds.share["line"].mean[i], kinds.even["line"][i]
+    said = f"Head {label} has {own:.2f} of its attention on line ends; a head that looks evenly would have {even:.2f}"
+    assert any(m.value.startswith(said) for m in app.markdown)
+
+
+@pytest.mark.parametrize("query", [None, 7])
+def test_of_a_passage_the_three_tokens_are_named_that_a_query_looks_at_most(query: int | None) -> None:
+    model, config = network("shakespeare")
+    task = config.build_task()
+    tokens = [task.separator, *task.example[:-1]]
+    site, index = "decoder.3.self_attention", 3
+    row = observe(model, torch.tensor([tokens]))[f"{site}.pattern"][0, index, (query or len(tokens)) - 1].numpy()
+    shown = {} if query is None else {"query": str(query)}
+    app = open_page("heads", run="shakespeare", head=f"{site}.{index}", **shown)
+    (said,) = [m.value for m in app.markdown if "On this passage" in m.value]
+    best = np.argsort(-row, kind="stable")[:3]
+    assert [int(place) for place in re.findall(r"at (\d+) \(", said)] == (best + 1).tolist()
+    np.testing.assert_allclose([float(share) for share in re.findall(r"\((\d\.\d+)\)", said)], row[best], atol=0.006)
+    assert f"at {query or len(tokens)} looks most at" in said
+
+
+def test_a_query_that_sees_one_key_or_none_is_told_in_words() -> None:
+    row, sees = np.array([1.0, 0.0]), np.array([True, False])
+    assert most_read(row, sees, "ab", "b", 1) == "On this passage query 'b' at 2 looks most at 'a' at 1 (1.00)."
+    assert most_read(row * 0, sees & False, "ab", "a", 0) == "On this passage query 'a' at 1 may see nothing."

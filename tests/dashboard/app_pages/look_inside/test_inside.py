@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.app_pages.look_inside.inside.steps import STAGES, code
+from dashboard.app_pages.look_inside.inside.steps import STAGES, code, mixture, most_mixed
+from dashboard.figures.kit.numbers import share_text
 from dashboard.parts.prose import code_around
 from tests.kit.cells import Cells, close, html
 from tests.kit.heads_by_hand import CROSS, SELF, by_hand, inside_of, read_by_hand
@@ -109,6 +110,42 @@ def test_the_vectors_on_the_page_are_those_of_the_run(stage: str, field: str) ->
         assert html(app).count("outline:") == 1
     elif stage == "keys":
         close(table["q at 9"], real["query"])
+
+
+@pytest.mark.parametrize("run", WORKERS)
+def test_the_weighted_sum_is_written_out_and_the_query_that_mixes_most_is_offered(run: str) -> None:
+    head = Head.parse(WORKERS[run])
+    app = open_page("inside", run=run, head=str(head), operation="weigh")
+    queries = 16 if run in ("reverse", "compiled") else 8
+    rows = np.array([truth(run, head, place)[0]["pattern"] for place in range(queries)])
+    ranked = np.sort(rows, axis=1)[:, ::-1]
+    best = int((ranked[:, 1] + ranked[:, 2]).argmax())
+    buttons = [button for button in app.button if button.key == "mixture"]
+    shares = [share for share in ranked[best, :3] if share >= 0.1]
+    if len(shares) < 2:
+        assert not buttons
+        return
+    (button,) = buttons
+    numbers = " + ".join(share_text(share) for share in shares)
+    assert button.label.endswith(f"at {best + 1}: it mixes {len(shares)} values, {numbers}")
+    app = button.click().run()
+    assert not app.exception
+    assert link(app)["query"] == str(best + 1)
+    assert not [button for button in app.button if button.key == "mixture"]
+    _, tokens = truth(run, head, best)
+    keys = np.argsort(-rows[best], kind="stable")[:3]
+    terms = [f"{share_text(rows[best, key])} · v('{'SEP' if tokens[key] == SEP else tokens[key]}' at {key + 1})"
+             for key in keys if rows[best, key] >= 0.005]  # fmt: skip
+    assert any(each.value.startswith(f"z = {' + '.join(terms)}") for each in app.markdown)
+
+
+def test_of_a_head_that_copies_no_mixture_is_offered() -> None:
+    pattern = np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.4, 0.3, 0.3, 0], [0.97, 0.01, 0.01, 0.01]])
+    assert most_mixed(pattern) == 2
+    assert mixture(pattern[2], "a", 2) == "Show 'a' at 3: it mixes 3 values, 0.40 + 0.30 + 0.30"
+    assert mixture(pattern[1], "a", 1) == "Show 'a' at 2: it mixes 2 values, 0.50 + 0.50"
+    assert mixture(pattern[0], "a", 0) == mixture(pattern[3], "a", 3) == ""
+    assert most_mixed(np.ones((2, 1))) == 0
 
 
 def test_a_long_sequence_under_alibi_shows_the_keys_that_are_looked_at_most(

@@ -16,7 +16,7 @@ from dashboard.app_pages.look_inside.positions.alibi_and_none import formula_of_
 from dashboard.app_pages.look_inside.positions.rotation import _judged
 from dashboard.figures.kit import numbers
 from dashboard.view.settings import limits
-from tests.kit.pages import array, figures, link, network, open_page, trace
+from tests.kit.pages import PI, array, figures, laid_out, link, network, open_page, trace
 from transformer import checkpoints
 from transformer.analysis.encodings import FittedShift
 from transformer.config import ModelConfig, RunConfig, TaskConfig
@@ -158,6 +158,65 @@ def test_without_positions_reading_backwards_changes_nothing(run: str) -> None:
 
 
 # What is added to what
+
+
+@pytest.mark.parametrize(
+    ("query", "place", "column"),
+    [
+        ({"run": "reverse"}, 1, 0),
+        ({"run": "reverse", "query": "3", "sum_column": "5"}, 3, 5),
+        ({"run": "reverse-sinusoidal", "query": "2", "sum_column": "63"}, 2, 63),
+        ({"run": "compiled", "query": "4"}, 4, 0),
+        ({"run": "reverse-translate", "query": "2", "sum_column": "7"}, 2, 7),
+        ({"run": "reverse", "encoding": "sinusoidal", "query": "5", "sum_column": "2"}, 5, 2),
+    ],
+)
+def test_a_token_and_its_position_are_added_up_from_the_weights(query: dict[str, str], place: int, column: int) -> None:
+    model, config = network(query["run"])
+    tokens, _, _ = laid_out(config, np.array([PI]))
+    token, d = int(tokens[0, place - 1]), model.config.d_model
+    times = math.sqrt(d) if config.model.scale_embeddings else 1.0
+    first = model.embedding.weight[token].detach().double().numpy() * times
+    second = model.positions.vectors(model.n_ctx)[place - 1].detach().double().numpy()
+    if "encoding" in query:
+        angles = (place - 1) / 10_000 ** (np.arange(0, d, 2) / d)
+        second = np.stack([np.sin(angles), np.cos(angles)], axis=1).ravel()
+    app = page(**query)
+    assert not app.warning
+    np.testing.assert_allclose(z(app, "addition"), [first, second, first + second], atol=1e-5)
+    written = [f"{each[column] + 0.0:.2f}" for each in (first, second, first + second)]
+    a, b, c = (re.escape(text.replace("-", "−")) for text in written)
+    scaled = f" × √{d}" if config.model.scale_embeddings else ""
+    said(app, f"In dimension {column}, '.+'{scaled} has {a} and position {place} adds {b}: the first block reads {c}")
+    (frame,) = figures(app)["addition"]["layout"]["shapes"]
+    assert (frame["x0"], frame["x1"]) == (column - 0.5, column + 0.5)
+    beside = [note["text"] for note in figures(app)["addition"]["layout"]["annotations"]][1:]
+    assert beside == [
+        f"<b>{sign}{text.replace('-', '−')}</b>" for sign, text in zip(("", "+ ", "= "), written, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("rotary", "turns its queries and keys"),
+        ("alibi", "subtracts from a score a penalty"),
+        ("none", "only the mask"),
+    ],
+)
+def test_what_takes_the_place_of_a_sum_is_said(name: str, instead: str) -> None:
+    app = page(encoding=name)
+    said(app, instead)
+    assert "addition" not in figures(app)
+
+
+def test_another_encoding_is_offered_and_not_the_models_own() -> None:
+    app = page(run="reverse")
+    said(app, "What if it had another encoding")
+    assert not [toggle for toggle in app.toggle if toggle.label.startswith("What if")]
+    assert [toggle.label for toggle in page(encoding="rotary").toggle if toggle.label.startswith("What if")] == [
+        "What if it were trained with rotary positions?"
+    ]
 
 
 @pytest.mark.parametrize(("run", "scaled"), [("reverse", True), ("compiled", False), ("reverse-sinusoidal", True)])

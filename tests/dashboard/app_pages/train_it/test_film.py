@@ -61,7 +61,8 @@ def told(film: Film) -> str:
     risen = (film.shares[head] - before) / (after - before)
     tenth, frame, most = (next(i for i in range(len(risen)) if (risen[i:] >= p).all()) for p in (0.1, 0.5, 0.9))
     return (
-        f"Head {head.short} turns to the mirror image between steps {film.steps[tenth - 1]} and {film.steps[most]}: "
+        f"Between steps {film.steps[tenth - 1]} and {film.steps[most]} head {head.short} learns to look at the "
+        "token to say next: "
         f"{before:.2f} of its attention at step {film.steps[0]}, {film.shares[head][frame]:.2f} at step "
         f"{film.steps[frame]}, {after:.2f} at step {film.steps[-1]}."
     )
@@ -101,7 +102,8 @@ def test_without_a_film_of_its_weights_one_is_taken_from_the_snapshots(run: Run,
     header, _ = player(app)
     assert header["patternSteps"] == list(run.snapshots())
     assert re.match(
-        r"Head 0\.2 turns to the mirror image between steps \d+ and \d+: 0\.12 of its attention at step 0, ",
+        r"Between steps \d+ and \d+ head 0\.2 learns to look at the token to say next: "
+        r"0\.12 of its attention at step 0, ",
         app.title[0].value,
     )
 
@@ -122,9 +124,8 @@ def test_a_run_that_is_being_trained_shows_what_there_is(run: Run):
     shares = survey(model, config.build_task()).expected_share
     best = max(shares, key=lambda head: shares[head])
     assert app.title[0].value == (
-        f"No head has turned to the mirror image. Head {best.short} comes closest, with {shares[best]:.2f} of "
-        f"its attention "
-        "there."
+        f"No head has learned to look at the token to say next. Head {best.short} comes closest, with "
+        f"{shares[best]:.2f} of its attention there."
     )
 
 

@@ -166,6 +166,12 @@ ALIGNED = TaskConfig(task="reverse-aligned")
             1.0,
             "second half 1.00, first half 0.50, chance 0.10: your mask leaks",
         ),
+        (
+            RunConfig(task=TaskConfig(task="reverse-translate")),
+            1.0,
+            1.0,
+            "answer from the source 1.00: every answer can be known, and is",
+        ),
         (RunConfig(task=TaskConfig(length=1)), 0.0, 1.0, "second half 1.00: every answer can be known, and is"),
     ],
 )

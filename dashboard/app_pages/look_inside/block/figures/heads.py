@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from dashboard.figures.kit.colour_bar import ROOM, bar_ends, flat, scaled
 from dashboard.figures.kit.labels import name_axis
+from dashboard.figures.kit.lines import frame
 from dashboard.figures.kit.token_axis import safe, token_axis
 from dashboard.theme import LIGHT, Palette, template
 
@@ -16,6 +17,8 @@ GAP = 0.3
 """Between two heads that stand apart, in widths of a head."""
 MOST_NAMED = 16
 """More heads than this, and only their numbers stand above them."""
+STRIPE = 0.015
+"""Of the colour beside a head's rows of W_O, as a share of its width."""
 MOVE = 700
 """Milliseconds in which columns move from one step to the next."""
 
@@ -96,6 +99,127 @@ def split_bars(values: np.ndarray, limit: float, *, apart: bool, of_heads: bool,
         "transition": {"duration": MOVE, "easing": "cubic-in-out"},
     }
     return go.Figure(traces, layout)
+
+
+def output_weights(
+    z: np.ndarray, weight: np.ndarray, out: np.ndarray, column: int, *, palette: Palette = LIGHT
+) -> go.Figure:
+    """z W_O as it is calculated: float [head, d_head], [head, d_head, d_model] and, with the bias added, [d_model].
+
+    Number i of z stands beside row i of W_O, which it is multiplied by; each column of W_O stands above the output that
+    it adds up to. Heads have their colours. The `column` is framed.
+    """
+    n_heads, width, wide = weight.shape
+    limit = float(np.abs(weight).max(initial=0.0)) or 1.0
+    places = [np.arange(head * width, (head + 1) * width) for head in range(n_heads)]
+    bars = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "x": numbers.astype(np.float32),
+            "y": rows,
+            "marker": {"color": head_colour(head, palette), "line": {"width": 0}},
+            "hovertemplate": f"head {head}, number %{{y}} of z: %{{x:.3f}}<extra></extra>",
+            "name": f"z of head {head}",
+        }
+        for head, (numbers, rows) in enumerate(zip(z, places, strict=True))
+    ]
+    maps = [
+        {
+            "type": "heatmap",
+            "z": rows.astype(np.float32),
+            "y0": head * width,
+            "dy": 1,
+            "xaxis": "x2",
+            **scaled(-limit, limit, palette.signed),
+            "showscale": head == 0,
+            "hovertemplate": f"head {head}, row %{{y}}, column %{{x}}: %{{z:.3f}}<extra></extra>",
+            "name": f"W_O of head {head}",
+        }
+        for head, rows in enumerate(weight)
+    ]
+    sums = {
+        "type": "bar",
+        "x": list(range(wide)),
+        "y": out.astype(np.float32),
+        "xaxis": "x2",
+        "yaxis": "y2",
+        "marker": {"color": palette.measured, "line": {"width": 0}},
+        "hovertemplate": "dimension %{x} of the output: %{y:.3f}<extra></extra>",
+        "name": "out",
+    }
+    stripes = [
+        {
+            "type": "rect",
+            "xref": "x2 domain",
+            "x0": -STRIPE,
+            "x1": 0,
+            "yref": "y",
+            "y0": head * width - 0.5,
+            "y1": (head + 1) * width - 0.5,
+            "fillcolor": head_colour(head, palette),
+            "line": {"width": 0},
+        }
+        for head in range(n_heads)
+    ]
+    cuts = [
+        {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "yref": "y",
+            "y0": head * width - 0.5,
+            "y1": head * width - 0.5,
+            "line": {"color": palette.text, "width": 1.5},
+        }
+        for head in range(1, n_heads)
+    ]
+    around = {"color": palette.accent, "width": 2.5}
+    framed = [
+        {**frame(column - 0.5, n_heads * width - 0.5, column + 0.5, -0.5, around), "xref": "x2", "yref": "y"},
+        {**frame(column - 0.5, 0, column + 0.5, 1, around), "xref": "x2", "yref": "y2 domain"},
+    ]
+    title = {"yref": "y domain", "y": 1, "yanchor": "bottom", "xanchor": "left", "x": 0, "showarrow": False}
+    names = [
+        {**title, "xref": "x domain", "text": "<b>z</b>"},
+        {**title, "xref": "x2 domain", "text": "<b>W<sub>O</sub></b>"},
+        {**title, "xref": "x domain", "yref": "y2 domain", "text": "<b>out</b>", "x": 1, "xanchor": "right", "y": 0.5}
+        | {"yanchor": "middle"},
+    ]
+    rows_axis = {
+        "tickmode": "array",
+        "tickvals": [float(rows.mean()) for rows in places],
+        "ticktext": [head_name(head, f"head {head}", palette) for head in range(n_heads)],
+    }
+    layout = {
+        "template": template(palette),
+        "showlegend": False,
+        "bargap": 0.1,
+        "barmode": "overlay",
+        "margin": {"l": 4, "r": 12, "t": ROOM, "b": 4},
+        "shapes": [*stripes, *cuts, *framed],
+        "annotations": [*names, *bar_ends(-limit, limit, palette)],
+        "xaxis": {"domain": [0, 0.17], "anchor": "y", "nticks": 3, "showgrid": False, "zeroline": True},
+        "xaxis2": {
+            "domain": [0.2, 1],
+            "anchor": "y2",
+            "title": {"text": "dimension of the output"},
+            "showgrid": False,
+            "nticks": 9,
+            "range": [-0.5, wide - 0.5],
+        },
+        "yaxis": {
+            **rows_axis,
+            "domain": [0.3, 1],
+            "range": [n_heads * width - 0.5, -0.5],
+            "showgrid": False,
+            "ticks": "",
+            "tickfont": {"size": 14},
+        },
+        "yaxis2": {"domain": [0, 0.24], "anchor": "x2", "nticks": 3, "zeroline": True, "zerolinecolor": palette.muted},
+    }
+    return go.Figure([*bars, *maps, sums], layout)
 
 
 def attention_rows(

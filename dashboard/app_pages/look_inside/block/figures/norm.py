@@ -8,17 +8,22 @@ import plotly.graph_objects as go
 from dashboard.figures.kit.lines import veil
 from dashboard.theme import LIGHT, Palette, template
 
-APART = 0.09
-"""Between two panels, as a share of the height."""
+APART, LOWEST = 0.09, 0.15
+"""Between two panels, and of the lowest one, as shares of the height."""
 
 
 def norm_bars(before: np.ndarray, standard: np.ndarray, after: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
     """The numbers of one vector, float [d_model], three times: as it comes, with mean 0 and spread 1, and as it leaves.
 
-    The dashed line is the mean, the band goes one standard deviation to either side. Each panel has a scale of its own.
+    The dashed line is the mean, the band goes one standard deviation to either side. A unit is as high in every panel,
+    so that what is divided is seen to shrink: a panel is as high as its numbers need.
     """
     panels = [("x", before), ("centred and divided", standard), ("× gain + shift", after)]
-    high = (1 - APART * (len(panels) - 1)) / len(panels)
+    limits = np.array([1.1 * float(np.abs(values).max(initial=0.0)) or 1.0 for _, values in panels])
+    heights = np.maximum(limits / limits.sum(), LOWEST)
+    heights *= (1 - APART * (len(panels) - 1)) / heights.sum()
+    ends = heights * float((limits / heights).max())
+    tops = 1 - np.append(0.0, (heights + APART).cumsum()[:-1])
     colours = (palette.before, palette.muted, palette.measured)
     traces, shapes, words = [], [], []
     layout: dict[str, object] = {}
@@ -64,8 +69,11 @@ def norm_bars(before: np.ndarray, standard: np.ndarray, after: np.ndarray, *, pa
                 "font": {"size": 15},
             }
         )
-        top = 1 - number * (high + APART)
-        layout[f"yaxis{n}"] = {"domain": [max(0.0, top - high), top], "nticks": 4}
+        layout[f"yaxis{n}"] = {
+            "domain": [max(0.0, float(tops[number] - heights[number])), float(tops[number])],
+            "nticks": 4,
+            "range": [-float(ends[number]), float(ends[number])],
+        }
     layout |= {
         "template": template(palette),
         "showlegend": False,

@@ -23,6 +23,8 @@ LINE = 21
 """Pixels from one name to the next."""
 TOP, BOTTOM = 14, 48
 """Pixels above and below the axes."""
+LOWER, NARROW = 14, 260
+"""Half lines by which a name gives way to a curve, at most; pixels of the horizontal axis in a narrow window."""
 LONGEST = 26
 """Longer names are cut short at the line's end; hovering says them in full."""
 Clock = Literal["steps", "seconds"]
@@ -168,7 +170,7 @@ def _names(
     height: int,
     palette: Palette,
 ) -> list[dict[str, object]]:
-    """Each curve's name at its end, led there by a short line where the place itself is taken."""
+    """Each curve's name at its end, led there by a line where the place is taken by another name or another curve."""
     low, high = span
     unit = (high - low) / _room(height)  # nats, or shares, a pixel
     apart, down = LINE * unit, 1 if measure == "accuracy" else -1  # into the room that learning leaves free
@@ -176,7 +178,14 @@ def _names(
     times = [float(_times(curve, clock)[-1]) for curve in curves]
     order = _order([down * end for end in ends], times, apart)
     bounds = sorted((down * (low + apart / 2), down * high))
-    places = [down * place for place in stagger([down * ends[i] for i in order], apart, *bounds)]
+    staggered = stagger([down * ends[i] for i in order], apart, *bounds)
+    places: list[float] = []
+    for i, place in zip(order, staggered, strict=True):
+        tried = [place - step * apart / 2 for step in range(LOWER) if place - step * apart / 2 >= bounds[0]]
+        others = [*(down * each for each in places), *staggered[len(places) + 1 :]]
+        apart_from_all = [each for each in tried if all(abs(each - other) >= 0.99 * apart for other in others)]
+        free = (down * each for each in apart_from_all if not _met(i, down * each, apart, curves, clock))
+        places.append(next(free, down * place))
     return [
         {
             "x": times[i],
@@ -196,6 +205,22 @@ def _names(
         }
         for i, place in zip(order, places, strict=True)
     ]
+
+
+def _met(i: int, height: float, apart: float, curves: Sequence[Curve], clock: Clock) -> bool:
+    """Does another curve run through the place of a name, at this height beside the end of its own curve?
+
+    In the narrowest window the axis has so many pixels: NARROW.
+    """
+    times = _times(curves[i], clock)
+    pixel = round_up(max(float(_times(curve, clock)[-1]) for curve in curves)) / NARROW
+    across = float(times[-1]) + np.linspace(8, 16 + 7.5 * (3 + len(_label(curves[i], clock))), 60) * pixel
+    for j, other in enumerate(curves):
+        ends = _times(other, clock)
+        beside = across[(across >= ends[0]) & (across <= ends[-1])]
+        if j != i and (np.abs(np.interp(beside, ends, other.values) - height) < 0.6 * apart).any():
+            return True
+    return False
 
 
 def _marked(curve: Curve, clock: Clock, palette: Palette) -> str:

@@ -1,0 +1,93 @@
+"""Kinds of token: which keys are of which kind, the shares of constructed patterns, and which kind a head prefers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.kit.pages import network
+from transformer import observe
+from transformer.analysis.batches import questions
+from transformer.analysis.findings import Head
+from transformer.analysis.heads.kinds import KINDS, SHARE, Kinds, cells_of, shares
+from transformer.analysis.heads.measure import measure_kinds
+from transformer.analysis.heads.metrics import Estimate
+
+WORDS = ("SEP", "␣", "my", "lord", ",␣", ".↵")
+READ = np.array([[0, 2, 1, 3, 5, 2, 1, 2]])  # SEP my ␣ lord .↵ my ␣ my
+KEYS = {
+    "previous": [[], [0], [1], [2], [3], [4], [5], [6]],
+    "self": [[0], [1], [2], [3], [4], [5], [6], [7]],
+    "first": [[], [], [0], [0], [0], [0], [0], [0]],
+    "word": [[], [0], [1], [1], [3], [3], [5], [5]],
+    "same": [[], [], [], [], [], [1], [2], [1, 5]],
+    "line": [[], [], [], [], [], [4], [4], [4]],
+    "words": [[], [0], [0, 1], [0, 1], [0, 1, 3], [0, 1, 3], [0, 1, 3, 5], [0, 1, 3, 5]],
+}
+"""Which keys are of a kind to each query in turn, counted by hand."""
+CAUSAL = np.tril(np.ones((1, 8, 8), dtype=bool))
+
+
+def test_which_keys_are_of_which_kind():
+    cells = cells_of(READ, WORDS)
+    assert cells.keys() == KEYS.keys() == set(KINDS)
+    for name, keys in KEYS.items():
+        assert [np.flatnonzero(row).tolist() for row in cells[name][0]] == keys, name
+
+
+def test_a_text_of_single_characters_has_no_words():
+    assert set(cells_of(np.array([[0, 1, 0]]), ("a", "b"))) == set(KINDS) - {"word", "words"}
+
+
+def pattern_on(name: str) -> np.ndarray:
+    """A head that looks at keys of one kind alone, evenly, and at itself where there is none: float [1, 1, 8, 8]."""
+    pattern = np.zeros((1, 1, 8, 8))
+    for query, keys in enumerate(KEYS[name]):
+        pattern[0, 0, query, keys or [query]] = 1 / len(keys or [query])
+    return pattern
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_head_that_looks_at_one_kind_has_all_of_its_attention_there_and_is_called_so(name):
+    cells, pattern = cells_of(READ, WORDS), pattern_on(name)
+    even = CAUSAL[:, None] / CAUSAL.sum(axis=-1)[:, None, :, None]
+    found = {each: shares(pattern, cells[each], CAUSAL) for each in cells}
+    assert found[name][0, 0] == pytest.approx(1)
+    head = Head("decoder.0.self_attention", 0)
+    several = {each: Estimate.of(np.repeat(value, 3, axis=0), SHARE) for each, value in found.items()}
+    kinds = Kinds((head,), 3, several, {each: shares(even, cells[each], CAUSAL)[0] for each in cells})
+    assert kinds.leaning(head) == name
+    level = {each: Estimate.of(np.repeat(shares(even, cells[each], CAUSAL), 3, axis=0), SHARE) for each in cells}
+    assert Kinds((head,), 3, level, kinds.even).leaning(head) is None
+
+
+def test_only_queries_with_a_choice_and_a_key_of_the_kind_are_asked():
+    pattern = np.zeros((1, 1, 8, 8))
+    pattern[0, 0, 5:, 4] = [0.2, 0.4, 0.9]
+    line = cells_of(READ, WORDS)["line"]
+    assert shares(pattern, line, CAUSAL)[0, 0] == pytest.approx(0.5)
+    blind = CAUSAL.copy()
+    blind[:, 7] = np.eye(8, dtype=bool)[4]  # it sees the line end alone
+    assert shares(pattern, line, blind)[0, 0] == pytest.approx(0.3)
+    assert np.isnan(shares(pattern, line & False, CAUSAL)[0, 0])
+
+
+def test_a_trained_model_s_shares_are_those_of_its_patterns():
+    import torch
+
+    model, config = network("shakespeare")
+    task = config.build_task()
+    kinds = measure_kinds(model, task, sequences=4)
+    batch, _ = questions(task, 4, task.surveyed, 0)
+    seen = observe(model, torch.from_numpy(batch.tokens))
+    names = [task.vocabulary[token] for token in batch.tokens.ravel()]
+    words = np.reshape(names, batch.tokens.shape)
+    for head in kinds.heads[::5]:
+        patterns = seen[f"{head.site}.pattern"].double().numpy()[:, head.index]
+        each = []
+        for tokens, pattern in zip(words, patterns, strict=True):
+            ends = ["↵" in token for token in tokens]
+            asked = [query for query in range(1, len(tokens)) if any(ends[:query])]
+            on_ends = [sum(pattern[q, k] for k in range(q) if ends[k]) for q in asked]
+            each.append(np.mean(on_ends))
+        assert kinds.share["line"].mean[kinds.heads.index(head)] == pytest.approx(np.mean(each), abs=1e-5)
