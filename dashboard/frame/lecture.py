@@ -18,6 +18,7 @@ from dashboard.lectures.values import ViewValues, model_of
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
+from dashboard.server import streamlit_private
 from dashboard.view import clicks, session
 from dashboard.view.pages import PAGES, Page
 from dashboard.view.settings import FIELDS, Settings
@@ -158,7 +159,7 @@ def style(look: str, controls: Sequence[str] | None) -> str:
         rules.append(f".st-key-{look} {{ outline: 2px dashed {palette().accent}; outline-offset: 2px; }}")
     if controls is not None:
         kept = "".join(f":not(.st-key-control-{name})" for name in controls if name != SIDEBAR)
-        rules.append(f'[data-testid="stMain"] [class*="st-key-control-"]{kept} {{ display: none; }}')
+        rules.append(f'{streamlit_private.PAGE} [class*="st-key-control-"]{kept} {{ display: none; }}')
         if SIDEBAR not in controls:
-            rules.append('[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"] { display: none; }')
+            rules.append(f"{', '.join(streamlit_private.SIDEBAR)} {{ display: none; }}")
     return f"<style>{' '.join(rules)}</style>"

@@ -23,6 +23,12 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState,
 # signatures of pages say `Any`.
 
 
+PAGE = '[data-testid="stMain"]'
+"""What holds the page beside the sidebar, as a selector. Without it a step of a lecture leaves out no control."""
+SIDEBAR = ('[data-testid="stSidebar"]', '[data-testid="stExpandSidebarButton"]')
+"""The sidebar, and the button that opens it. Without them it stands beside every step of a lecture."""
+
+
 def fragments_asked() -> list[str] | None:
     """The ids of the fragments that the browser's request asked for; None where it asked for everything.
 

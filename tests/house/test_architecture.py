@@ -210,7 +210,9 @@ def test_no_folder_has_more_modules_than_one_looks_through():
         if path.suffix in (".py", ".js") and path.name != "__init__.py"
     )
     assert {folder: modules for folder, modules in folders.items() if modules > MOST_MODULES} == {}
-    assert len([path for path in (ROOT / "dashboard").iterdir() if path.name != "__pycache__"]) <= 13
+    assert (
+        len([path for path in (ROOT / "dashboard").iterdir() if path.name != "__pycache__"]) <= 15
+    )  # with its command line
 
 
 def test_every_room_has_a_caption():

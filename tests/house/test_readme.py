@@ -142,7 +142,9 @@ def test_the_readme_is_short_and_the_guide_has_a_part_for_every_page():
     for each in PAGES.values():
         if each is OVERVIEW:
             continue
-        menu = (ROOT / "docs" / "guide" / f"{each.menu.lower().replace(' ', '-')}.md").read_text(encoding="utf-8")
+        menu = (ROOT / "docs" / "guide" / f"{(each.menu or each.title).lower().replace(' ', '-')}.md").read_text(
+            encoding="utf-8"
+        )
         assert f"## {each.title}\n" in menu
         assert f"](pictures/{each.address}.webp)" in menu
         assert f"](docs/guide/pictures/{each.address}.webp)" in TEXT

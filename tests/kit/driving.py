@@ -31,6 +31,7 @@ ARGUMENTS = [
 ]
 PAGES = {
     "Overview": 3,
+    "Lectures": 0,
     "Attention heads": 3,
     "The machine": 1,
     "Inside a head": 3,

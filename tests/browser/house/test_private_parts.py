@@ -10,19 +10,28 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator
 
+from dashboard.server.streamlit_private import PAGE, SIDEBAR
 from dashboard.theme import style
 from tests.kit.driving import PATIENCE
 
 pytestmark = pytest.mark.browser
 
-PLACES = ("heads", "inside", "machine?box=none", "information", "masks", "edits?edits=zero:decoder.0.self_attention.0")
+PLACES = (
+    "heads",
+    "inside",
+    "machine?box=none",
+    "information",
+    "masks",
+    "edits?edits=zero:decoder.0.self_attention.0",
+    "overview?lecture=attention&sidebar=0",
+)
 """Pages on which together every selector has something to find."""
 SELECTORS = [
     selector.strip().replace(":hover", "")
     for rule in re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"</?style>", "", style(1)))
     for selector in re.split(r",\s+", rule)
-]
-"""Of theme.css."""
+] + [PAGE, *SIDEBAR]
+"""Of theme.css, and of the steps of a lecture."""
 DRAWN_HTML, RERUNNING = ".st-key-inside-numbers .stHtml", "[data-test-script-state=running]"
 """Of components/web/kit/streamlit_private.js."""
 SEEN = """(selectors) => {

@@ -9,7 +9,7 @@ export const drawnHtml = (key) => document.querySelector(`.st-key-${CSS.escape(k
 /** Is a rerun under way? Without it a file that is saved meanwhile may hold a figure of one view and the link of another. */
 export const isRerunning = () => document.querySelector('[data-test-script-state=running]') !== null;
 
-/** The page beside the sidebar. Without it no term is explained. */
+/** The page beside the sidebar. Without it no term is explained, and no step of a lecture scrolls. */
 export const page = () => document.querySelector('[data-testid=stMain]') ?? document.body;
 
 /** Its sentences: captions, paragraphs and lists; no titles, labels of widgets, buttons or tables. */

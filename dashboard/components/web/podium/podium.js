@@ -4,6 +4,7 @@
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
+import { page } from '../../attention-lab.shared/kit/streamlit_private.js';
 
 const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
 const KEPT = 'attention-lab-letters';
@@ -36,7 +37,7 @@ class Podium {
 
   /** Scroll as little as shows the marked element below the words, once it is drawn; not after the reader has scrolled. */
   bring(look, step) {
-    const main = document.querySelector('[data-testid=stMain]');
+    const main = page();
     const wait = () => {
       if (this.step !== step || performance.now() - this.began > WAITS || this.scrolled) return;
       const place = look && document.querySelector(`.st-key-${CSS.escape(look)}`);
