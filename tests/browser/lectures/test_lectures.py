@@ -28,6 +28,7 @@ def test_the_arrow_keys_alone_lead_through_a_lecture(page: Page, address: str, n
             expect(marked).to_be_in_viewport(timeout=PATIENCE)
             expect(marked).to_have_css("outline-style", "dashed")
         expect(page.locator(".st-key-lecture")).to_be_in_viewport(ratio=0.5)
+        expect(page.locator(".st-key-lecture-next button")).to_be_visible()
         if number < len(lecture.steps):
             page.keyboard.press("ArrowRight" if number % 2 else "PageDown")
     page.keyboard.press("ArrowLeft")
@@ -77,6 +78,7 @@ def test_a_reload_and_the_way_back_keep_the_step(page: Page, address: str) -> No
     way = page.locator(".st-key-lecture-way")
     expect(way).to_contain_text("step 1 of", timeout=PATIENCE)
     expect(page).to_have_url(query(lecture="masks"), timeout=PATIENCE)
+    expect(page.locator(".st-key-lecture-next button")).to_be_enabled(timeout=PATIENCE)
     page.keyboard.press("ArrowRight")
     expect(way).to_contain_text("step 2 of", timeout=PATIENCE)
     expect(page).to_have_url(query(lecture_step="2"), timeout=PATIENCE)
