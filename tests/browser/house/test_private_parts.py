@@ -17,16 +17,13 @@ from tests.kit.driving import PATIENCE
 pytestmark = pytest.mark.browser
 
 PLACES = (
-    *("heads", "inside", "machine", "information", "masks", "edits?edits=zero:decoder.0.self_attention.0"),
-    "overview?lecture=attention&sidebar=0",
-)
     "heads",
     "inside",
-    "machine?box=none",
     "information",
     "masks",
     "edits?edits=zero:decoder.0.self_attention.0",
     "overview?lecture=attention&sidebar=0",
+    "machine?box=none",
 )
 """Pages on which together every selector has something to find."""
 SELECTORS = [
