@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.models import heads, menu
+from dashboard.models import heads, menu, positions
 from dashboard.models.model import Model
 from dashboard.models.passages import parsed
 from dashboard.view.settings import Settings
 from transformer import masks
 from transformer.analysis.accuracy import ceilings
+from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.findings import Head
+from transformer.experiments.lengths import Lengths
+from transformer.training.runs import DEFAULT_ROOT
 
 
 class ViewValues(Mapping[str, Any]):
@@ -140,6 +143,33 @@ def _known_under(values: ViewValues, mask: str) -> int:
     return int(known[task.answers(len(values.question))].sum())
 
 
+def _by_position(values: ViewValues, head: str) -> float:
+    """The share of the variance of a head's scores that position–position makes up, over many sequences."""
+    found = heads.shares(values.model)
+    wanted = _head(values, head)
+    if wanted not in found.heads:
+        raise ValueError(f"the scores of head {wanted.short} cannot be split")
+    return float(found.share[found.heads.index(wanted), -1])
+
+
+def _cosine(values: ViewValues, first: float, second: float) -> float:
+    """Of the vectors that the model's encoding gives two positions. Raises ValueError where it adds none."""
+    name = values.view.encoding or values.model.config.model.positions
+    table = positions.table(values.model, name).values
+    for place in (first, second):
+        _cell(table, place, 1)
+    one, other = table[int(first) - 1], table[int(second) - 1]
+    return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
+
+
+def _whole(_: ViewValues, encoding: str, length: float) -> float:
+    """The share of whole answers right at a length with an encoding, mean over seeds: the shipped measurement."""
+    found = Lengths.load(DEFAULT_ROOT / "lengths.json")
+    if encoding not in found.measured:
+        raise ValueError(f"no encoding “{encoding[:40]}” was measured; there are {', '.join(found.measured)}")
+    return _cell(found.exact(encoding).mean(axis=0), length)
+
+
 def _loss(values: ViewValues, step: float) -> float:
     """The training loss that was logged at a step, in nats."""
     run = values.model.run
@@ -165,6 +195,7 @@ NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
     "tokens": lambda values: len(values.model.sample(values.question).read),
     "vocabulary": lambda values: values.model.task.d_vocab,
     "symbols": lambda values: values.model.config.task.symbols,
+    "bag": lambda values: float(bag_ceiling(values.model.task.length, values.model.config.task.symbols).mean()),
     "chance": lambda values: values.model.task.chance,
     "right": _right,
     "first_half": lambda values: values.accuracy.of("first half"),
@@ -185,6 +216,9 @@ NAMES: dict[str, Callable[..., Any]] = {
     "under": _under,
     "known_under": _known_under,
     "loss": _loss,
+    "by_position": _by_position,
+    "cosine": _cosine,
+    "whole": _whole,
     "answer_share": lambda values, head: values.model.survey().expected_share[_head(values, head)],
     "of": _of,
 }

@@ -1,4 +1,4 @@
-"""What several pages ask about a model's heads: one head in full, rollout, whether removal takes long; cached.
+"""What several pages ask about a model's heads: one head in full, rollout, what tells keys apart; cached.
 
 PyTorch is imported when the first of it is asked for.
 """
@@ -15,6 +15,7 @@ from transformer.analysis.findings import Detail
 from transformer.analysis.heads.rollout import evenly, rollout
 
 if TYPE_CHECKING:
+    from transformer.analysis.heads.score_terms import Shares
     from transformer.tasks import Question
 
 
@@ -38,3 +39,11 @@ def removal_takes_long(model: Model) -> bool:
     from transformer.analysis.heads.measure import removal_takes_long
 
     return removal_takes_long(model.network(), model.task)
+
+
+@cached(32, "Taking scores apart …")
+def shares(model: Model) -> Shares:
+    """What tells keys apart in every head whose scores can be split, over many sequences."""
+    from transformer.analysis.heads.score_terms import measure_shares
+
+    return measure_shares(model.transformer(), model.task)

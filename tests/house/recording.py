@@ -72,8 +72,6 @@ LINKS = (
     f"overview?run=reverse&step=0&input=9+8+7+6+5+4+3+2&head={D0}.1&query=12",
     "overview?run=nope&step=3&input=hello&layers=0&foo=<b>&task=bar&positions=bar&train_mask=bar&device=bar&head=bar",
     "overview?run=reverse&task=sort&positions=alibi&layers=3&width=65&train_mask=prefix:3&min_length=4&pace=key&gain=0.3",
-    "lectures?run=reverse",
-    "heads?run=reverse&query=9&lecture=attention&lecture_step=4",
     f"heads?run=reverse&head={D1}.2&against=run:reverse-sinusoidal&across=entropy&up=drop&query=12",
     "heads?run=reverse&mean=1&by_row=1&health=probe",
     f"inside?run=reverse&head={D0}.2&query=12&operation=divide",
@@ -145,6 +143,8 @@ LINKS = (
     "writing?run=shakespeare&prompt=KING.++&temperature=1.1&top_k=40&top_p=0.9&writing_seed=3&written=40&word=12"
     f"&head={D1}.2",
     f"reading?run=shakespeare&read_work=2&read_place=40&read_word=9&repeated=passages&head={D1}.2",
+    "lectures?run=reverse",
+    "heads?run=reverse&query=9&lecture=attention&lecture_step=4",
 )
 """Pages and their parameters: every page at least once, with what is hardest on it; ordered by model."""
 

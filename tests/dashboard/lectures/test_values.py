@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import torch
 
@@ -77,6 +78,30 @@ def test_masks_are_measured_and_counted(values: ViewValues) -> None:
     assert values["under"]("causal", "second half") == pytest.approx(values["second_half"], abs=0.01)
     assert values["ceiling"](1) == pytest.approx(0.1)
     assert values["ceiling"](8) == 1
+
+
+def test_positions_are_compared_by_the_formula(values: ViewValues) -> None:
+    waves = ViewValues(Settings(run="reverse-sinusoidal"))
+    places, pairs = np.arange(16)[:, None], np.arange(32)[None, :]
+    turned = places / 10_000 ** (2 * pairs / 64)
+    table = np.stack([np.sin(turned), np.cos(turned)], axis=-1).reshape(16, 64)
+    for one, other in ((8, 9), (1, 16), (3, 3)):
+        expected = table[one - 1] @ table[other - 1] / 32
+        assert waves["cosine"](one, other) == pytest.approx(expected, abs=1e-6)
+    learned = network("reverse")[0].state_dict()
+    table = next(value.numpy() for name, value in learned.items() if "position" in name and value.shape == (16, 64))
+    one, other = table[7], table[8]
+    expected = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+    assert values["cosine"](8, 9) == pytest.approx(float(expected), abs=1e-6)
+
+
+def test_lengths_and_bags_are_those_that_are_shipped(values: ViewValues) -> None:
+    kept = json.loads((ROOT / "checkpoints/lengths.json").read_text())
+    whole = [trial["exact"][7] for trial in kept["trials"] if trial["positions"] == "alibi"]
+    assert values["whole"]("alibi", 8) == pytest.approx(np.mean(whole) / kept["sequences"])
+    assert values["bag"] == pytest.approx(0.3996, abs=1e-4)  # the open bars of "Five questions", counted in test_bags
+    with pytest.raises(ValueError, match="no encoding “nope” was measured"):
+        values["whole"]("nope", 8)
 
 
 def test_another_run_is_asked_by_its_name(values: ViewValues) -> None:

@@ -8,7 +8,7 @@ from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 
 if TYPE_CHECKING:
-    from transformer.analysis.heads.score_terms import Shares, Split
+    from transformer.analysis.heads.score_terms import Split
     from transformer.tasks import Question
 
 
@@ -18,11 +18,3 @@ def split(model: Model, question: Question, site: str) -> Split:
     from transformer.analysis.heads.score_terms import split_question
 
     return split_question(model.transformer(), model.task, question, site, said=words_of(model, question))
-
-
-@cached(32, "Taking scores apart …")
-def shares(model: Model) -> Shares:
-    """What tells keys apart in every head whose scores can be split, over many sequences."""
-    from transformer.analysis.heads.score_terms import measure_shares
-
-    return measure_shares(model.transformer(), model.task)

@@ -9,6 +9,7 @@ from dashboard.app_pages.look_inside.order import displaced
 from dashboard.app_pages.look_inside.order import measured as order_measured
 from dashboard.app_pages.look_inside.order.figures.terms import pattern_pair, share_bars, term_heatmaps
 from dashboard.components.plot import coloured, plot
+from dashboard.models import heads as model_heads
 from dashboard.parts import claims, waiting
 from dashboard.parts.heads import focused
 from dashboard.parts.prose import show_code
@@ -126,7 +127,7 @@ def bars(shares: Shares, index: int) -> None:
 def terms() -> None:
     """The four terms, the patterns, the shares; and the title."""
     title = st.container()
-    shares = order_measured.shares(model)
+    shares = model_heads.shares(model)
     index = pick(shares)
     head = heads[index]
     title.title(headline(head, shares.share[index]), anchor=False)
