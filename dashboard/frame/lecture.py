@@ -60,7 +60,10 @@ def strip(page: Page) -> None:
     look = step.look if page.address == step.page else ""
     st.html(style(look, step.controls if followed else None))
     podium = renderer("podium", html=PODIUM, isolate_styles=False)
-    podium(key="podium", data=pack({"look": look, "step": f"{lecture.name}/{at}"}, b""))
+    podium(
+        key="podium",
+        data=pack({"look": look, "step": f"{lecture.name}/{at}/{st.session_state.get('lecture_moves', 0)}"}, b""),
+    )
 
 
 def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
@@ -101,6 +104,7 @@ def go(lecture: Lecture, at: int) -> None:
     step = lecture.steps[at - 1]
     session.show(replace(step.view, lecture=lecture.name, lecture_step=at, sidebar=session.settings().sidebar))
     st.session_state.lecture_page = step.page
+    st.session_state.lecture_moves = st.session_state.get("lecture_moves", 0) + 1
 
 
 @clicks.once

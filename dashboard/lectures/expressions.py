@@ -28,7 +28,7 @@ OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-FUNCTIONS: dict[str, Callable[..., Any]] = {"sqrt": math.sqrt, "abs": abs, "round": round}
+FUNCTIONS: dict[str, Callable[..., Any]] = {"sqrt": math.sqrt, "log": math.log, "abs": abs, "round": round}
 Value = float | int | str
 Values = Mapping[str, Any]
 """What each name stands for: a value, or a function of values."""

@@ -151,7 +151,7 @@ def habit_sentence(head: Head, survey: Survey) -> str:
     name = max(found, key=lambda each: np.nan_to_num(found[each]))
     if found[name] >= CLEAR:
         return f"Head {head.short} looks at {PLACES[name]}: {found[name]:.2f} of its attention is there."
-    return f"Head {head.short} does not look at one place: {_listed(found)}."
+    return f"No single place has half of head {head.short}’s attention: {_listed(found)}."
 
 
 def _listed(found: dict[str, float]) -> str:

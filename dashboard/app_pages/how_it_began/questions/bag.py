@@ -95,7 +95,8 @@ def _bars(most: np.ndarray, measured: Accuracy | None) -> None:
         return
     st.caption(
         f"{said} Open bars: the most that a bag allows. {measured.sequences:,} fresh sequences, 95 % intervals. "
-        f"{lucky(names, mean, low, most)}"
+        # of the few sequences that it is measured on while it trains, luck says nothing
+        f"{lucky(names, mean, low, most) if measured.sequences >= no_positions.SEQUENCES else ''}"
     )
     st.caption(
         f"{names[-1]} has the ceiling {most[-1]:.2f}: before it, every symbol of the question has been said once more, "

@@ -90,6 +90,7 @@ def _sentence(found: Normed, place: Place) -> str:
 def _bars(found: Normed, place: Place) -> None:
     said = _sentence(found, place)
     st.markdown(plain(said))
+    st.markdown(_one(found))
     figure = coloured(norm_bars, found.before, found.standard, found.after)
     plot(figure, key="norm", alt=said, height=360)
     st.caption(
@@ -98,17 +99,30 @@ def _bars(found: Normed, place: Place) -> None:
     )
 
 
+def _farthest(found: Normed) -> int:
+    """The dimension that is farthest from the mean."""
+    return int(np.abs(found.before - found.mean).argmax())
+
+
+def _one(found: Normed) -> str:
+    """The norm of one number, as a sentence with a formula: what it takes off, and by what it divides."""
+    i, spread = _farthest(found), np.sqrt(found.spread**2 + found.epsilon)
+    less = f"{found.before[i]:.4f} {'-' if found.mean >= 0 else '+'} {abs(found.mean):.4f}"
+    return (
+        f"In dimension {i}, the one farthest from the mean: "
+        rf"$\displaystyle \frac{{{less}}}{{{spread:.4f}}} = {found.standard[i]:.4f}$"
+    )
+
+
 def _steps(found: Normed, norm: str, name: str) -> None:
-    i = int(np.abs(found.before - found.mean).argmax())
-    d = len(found.before)
+    i, d = _farthest(found), len(found.before)
     st.markdown(r"$\displaystyle \mathrm{LN}(x)_i = g_i\,\frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_i$")
     rest = rf"$d = {d}$, &emsp; $\varepsilon = {_power(found.epsilon)}$"
     st.markdown(rf"$\mu = \frac1d\sum_i x_i = {found.mean:.4f}$, &emsp; {rest}")
     st.markdown(rf"$\sigma = \sqrt{{\frac1d\sum_i (x_i-\mu)^2}} = {found.spread:.4f}$")
     st.markdown(
-        f"In dimension {i}, the one farthest from the mean, {signed(found.before[i], 4)} becomes "
-        f"{signed(found.standard[i], 4)}. Times the gain {signed(found.gain[i], 4)}, plus the shift "
-        f"{signed(found.shift[i], 4)}, that is {signed(found.after[i], 4)}."
+        f"In dimension {i}, {signed(found.standard[i], 4)} times the gain {signed(found.gain[i], 4)}, plus the shift "
+        f"{signed(found.shift[i], 4)}, is {signed(found.after[i], 4)}."
     )
     read = "the residual stream" if norm == "pre" else "the sum of the stream and what the sub-layer wrote"
     st.caption(

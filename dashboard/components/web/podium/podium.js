@@ -10,6 +10,7 @@ const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=
 const KEPT = 'attention-lab-letters';
 const [SMALLEST, LARGEST, STEP] = [70, 180, 10]; // of the size of letters, in per cent
 const AIR = 12; // pixels around what is marked
+const SETTLES = 4000; // milliseconds after which a page has its heights
 const WAITS = 15000; // milliseconds within which what is marked has come
 
 export default mounting((root) => new Podium(root.querySelector('.al-podium')));
@@ -47,6 +48,7 @@ class Podium {
       const [above, below] = [top - words - AIR, bottom - innerHeight + AIR];
       const by = above < 0 || above < below ? above : Math.max(below, 0);
       main.scrollBy({ top: Math.max(by, -main.scrollTop), behavior: 'instant' });
+      if (performance.now() - this.began < SETTLES) setTimeout(wait, 200); // what stands above it may still grow
     };
     setTimeout(wait, 300); // the page of the step before may still stand
   }
