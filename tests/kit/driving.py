@@ -270,6 +270,16 @@ def head_in_focus(page: Page) -> Locator:
 def cell_of(head: Locator, row: int | None, column: int | None, view: str = "pattern") -> tuple[float, float]:
     """Where a cell of a matrix, counted from 0, stands in the window; without a column or a row, that of the arcs."""
     head.scroll_into_view_if_needed()
+    x, y = _place_of(head, row, column, view)
+    middle = head.evaluate("() => innerHeight / 2")
+    if abs(y - middle) > 0.8 * middle:  # out of sight, or under the bar of menus
+        scroll = "(main, top) => main.scrollBy({ top, behavior: 'instant' })"
+        head.page.get_by_test_id("stMain").evaluate(scroll, y - middle)
+        x, y = _place_of(head, row, column, view)
+    return x, y
+
+
+def _place_of(head: Locator, row: int | None, column: int | None, view: str) -> tuple[float, float]:
     x, y = head.evaluate(
         """(host, [row, column, view]) => {
           const stage = host.querySelector('.js-plotly-plot');

@@ -208,7 +208,7 @@ def test_another_encoding_is_drawn(page: Page, address: str):
         re.compile(r"^The sinusoidal encoding gives neighbouring positions .* vectors: their cosine is 0\.\d\d\.$")
     )
     expect(page).to_have_url(query(run="reverse", encoding="sinusoidal"))
-    wait_until_painted(page, plots=7)
+    wait_until_painted(page, plots=8)
     # cos 0 = 1: the last column of the first row
     corner = plot(page, "encoding").evaluate("host => host.querySelector('.js-plotly-plot').calcdata[0][0].z[0].at(-1)")
     assert corner == pytest.approx(1)

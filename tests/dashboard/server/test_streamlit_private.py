@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 import dashboard
 from dashboard.server import streamlit_private
 
-PUBLIC = {"streamlit", "streamlit.typing", "streamlit.components.v2.types"}
+PUBLIC = {"streamlit", "streamlit.testing.v1", "streamlit.typing", "streamlit.components.v2.types"}
 """The modules of Streamlit that its reference names."""
 
 

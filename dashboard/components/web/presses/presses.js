@@ -15,6 +15,7 @@ class Presses {
     this.host = host;
     this.since = Date.now(); // another place counts anew
     this.count = 0;
+    this.keys = [];
     this.over = new AbortController();
     host.addEventListener('click', () => this.press());
     document.addEventListener('keydown', (event) => this.key(event), { signal: this.over.signal });
