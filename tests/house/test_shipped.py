@@ -103,7 +103,8 @@ def test_its_card_says_what_it_shows(name):
     assert card["second_half"] >= 0.999
     holds = "second half 1.00, first half 0.10 = chance: the mask holds"
     known = "second half 1.00, first half 1.00: every answer can be known, and is"
-    assert card["verdict"] == (known if run.name in ("reverse-aligned", "reverse-translate") else holds)
+    bridged = "answer from the source 1.00: every answer can be known, and is"
+    assert card["verdict"] == {"reverse-aligned": known, "reverse-translate": bridged}.get(run.name, holds)
 
 
 def test_its_weights_are_those_that_were_measured(run):
