@@ -10,9 +10,10 @@ import os
 import sys
 from pathlib import Path
 
-from cyclopts import App, CycloptsError
+from cyclopts import App
 
 from transformer import __version__
+from transformer.commands.ending import exit_code
 
 app = App(
     name="python -m dashboard",
@@ -65,14 +66,7 @@ def check(file: Path, *more: Path) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code: 0, 1 where a lecture is not true, 2 for bad input, 130 when interrupted."""
-    try:
-        return app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0
-    except (CycloptsError, ValueError, OSError) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
+    return exit_code(app, arguments)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter
+from cyclopts import App, ArgumentCollection, Group, Parameter
 
 from transformer import __version__
 from transformer.commands.corpus import corpus, resolved
+from transformer.commands.ending import exit_code
 from transformer.commands.generate import generate
 from transformer.commands.measure import TRAINING, corners, lengths
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -277,15 +278,7 @@ def bottleneck(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code: 0, 1 when a training fails, 2 for bad input, 130 when interrupted."""
-    try:
-        return app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0
-    except (CycloptsError, ValueError, OSError) as error:
-        # ConfigError, RunError and CheckpointError are ValueErrors whose message is one sentence.
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
+    return exit_code(app, arguments)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from dashboard.parts.prose import plain
 from dashboard.server import streamlit_private
 from dashboard.view import clicks, session
 from dashboard.view.pages import PAGES, Page
-from dashboard.view.settings import FIELDS, Settings
+from dashboard.view.settings import FIELDS, OF_TRAINING, Settings
 
 MISSING = "–"
 PODIUM = '<div class="al-podium" hidden></div>'
@@ -123,9 +123,8 @@ def at_home(step: Step) -> bool:
 
 
 def _looked_at(view: Settings) -> list[object]:
-    rest = {*OWN_FIELDS, SIDEBAR}
-    before = list(FIELDS)[: list(FIELDS).index("task")]
-    return [getattr(view, name) for name in before if name not in rest]
+    rest = {*OWN_FIELDS, SIDEBAR, *OF_TRAINING}
+    return [getattr(view, name) for name in FIELDS if name not in rest]
 
 
 def words(step: Step) -> str:
@@ -134,7 +133,7 @@ def words(step: Step) -> str:
     `lecture check` says why it cannot be had.
     """
     try:
-        model = model_of(step.view)
+        model = model_of(step.view, session.choices())
     except ValueError:
         return "".join(each if isinstance(each, str) else MISSING for each in step.prose)
     return _written(step, model)

@@ -29,7 +29,7 @@ class ViewValues(Mapping[str, Any]):
 
     def __init__(self, view: Settings) -> None:
         """Raises ValueError where the view's run, step or input cannot be had."""
-        self.view, self.model = view, model_of(view)
+        self.view, self.model = view, model_of(view, menu.menu())
         self.question = self.model.task.example
         if view.input:
             self.question = parsed(self.model.task, view.input)
@@ -52,9 +52,8 @@ class ViewValues(Mapping[str, Any]):
         return self.model.accuracy(self.view.sequences, None, self.view.measured_length)
 
 
-def model_of(view: Settings) -> Model:
-    """The model that a view names. Raises ValueError, with a sentence, where there is none."""
-    found = menu.menu()
+def model_of(view: Settings, found: Mapping[str, menu.Choice]) -> Model:
+    """The model that a view names of a menu. Raises ValueError, with a sentence, where there is none."""
     name = view.run or next(iter(found))
     if name not in found:
         raise ValueError(f"there is no run “{name[:60]}”")
