@@ -1,4 +1,4 @@
-"""What the server adds to Streamlit: plotly.js from the installed package, and security headers.
+"""What the server adds to Streamlit: plotly.js from the package, the presenter's page, security headers.
 
 Streamlit's own scripts stay uncompressed on purpose: from localhost a page loads no sooner with gzip (2.4 s cold either
 way), and its makers found the same (streamlit/web/server/starlette/starlette_gzip_middleware.py).
@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import re
 from functools import cache
+from pathlib import Path
 
 import plotly
 import streamlit as st
@@ -18,25 +19,26 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dashboard.server.streamlit_private import served_page
 
 PLOTLY_PATH = "/assets/plotly.min.js"
+PRESENTER = Path(__file__).parent / "presenter"
 YEAR = 365 * 24 * 3600
 
 
-def routes(first: str) -> list[Route]:
+def routes(first: str) -> list[BaseRoute]:
     """The routes for `st.App(routes=…)`; they stand under `server.baseUrlPath`, like Streamlit's own.
 
     `first` is the address of the first page, which Streamlit opens by an empty one only.
     """
-    plotly_path = plotly_address().split("?")[0]
-    own_path = f"{plotly_path.removesuffix(PLOTLY_PATH)}/{first}"
     return [
-        Route(plotly_path, plotly_js, methods=["GET"]),
-        Route(own_path, to_first, methods=["GET"]),
+        Route(f"{base()}{PLOTLY_PATH}", plotly_js, methods=["GET"]),
+        Route(f"{base()}/{first}", to_first, methods=["GET"]),
+        Mount(presenter_address().rstrip("/"), StaticFiles(directory=PRESENTER, html=True)),
     ]
 
 
@@ -108,7 +110,8 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in security_headers().items():
                     headers.setdefault(name, value)
-                if headers.get("content-type", "").startswith("text/html"):
+                is_page = message["status"] == 200 and headers.get("content-type", "").startswith("text/html")
+                if is_page and not scope["path"].startswith(presenter_address()):  # that one draws no figure
                     headers["Link"] = f"<{plotly_address()}>; rel=preload; as=script"
             await send(message)
 
@@ -117,8 +120,23 @@ class SecurityHeaders:
 
 def plotly_address() -> str:
     """Where the page will find plotly.js; named in the page's header, the browser fetches it before it is asked for."""
-    base = (st.get_option("server.baseUrlPath") or "").strip("/")
-    return f"{f'/{base}' if base else ''}{PLOTLY_PATH}?v={plotly.__version__}"
+    return f"{base()}{PLOTLY_PATH}?v={plotly.__version__}"
+
+
+def presenter_address() -> str:
+    """The page that a lecturer has in a second window."""
+    return f"{base()}/presenter/"
+
+
+def room_address(code: str) -> str:
+    """The page of those who follow a room."""
+    return f"{base()}/room/{code}"
+
+
+def base() -> str:
+    """What stands before every address of this server: "" or "/lab"."""
+    path = (st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{path}" if path else ""
 
 
 @cache

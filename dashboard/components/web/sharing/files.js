@@ -1,0 +1,72 @@
+// Hand-outs: the present view, or every step of a lecture, as one file.
+
+import { handOut } from '../document/hand_out.js';
+import { isReady, write } from '../document/write.js';
+import { root } from '../kit/root.js';
+import { pressed } from '../kit/streamlit_private.js';
+
+const PATIENCE = 60_000; // ms for a page to stand still
+const LOOKS = 100; // ms between two looks at it
+const STILL = 400; // ms for which it has to stand still: what a page measures comes in parts, and its terms are found last
+const [WIDTH, HEIGHT] = [1200, 900]; // of the page that is written, in pixels
+
+/** The present view with one's own `notes`, a text. Returns {text, name}. */
+export async function viewFile(_, notes, say) {
+  say('Writing …');
+  const document_ = { ...(await still(() => isReady() && write({ whole: true }), Boolean)), notes };
+  return { text: await handOut(await template(), document_.title, [document_]), name: stem(document_.title) };
+}
+
+/** The lecture `given`: {name, title, steps}, the links of its steps. A page of its own, out of sight, walks through it. */
+export async function lectureFile(given, notes, say) {
+  const frame = document.createElement('iframe');
+  Object.assign(frame, { src: `${root}${given.steps[0]}`, width: WIDTH, height: HEIGHT, tabIndex: -1, title: 'The pages of the hand-out' });
+  frame.setAttribute('aria-hidden', 'true');
+  frame.style.cssText = `position:fixed;left:-${2 * WIDTH}px;top:0;border:0`;
+  document.body.append(frame);
+  try {
+    const documents = [];
+    const page = () => frame.contentWindow?.__writing;
+    for (let step = 1; step <= given.steps.length; step++) {
+      say(`Writing step ${step} of ${given.steps.length} …`);
+      const now = () => page()?.isReady() && page().write({ whole: true });
+      documents.push(await still(now, (written) => written?.lecture?.at === step));
+      if (step < given.steps.length) pressed(frame.contentDocument, 'lecture-next').click();
+    }
+    documents[0].notes = notes;
+    say('Packing …');
+    return { text: await handOut(await template(), given.title, documents), name: stem(given.name) };
+  } finally {
+    frame.remove();
+  }
+}
+
+async function template() {
+  const answer = await fetch(`${root}reader/hand-out.html`);
+  if (!answer.ok) throw new Error('the server did not give the empty hand-out');
+  return answer.text();
+}
+
+const stem = (title) => title.replace(/[^A-Za-z0-9._-]+/g, '_').replace(/^_+|_+$/g, '').slice(0, 80) || 'hand-out';
+const pause = () => new Promise((resolve) => setTimeout(resolve, LOOKS));
+
+async function until(is) {
+  const end = performance.now() + PATIENCE;
+  while (!is()) {
+    if (performance.now() > end) throw new Error('the page did not come to rest');
+    await pause();
+  }
+}
+
+/** What `look` gives once it is `right` and has not changed for a while. */
+async function still(look, right) {
+  let [written, text, since] = [null, '', 0];
+  await until(() => {
+    const now = look();
+    if (!now || !right(now)) return false;
+    const said = JSON.stringify({ ...now, made: '' });
+    if (said !== text) [written, text, since] = [now, said, performance.now()];
+    return performance.now() - since > STILL;
+  });
+  return written;
+}

@@ -1,0 +1,290 @@
+"""The routes of rooms: what a lecturer's browser and followers' browsers ask for, and who may ask for what.
+
+Whoever opens a room gets its key, and whatever changes the room asks for it in the header X-Room-Key, which no page of
+another site can send. Nothing that a follower sends reaches another follower. Every refusal is JSON,
+{"error": "<a sentence>"}.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dashboard.server.rooms import addresses, documents, votes
+from dashboard.server.rooms.limits import Bucket, Refused, no_room
+from dashboard.server.rooms.rooms import LENGTH, LETTERS, Channel, Room, Rooms, Step
+
+QUESTION = 200
+"""Characters of a question's name."""
+DRAINED = 64_000_000
+"""Bytes of a refused body that are read and thrown away, so that the browser gets to read why."""
+AGAIN = 1_000
+"""Milliseconds after which a browser whose event stream broke asks again."""
+
+Handler = Callable[[Request], Awaitable[ASGIApp]]
+
+
+def routes(base: str, rooms: Rooms, page: Callable[[], str]) -> list[BaseRoute]:
+    """The routes under `base`, "" or "/lab", of rooms that live there; `page` is the HTML that followers get."""
+    desk = Desk(base, rooms, page)
+    room = f"{base}/room/{{code}}"
+    return [
+        Route(f"{base}/rooms", Answers(POST=desk.open)),
+        Route(room, Answers(GET=desk.reader, DELETE=desk.close)),
+        Route(f"{room}/qr.svg", Answers(GET=desk.qr_code)),
+        Route(f"{room}/address", Answers(GET=desk.address)),
+        Route(f"{room}/events", Answers(GET=desk.events)),
+        Route(f"{room}/document", Answers(PUT=desk.show)),
+        Route(f"{room}/document/{{name}}", Answers(GET=desk.document)),
+        Route(f"{room}/votes", Answers(GET=desk.ballot, POST=desk.vote)),
+    ]
+
+
+class Answers:
+    """What one address answers, by method; a refusal is made into its answer."""
+
+    def __init__(self, **handlers: Handler) -> None:
+        self._handlers = handlers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        incoming = Incoming(receive)
+        request = Request(scope, incoming)
+        try:
+            handler = self._handlers.get(request.method)
+            if handler is None:
+                raise Refused(405, f"This address answers {' and '.join(self._handlers)} only.")
+            answer = await handler(request)
+            await answer(scope, incoming, send)
+        except Refused as refused:
+            await incoming.drain()
+            await _json({"error": str(refused)}, refused.status)(scope, incoming, send)
+        except ClientDisconnect:  # in the midst of what it sent: there is nobody to answer
+            pass
+
+
+class Incoming:
+    """What a request sends, message by message."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._ended = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._ended = not message.get("more_body", False)
+        return message
+
+    async def drain(self) -> None:
+        """Read the rest, up to a limit: a connection that is closed before loses the answer on its way."""
+        size = 0
+        while not self._ended and size < DRAINED:
+            size += len((await self()).get("body", b""))
+
+
+class Desk:
+    """Where requests are answered."""
+
+    def __init__(self, base: str, rooms: Rooms, page: Callable[[], str]) -> None:
+        self._base, self._rooms, self._limits, self._page = base, rooms, rooms.limits, page
+        self._openings = Bucket(self._limits.openings, self._limits.openings_at_once)
+        self._rates: dict[str, Rates] = {}
+        self._checks: CapacityLimiter | None = None
+
+    async def open(self, request: Request) -> ASGIApp:
+        _same_site(request)
+        if not self._openings.take():
+            raise Refused(429, "Too many rooms were opened in the last minute. Try again in a moment.")
+        opened = await self._rooms.open()
+        ends = datetime.fromtimestamp(opened.ends, UTC).isoformat(timespec="seconds")
+        return _json({"code": opened.code, "key": opened.key, "ends": ends}, 201)
+
+    async def reader(self, request: Request) -> Response:
+        try:
+            code = _code(request)
+            if code != request.path_params["code"]:
+                return RedirectResponse(f"{self._base}/room/{code}")
+            await self._room(request)
+        except Refused as refused:
+            sentence = html.escape(str(refused))
+            return HTMLResponse(NO_ROOM.format(sentence=sentence, home=f"{self._base}/"), refused.status)
+        page = await to_thread.run_sync(self._page)
+        return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
+
+    async def qr_code(self, request: Request) -> Response:
+        room = await self._room(request)
+        code = addresses.qr_code(self._address(request, room).text)
+        return Response(code, media_type="image/svg+xml", headers={"Cache-Control": "no-store"})
+
+    async def address(self, request: Request) -> Response:
+        found = self._address(request, await self._room(request))
+        return _json({"address": found.text, "local": found.local})
+
+    async def events(self, request: Request) -> ASGIApp:
+        return Events(self._rooms.follow(_code(request)), self._limits.silence)
+
+    async def show(self, request: Request) -> Response:
+        room = await self._room(request, locked=True)
+        if not self._rates_of(room).shows.take():
+            raise Refused(429, f"A room takes {self._limits.shows:.0f} documents a second. Send the newest once more.")
+        asked = request.query_params
+        question, shown, kind = asked.get("question", ""), asked.get("shown", "0"), asked.get("kind", "")
+        if len(question) > QUESTION or shown not in ("0", "1"):
+            raise Refused(400, f"question has at most {QUESTION} characters, and shown is 0 or 1.")
+        if not votes.KIND.fullmatch(kind):
+            raise Refused(
+                400, "kind, if it is said, is choice, number, bars, cells or words, or one of a size: bars:8."
+            )
+        body = await _body(request, self._limits.compressed, "A document", "compressed")
+        if self._checks is None:
+            self._checks = CapacityLimiter(1)  # one at a time: each may take memory of its own
+        name = await to_thread.run_sync(documents.checked, body, self._limits, limiter=self._checks)
+        followers = await self._rooms.show(room.code, Step(name, question, shown == "1"), kind, body)
+        return _json({"document": name, "followers": followers})
+
+    async def document(self, request: Request) -> Response:
+        found = await self._rooms.document(_code(request), request.path_params["name"])
+        headers = {"Content-Encoding": "gzip", "Cache-Control": f"private, max-age={4 * 3600}, immutable"}
+        return Response(found, media_type="application/json", headers=headers)
+
+    async def vote(self, request: Request) -> Response:
+        _same_site(request)
+        room = await self._room(request)
+        if not self._rates_of(room).votes.take():
+            raise Refused(429, "Too many votes at once. Try again in a second.")
+        body = await _body(request, self._limits.vote, "A vote", "")
+        await self._rooms.vote(room.code, votes.read(body, room.kind, self._limits))
+        return Response(status_code=204)
+
+    async def ballot(self, request: Request) -> Response:
+        room = await self._room(request, locked=True)
+        return _json(await to_thread.run_sync(votes.tally, await self._rooms.ballot(room.code)))
+
+    async def close(self, request: Request) -> Response:
+        room = await self._room(request, locked=True)
+        await self._rooms.close(room.code)
+        self._rates.pop(room.lock, None)
+        return Response(status_code=204)
+
+    async def _room(self, request: Request, locked: bool = False) -> Room:
+        """The room of a request. Refused with 404 where there is none, and with 403 where it is locked for this one."""
+        room = await self._rooms.look(_code(request))
+        if locked and not room.opened_by(request.headers.get("x-room-key", "")):
+            raise Refused(403, "Only who opened this room may show something in it.")
+        return room
+
+    def _rates_of(self, room: Room) -> Rates:
+        """How often a room was asked. Of rooms that are over some are kept, and are forgotten in turn."""
+        found = self._rates.get(room.lock)
+        if found is None:
+            found = self._rates[room.lock] = Rates(
+                Bucket(self._limits.shows, self._limits.shows_at_once),
+                Bucket(self._limits.votes, self._limits.votes_at_once),
+            )
+            while len(self._rates) > 2 * self._limits.rooms:
+                del self._rates[next(iter(self._rates))]
+        return found
+
+    def _address(self, request: Request, room: Room) -> addresses.Address:
+        server = request.scope.get("server") or ("", 0)
+        host = request.headers.get("host") or f"{server[0]}:{server[1]}"
+        return addresses.address(request.url.scheme, host, server[1] or 0, f"{self._base}/room/{room.code}")
+
+
+class Rates:
+    """The token buckets of a room."""
+
+    def __init__(self, shows: Bucket, votes: Bucket) -> None:
+        self.shows, self.votes = shows, votes
+
+
+class Events:
+    """The event stream of a room: its present step at once, then each change, then that it is over.
+
+    https://html.spec.whatwg.org/multipage/server-sent-events.html
+    """
+
+    def __init__(self, following: AbstractAsyncContextManager[Channel], silence: float) -> None:
+        self._following, self._silence = following, silence
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        async with self._following as channel:
+            told = StreamingResponse(self._told(channel), media_type="text/event-stream", headers=headers)
+            await told(scope, receive, send)
+
+    async def _told(self, channel: Channel) -> AsyncIterator[str]:
+        seen = channel.step
+        yield f"retry: {AGAIN}\n" + _event(seen)
+        while seen is not None and not channel.ended:
+            if await channel.changed(seen, self._silence):
+                seen = channel.step
+                yield _event(seen)
+            else:
+                yield ":\n\n"
+
+
+def _event(step: Step | None) -> str:
+    if step is None:
+        return "event: over\ndata: {}\n\n"
+    data = {"document": step.document, "question": step.question, "shown": step.shown}
+    return f"event: step\ndata: {json.dumps(data)}\n\n"
+
+
+def _code(request: Request) -> str:
+    """The code in a request's path, in upper case. Refused with 404 where it cannot be one."""
+    code = str(request.path_params["code"]).upper()
+    if len(code) != LENGTH or not set(code) <= set(LETTERS):
+        raise no_room(code[:12])
+    return code
+
+
+def _json(content: object, status: int = 200) -> Response:
+    return JSONResponse(content, status, {"Cache-Control": "no-store"})
+
+
+def _same_site(request: Request) -> None:
+    """Refuse what a page of another site sends in the name of its reader (RFC 6454, section 7)."""
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower():
+        raise Refused(403, "Only pages of this server may ask for this.")
+
+
+async def _body(request: Request, most: int, what: str, how: str) -> bytes:
+    """What was sent. Refused with 413 as soon as it is more than that."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > most:
+            size = f"{most / 1e6:.0f} MB" if most >= 1e6 else f"{most // 1024} kB"
+            raise Refused(413, f"{what} may have {size}{f' {how}' if how else ''}; this one has more.")
+    return bytes(body)
+
+
+NO_ROOM = """<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>No room – Attention Lab</title>
+    <style>
+      :root {{ color-scheme: light dark; }}
+      body {{ margin: 15vh auto; max-width: 32rem; padding: 0 1.5rem; font: 1.2rem/1.5 system-ui, sans-serif; }}
+    </style>
+  </head>
+  <body>
+    <h1>No room</h1>
+    <p>{sentence}</p>
+    <p><a href="{home}">Attention Lab</a></p>
+  </body>
+</html>
+"""
