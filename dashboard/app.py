@@ -1,6 +1,7 @@
 """What `streamlit run dashboard/app.py` starts: the server. The dashboard itself begins in main.py."""
 
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,18 +16,38 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pandas  # noqa: F401
 import streamlit as st
 
-from dashboard.server.http import middleware, routes
+from dashboard.components.documents import pages
+from dashboard.server import http, rooms
 from dashboard.server.sockets import answer_at_once
+from dashboard.server.streamlit_private import let_one_run_at_the_state
 from dashboard.view.pages import OVERVIEW
+from transformer.foundation.checks import ConfigError
+
+try:
+    rooms.place()
+except ConfigError as error:
+    print(error, file=sys.stderr)
+    raise SystemExit(2) from None
 
 
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
-    """Pay for PyTorch while nobody waits: import it here, and keep a warm training process at hand."""
+    """Pay for PyTorch while nobody waits, keep a warm training process at hand, and mend what serves."""
     answer_at_once()
+    let_one_run_at_the_state()
     background.start()
-    yield {}
+    async with rooms.running(rooms.place()):
+        yield {}
     background.stop()
 
 
-app = st.App("main.py", routes=routes(OVERVIEW.address), middleware=middleware(), lifespan=lifespan)
+app = st.App(
+    "main.py",
+    routes=[
+        *http.routes(OVERVIEW.address),
+        *pages.routes(),
+        *rooms.routes(http.base(), rooms.place(), pages.live_page),
+    ],
+    middleware=http.middleware(),
+    lifespan=lifespan,
+)

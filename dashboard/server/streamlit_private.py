@@ -7,7 +7,9 @@ upgrade what is gone. What is private in Streamlit's page stands in theme.css an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
+from streamlit.runtime.state import SafeSessionState
 
 # DeltaGenerator is what `st.container` and `st.columns` return; `streamlit.typing` has no name for it. Without it six
 # signatures of pages say `Any`.
@@ -27,6 +30,8 @@ PAGE = '[data-testid="stMain"]'
 """What holds the page beside the sidebar, as a selector. Without it a step of a lecture leaves out no control."""
 SIDEBAR = ('[data-testid="stSidebar"]', '[data-testid="stExpandSidebarButton"]')
 """The sidebar, and the button that opens it. Without them it stands beside every step of a lecture."""
+STOPS_WITHIN = 0.05
+"""Seconds after which a run that waits for the state asks again whether it is to stop."""
 
 
 def fragments_asked() -> list[str] | None:
@@ -78,6 +83,42 @@ def scan_packages_once() -> None:
     Without it every AppTest takes 0.2 s longer.
     """
     manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+
+class _OneLock:
+    """The lock of a session's state, which every run of that session takes: an attribute of `SafeSessionState`.
+
+    A run that was asked to stop does so here: while it waits, so that a callback may wait for what that run holds, and
+    once it has the lock, so that it changes nothing after the callbacks.
+    """
+
+    def __set__(self, safe: SafeSessionState, lock: threading.RLock) -> None:
+        held_by = vars(safe._state.query_params)  # a state has slots; this part of it lasts as long
+        vars(safe)["_lock"] = held_by.setdefault("lock", lock)
+
+    def __get__(self, safe: SafeSessionState, owner: type[SafeSessionState]) -> AbstractContextManager[None]:
+        return self._taken(vars(safe)["_lock"], safe._yield_callback)
+
+    @staticmethod
+    @contextmanager
+    def _taken(lock: threading.RLock, stop_if_asked: Callable[[], None]) -> Iterator[None]:
+        while not lock.acquire(timeout=STOPS_WITHIN):
+            stop_if_asked()
+        try:
+            stop_if_asked()
+            yield
+        finally:
+            lock.release()
+
+
+def let_one_run_at_the_state() -> None:
+    """Let the runs of one session touch its state one at a time.
+
+    A click starts a new thread at once, and the thread of the run before goes on to its next call of Streamlit. Each of
+    the two has a lock of its own over the one state. Without it a click or key is lost now and then: "dictionary
+    changed size during iteration", and no callback runs.
+    """
+    SafeSessionState._lock = _OneLock()  # type: ignore[assignment]
 
 
 def served_page() -> str:

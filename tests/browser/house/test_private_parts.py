@@ -18,12 +18,14 @@ pytestmark = pytest.mark.browser
 
 PLACES = (
     "heads",
+    "heads?run=shakespeare",
     "inside",
     "information",
     "masks",
     "edits?edits=zero:decoder.0.self_attention.0",
-    "overview?lecture=attention&sidebar=0",
+    "overview?lecture=attention&sidebar=0&room=K7WQ",
     "machine?box=none",
+    "bottleneck",
 )
 """Pages on which together every selector has something to find."""
 SELECTORS = [

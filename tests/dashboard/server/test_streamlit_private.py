@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import ast
+import contextvars
 import dataclasses
 import re
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.component_manager import BidiComponentManager
-from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, ThreadState
+from streamlit.runtime.state import SafeSessionState, SessionState
+from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.testing.v1 import AppTest
 
 import dashboard
@@ -104,6 +112,87 @@ def test_every_runtime_asks_the_manifest_scanner_for_packages(monkeypatch: pytes
     for _ in range(2):
         BidiComponentManager().discover_and_register_components(start_file_watching=False)
     assert len(asked) == 1
+
+
+@pytest.fixture
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SafeSessionState, "_lock", None, raising=False)  # so that it is taken back afterwards
+    streamlit_private.let_one_run_at_the_state()
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_the_run_before_adds_no_widget_while_the_callbacks_of_a_click_run() -> None:
+    state, went = SessionState(), list[str]()
+    before, now = (SafeSessionState(state, lambda: None) for _ in range(2))  # as two threads of a session have it
+    late = threading.Thread(target=before.register_widget, args=(_widget("late"), None))
+
+    def start_the_other(value: bool) -> bool:
+        if value and not late.ident:
+            late.start()
+            late.join(timeout=0.1)
+        return value
+
+    clicked = WidgetStates()
+    for name in ("first", "second"):
+        metadata = _widget(name, start_the_other, lambda name=name: went.append(name))
+        before.register_widget(metadata, None)
+        clicked.widgets.add(id=metadata.id, bool_value=True)
+
+    context = contextvars.copy_context()  # a run of a script has its own, and with it a thread state
+    context.run(ThreadState.initialize)
+    context.run(now.on_script_will_rerun, clicked)
+    assert went == ["first", "second"]
+    late.join(timeout=10)
+    assert _widget("late").id in state
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_a_run_that_is_to_stop_does_not_wait_for_a_callback_and_changes_nothing() -> None:
+    """Else a callback that waits for what that run holds would wait for ever."""
+    state, asked, stopped = SessionState(), threading.Event(), list[str]()
+
+    def stop_if_asked() -> None:
+        if asked.is_set():
+            raise StopException
+
+    def write() -> None:
+        try:
+            before["late"] = 1
+        except StopException:
+            stopped.append("before")
+
+    before, now = SafeSessionState(state, stop_if_asked), SafeSessionState(state, lambda: None)
+    with now.query_params():
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join(timeout=0.1)
+        assert thread.is_alive()
+        asked.set()  # as a click does
+        thread.join(timeout=10)
+    assert stopped == ["before"]
+    assert "late" not in now
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_two_sessions_do_not_wait_for_each_other() -> None:
+    one, other = (SafeSessionState(SessionState(), lambda: None) for _ in range(2))
+    with one.query_params():
+        thread = threading.Thread(target=other.__setitem__, args=("key", 1))
+        thread.start()
+        thread.join(timeout=10)
+    assert other["key"] == 1
+
+
+def _widget(
+    name: str, read: Callable[[Any], Any] = bool, callback: Callable[[], None] = lambda: None
+) -> WidgetMetadata[Any]:
+    return WidgetMetadata(
+        id=f"$$ID-{name}-None",
+        deserializer=read,
+        serializer=lambda value: value,
+        value_type="bool_value",
+        callback=callback,
+    )
 
 
 def test_the_served_page_has_one_script_written_into_it() -> None:
