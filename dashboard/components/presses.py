@@ -41,10 +41,10 @@ def counted_button(
     """
 
     def pressed() -> None:
-        told, seen = st.session_state[key]["presses"], f"{key}-seen"
-        before = st.session_state.get(seen) or {"since": None, "count": 0}
-        st.session_state[seen] = told
-        on_press(told["count"] - (before["count"] if before["since"] == told["since"] else 0))
+        new = unanswered(key)
+        st.session_state[f"{key}-seen"] = st.session_state[key]["presses"]
+        if new:  # after a change of page Streamlit tells the old count once more, with whatever is clicked next
+            on_press(new)
 
     mount = renderer("presses", html=HTML, isolate_styles=True)
     words = {
@@ -57,3 +57,14 @@ def counted_button(
         "primary": primary,
     }
     mount(key=key, data=pack(words, b""), width=width, on_presses_change=pressed)
+    # After a restart of the server a browser tells a new session of presses that the old one has answered.
+    st.session_state.setdefault(f"{key}-seen", (st.session_state.get(key) or {}).get("presses"))
+
+
+def unanswered(key: str) -> int:
+    """How many presses of the button of this key the present request tells of that have not been answered yet."""
+    told = (st.session_state.get(key) or {}).get("presses")
+    seen = st.session_state.get(f"{key}-seen")
+    if not told:
+        return 0
+    return int(told["count"]) - (int(seen["count"]) if seen and seen["since"] == told["since"] else 0)

@@ -15,6 +15,7 @@ from dashboard.components.presses import counted_button
     ("told", "made"),
     [
         ([(7, 1), (7, 2), (7, 3)], [1, 1, 1]),
+        ([(7, 1), (7, 1)], [1]),  # told once more after a change of page
         ([(7, 1), (7, 4)], [1, 3]),  # three came while the first was being answered
         ([(7, 2), (8, 1), (8, 2)], [2, 1, 1]),  # a panel that is drawn elsewhere counts anew
     ],
@@ -31,3 +32,16 @@ def test_every_press_is_told_of_once(
         state["step"] = {"presses": {"since": since, "count": count}}
         mount.call_args.kwargs["on_presses_change"]()
     assert [call.args[0] for call in heard.call_args_list] == made
+
+
+def test_what_another_session_has_answered_counts_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server was started anew: the browser tells the new session of all presses that it ever made."""
+    state: dict[str, Any] = {"step": {"presses": {"since": 7, "count": 5}}}
+    mount, heard = Mock(), Mock()
+    monkeypatch.setattr(presses, "renderer", lambda *args, **options: mount)
+    monkeypatch.setattr(presses.st, "session_state", state)
+    for count in (5, 6):
+        counted_button("Step", heard, key="step", letter="N")
+        state["step"] = {"presses": {"since": 7, "count": count}}
+        mount.call_args.kwargs["on_presses_change"]()
+    heard.assert_called_once_with(1)

@@ -4,7 +4,7 @@ import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { readTheme } from '../../attention-lab.shared/kit/theme.js';
 
-export default mounting((root) => new Appearance(root));
+export default mounting('appearance', (root) => new Appearance(root));
 
 class Appearance {
   constructor(root) {

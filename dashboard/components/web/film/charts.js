@@ -136,7 +136,10 @@ export function lossChart(pen, box, loss, shown, { now, solved }) {
   pen.text(guessing, plot.x + plot.width - 3, above, { colour: look.chance, align: 'right', veil: true });
   if (loss.floor !== null) {
     const floor = `loss floor: ${loss.floor.toFixed(2)}`;
-    pen.text(floor, plot.x + 3, Math.min(plot.y + plot.height - 8, y(loss.floor) + 10), { colour: look.ceiling, veil: true });
+    // Under its line, or where the line of 0 would run through it over its line: a loss begins high on the left.
+    const under = Math.min(plot.y + plot.height - 8, y(loss.floor) + 10);
+    const place = Math.abs(under - y(0)) < 9 ? y(loss.floor) - 10 : under;
+    pen.text(floor, plot.x + 3, place, { colour: look.ceiling, veil: true });
   }
   if (solved) {
     const early = at(loss.solvedAt) < 0.5;

@@ -1,4 +1,4 @@
-// The film in a file of its own (see dashboard/components/film_file.py): the same player, its message in the page.
+// The film in a file of its own (see dashboard/components/documents/film_file.py): the same player, its message in the page.
 
 import { fromBase64 } from '../kit/base64.js';
 import { Player } from './player.js';

@@ -3,7 +3,7 @@
 import { Player } from '../../attention-lab.shared/film/player.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 
-export default mounting((root) => {
+export default mounting('film', (root) => {
   const player = new Player(root);
   const update = (data, fire) => {
     player.fire = fire;

@@ -7,7 +7,7 @@ import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { number } from '../../attention-lab.shared/passage/paint.js';
 
-export default mounting((root) => new Glances(root));
+export default mounting('glances', (root) => new Glances(root));
 
 class Glances extends Chooser {
   constructor(root) {

@@ -8,7 +8,7 @@ import { page, sentences } from '../../attention-lab.shared/kit/streamlit_privat
 const MARK = 'al-terms'; // of the highlight, in glossary.css
 const SETTLED = 250; // ms without a change after which a page is read
 
-export default mounting((root) => new Glossary(root));
+export default mounting('glossary', (root) => new Glossary(root));
 
 class Glossary {
   constructor(root) {
@@ -18,7 +18,7 @@ class Glossary {
     this.card = this.host.querySelector('.al-meaning');
     this.terms = [];
     this.found = []; // [{ name, meaning, range }], in the page's order
-    this.host.__glossary = this; // for tests
+    this.host.__glossary = this; // for a hand-out (document/write.js), and for tests
     this.over = new AbortController();
     const { signal } = this.over;
     this.observer = new MutationObserver((changes) => changes.every(({ target }) => this.host.contains(target)) || this.later());

@@ -8,7 +8,7 @@ import { cellAt, decode, neighbour, placeOf, sentence } from '../../attention-la
 import { layOut, pick } from '../../attention-lab.shared/matrix/layout.js';
 import { mark, paint } from '../../attention-lab.shared/matrix/paint.js';
 
-export default mounting((root) => new Grid(root));
+export default mounting('head_grid', (root) => new Grid(root));
 
 class Grid extends Chooser {
   constructor(root) {

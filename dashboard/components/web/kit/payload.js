@@ -8,6 +8,15 @@ export function unpack(message) {
   return { header, body: message.subarray(start) };
 }
 
+/** The message of a header without a body. */
+export function pack(header) {
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const message = new Uint8Array(4 + ((text.length + 3) & ~3));
+  new DataView(message.buffer).setUint32(0, text.length, true);
+  message.set(text, 4);
+  return message;
+}
+
 /** Whether two messages hold the same bytes; a rerun that changed nothing sends the same ones again. */
 export function same(one, other) {
   if (!one || !other || one.length !== other.length) return false;

@@ -2,6 +2,8 @@
 
 import { unpack } from '../kit/payload.js';
 
+const LETTERS = 12; // of a token in a sentence, at most
+
 /** The header, with each panel's `values` (float32 or uint8), `mask` (uint8 or null), `queries` and `keys` filled in. */
 export function decode(message) {
   const { header, body } = unpack(message);
@@ -63,14 +65,20 @@ export function cellAt({ rows, columns, factor = 1, whole = [rows, columns], fir
 /** What a cell says, in one sentence. Positions count from 1. */
 export function sentence(panel, row, column) {
   if (panel.factor > 1) return blockSentence(panel, row, column);
-  const who = `Head ${panel.name}: query '${panel.queries[row]}' at ${row + 1}`;
-  const whom = `key '${panel.keys[column]}' at ${column + 1}`;
+  const who = `Head ${panel.name}: query '${short(panel.queries[row])}' at ${row + 1}`;
+  const whom = `key '${short(panel.keys[column])}' at ${column + 1}`;
   const i = row * panel.columns + column;
   if (panel.mask && !panel.mask[i]) return `${who} may not see ${whom}`;
   const exact = panel.values instanceof Float32Array;
   const value = exact ? panel.values[i].toFixed(2) : `≈ ${(panel.values[i] / 255).toFixed(2)}`;
   return `${who} reads ${whom}: ${value}`;
 }
+
+/** A token in few letters, so that the number behind it is never what is cut. */
+const short = (token) => {
+  const letters = [...token];
+  return letters.length > LETTERS ? `${letters.slice(0, LETTERS - 3).join('')}…${letters.slice(-2).join('')}` : token;
+};
 
 /** The same of a panel that is downsampled: a cell is the strongest of a block. */
 function blockSentence(panel, row, column) {

@@ -11,7 +11,7 @@ import { layOut, mark, paint, pick, repaint } from '../../attention-lab.shared/p
 
 const TRUST = 3000; // ms for which a stroke that was reported stands against masks that do not know it yet
 
-export default mounting((root) => new Painter(root));
+export default mounting('painter', (root) => new Painter(root));
 
 class Painter extends Canvases {
   constructor(root) {

@@ -7,7 +7,7 @@ import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { beside, boxOf, layOut, pick } from '../../attention-lab.shared/passage/layout.js';
 import { hold, mark, paint } from '../../attention-lab.shared/passage/paint.js';
 
-export default mounting((root) => new Passage(root));
+export default mounting('passage', (root) => new Passage(root));
 
 class Passage extends Chooser {
   constructor(root) {

@@ -13,7 +13,7 @@ import { emptied, hoverLayer, pictures } from '../../attention-lab.shared/plot/p
 import { crowded, occasion, thinned, update } from '../../attention-lab.shared/plot/ticks.js';
 import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 
-export default mounting((root) => new Plot(root.querySelector('.al-plot')));
+export default mounting('plot', (root) => new Plot(root.querySelector('.al-plot')));
 
 class Plot {
   constructor(host) {
@@ -61,7 +61,7 @@ class Plot {
   /** The figure's layout, fitted to its place. */
   layout({ width, transition, ...layout }, header) {
     if (transition && !matchMedia('(prefers-reduced-motion: reduce)').matches) layout.transition = transition;
-    const modebar = { bgcolor: 'rgba(0,0,0,0)', color: this.ink, activecolor: this.ink, ...layout.modebar };
+    const modebar = { orientation: 'v', bgcolor: 'rgba(0,0,0,0)', color: this.ink, activecolor: this.ink, ...layout.modebar };
     return { uirevision: header.revision, ...layout, modebar, autosize: true, height: header.height };
   }
 

@@ -1,8 +1,6 @@
 // plotly.js, loaded once per page from the application's own server.
 
-// This module's own address is <root>/_stcore/bidi-components/…, so it names the application's root on every page,
-// under a base path and behind a proxy; document.baseURI is only right as long as page names hold no slash.
-const root = `${import.meta.url.split('/_stcore/')[0]}/`;
+import { root } from '../kit/root.js';
 
 let loading = null;
 
@@ -21,8 +19,10 @@ function idle() {
 
 const address = (version) => new URL(`assets/plotly.min.js?v=${encodeURIComponent(version)}`, root).href;
 
-/** plotly.js as text, for a page of its own; the browser has kept the file. */
+/** plotly.js as text, for a page of its own; the browser has kept the file, and a hand-out holds it. */
 export async function plotlySource(version) {
+  const held = document.getElementById('plotly');
+  if (held) return held.textContent;
   const answer = await fetch(address(version));
   if (!answer.ok) throw new Error('plotly.js did not arrive');
   return answer.text();

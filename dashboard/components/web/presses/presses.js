@@ -3,12 +3,13 @@
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
+import { onReconnect } from '../../attention-lab.shared/kit/streamlit_private.js';
 
 const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
 // What the arrow keys move by itself, where it has the focus.
 const MOVED = '[role=slider], [role=radio], [role=tab], [role=menuitem], [role=option], [role=combobox], [role=grid], canvas';
 
-export default mounting((root) => new Presses(root.querySelector('button')));
+export default mounting('presses', (root) => new Presses(root.querySelector('button')));
 
 class Presses {
   constructor(host) {
@@ -18,6 +19,8 @@ class Presses {
     this.keys = [];
     this.over = new AbortController();
     host.addEventListener('click', () => this.press());
+    // A server that was started anew begins a session with the first it hears: with this, not with the next press.
+    this.still = onReconnect(() => this.tell?.('presses', { since: this.since, count: this.count, again: Date.now() }));
     document.addEventListener('keydown', (event) => this.key(event), { signal: this.over.signal });
   }
 
@@ -38,10 +41,11 @@ class Presses {
   key(event) {
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
     const key = event.key.toUpperCase();
-    if (this.host.disabled || !plain || event.defaultPrevented || !this.keys.includes(key)) return;
+    if (!plain || event.defaultPrevented || !this.keys.includes(key)) return;
     if (event.composedPath()[0].matches?.(key.length === 1 ? TYPING : `${TYPING}, ${MOVED}`)) return;
-    if (key.length > 1) event.preventDefault(); // the page does not scroll
-    this.press();
+    if (this.host.disabled && key.length > 1) return;
+    event.preventDefault(); // the page does not scroll, and in a lecture the screen stays
+    if (!this.host.disabled) this.press();
   }
 
   press() {
@@ -50,5 +54,6 @@ class Presses {
 
   dispose() {
     this.over.abort();
+    this.still();
   }
 }

@@ -6,7 +6,7 @@ import { drawnHtml } from '../../attention-lab.shared/kit/streamlit_private.js';
 import { readTheme } from '../../attention-lab.shared/kit/theme.js';
 import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 
-export default mounting((root) => new Sheet(root));
+export default mounting('sheet', (root) => new Sheet(root));
 
 class Sheet {
   constructor(root) {

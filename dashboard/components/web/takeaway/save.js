@@ -51,12 +51,11 @@ async function read(figure) {
   const all = [...document.querySelectorAll('.al-origin')].sort((one, other) => other.dataset.at - one.dataset.at);
   const said = all[0]?.dataset.origin;
   if (!said) throw new Error('the page does not say where it comes from');
-  const { query, makers, ...rest } = JSON.parse(said);
-  const link = `${location.origin}${location.pathname}?${query}`;
+  const { query, makers, ...rest } = JSON.parse(said); // a document says its link (document/reader.js)
   const note = await figure.note();
   return {
     title: figure.alt(),
-    link,
+    link: `${location.origin}${location.pathname}?${query}`,
     ...rest,
     makers: figure.makers() ?? makers,
     made: new Date().toISOString(),

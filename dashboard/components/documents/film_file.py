@@ -1,14 +1,10 @@
 """The film as one HTML file that plays from a disk, without a server and without a network."""
 
 import base64
-import hashlib
-import re
-from functools import cache
 from html import escape
-from pathlib import Path
-from posixpath import dirname, join, normpath
 
 from dashboard import theme
+from dashboard.components.documents.bundle import bundle, source_of, style
 from dashboard.components.film import HTML, Reel, pack_reel
 
 PRIMARY = {False: "#2456c8", True: "#3b70da"}
@@ -52,17 +48,17 @@ def film_file(reel: Reel, *, title: str, description: str, sentence: str, digest
     `title` is the sentence that the film proves, `description` the run's, `digest` that of its weights. The page's own
     policy forbids it every request.
     """
-    style = f"{_variables()}{STYLE}{_style('film/film.css')}"
+    rules = f"{_variables()}{STYLE}{style('film/film.css')}"
     script = bundle("film/file")
     policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        f"default-src 'none'; script-src {source_of(script)}; style-src {source_of(rules)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     page = PAGE.format(
         policy=policy,
         title=escape(title),
         description=escape(description),
-        style=style,
+        style=rules,
         player=HTML,
         sentence=escape(sentence),
         digest=escape(digest),
@@ -90,56 +86,3 @@ def _theme(dark: bool) -> str:
         "muted": colours.muted,
     }
     return " ".join(f"--{name}: {value};" for name, value in values.items())
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-# --- several of our JavaScript modules as one script that needs no server: for a file that is opened from a disk
-#
-# A bundler (esbuild, Rollup) would need Node at the reader's; this one knows the little that our modules use, `import
-# { names }` from a path that begins with "./" or "../" and `export` before a declaration, and refuses anything else.
-
-WEB = Path(__file__).parent / "web"
-_IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[./\w]*)\.js';\n", re.MULTILINE)
-_STYLE_IMPORT = re.compile(r'^@import "\.\./\.\./attention-lab\.shared/([\w/]+\.css)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (function|const|class) (\w+)", re.MULTILINE)
-
-
-@cache
-def bundle(entry: str) -> str:
-    """A classic script that runs the module `web/<entry>.js` after all that it imports, each in a scope of its own."""
-    parts: dict[str, str] = {}
-    _add(entry, parts, ())
-    return "'use strict';\n" + "".join(parts.values())
-
-
-def _add(name: str, parts: dict[str, str], importers: tuple[str, ...]) -> None:
-    if name in importers:
-        raise ValueError(f"{name}.js imports itself, by way of {', '.join(importers)}.")
-    if name in parts:
-        return
-    source = (WEB / f"{name}.js").read_text(encoding="utf-8")
-
-    def assignment(found: re.Match[str]) -> str:
-        imported = normpath(join(dirname(name), found[2]))
-        _add(imported, parts, (*importers, name))
-        return f"const {{{found[1].replace(' as ', ': ')}}} = {_module(imported)};\n"
-
-    body = _IMPORT.sub(assignment, source)
-    names = [found[2] for found in _EXPORT.finditer(body)]
-    body = _EXPORT.sub(r"\1 \2", body)
-    if left := re.search(r"^(import|export)\b.*", body, re.MULTILINE):
-        raise ValueError(f"{name}.js has a line that cannot be bundled: {left[0]}")
-    parts[name] = f"const {_module(name)} = (() => {{\n{body}return {{ {', '.join(names)} }};\n}})();\n"
-
-
-def _style(name: str) -> str:
-    """A style sheet with those that it imports."""
-    source = (WEB / name).read_text(encoding="utf-8")
-    return _STYLE_IMPORT.sub(lambda found: _style(found[1]), source)
-
-
-def _module(name: str) -> str:
-    return f"module_{name.replace('/', '_')}"

@@ -1,0 +1,100 @@
+"""What shows a document, a page that has written itself down (web/document/write.js): a follower's page, and hand-outs.
+
+Both are the same reader: the components that the dashboard mounts, in one script. A follower's page gets its documents
+from a room of the server; a hand-out holds them, and plotly.js, in one file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+
+from anyio import to_thread
+from plotly.offline import get_plotlyjs
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from dashboard.components.documents.bundle import WEB, bundle, source_of, style
+from dashboard.server.http import accepts_gzip, base
+
+STYLED = ("film", "glances", "head_grid", "painter", "passage", "prediction")
+"""The components whose style sheets stand with them, in a root of their own."""
+OPEN = ("plot/plot.css", "sheet/sheet.css", "document/reader.css")
+"""The style sheets of the others, and of the page around a document."""
+
+
+def routes() -> list[BaseRoute]:
+    """The routes for `st.App(routes=…)`."""
+    return [Route(f"{base()}/reader/{name}", _file, methods=["GET"], name=name) for name in FILES]
+
+
+@cache
+def live_page() -> str:
+    """A follower's page; its scripts and documents come from the server."""
+    return _template("live.html", BASE=base(), STYLES=_styles())
+
+
+@cache
+def hand_out_page() -> str:
+    """A hand-out that is empty yet: @@TITLE@@ stands where its title is to be, @@DOCUMENTS@@ where its documents are.
+
+    The documents are a JSON array, compressed by gzip, as base64. The page's own policy forbids it every request.
+    """
+    script, plotly = (text.replace("</script", r"<\/script") for text in (bundle("document/file"), get_plotlyjs()))
+    policy = (
+        f"default-src 'none'; script-src {source_of(script)} {source_of(plotly)}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    return _template("file.html", POLICY=policy, STYLE=rules(), STYLES=_styles(), SCRIPT=script, PLOTLY=plotly)
+
+
+@cache
+def rules() -> str:
+    """The style sheet of the page around a document."""
+    return "\n".join(style(name) for name in OPEN)
+
+
+def _styles() -> str:
+    """The style sheets of the components, by name, as JSON that may stand within a script."""
+    return json.dumps({name: style(f"{name}/{name}.css") for name in STYLED}).replace("<", "\\u003c")
+
+
+def _template(name: str, **parts: str) -> str:
+    """A page with its parts in the place of their names."""
+    source = (WEB / "document" / name).read_text(encoding="utf-8")
+    return re.sub("|".join(rf"\b{part}\b" for part in parts), lambda found: parts[found[0]], source)
+
+
+async def _file(request: Request) -> Response:
+    """One of FILES, compressed where the browser allows it; a browser that has it asks whether it is still the same."""
+    name = request.url.path.rsplit("/", 1)[1]
+    compress = accepts_gzip(request.headers.get("accept-encoding", ""))
+    body, tag = await to_thread.run_sync(_made, name, compress)
+    headers = {"ETag": tag, "Vary": "Accept-Encoding", "Cache-Control": "no-cache"}
+    if tag in (each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")):
+        return Response(status_code=304, headers=headers)
+    if compress:
+        headers["Content-Encoding"] = "gzip"
+    return Response(body, media_type=FILES[name][0], headers=headers)
+
+
+@cache
+def _made(name: str, compress: bool) -> tuple[bytes, str]:
+    """The bytes of one of FILES and their tag; made once and kept."""
+    body = FILES[name][1]().encode()
+    if compress:
+        body = gzip.compress(body, compresslevel=6, mtime=0)
+    return body, f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+
+
+FILES: dict[str, tuple[str, Callable[[], str]]] = {
+    "live.js": ("text/javascript", lambda: bundle("document/live")),
+    "reader.css": ("text/css", rules),
+    "hand-out.html": ("text/html", hand_out_page),
+}
+"""What the server gives out below "reader/", by name: its type, and what makes it."""

@@ -1,0 +1,112 @@
+// A follower's page: shows what the lecturer's page shows, as soon as it does (server/rooms/), and sends back what is
+// predicted here. The address names the room: /room/CODE.
+
+import { element } from '../prediction/element.js';
+import { kept } from '../prediction/memory.js';
+import { Reader } from './reader.js';
+import { STYLES } from './styles.js';
+
+const AGAIN = 3000; // ms after which a room that was full, or away, is asked again
+const VOTER = 'attention-lab-voter'; // random, kept for this tab: one vote of each tab counts
+const code = location.pathname.split('/').pop();
+const at = (id) => document.getElementById(id);
+const reader = new Reader(at('document'), STYLES);
+let present = ''; // the document that stands here, by its hash
+let wanted = '';
+
+/** Hear of every step. A browser asks again by itself where the connection is lost, but not where it is refused. */
+function listen() {
+  const events = new EventSource(`room/${code}/events`);
+  events.addEventListener('step', ({ data }) => follow(JSON.parse(data)));
+  events.addEventListener('over', () => {
+    events.close();
+    say('This room is closed. What you see is where it ended.');
+    at('live').dataset.state = 'over';
+  });
+  events.addEventListener('open', () => say(''));
+  events.addEventListener('error', async () => {
+    say('The connection is lost. Trying again …');
+    if (events.readyState !== EventSource.CLOSED) return;
+    const answer = await fetch(`room/${code}/address`).catch(() => null);
+    if (answer?.status === 404) say((await answer.json()).error);
+    else setTimeout(listen, AGAIN);
+  });
+}
+
+/** Fetch the newest document and show it; one that is overtaken on its way is not shown. */
+async function follow({ document: hash }) {
+  wanted = hash;
+  if (!hash) return say('The lecturer has opened this room. The first page comes as soon as it is shown.');
+  if (hash === present) return;
+  try {
+    const answer = await fetch(`room/${code}/document/${hash}`);
+    if (wanted !== hash) return;
+    if (!answer.ok) throw new Error((await answer.json()).error);
+    show(await answer.json(), hash);
+  } catch (error) {
+    say(`This page could not be shown: ${error.message}`);
+  }
+}
+
+function show(written, hash) {
+  const other = written.link !== at('explore').dataset.link;
+  reader.show(written);
+  present = hash;
+  document.title = `${written.lecture?.step || written.title} – Attention Lab`;
+  at('explore').dataset.link = written.link;
+  at('explore').href = own(written.link);
+  at('explore').hidden = false;
+  at('live').dataset.document = hash;
+  say('');
+  // Who has not predicted sees the answer with all others.
+  if (written.question && !written.covered && !kept(written.question)) document.dispatchEvent(new Event('attention-lab-show'));
+  if (!other) return;
+  scrollTo({ top: 0, behavior: 'instant' });
+  reader.bring(written);
+}
+
+/** The same view as a session of one's own: the server that this page came from, and the way back. */
+function own(link) {
+  const { pathname, search } = new URL(link);
+  const query = new URLSearchParams(search);
+  query.set('exploring', '1');
+  query.set('room', code);
+  return `${pathname}?${query}`;
+}
+
+document.addEventListener('attention-lab-predicted', async ({ detail: { asked, value } }) => {
+  try {
+    const answer = await fetch(`room/${code}/votes`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ question: asked.id, voter: voter(), answer: told(asked, value) }),
+    });
+    if (!answer.ok) say((await answer.json()).error);
+  } catch {
+    say('Your prediction did not reach the lecturer. It is kept here.');
+  }
+});
+
+/** A prediction as it is counted: a place, a number, heights, a painted matrix of 0 and 1, or words. */
+function told({ kind, rows, columns }, value) {
+  if (kind !== 'cells') return Object.values(value)[0];
+  const painted = new Set(value.cells);
+  return rows.map((_, row) => columns.map((__, column) => (painted.has(row * columns.length + column) ? 1 : 0)));
+}
+
+function voter() {
+  let name = sessionStorage.getItem(VOTER);
+  if (!name) {
+    name = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+    sessionStorage.setItem(VOTER, name);
+  }
+  return name;
+}
+
+function say(sentence) {
+  at('said').textContent = sentence;
+  at('said').hidden = !sentence;
+}
+
+at('code').replaceChildren(element('b', { textContent: code }));
+listen();

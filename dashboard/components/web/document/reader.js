@@ -1,0 +1,130 @@
+// Shows a document (see write.js) as the page stood: the same words, and the same components on the same messages.
+// Nothing is asked of Python; what a component fires goes nowhere.
+
+import film from '../film/film.js';
+import glances from '../glances/glances.js';
+import head_grid from '../head_grid/head_grid.js';
+import { fromBase64 } from '../kit/base64.js';
+import { HTML } from '../kit/streamlit_private.js';
+import painter from '../painter/painter.js';
+import passage from '../passage/passage.js';
+import plot from '../plot/plot.js';
+import { element } from '../prediction/element.js';
+import prediction from '../prediction/prediction.js';
+import sheet from '../sheet/sheet.js';
+import { VERSION } from './write.js';
+
+const COMPONENTS = { film, glances, head_grid, painter, passage, plot, prediction, sheet };
+const DRAWN = 800; // ms after which figures have been drawn
+const IN_THE_OPEN = ['plot', 'sheet']; // the others have a shadow root, as in the dashboard
+
+export class Reader {
+  /** `styles` are the style sheets of the components, by name. */
+  constructor(host, styles) {
+    this.host = host;
+    this.styles = styles;
+    this.places = new Map(); // name and key of a component -> its place, which the next document may use again
+  }
+
+  /** Show a document in place of the one before: a component that is in both stays, and is drawn with the new message. */
+  show(document_) {
+    if (document_.version !== VERSION) throw new Error('This document was written by another version of Attention Lab. Reload the page.');
+    for (const [name, value] of Object.entries(document_.theme)) document.documentElement.style.setProperty(name, value);
+    const before = this.places;
+    this.places = new Map();
+    const parts = this.parts(document_.parts, before);
+    const question = document_.covered ? '' : document_.question; // what is covered for all is not here at all
+    this.host.replaceChildren(
+      element('style', { textContent: rules(document_, question) }),
+      origin(document_),
+      ...lecture(document_.lecture),
+      ...parts
+    );
+    this.update();
+  }
+
+  parts(parts, before) {
+    return parts.map((part) => element('div', { className: 'part' }, this.part(part, before)));
+  }
+
+  part(part, before) {
+    if (part.words) return words(part);
+    if (part.parts) return element('div', { className: `block ${keyClass(part.key)}` }, ...this.parts(part.parts, before));
+    if (part.columns) {
+      const beside = part.columns.map(({ width, parts }) => {
+        const column = element('div', { className: 'column' }, ...this.parts(parts, before));
+        column.style.flex = `${width} 1 ${Math.min(width, 280)}px`;
+        return column;
+      });
+      return element('div', { className: `columns ${keyClass(part.key)}` }, ...beside);
+    }
+    return this.component(part, before);
+  }
+
+  component({ name, key, template, message }, before) {
+    if (!(name in COMPONENTS)) throw new Error(`This document has a “${name}”, which this reader does not know. Reload the page.`);
+    const id = `${name} ${key}`;
+    const place = before.get(id) ?? this.place(name, template);
+    place.outer.className = `component ${keyClass(key)}`;
+    place.message = fromBase64(message);
+    this.places.set(id, place);
+    return place.outer;
+  }
+
+  /** Where a component is to stand, with the markup that Python gave it. */
+  place(name, template) {
+    const outer = element('div');
+    const inner = element('div', { innerHTML: template.replace(/; click [^"<.]*\./g, '.') }); // here a click chooses nothing
+    if (IN_THE_OPEN.includes(name)) outer.append(inner);
+    else outer.attachShadow({ mode: 'open' }).append(element('style', { textContent: this.styles[name] ?? '' }), inner);
+    return { outer, inner, name };
+  }
+
+  /** Bring what a lecture's step marks into sight, once the figures above it have their heights. */
+  bring({ lecture: said }) {
+    const place = said?.look && this.host.querySelector(`.st-key-${CSS.escape(said.look)}`);
+    if (place) setTimeout(() => place.isConnected && place.scrollIntoView({ block: 'nearest', behavior: 'instant' }), DRAWN);
+  }
+
+  /** Draw the components, now that they stand in the page and have a width. */
+  update() {
+    const nowhere = () => {};
+    for (const { name, inner, message } of this.places.values()) {
+      COMPONENTS[name]({ data: message, parentElement: inner, setTriggerValue: nowhere, setStateValue: nowhere });
+    }
+  }
+}
+
+/** The class that Streamlit gives to what has a key: our components and styles know their places by it. */
+const keyClass = (key) => (key ? `st-key-${key}` : '');
+
+/** Words of the page. A sheet finds what it saves as Streamlit's HTML (kit/streamlit_private.js). */
+const words = ({ words: markup, kind }) => element('div', { className: kind === 'html' ? HTML : kind, innerHTML: markup });
+
+/** Where the numbers come from, for what is saved of a figure (takeaway/save.js). */
+function origin({ link, software, makers }) {
+  const said = { link, software, makers };
+  return element('div', { className: 'al-origin', hidden: true, 'data-at': '0', 'data-origin': JSON.stringify(said) });
+}
+
+/** The lecture's words above the page. */
+function lecture(said) {
+  if (!said) return [];
+  const place = element('p', { className: 'place', textContent: `${said.title}, step ${said.at} of ${said.count}` });
+  const parts = [
+    element('h2', { className: 'st-key-lecture-title', textContent: said.step }),
+    element('div', { className: 'st-key-lecture-words', innerHTML: said.words }),
+  ];
+  const shown = said.step ? parts.map((each) => element('div', {}, each)) : []; // none while a question covers them
+  return [element('section', { className: 'lecture', 'aria-label': 'Lecture' }, place, ...shown)];
+}
+
+/** What is marked, and what a question covers until it is answered here (as in dashboard/frame/prediction.py). */
+function rules({ lecture: said }, question) {
+  const marked = said?.look ? `.st-key-${CSS.escape(said.look)} { outline: 2px dashed var(--st-primary-color); outline-offset: 2px; }` : '';
+  if (!question) return marked;
+  const covered = `html:not([data-predicted="${CSS.escape(question)}"])`;
+  return `${marked}
+    ${covered} :has(> .st-key-prediction) ~ * { visibility: hidden; max-height: 0; overflow: hidden; }
+    ${covered} :is(:has(> .st-key-lecture-title), :has(> .st-key-lecture-words)) { display: none; }`;
+}

@@ -1,0 +1,163 @@
+// A head's pattern, whose cells are painted where one expects its attention; the weights appear under what was painted.
+
+import { drawn, element } from './element.js';
+import { written } from './fields.js';
+
+const SIDE = 18; // pixels of a cell, less where there are many
+const WIDE = 480; // pixels of a pattern
+const LABEL = 44; // pixels for the names of rows and columns
+const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+export class Cells {
+  constructor({ rows, columns, allowed, weights }, changed) {
+    Object.assign(this, { rows, columns, weights, changed });
+    const bit = (place) => (allowed[place >> 3] >> (7 - (place & 7))) & 1;
+    this.allowed = (row, column) => Boolean(bit(row * columns.length + column));
+    this.painted = new Set();
+    this.value = null;
+    this.over = false;
+    this.at = { row: 0, column: 0 };
+    this.side = Math.min(SIDE, Math.floor(WIDE / columns.length));
+    const [width, height] = [LABEL + this.side * columns.length, LABEL + this.side * rows.length];
+    this.svg = drawn('svg', { width, height, viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: 'application', 'aria-labelledby': 'question', 'aria-describedby': 'hint' });
+    this.line = element('p', { className: 'hint', id: 'hint', role: 'status' });
+    this.hint = 'Row = query (who looks), column = key (looked at). Drag to paint; arrow keys move, the space bar paints. Grey cells are forbidden.';
+    this.host = element('div', { className: 'cells' }, this.svg, this.line);
+    this.rects = rows.map((_, row) => columns.map((__, column) => this.cell(row, column)));
+    this.names();
+    this.cursor = drawn('rect', { class: 'cursor', width: this.side, height: this.side });
+    this.svg.append(this.cursor);
+    this.line.textContent = this.hint;
+    this.svg.addEventListener('pointerdown', (event) => this.begin(event));
+    this.svg.addEventListener('pointermove', (event) => event.buttons && this.stroke(event));
+    this.svg.addEventListener('keydown', (event) => this.key(event));
+    this.draw();
+  }
+
+  cell(row, column) {
+    const place = { x: LABEL + column * this.side, y: LABEL + row * this.side, width: this.side - 1, height: this.side - 1 };
+    const rect = drawn('rect', { ...place, class: this.allowed(row, column) ? 'cell' : 'forbidden' });
+    this.svg.append(rect);
+    return rect;
+  }
+
+  names() {
+    const cut = (text) => ([...text].length > 5 ? `${[...text].slice(0, 4).join('')}…` : text).replaceAll('\n', '↵');
+    this.rows.forEach((name, row) => {
+      const label = drawn('text', { x: LABEL - 5, y: LABEL + (row + 0.72) * this.side, 'text-anchor': 'end' });
+      label.textContent = cut(name);
+      this.svg.append(label);
+    });
+    this.columns.forEach((name, column) => {
+      const at = LABEL + (column + 0.5) * this.side;
+      const label = drawn('text', [...name].length > 2 ? { transform: `translate(${at + 4}, ${LABEL - 5}) rotate(-90)` } : { x: at, y: LABEL - 5, 'text-anchor': 'middle' });
+      label.textContent = cut(name);
+      this.svg.append(label);
+    });
+  }
+
+  /** The cell under the pointer, if one may be painted there. */
+  under(event) {
+    const box = this.svg.getBoundingClientRect();
+    const scale = this.svg.viewBox.baseVal.width / box.width;
+    const [x, y] = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+    const [row, column] = [Math.floor((y - LABEL) / this.side), Math.floor((x - LABEL) / this.side)];
+    const inside = row >= 0 && row < this.rows.length && column >= 0 && column < this.columns.length;
+    return inside && this.allowed(row, column) ? { row, column } : null;
+  }
+
+  begin(event) {
+    const at = this.under(event);
+    if (!at || this.over) return;
+    this.svg.setPointerCapture(event.pointerId);
+    this.erases = this.painted.has(this.number(at));
+    this.paint(at, !this.erases);
+  }
+
+  stroke(event) {
+    const at = this.under(event);
+    if (at && !this.over) this.paint(at, !this.erases);
+  }
+
+  key(event) {
+    const [row, column] = ARROWS[event.key] ?? [];
+    if (row !== undefined) {
+      const clamp = (value, count) => Math.min(count - 1, Math.max(0, value));
+      this.at = { row: clamp(this.at.row + row, this.rows.length), column: clamp(this.at.column + column, this.columns.length) };
+      this.draw();
+      this.say();
+    } else if ((event.key === ' ' || event.key === 'Enter') && !this.over) {
+      if (this.allowed(this.at.row, this.at.column)) this.paint(this.at, !this.painted.has(this.number(this.at)));
+      this.say();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  number = ({ row, column }) => row * this.columns.length + column;
+
+  say() {
+    const { row, column } = this.at;
+    const is = this.allowed(row, column) ? (this.painted.has(this.number(this.at)) ? 'painted' : 'empty') : 'forbidden';
+    const weight = this.over && is !== 'forbidden' ? `, weight ${written(this.weights[this.number(this.at)], 2)}` : '';
+    this.line.textContent = `Query ${this.rows[row]} at ${row + 1}, key ${this.columns[column]} at ${column + 1}: ${is}${weight}.`;
+  }
+
+  paint(at, on) {
+    this.at = at;
+    if (on) this.painted.add(this.number(at));
+    else this.painted.delete(this.number(at));
+    this.value = this.painted.size ? { cells: [...this.painted] } : null;
+    this.draw();
+    this.changed();
+  }
+
+  draw() {
+    this.rects.forEach((row, r) => row.forEach((rect, c) => rect.classList.toggle('painted', this.painted.has(this.number({ row: r, column: c })))));
+    this.cursor.setAttribute('x', String(LABEL + this.at.column * this.side - 0.5));
+    this.cursor.setAttribute('y', String(LABEL + this.at.row * this.side - 0.5));
+  }
+
+  /** How much of all attention lies on what was painted, beside what a head that looks evenly would have there. */
+  reveal(cells = []) {
+    this.over = true;
+    this.painted = new Set(cells);
+    this.svg.classList.add('over');
+    this.rects.flat().forEach((rect, number) => this.weights[number] > 0 && rect.style.setProperty('--weight', String(this.weights[number])));
+    this.draw();
+    this.line.textContent = `${cells.length ? 'Outlined: your prediction. ' : ''}The darker a cell, the more attention it gets.`;
+  }
+
+  poll({ votes, mean }) {
+    if (mean.length !== this.rows.length) return '';
+    this.rects.forEach((row, r) =>
+      row.forEach((rect, c) => {
+        const [x, y] = ['x', 'y'].map((name) => Number(rect.getAttribute(name)) + (this.side - 1) / 2);
+        const share = mean[r][c];
+        this.dots ??= this.svg.appendChild(drawn('g', { class: 'room' }));
+        const number = this.number({ row: r, column: c });
+        const dot = this.dots.children[number] ?? this.dots.appendChild(drawn('circle', { cx: x, cy: y }));
+        dot.setAttribute('r', String((share * this.side) / 3));
+      })
+    );
+    return `The room: the larger a dot, the more of the ${votes} painted that cell.`;
+  }
+
+  compare({ cells }) {
+    this.reveal(cells);
+    let [hit, even] = [0, 0];
+    this.rows.forEach((_, row) => {
+      const seen = this.columns.filter((__, column) => this.allowed(row, column)).length;
+      this.columns.forEach((__, column) => {
+        const number = this.number({ row, column });
+        if (!this.allowed(row, column)) return;
+        if (!this.painted.has(number)) return;
+        hit += this.weights[number];
+        even += 1 / seen;
+      });
+    });
+    const looking = this.rows.filter((_, row) => this.columns.some((__, column) => this.allowed(row, column))).length || 1;
+    const [share, evenly] = [hit / looking, even / looking].map((value) => written(value, 2));
+    return `${share} of the head's attention lies on the cells that you painted. A head that looks evenly would have ${evenly} there.`;
+  }
+}

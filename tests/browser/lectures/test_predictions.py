@@ -1,0 +1,100 @@
+"""Predict, then see: covered until one commits, compared, kept over a reload, and never told to Python."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.kit.driving import PATIENCE
+
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_predicted(page: Page, address: str) -> None:
+    page.goto(f"{address}/lectures")
+    page.evaluate("localStorage.removeItem('attention-lab-predictions')")
+
+
+def test_bars_are_drawn_by_key_compared_and_kept(page: Page, address: str) -> None:
+    page.goto(f"{address}/accuracy?run=reverse&predict=1")
+    box = page.locator(".al-prediction")
+    bars = box.get_by_role("slider")
+    expect(bars).to_have_count(16, timeout=PATIENCE)
+    title = page.get_by_role("heading", level=1)
+    expect(title).to_be_hidden()
+    show = box.get_by_role("button", name="Show the answer")
+    expect(show).to_be_disabled()
+    for number in range(16):
+        bars.nth(number).press("Home" if number < 7 else "End")
+    show.click()
+    expect(title).to_be_visible(timeout=PATIENCE)
+    predicted = [0.0] * 7 + [1.0] * 9
+    truth = [float(each.get_attribute("aria-valuetext").split()[-1]) for each in bars.all()]
+    off = sum(abs(one - other) for one, other in zip(predicted, truth, strict=True)) / 16
+    said = box.locator(".verdict").inner_text()
+    assert abs(float(said.split()[5]) - off) <= 0.011  # both are rounded
+    page.reload()
+    expect(box.locator(".verdict")).to_have_text(said, timeout=PATIENCE)
+    expect(title).to_be_visible(timeout=PATIENCE)
+    box.get_by_role("button", name="Predict again").click()
+    expect(title).to_be_hidden()
+
+
+def test_cells_are_painted_by_pointer_and_weighed(page: Page, address: str) -> None:
+    page.goto(f"{address}/heads?run=reverse&predict=1")
+    box = page.locator(".al-prediction")
+    picture = box.get_by_role("application")
+    expect(picture).to_be_visible(timeout=PATIENCE)
+    cells = picture.locator(".cell, .forbidden")
+    for query, key in ((9, 8), (10, 7), (16, 1), (1, 16)):  # the last one is forbidden, and takes no paint
+        cells.nth(16 * (query - 1) + key - 1).click(force=True)
+    expect(picture.locator(".painted")).to_have_count(3)
+    box.get_by_role("button", name="Show the answer").click()
+    weights = picture.locator(".painted").evaluate_all(
+        "all => all.map((each) => Number(each.style.getPropertyValue('--weight')))"
+    )
+    said = box.locator(".verdict").inner_text()
+    assert float(said.split()[0]) == pytest.approx(sum(weights) / 16, abs=0.0051)
+    evenly = (1 / 9 + 1 / 10 + 1 / 16) / 16
+    assert float(said.split()[-2]) == pytest.approx(evenly, abs=0.0051)
+    assert sum(weights) > 2.5
+
+
+def test_a_lectures_words_wait_for_the_choice(page: Page, address: str) -> None:
+    sent: list[str] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+    page.goto(f"{address}/accuracy?run=reverse&lecture=masks&lecture_step=1")
+    box, words = page.locator(".al-prediction"), page.locator(".st-key-lecture-words")
+    expect(box.get_by_role("radio")).to_have_count(3, timeout=PATIENCE)
+    expect(words).to_be_hidden()
+    expect(page.get_by_text("Half right, and rightly so")).to_be_hidden()
+    box.get_by_label("Both halves").check()
+    before = len(sent)
+    box.get_by_role("button", name="Show the answer").click()
+    expect(words).to_be_visible()
+    verdict = "You predicted “Both halves”; it is “The second half only”."
+    expect(page.locator(".al-podium")).to_have_text(verdict)
+    expect(page.locator(".st-key-accuracy")).to_be_in_viewport(timeout=PATIENCE)
+    assert len(sent) == before  # the server is told nothing
+    kept = json.loads(page.evaluate("localStorage.getItem('attention-lab-predictions')"))
+    assert list(kept.values())[-1] == {"choice": 0}
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".st-key-lecture-way")).to_contain_text("step 2 of", timeout=PATIENCE)
+    expect(page.locator(".al-podium")).to_be_hidden(timeout=PATIENCE)
+    expect(words).to_be_visible()
+
+
+def test_one_may_look_without_a_prediction(page: Page, address: str) -> None:
+    page.goto(f"{address}/film?run=reverse&predict=1")
+    box = page.locator(".al-prediction")
+    expect(box.locator("textarea")).to_be_visible(timeout=PATIENCE)
+    box.locator("textarea").fill("<b>nothing</b>")
+    box.get_by_role("button", name="Show the answer").click()
+    expect(box.locator(".verdict")).to_have_text("You wrote: “<b>nothing</b>”")
+    box.get_by_role("button", name="Predict again").click()
+    box.get_by_role("button", name="Show without predicting").click()
+    expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=PATIENCE)
+    expect(box.locator("textarea")).to_have_count(0)
