@@ -1,4 +1,4 @@
-"""The dashboard's own command line: `python -m dashboard lecture check FILE…`.
+"""The dashboard's own command line: `lecture check FILE…` and `hand-out LECTURE`, after `python -m dashboard`.
 
 Exit code 1 where a lecture says what is not true, 2 where a file cannot be read as one.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cyclopts import App
 
+from dashboard.lectures.hand_out import HERE
 from transformer import __version__
 from transformer.commands.ending import exit_code
 
@@ -55,13 +56,37 @@ def check(file: Path, *more: Path) -> int:
         for each in false:
             print(f"{path}, {each}.", file=sys.stderr)
         worst = max(worst, 1 if false else 0)
-        numbers, claims = (
-            sum(len(step.expressions) for step in found.steps),
-            sum(len(step.claims) for step in found.steps),
-        )
+        numbers = sum(len(step.expressions) for step in found.steps)
+        claims = sum(len(step.claims) for step in found.steps)
+        questions = sum(step.question is not None for step in found.steps)
         if not false:
-            print(f"{path}: {len(found.steps)} steps, {numbers} numbers and {claims} claims hold.")
+            print(
+                f"{path}: {len(found.steps)} steps, {numbers} numbers, {claims} claims and {questions} questions hold."
+            )
     return worst
+
+
+@app.command
+def hand_out(lecture: str, *, out: Path | None = None, address: str = HERE) -> int:
+    """Write a lecture as one HTML page that opens without a network. A browser without a window does the clicking.
+
+    It takes about half a minute.
+
+    Parameters
+    ----------
+    lecture
+        Its name: attention, masks, order, bottleneck, shakespeare, or one of your own.
+    out
+        The file; LECTURE.html here, if nothing is said.
+    address
+        The server that the links in it lead back to.
+    """
+    from dashboard.lectures.hand_out import write
+
+    path = out or Path(f"{lecture}.html")
+    size = write(lecture, path, address)
+    print(f"{path}: {size / 1e6:.1f} MB")
+    return 0
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -56,7 +56,7 @@ TERMS = (
     Term("embedding", "the vector that stands for a token where a model begins"),
     Term(
         "entropy",
-        "how spread out a row of weights is: 0 nats if all weight is on one key, most if every key has the same",
+        "how spread out a row of weights is: 0 if all weight is on one key, most if every key has the same",
     ),
     Term(
         "feed-forward layer",
@@ -90,7 +90,7 @@ TERMS = (
     Term("residual stream", "the vector each position carries from block to block, and to which each block adds"),
     Term("rollout", "attention followed through all layers: how much of each token reaches each position"),
     Term("rotary", "a positional encoding that turns queries and keys by angles that grow with the position", "rotary"),
-    Term("score", "how well a query fits a key, before the softmax: query · key, mostly divided by √d"),
+    Term("score", "how well a query fits a key, before the softmax: query · key, in a transformer divided by √d"),
     Term("sinusoidal", "a positional encoding of sines and cosines of several wavelengths", "sinusoidal"),
     Term("softmax", "makes weights that add up to 1 of any numbers: the larger a number, the larger its weight"),
     Term("teacher forcing", "giving a model the right tokens so far to read, in place of its own"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from dashboard.components.appearance import palette
 from dashboard.components.payload import pack
 from dashboard.components.presses import counted_button
 from dashboard.components.registration import renderer
+from dashboard.frame import sharing
 from dashboard.lectures.expressions import Expression
 from dashboard.lectures.lecture import OWN_FIELDS, SIDEBAR, Lecture, Step
 from dashboard.lectures.shelf import shelf
@@ -19,19 +21,20 @@ from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.server import streamlit_private
+from dashboard.server.http import presenter_address
 from dashboard.view import clicks, session
 from dashboard.view.pages import PAGES, Page
 from dashboard.view.settings import FIELDS, OF_TRAINING, Settings
 
 MISSING = "–"
-PODIUM = '<div class="al-podium" hidden></div>'
+LATE = 2.0
+"""Seconds after a page was reached in which a request may still name the one before."""
+PODIUM = '<p class="al-podium" style="margin: 0; font-weight: 600" role="status" hidden></p>'
 
 
 def strip(page: Page) -> None:
     """The step that the view names, if it names one; and the page of the step that was asked for last."""
-    wanted = st.session_state.pop("lecture_page", page.address)
-    if wanted != page.address:
-        st.switch_page(PAGES[wanted].script)
+    _reach(page)
     view = session.settings()
     if not view.lecture:
         return
@@ -46,24 +49,51 @@ def strip(page: Page) -> None:
         session.update(lecture_step=count)
     at = session.settings().lecture_step
     step = lecture.steps[at - 1]
-    followed = page.address == step.page and not view.exploring
     with st.container(border=True, key="lecture", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lecture-way"):
-            st.markdown(f"**{plain(step.title)}** :small[:gray[{plain(lecture.title)}, step {at} of {count}]]")
+            with st.container(key="lecture-title", width="content"):
+                st.markdown(f"**{plain(step.title)}**")
+            st.markdown(f":small[:gray[{plain(lecture.title)}, step {at} of {count}]]")
             _way(lecture, step, at, page)
         if page.address != step.page:
             st.caption(f"The words of this step stand on the page “{PAGES[step.page].title}”: return to read them.")
         else:
-            st.markdown(words(step))
+            with st.container(key="lecture-words"):
+                st.markdown(words(step))
             if not at_home(step):
                 st.caption("You have changed the view. The words speak of the step as it was written.")
-    look = step.look if page.address == step.page else ""
-    st.html(style(look, step.controls if followed else None))
-    podium = renderer("podium", html=PODIUM, isolate_styles=False)
-    podium(
-        key="podium",
-        data=pack({"look": look, "step": f"{lecture.name}/{at}/{st.session_state.get('lecture_moves', 0)}"}, b""),
-    )
+        look = step.look if page.address == step.page else ""
+        moves = st.session_state.get("lecture_moves", 0)
+        podium = renderer("podium", html=PODIUM, isolate_styles=False)
+        told = {"look": look, "step": f"{lecture.name}/{at}/{moves}", "presenter": _for_presenter(lecture, at)}
+        podium(key="podium", data=pack(told, b""))
+    st.html(style(look, step.controls if followed(page) else None))
+
+
+def _reach(page: Page) -> None:
+    """Go to the page of the step that was asked for last, unless this is it.
+
+    The browser names the page before with each request until it has heard of the new one. A timer's request that was on
+    its way would bring that page back, also shortly after the new one was reached.
+    """
+    wanted, reached = st.session_state.get("lecture_page", (page.address, None))
+    if wanted == page.address:
+        if reached is None and "lecture_page" in st.session_state:
+            st.session_state.lecture_page = wanted, time.monotonic()
+    elif reached is None or time.monotonic() - reached < LATE:
+        st.switch_page(PAGES[wanted].script)
+    else:
+        del st.session_state["lecture_page"]
+
+
+def followed(page: Page) -> Step | None:
+    """The step that is shown as it is written: on its own page, and not explored."""
+    view = session.settings()
+    lecture = shelf().lectures.get(view.lecture) if view.lecture else None
+    if lecture is None or view.exploring or not 1 <= view.lecture_step <= len(lecture.steps):
+        return None
+    step = lecture.steps[view.lecture_step - 1]
+    return step if step.page == page.address else None
 
 
 def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
@@ -96,14 +126,43 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
         st.button("Explore from here", on_click=_explore, key="lecture-explore", help="Shows every control.")
     else:
         st.button("Return", on_click=go, args=(lecture, at), key="lecture-return", type="primary")
+    st.link_button(
+        "Presenter",
+        presenter_address(),
+        help="Opens your notes, the next step and a clock in a window of their own. It follows this one.",
+        key="lecture-presenter",
+    )
+    sharing.button(lecture)
     st.button("Leave", on_click=_leave, key="lecture-leave", help="Ends the lecture; the page stays as it is.")
+
+
+def _for_presenter(lecture: Lecture, at: int) -> dict[str, object]:
+    """What the presenter's window shows of a step (server/presenter/)."""
+    step = lecture.steps[at - 1]
+    following = lecture.steps[at] if at < len(lecture.steps) else None
+    asks = f" It asks: {following.question.text}" if following is not None and following.question is not None else ""
+    return {
+        "lecture": lecture.title,
+        "minutes": lecture.minutes,
+        "at": at,
+        "count": len(lecture.steps),
+        "title": step.title,
+        "notes": step.notes,
+        "question": "" if step.question is None else step.question.text,
+        "next": "" if following is None else f"{following.title}.{asks}",
+    }
 
 
 def go(lecture: Lecture, at: int) -> None:
     """Show a step as it is written, its number counted from 1."""
     step = lecture.steps[at - 1]
-    session.show(replace(step.view, lecture=lecture.name, lecture_step=at, sidebar=session.settings().sidebar))
-    st.session_state.lecture_page = step.page
+    now = session.settings()
+    session.show(
+        replace(
+            step.view, lecture=lecture.name, lecture_step=at, sidebar=now.sidebar, predict=now.predict, room=now.room
+        )
+    )
+    st.session_state.lecture_page = step.page, None
     st.session_state.lecture_moves = st.session_state.get("lecture_moves", 0) + 1
 
 
@@ -123,7 +182,7 @@ def at_home(step: Step) -> bool:
 
 
 def _looked_at(view: Settings) -> list[object]:
-    rest = {*OWN_FIELDS, SIDEBAR, *OF_TRAINING}
+    rest = {*OWN_FIELDS, SIDEBAR, "predict", "room", *OF_TRAINING}
     return [getattr(view, name) for name in FIELDS if name not in rest]
 
 

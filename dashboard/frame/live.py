@@ -11,6 +11,7 @@ import streamlit as st
 
 from dashboard.components.presses import counted_button
 from dashboard.frame import live_pictures, training_panel
+from dashboard.lectures.shelf import shelf
 from dashboard.models import menu
 from dashboard.parts.text import newest, whole
 from dashboard.view import clicks, session, training
@@ -65,10 +66,14 @@ def _watch(name: str) -> None:
     run = Run(menu.ROOT / name)
     own = session.started() == name
     state, metrics = run.state, run.metrics()
+    longest = _longest() if own else None
+    if longest is not None:
+        _cut_off(run, state, longest)
+    cut = _seconds_of_cut(name)
     if not state.live and st.session_state.get("taken_over") != name:
         # Its last step is on disk: choose it, let the timer go, and give the sidebar its Train button back.
         st.session_state.taken_over = name
-        if own and _has_result(run, state):
+        if own and _has_result(run, state) and not cut:
             session.look_at_step(name)
         clicks.again()
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
@@ -77,11 +82,40 @@ def _watch(name: str) -> None:
     if state.live and _interval(run, metrics) != st.session_state.get("redrawn_every"):
         clicks.again()  # the browser's timer is set when the whole page is drawn
     _head(run, state, metrics, own)
+    lost = not state.live and not _has_result(run, state)
+    if longest is not None and (cut or lost) and live_pictures.stored(session.chosen()):
+        return
     if state.live:
         share, words = progress(run.config, state.step, metrics)
         st.progress(share, text=words)
     live_pictures.training(run, metrics, live=state.live)
     live_pictures.panel(run, state, metrics, began)
+
+
+def _longest() -> int | None:
+    """Seconds that a training may take in the lecture that is followed; None outside a lecture and while exploring."""
+    view = session.settings()
+    lecture = shelf().lectures.get(view.lecture) if view.lecture and not view.exploring else None
+    return None if lecture is None else lecture.training
+
+
+def _cut_off(run: Run, state: State, longest: int) -> None:
+    """End a training that takes longer, waiting for its turn included; not one whose steps somebody takes by hand."""
+    control = run.control
+    at_full_speed = control.pace is None and control.pause_at is None
+    if (
+        state.status in ("queued", "running")
+        and at_full_speed
+        and time.monotonic() - st.session_state.watched_since > longest
+    ):
+        st.session_state.cut_off = run.name, longest
+        training.end(run)
+
+
+def _seconds_of_cut(name: str) -> int | None:
+    """After how many seconds a lecture stopped this training; None if none did."""
+    cut, seconds = st.session_state.get("cut_off", ("", 0))
+    return seconds if cut == name else None
 
 
 def _interval(run: Run, metrics: list[dict[str, Any]]) -> float | None:
@@ -186,10 +220,13 @@ def _has_result(run: Run, state: State) -> bool:
 def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> str:
     most = run.config.training.max_steps
     last = metrics[-1] if metrics else {"step": 0, "seconds": 0.0}
+    reason, cut = state.reason or state.status, _seconds_of_cut(run.name)
+    if cut:
+        reason = f"stopped at step {state.step}, because this lecture gives a training {cut} s"
     if state.status == "queued":
         return f"**{run.name}** is waiting for its turn …"
     if state.status == "measuring":
-        return f"**{run.name}**: {state.reason}. Measuring it …"
+        return f"**{run.name}**: {reason}. Measuring it …"
     if state.status == "paused":
         return f"**{run.name}** is paused at step {state.step} of at most {most}."
     read = newest(metrics)
@@ -197,10 +234,9 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
         said = f"step {last['step']} of {'' if read else 'at most '}{most}, {last['seconds']:.1f} s"
         return f"**{run.name}** is training: {said}{f': {read}' if read else ''}"
     mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
-    reason = state.reason or state.status
     if read and run.evaluation:
         reason = f"{reason}, {whole(run.evaluation)}"
-    taken = " The pages now show it." if own and _has_result(run, state) else ""
+    taken = " The pages now show it." if own and _has_result(run, state) and not cut else ""
     return f"{mark} **{run.name}**: {reason}.{taken}"
 
 

@@ -100,6 +100,22 @@ def training(run: Run, metrics: Sequence[Mapping[str, Any]], *, live: bool) -> N
         st.rerun()  # the whole page, for every page is at another step now
 
 
+def stored(model: Model) -> bool:
+    """Play the film of a model that was trained before, in place of a training that came to nothing.
+
+    Returns whether there is one.
+    """
+    film = None if model.run is None else kept_film(model.run)
+    if model.run is None or film is None:
+        return False
+    sentence = f"{moment_sentence(film, model.config)}."
+    reel = of_film(film, model.config, model.run.metrics(), [])
+    st.markdown(f"In its place, the film of **{model.run.name}**, which was trained before:")
+    film_player(reel, key=f"stored-{model.run.name}", alt=sentence, height=HEIGHT)
+    st.caption(sentence)
+    return True
+
+
 def kept_film(run: Run) -> Film | None:
     """The film that the training process has made of its last weights, if it has."""
     try:

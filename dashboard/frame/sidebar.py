@@ -103,6 +103,7 @@ def _model_menu() -> Model:
 
 def _input(model: Model) -> None:
     task, lawful = model.task, model.task.lawful
+    afresh = {} if lawful else {"query": None, "key": None}  # of other words another place is worth a look
     shown = task.typed(session.question(model))
     error = st.session_state.pop("input_error", "")
 
@@ -113,10 +114,10 @@ def _input(model: Model) -> None:
             st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), typed
             clicks.touch()
             return
-        session.update(input=in_link(task, typed))
+        session.update(input=in_link(task, typed), **afresh)
 
     def drawn() -> None:
-        session.update(input=in_a_line(task.typed(session.draw(model))))
+        session.update(input=in_a_line(task.typed(session.draw(model))), **afresh)
 
     controlled(
         st.text_input if lawful else st.text_area,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.lectures.expressions import Expression
 from dashboard.lectures.lecture import SIDEBAR, Lecture, Mistake, Step
-from dashboard.lectures.values import ViewValues
+from dashboard.lectures.questions import asked
+from dashboard.lectures.values import ViewValues, model_of
+from dashboard.models import menu
 from dashboard.view.pages import OVERVIEW, PAGES
 from dashboard.view.settings import FIELDS
 
@@ -30,8 +33,15 @@ def mistakes(lecture: Lecture) -> Iterator[Mistake]:
 
 
 def _opened(step: Step) -> Iterator[Mistake]:
-    """Open the step's page as its link does, and look for what is to be marked and what is to stay."""
+    """Open the step's page as its link does, and look for what is to be marked and what is to stay.
+
+    The page is shown as to somebody who has seen the model before: what a first look leaves out is there at once.
+    """
+    import torch  # noqa: F401 - pages that train on the spot wait until it is imported
+
     app = AppTest.from_file(str(MAIN), default_timeout=PATIENCE)
+    with suppress(ValueError):  # what is no run is named below
+        app.session_state["seen"] = model_of(step.view, menu.menu())
     for name, value in step.view.to_query().items():
         app.query_params[name] = value
     app = app.run() if PAGES[step.page] is OVERVIEW else app.switch_page(PAGES[step.page].script).run()
@@ -74,6 +84,11 @@ def _said(step: Step) -> Iterator[Mistake]:
             expression.written(values)
         except ValueError as error:
             yield Mistake(expression.line, str(error))
+    if step.question is not None:
+        try:
+            asked(step.question, values, "")
+        except ValueError as error:
+            yield Mistake(step.question.line, str(error))
     for claim in step.claims:
         try:
             held = claim.value(values)

@@ -14,31 +14,38 @@ A file begins with what the lecture is, then comes a step under each second-leve
     look: accuracy-bars
     controls: run, input
     claim: second_half > 0.99
+    ask: Which half can it predict?
+    choice: the first when first_half > 0.9
+    choice: the second when second_half > 0.9
 
     Words with formulas, $x$, and with numbers of the view: {{ second_half :.2f }}.
 
     > What only the lecturer reads.
 
 A number is never typed: it is an expression over the step's view (values.py), and how it is written stands after a
-colon, as in Python's format strings.
+colon, as in Python's format strings. What is asked is covered until one has predicted it (questions.py): a `choice`, of
+which one is true, a `number`, `bars` or `cells`; without any of them, some words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 from dashboard.lectures.expressions import Expression, parsed
+from dashboard.lectures.questions import BARS, CELLS, CHOICE, NUMBER, WORDS, Question
 from dashboard.models.cache import keyed_by_repr
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import Settings, from_query
 
 ABOUT = ("title", "minutes", "language", "audience")
 """What a file says of its lecture, each once."""
-ONCE, OFTEN = ("view", "look", "controls"), ("claim",)
+LIMITS = {"minutes": (1, 240), "training": (1, 3600)}
+"""What is a whole number, and its limits. The seconds of a training may be left out."""
+ONCE, OFTEN = ("view", "look", "controls", "ask", NUMBER, BARS, CELLS), ("claim", CHOICE)
 """What stands under the heading of a step: once at most, and as often as one likes."""
 MOST_STEPS, MOST_BYTES = 60, 200_000
 EXPRESSION = re.compile(r"\{\{(.+?)\}\}", re.DOTALL)
@@ -82,6 +89,8 @@ class Step:
     """What only the lecturer reads."""
     claims: tuple[Expression, ...]
     """What the words take for granted of the view: each is to be true."""
+    question: Question | None = None
+    """What is asked before the view is shown."""
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -99,6 +108,8 @@ class Lecture:
     language: str
     audience: str
     steps: tuple[Step, ...]
+    training: int = 60
+    """Seconds that a training may take; then a stored film plays in its place."""
 
 
 def load(path: Path) -> Lecture:
@@ -146,14 +157,15 @@ def _about(lines: list[str]) -> tuple[dict, int]:
         if not lines[number].strip():
             continue
         key, value = _field(lines[number], number + 1)
-        if key not in ABOUT:
-            raise Mistake(number + 1, f"“{key[:40]}” is not among {', '.join(ABOUT)}")
+        if key not in (*ABOUT, *LIMITS):
+            raise Mistake(number + 1, f"“{key[:40]}” is not among {', '.join(dict.fromkeys((*ABOUT, *LIMITS)))}")
         if key in found:
             raise Mistake(number + 1, f"“{key}” stands here a second time")
         found[key] = value
-        if key == "minutes":
-            if not (value.isascii() and value.isdigit() and 1 <= int(value[:4]) <= 240):
-                raise Mistake(number + 1, f"minutes is a whole number from 1 to 240, not “{value[:40]}”")
+        if key in LIMITS:
+            least, most = LIMITS[key]
+            if not (value.isascii() and value.isdigit() and least <= int(value[:6]) <= most):
+                raise Mistake(number + 1, f"{key} is a whole number from {least} to {most}, not “{value[:40]}”")
             found[key] = int(value)
     missing = [key for key in ABOUT if not found.get(key)]
     if missing:
@@ -176,11 +188,14 @@ def _step(lines: list[str], first: int) -> Step:
         raise Mistake(first, "the step has no heading")
     fields: dict[str, tuple[str, int]] = {}
     claims: list[Expression] = []
+    choices: list[tuple[str, Expression]] = []
     rest = 1
     while rest < len(lines) and lines[rest].strip():
         number = first + rest
         key, value = _field(lines[rest], number)
-        if key in OFTEN:
+        if key == CHOICE:
+            choices.append(_choice(value, number))
+        elif key in OFTEN:
             claims.append(_expression(value, number))
         elif key not in ONCE:
             raise Mistake(number, f"“{key[:40]}” is not among {', '.join((*ONCE, *OFTEN))}")
@@ -205,7 +220,39 @@ def _step(lines: list[str], first: int) -> Step:
         prose=words,
         notes=notes,
         claims=tuple(claims),
+        question=_question(fields, choices, first),
     )
+
+
+def _choice(text: str, line: int) -> tuple[str, Expression]:
+    """What can be chosen, and what makes it right: "the second half when second_half > 0.9"."""
+    said, when, true = text.rpartition(" when ")
+    if not when or not said.strip():
+        raise Mistake(line, f"“{text[:40]}” is no choice of the form “words when expression”")
+    return said.strip(), _expression(true, line)
+
+
+def _question(
+    fields: Mapping[str, tuple[str, int]], choices: Sequence[tuple[str, Expression]], first: int
+) -> Question | None:
+    """What a step asks, if it does; `first` is its heading's line."""
+    kinds = [kind for kind in (NUMBER, BARS, CELLS) if kind in fields] + [CHOICE] * bool(choices)
+    if "ask" not in fields:
+        if kinds:
+            raise Mistake(first, f"“{kinds[0]}” answers nothing: there is no line “ask”")
+        return None
+    text, line = fields["ask"]
+    if not text:
+        raise Mistake(line, "“ask” asks nothing")
+    _untyped(text, text, 0, line)
+    if len(kinds) > 1:
+        raise Mistake(line, f"a step asks for one thing, not for {' and '.join(kinds)}")
+    kind = kinds[0] if kinds else WORDS
+    if kind == CHOICE:
+        if len(choices) < 2:
+            raise Mistake(line, "one can choose among two at least")
+        return Question(text, kind, choices=tuple(choices), line=line)
+    return Question(text, kind, _expression(*fields[kind]) if kind != WORDS else None, line=line)
 
 
 def _view(text: str, line: int) -> tuple[str, Settings]:

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from dashboard.lectures import texts, walks
+from dashboard.lectures.questions import Bars, Cells
+from dashboard.lectures.walks import cell
 from dashboard.models import heads, menu, positions
 from dashboard.models.model import Model
 from dashboard.models.passages import parsed
-from dashboard.view.settings import Settings
+from dashboard.view.settings import FIELDS, Settings
 from transformer import masks
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.bags import bag_ceiling
@@ -29,7 +32,8 @@ class ViewValues(Mapping[str, Any]):
 
     def __init__(self, view: Settings) -> None:
         """Raises ValueError where the view's run, step or input cannot be had."""
-        self.view, self.model = view, model_of(view, menu.menu())
+        self.view: Settings = view
+        self.model: Model = model_of(view, menu.menu())
         self.question = self.model.task.example
         if view.input:
             self.question = parsed(self.model.task, view.input)
@@ -51,6 +55,19 @@ class ViewValues(Mapping[str, Any]):
         """By position, as the page of accuracies measures it."""
         return self.model.accuracy(self.view.sequences, None, self.view.measured_length)
 
+    def head(self, text: str) -> Head:
+        """The head of a path such as "decoder.1.self_attention.2"; empty is the one that looks most at the answer."""
+        if not text:
+            return self.model.survey().foremost
+        try:
+            head = Head.parse(text)
+            attention = self.model.sample(self.question).attentions[head.site]
+        except (ValueError, KeyError):
+            raise ValueError(f"there is no head “{text[:60]}”") from None
+        if not 0 <= head.index < len(attention.pattern):
+            raise ValueError(f"there is no head “{text[:60]}”")
+        return head
+
 
 def model_of(view: Settings, found: Mapping[str, menu.Choice]) -> Model:
     """The model that a view names of a menu. Raises ValueError, with a sentence, where there is none."""
@@ -63,52 +80,67 @@ def model_of(view: Settings, found: Mapping[str, menu.Choice]) -> Model:
     return Model.of(found[name], steps[-1] if view.step is None else view.step)
 
 
-def _head(values: ViewValues, text: str) -> Head:
-    """The head of a path such as "decoder.1.self_attention.2"; empty is the one that looks most at the answer."""
-    if not text:
-        return values.model.survey().foremost
-    try:
-        head = Head.parse(text)
-        attention = values.model.sample(values.question).attentions[head.site]
-    except (ValueError, KeyError):
-        raise ValueError(f"there is no head “{text[:60]}”") from None
-    if not 0 <= head.index < len(attention.pattern):
-        raise ValueError(f"there is no head “{text[:60]}”")
-    return head
-
-
-def _cell(array: np.ndarray, *places: float) -> float:
-    """A number of an array, its places counted from 1. Raises IndexError."""
-    for place, size in zip(places, array.shape, strict=True):
-        if not (float(place).is_integer() and 1 <= place <= size):
-            raise IndexError(f"there is no place {place}, there are {size}")
-    return array[tuple(int(place) - 1 for place in places)].item()
-
-
 def _pattern(values: ViewValues, head: str) -> np.ndarray:
-    found = _head(values, head)
+    found = values.head(head)
     return values.model.sample(values.question).attentions[found.site].pattern[found.index]
 
 
+def _accuracies(values: ViewValues) -> Bars:
+    """How often each position of the answer is right."""
+    if not values.model.task.lawful:
+        raise ValueError(f"{values.model.name} reads a text, which has no right answer")
+    accuracy = values.accuracy
+    return Bars(tuple(accuracy.names), tuple(float(each) for each in accuracy.mean))
+
+
+def _row(values: ViewValues, head: str, query: float) -> Bars:
+    """The weights that a query of a head gives to each key that it may see."""
+    found = values.head(head)
+    attention = values.model.sample(values.question).attentions[found.site]
+    pattern = attention.pattern[found.index]
+    cell(pattern, query, 1)
+    row = int(query) - 1
+    return Bars(
+        tuple(f"{key} at {place}" for place, key in enumerate(attention.keys, 1) if attention.mask[row, place - 1]),
+        tuple(float(weight) for weight, seen in zip(pattern[row], attention.mask[row], strict=True) if seen),
+    )
+
+
+def _cells(values: ViewValues, head: str) -> Cells:
+    """A head's pattern, cell by cell."""
+    found = values.head(head)
+    attention = values.model.sample(values.question).attentions[found.site]
+    if attention.factor != 1:
+        raise ValueError("a cell of this pattern stands for several tokens")
+    return Cells(attention.queries, attention.keys, attention.pattern[found.index], attention.mask)
+
+
 def _score(values: ViewValues, head: str, query: float, key: float) -> float:
-    found = _head(values, head)
-    return _cell(values.model.sample(values.question).attentions[found.site].scores[found.index], query, key)
+    found = values.head(head)
+    return cell(values.model.sample(values.question).attentions[found.site].scores[found.index], query, key)
 
 
 def _most(values: ViewValues, head: str, query: float) -> int:
     pattern = _pattern(values, head)
-    _cell(pattern, query, 1)
+    cell(pattern, query, 1)
     return int(pattern[int(query) - 1].argmax()) + 1
 
 
 def _contribution(values: ViewValues, head: str, query: float, key: float) -> float:
-    found = _head(values, head)
-    return _cell(heads.detail(values.model, values.question, found.site).contribution(found.index), query, key)
+    found = values.head(head)
+    return cell(heads.detail(values.model, values.question, found.site).contribution(found.index), query, key)
 
 
 def _of(values: ViewValues, run: str, name: str) -> Any:
     """A number of another run, on the same input where it can read it."""
     return ViewValues(values.view.with_(run=run, step=None))[name]
+
+
+def _setting(values: ViewValues, name: str) -> Any:
+    """What the view sets a field to, or leaves it at."""
+    if name not in FIELDS:
+        raise ValueError(f"a view has no “{name[:40]}”")
+    return getattr(values.view, name)
 
 
 def _parameters(values: ViewValues) -> int:
@@ -126,7 +158,7 @@ def _evaluated(values: ViewValues, name: str) -> float:
 
 def _ceiling(values: ViewValues, place: float) -> float:
     length = values.view.measured_length or values.model.config.task.length
-    return _cell(ceilings.ceiling(values.model.config, length).accuracy, place)
+    return cell(ceilings.ceiling(values.model.config, length).accuracy, place)
 
 
 def _under(values: ViewValues, mask: str, group: str) -> float:
@@ -145,7 +177,7 @@ def _known_under(values: ViewValues, mask: str) -> int:
 def _by_position(values: ViewValues, head: str) -> float:
     """The share of the variance of a head's scores that position–position makes up, over many sequences."""
     found = heads.shares(values.model)
-    wanted = _head(values, head)
+    wanted = values.head(head)
     if wanted not in found.heads:
         raise ValueError(f"the scores of head {wanted.short} cannot be split")
     return float(found.share[found.heads.index(wanted), -1])
@@ -156,7 +188,7 @@ def _cosine(values: ViewValues, first: float, second: float) -> float:
     name = values.view.encoding or values.model.config.model.positions
     table = positions.table(values.model, name).values
     for place in (first, second):
-        _cell(table, place, 1)
+        cell(table, place, 1)
     one, other = table[int(first) - 1], table[int(second) - 1]
     return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
 
@@ -166,7 +198,7 @@ def _whole(_: ViewValues, encoding: str, length: float) -> float:
     found = Lengths.load(DEFAULT_ROOT / "lengths.json")
     if encoding not in found.measured:
         raise ValueError(f"no encoding “{encoding[:40]}” was measured; there are {', '.join(found.measured)}")
-    return _cell(found.exact(encoding).mean(axis=0), length)
+    return cell(found.exact(encoding).mean(axis=0), length)
 
 
 def _loss(values: ViewValues, step: float) -> float:
@@ -200,17 +232,23 @@ NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
     "first_half": lambda values: values.accuracy.of("first half"),
     "second_half": lambda values: values.accuracy.of("second half"),
     "perplexity": lambda values: _evaluated(values, "perplexity"),
+    **walks.NUMBERS,
+    "head": lambda values: values.view.head,
+    "accuracies": _accuracies,
+    **texts.NUMBERS,
 }
-"""Numbers that need no argument."""
+"""What needs no argument: numbers, the head that the view names, and bars."""
 NAMES: dict[str, Callable[..., Any]] = {
-    "token": lambda values, place: _cell(np.array(values.model.sample(values.question).read), place),
-    "predicted": lambda values, place: _cell(np.array(values.model.sample(values.question).predicted), place),
-    "confidence": lambda values, place: _cell(values.model.sample(values.question).confidence, place),
-    "accuracy": lambda values, place: _cell(values.accuracy.mean, place),
+    "token": lambda values, place: cell(np.array(values.model.sample(values.question).read), place),
+    "predicted": lambda values, place: cell(np.array(values.model.sample(values.question).predicted), place),
+    "confidence": lambda values, place: cell(values.model.sample(values.question).confidence, place),
+    "accuracy": lambda values, place: cell(values.accuracy.mean, place),
     "ceiling": _ceiling,
-    "weight": lambda values, head, query, key: _cell(_pattern(values, head), query, key),
+    "weight": lambda values, head, query, key: cell(_pattern(values, head), query, key),
     "score": _score,
     "most": _most,
+    "row": _row,
+    "pattern": _cells,
     "contribution": _contribution,
     "under": _under,
     "known_under": _known_under,
@@ -218,7 +256,10 @@ NAMES: dict[str, Callable[..., Any]] = {
     "by_position": _by_position,
     "cosine": _cosine,
     "whole": _whole,
-    "answer_share": lambda values, head: values.model.survey().expected_share[_head(values, head)],
+    "answer_share": lambda values, head: values.model.survey().expected_share[values.head(head)],
     "of": _of,
+    "setting": _setting,
+    **walks.NAMES,
+    **texts.NAMES,
 }
 """Functions of places, heads and runs."""

@@ -10,8 +10,8 @@ found = shelf()
 st.title("A lecture leads through the lab, step by step", anchor=False)
 st.markdown(
     "Each step is a page with a few words above it. **→** and **←** lead on and back, and so does a presenter’s "
-    "remote. *Explore from here* gives you every control; **R** returns to the step. **B** blacks the screen, **+** "
-    "and **−** set the size of the text."
+    "remote. *Explore from here* gives you every control; **R** returns to the step. A point (**.**) blacks the "
+    "screen, and so does **B** where no button bears this letter. **+** and **−** set the size of the text."
 )
 for name, each in found.lectures.items():
     with st.container(border=True, key=f"lecture-{name}"):

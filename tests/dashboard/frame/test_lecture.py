@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+import streamlit as st
 
+from dashboard.frame import lecture as lectures_strip
 from dashboard.frame.lecture import style
 from dashboard.lectures.shelf import shelf
+from dashboard.view.pages import PAGES
 from tests.kit.pages import link, open_page
 
 
@@ -47,6 +50,28 @@ def test_to_explore_shows_every_control_and_return_the_step_as_it_was_written() 
     app = press(app, "lecture-leave")
     assert link(app) == {"run": "reverse", "query": "9"}
     assert "Attention in 20 minutes" not in strip(app)
+
+
+def test_a_way_to_another_page_that_is_cut_off_is_gone_in_the_next_rerun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a timer's request, which names the page before, comes between."""
+    app = open_page("layers", run="reverse", query="9", lecture="attention", lecture_step="4")
+    with monkeypatch.context() as patched:
+        patched.setattr(st, "switch_page", lambda script: st.stop())
+        press(app, "lecture-return")
+    app.run()
+    assert "with a weight of 0.99" in strip(app)
+    assert app.title[0].value.startswith("Head 0.2")
+
+
+def test_a_late_request_of_the_page_before_does_not_bring_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_page("layers", run="reverse", query="9", lecture="attention", lecture_step="4")
+    press(app, "lecture-return")
+    before = PAGES["layers"].script
+    app.switch_page(before).run()  # the request names the page before
+    assert app.title[0].value.startswith("Head 0.2")
+    monkeypatch.setattr(lectures_strip, "LATE", 0.0)
+    app.switch_page(before).run()
+    assert "stand on the page “Attention heads”" in strip(app)  # a reader who goes there stays there
 
 
 def test_another_page_keeps_the_way_home_but_not_the_words() -> None:

@@ -13,12 +13,14 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import live
 from dashboard.frame.live_pictures import costs
 from dashboard.frame.training_panel import OWN
+from dashboard.lectures.shelf import shelf
 from dashboard.models import menu as model_menu
 from dashboard.view import clicks
 from dashboard.view.settings import PACES
-from tests.kit.pages import array, figures, link, open_page, press, press_counted, trace
+from tests.kit.pages import ROOT, array, figures, link, open_page, press, press_counted, staged, trace
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.accuracy.ceilings import ceiling
+from transformer.analysis.film.film import Film
 from transformer.config import RunConfig, TaskConfig, TrainingConfig
 from transformer.presets import PRESETS
 from transformer.training import lock
@@ -215,7 +217,12 @@ def test_rate_and_gradient_are_drawn_from_the_metrics(handed: list[Run]) -> None
     ("page", "query", "changes"),
     [
         ("positions", {"run": "reverse", "encoding": "sinusoidal"}, {"positions": "sinusoidal"}),
-        ("positions", {"run": "reverse-aligned", "encoding": "rotary"}, {"positions": "rotary"}),
+        pytest.param(
+            "positions",
+            {"run": "reverse-aligned", "encoding": "rotary"},
+            {"positions": "rotary"},
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_a_page_trains_a_small_model_and_shows_what_it_reaches(page, query, changes) -> None:
@@ -244,3 +251,71 @@ def test_nothing_is_trained_that_was_not_asked_for() -> None:
     app.toggle(key="control-answer").set_value(True).run()
     assert not app.exception
     assert "what-if" in figures(app)
+
+
+# --- in a lecture
+
+
+@pytest.fixture
+def lecture(runs: Path) -> dict[str, str]:
+    """The link of a lecture's step, its model beside what is trained."""
+    (runs / "reverse").symlink_to(ROOT / "checkpoints" / "reverse")
+    return {"run": "reverse", "lecture": "attention", "lecture_step": "13", **TINY}
+
+
+def long_ago(app: AppTest, seconds: float) -> AppTest:
+    """As if the button had been pressed so many seconds earlier."""
+    app.session_state.watched_since -= seconds
+    return app.run()
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_a_lecture_cuts_a_training_off_and_plays_the_film_of_its_own_model(
+    status: str, lecture: dict[str, str], handed: list[Run]
+) -> None:
+    app = press(open_page("overview", **lecture), "Train")
+    (run,) = handed
+    longest = shelf().lectures["attention"].training
+    with lock.hold(run.folder):
+        run.set_state(status, 12)
+        long_ago(app, longest - 5)
+        assert not run.control.stop
+        assert "In its place" not in said(app)
+        long_ago(app, 10)
+        assert run.control.stop
+        run.set_state("stopped", 14, "stopped by hand at step 14")
+    app.run()
+    assert f"stopped at step 14, because this lecture gives a training {longest} s" in said(app)
+    assert "In its place, the film of **reverse**, which was trained before:" in said(app)
+    assert link(app)["run"] == "reverse"  # and not the one that was cut off
+    film = Film.load(ROOT / "checkpoints" / "reverse" / "film.npz")
+    assert staged(app)["accuracySteps"] == film.steps.tolist()
+
+
+@pytest.mark.parametrize("otherwise", [{"pace": "1"}, {"pace": "key"}, {"exploring": "1"}, {"lecture": ""}])
+def test_no_training_is_cut_off_by_hand_outside_a_lecture_or_while_exploring(
+    otherwise: dict[str, str], lecture: dict[str, str], handed: list[Run]
+) -> None:
+    shown = {name: value for name, value in (lecture | otherwise).items() if value}
+    app = press(open_page("overview", **shown), "Train")
+    (run,) = handed
+    with lock.hold(run.folder):
+        run.set_state("running", 12)
+        long_ago(app, 10_000)
+        assert not run.control.stop
+
+
+def test_a_training_that_breaks_off_in_a_lecture_is_replaced_and_one_that_ends_is_not(
+    lecture: dict[str, str], handed: list[Run]
+) -> None:
+    app = press(open_page("overview", **lecture), "Train")
+    (run,) = handed
+    run.set_state("failed", 3, "the loss became NaN")
+    app.run()
+    assert "the loss became NaN" in said(app)
+    assert "In its place, the film of **reverse**" in said(app)
+    app = press(open_page("overview", **lecture, seed="7"), "Train")
+    assert list(record(handed[-1]))
+    app.run()
+    assert "In its place" not in said(app)
+    assert link(app)["run"] == handed[-1].name

@@ -31,6 +31,12 @@ def test_everything_that_is_written_is_read() -> None:
     assert step.expressions[0].line == 14
 
 
+def test_a_training_has_a_minute_unless_the_lecture_says_otherwise() -> None:
+    step = "\n## One\nview: heads\n\nWords.\n"
+    assert read("one", ABOUT + step).training == 60
+    assert read("one", ABOUT.replace("language: en", "language: en\ntraining: 90") + step).training == 90
+
+
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
@@ -39,6 +45,12 @@ def test_everything_that_is_written_is_read() -> None:
         (ABOUT.replace("minutes: 15", "minutes: soon"), 3, "minutes is a whole number from 1 to 240"),
         (ABOUT.replace("minutes: 15", "minutes: 0"), 3, "minutes is a whole number"),
         (ABOUT.replace("minutes: 15", "minutes: 9" + "9" * 400), 3, "minutes is a whole number"),
+        (
+            ABOUT.replace("language: en\n", "language: en\ntraining: 0\n"),
+            5,
+            "training is a whole number from 1 to 3600",
+        ),
+        (ABOUT.replace("language: en\n", "language: en\ntraining: 3601\n"), 5, "training is a whole number"),
         (ABOUT.replace("language: en\n", ""), 5, "there is no language"),
         (ABOUT.replace("language: en", "title: again"), 4, "“title” stands here a second time"),
         (ABOUT.replace("language: en", "colour: red"), 4, "“colour” is not among title"),
@@ -59,6 +71,12 @@ def test_everything_that_is_written_is_read() -> None:
         (f"{ABOUT}## A\nview: heads\n\nIt has\n4 heads.", 11, "the number 4 is typed"),
         (f"{ABOUT}## A\nview: heads\n\nIt is 0.99.", 10, "the number 0.99 is typed"),
         (f"{ABOUT}## A\nview: heads\n\nIt\nis {{{{ a b }}}}.", 11, "“a b” is no expression"),
+        (f"{ABOUT}## A\nview: heads\nbars: accuracies\n\nWords.", 7, "“bars” answers nothing: there is no line “ask”"),
+        (f"{ABOUT}## A\nview: heads\nask:\n\nWords.", 9, "“ask” asks nothing"),
+        (f"{ABOUT}## A\nview: heads\nask: Which of 4?\n\nWords.", 9, "the number 4 is typed"),
+        (f"{ABOUT}## A\nview: heads\nask: A?\nnumber: heads\nbars: accuracies\n\nW.", 9, "not for number and bars"),
+        (f"{ABOUT}## A\nview: heads\nask: A?\nchoice: yes\n\nWords.", 10, "no choice of the form"),
+        (f"{ABOUT}## A\nview: heads\nask: A?\nchoice: a when heads == 4\n\nWords.", 9, "among two at least"),
         (ABOUT + "## A\nview: heads\n\nWords.\n" * 61, 7 + 4 * 60, "a lecture has at most 60 steps"),
     ],
 )
