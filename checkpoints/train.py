@@ -49,6 +49,9 @@ SINGLE = ("loss", "gradient_norm", "held_out_loss")
 """What float32 is measured in."""
 BETWEEN = {"reverse": (13, 20), "reverse-aligned-causal": (20,)}
 """The steps between the first and the last whose weights are kept: models that have learned a part."""
+LONG = 1000
+"""Steps beyond which the metrics keep one line in EVERY, those with an accuracy, and the last TIMED."""
+EVERY = 5
 TIMED = 20
 """The last steps of which it is kept how long each took: the dashboard says their median."""
 
@@ -70,7 +73,10 @@ def thin(run: Run) -> None:
     if first is not None and weights_hash(load(first)[0]) == weights_hash(build(config)):
         save_initial(first, config)
     lines = run.metrics()
-    write_metrics(run, [*map(untimed, lines[:-TIMED]), *lines[-TIMED:]])
+    early, late = [*map(untimed, lines[:-TIMED])], lines[-TIMED:]
+    if run.state.step > LONG:
+        early = [line for line in early if line["step"] % EVERY == 0 or line["step"] == 1 or "accuracy" in line]
+    write_metrics(run, [*early, *late])
     shutil.rmtree(run.folder / "tensorboard", ignore_errors=True)
     for name in ("lock", "resume.safetensors", "control.json"):
         (run.folder / name).unlink(missing_ok=True)

@@ -199,6 +199,7 @@ class TestShipped:
         sizes = [each.parameters for each in self.FOUND.contestants]
         assert max(sizes) <= 1.1 * min(sizes)
 
+    @pytest.mark.nightly
     @pytest.mark.parametrize("kind", KINDS)
     def test_it_holds_on_other_sequences(self, kind: str) -> None:
         """Whole answers and places, said again token by token from the logits; four standard errors of both counts."""

@@ -163,6 +163,7 @@ class TestFile:
         assert np.isfinite(found.exact("rotary")).all()
         assert found.accuracy("learned", 3).shape == (1, 3)
 
+    @pytest.mark.nightly
     def test_two_processes_find_what_one_finds(
         self, measured: tuple[Lengths, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -106,7 +106,7 @@ def alignment(found: Bottleneck, length: int) -> None:
     if model is None:
         st.caption(f"The measured weights of {plain(each.run)} are gone.")
         return
-    left, right = st.columns(2, gap="large")
+    left, right = st.container(key="stacked-alignment").columns(2, gap="large")
     with left:
         one(model, length)
     with right:

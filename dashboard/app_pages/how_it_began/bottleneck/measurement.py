@@ -62,9 +62,8 @@ def headline(found: Bottleneck) -> str:
     shares = [share_text(share) for share in counts / found.sequences]
     low, high = wilson(counts, found.sequences)
     lost = high[0] < low[1:].min()
-    said = f"at length {length} a GRU gets {shares[0]} of whole answers right"
-    words = f"{said}; with attention {shares[1]}, a transformer {shares[2]}."
-    return f"One vector forgets: {words}" if lost else f"One vector against attention: {words}"
+    words = f"Right at length {length}: GRU {shares[0]}, with attention {shares[1]}, transformer {shares[2]}."
+    return f"One vector forgets. {words}" if lost else f"One vector or attention? {words}"
 
 
 def reach(found: Bottleneck) -> str:

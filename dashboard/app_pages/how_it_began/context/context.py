@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from dashboard.app_pages.how_it_began.context import model
 from dashboard.app_pages.how_it_began.context.figures import planes, scores
-from dashboard.app_pages.how_it_began.context.model import TRAINED, measured, weighed
 from dashboard.app_pages.how_it_began.context.steps import (
     CALLED,
     MAKES,
@@ -33,9 +31,11 @@ from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import sheet
 from dashboard.figures.html.step_strip import step_strip
+from dashboard.models.walks import by_hand as model
+from dashboard.models.walks.by_hand import START, TRAINED, TURNS, weighed
 from dashboard.parts import waiting
 from dashboard.parts.prose import show_code
-from dashboard.parts.steps import draw_code
+from dashboard.parts.steps import draw_code, why_divided
 from dashboard.parts.widgets import bound, bound_choice, bound_number, stepped
 from dashboard.view import session
 
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
 
 PLACES = {"1": "bottom left", "2": "top left", "3": "top right", "4": "bottom right"}
-START = "4"
-"""The page's choice: the score that wins there is positive, so that nobody wonders at a negative winner."""
-TURNS = {"clockwise": 1, "anticlockwise": -1}
 TARGETS = {"1": "the next corner", "2": "the one after"}
 STILL: dict[str, object] = {"stretch": 1.0, "turned": 0}
 
@@ -131,7 +128,7 @@ def fit(work: Weighing) -> None:
         st.button("Reset", on_click=lambda: session.update(**STILL), disabled=is_still(), icon=":material/undo:")
     look, angles = work.look, angles_of(work)
     whose, said = maker(look), angle_sentence(work)
-    left, right = st.container(key="stacked-fit").columns(2, gap="large")
+    left, right = st.columns([1, 1.4], gap="medium")
     with left:
         plane = coloured(planes.angle_plane, work.query, look.key, angles)
         plot(plane, key="angles", alt=spoken(said), height=330, makers=whose)
@@ -145,7 +142,7 @@ def fit(work: Weighing) -> None:
 def among(work: Weighing) -> None:
     """The context among the values, and what is said of it."""
     look, whose = work.look, maker(work.look)
-    left, right = st.container(key="stacked-among").columns(2, gap="large")
+    left, right = st.columns(2, gap="medium")
     with left:
         said = f"The context {point(work.context)} lies in the convex hull of the {len(work.pattern)} values."
         st.markdown("**The context and the values**")
@@ -180,29 +177,6 @@ def others(work: Weighing) -> None:
     st.caption(
         f"Framed: the {CALLED[look.trained]} scores that the model was trained with. The other rows compute other "
         f"scores from the same vectors. A model trained with those scores would have other vectors.{moved}"
-    )
-
-
-def why() -> None:
-    """The measured growth of dot products."""
-    found = measured()
-    d, most = int(found.widths[-1]), len(found.widths) - 1
-    said = (
-        f"At d = {d} the standard deviation of q · k is {found.spread[most]:.2f}, and √{d} = {found.law[most]:.2f}. "
-        f"The largest of {found.keys} weights is {found.largest[most]:.2f} on average, and "
-        f"{found.largest_scaled[most]:.2f} if the scores are divided by √d first."
-    )
-    st.markdown(
-        "**Why √d**: wider vectors have larger dot products, and the softmax then puts nearly all weight on one key"
-    )
-    figure = coloured(
-        scores.growth_panels, found.widths, found.spread, found.law, (found.largest, found.largest_scaled), found.keys
-    )
-    plot(figure, key="growth", alt=said, height=330, makers=[Maker("random vectors, seed 0", 0)])
-    st.caption(
-        f"{said} Each point: {found.draws:,} random queries with {found.keys} random keys each, all numbers with "
-        "mean 0 "
-        "and variance 1. A weight near 1 leaves a gradient near 0."
     )
 
 
@@ -264,7 +238,7 @@ else:
     fit(work)
     among(work)
     others(work)
-why()
+why_divided()
 show_code(
     "transformer.recurrent.scoring.Alignment",
     "transformer.recurrent.scoring.cosine",

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
-from dashboard.app_pages.how_it_began.corners import figures, roll_out, teacher_forcing, words
-from dashboard.app_pages.how_it_began.corners import lesson as corners_lesson
-from dashboard.app_pages.how_it_began.corners.lesson import Lesson, Replay, View
+from dashboard.app_pages.how_it_began.corners import feeding, figures, roll_out, teacher_forcing, words
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
+from dashboard.models.walks import corners as corners_lesson
+from dashboard.models.walks.corners import Lesson, Replay, View
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice, bound_number
 from dashboard.server import background
-from dashboard.view import clicks, session
+from dashboard.view import clicks, session, training
 from dashboard.view.settings import Settings, limits
 from transformer.config import ATTENTIONS
 from transformer.corners import CornerConfig, every_walk, floor
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 REFRESH = 0.3  # seconds between two looks at a training, a little more than the crosses fly
 WIDE = 196  # pixels of a slider
 AFRESH: dict[str, object] = {"corner_step": None}
+WALKS, FORCING = "walks", "forcing"
+PARTS = {WALKS: "The walks", FORCING: "Teacher forcing"}
+"""What the page shows, by its name in a link."""
 
 Moving = Lesson | Replay
 
@@ -64,7 +67,7 @@ def drop() -> None:
 def train() -> None:
     """Train anew, so slowly that one can watch."""
     drop()
-    config = corners_lesson.config_of(session.settings())
+    config = training.corners_of(session.settings())
     st.session_state.corner_own = Lesson(config, corners_lesson.WATCHED)
     session.update(**AFRESH)
 
@@ -72,7 +75,7 @@ def train() -> None:
 @clicks.once
 def replay() -> None:
     """Show once more what was recorded."""
-    shown = moving(corners_lesson.config_of(session.settings()))
+    shown = moving(training.corners_of(session.settings()))
     if shown is not None:
         lesson = shown if isinstance(shown, Lesson) else shown.lesson
         st.session_state.corner_own = Replay(lesson, time.monotonic(), corners_lesson.WATCHED)
@@ -89,6 +92,37 @@ def stop() -> None:
         session.update(corner_step=reached)
     elif own is not None:
         own.stop()
+
+
+# --- what is shown
+
+
+def part() -> str:
+    """Of PARTS, the one that is shown: the walks, but for a link that names a measurement of teacher forcing."""
+    view = session.settings()
+    return view.corner_part if view.corner_part in PARTS else first_part()
+
+
+def first_part() -> str:
+    return FORCING if session.settings().corner_case else WALKS
+
+
+def choose_part() -> None:
+    """The choice of what is shown, under the title."""
+    bound_choice(
+        st.segmented_control,
+        "Part",
+        "corner_part",
+        list(PARTS),
+        first_part(),
+        format_func=PARTS.__getitem__,
+        label_visibility="collapsed",
+    )
+
+
+def drawn_as() -> tuple[str, str]:
+    """What decides which parts of the page there are."""
+    return part(), session.settings().corner_case
 
 
 # --- the pictures
@@ -111,8 +145,8 @@ def pictures(config: CornerConfig, shown: Moving | None) -> None:
     view = seen(config, steps, live)
     makers = makers_of(view)
     st.title(words.headline(view), anchor=False)
-    if isinstance(shown, Lesson) and shown.failure:
-        st.error(f"The training failed: {plain(shown.failure)}.", icon=":material/error:")
+    choose_part()
+    failure(shown)
     left, right = st.columns(2, gap="medium")
     with left:
         plane(view, live, makers)
@@ -124,6 +158,24 @@ def pictures(config: CornerConfig, shown: Moving | None) -> None:
     with right:
         curves(view, steps, makers)
     st.caption(words.errors(view))
+
+
+def failure(shown: Moving | None) -> None:
+    """Why a training broke off, if it did."""
+    if isinstance(shown, Lesson) and shown.failure:
+        st.error(f"The training failed: {plain(shown.failure)}.", icon=":material/error:")
+
+
+def feedings(config: CornerConfig, shown: Lesson | None) -> None:
+    """What teacher forcing feeds, in the model that was trained with it alone."""
+    view = seen(config, [] if shown is None else list(shown.steps), live=True)
+    found = feeding.fed(view)
+    st.title(feeding.headline(found), anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        choose_part()
+        teacher_forcing.choose(training.corners_of(session.settings()))
+    failure(shown)
+    feeding.pictures(view, found, makers_of(view))
 
 
 def looked_at(view: View, makers: list[Maker]) -> None:
@@ -260,8 +312,8 @@ def later(config: CornerConfig) -> None:
     st.select_slider("Training step", steps, format_func=lambda _: "…", disabled=True)
 
 
-def choices() -> None:
-    """What is trained, and which walk is looked at."""
+def choices(*, forcing: bool = False) -> None:
+    """What is trained, and which walk is looked at. Where it is about teacher `forcing`, p is 1."""
     afresh, names = dict(AFRESH), list(corners_lesson.kinds())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         attention = bound_choice(
@@ -279,11 +331,12 @@ def choices() -> None:
         number(r"State width, $d_{\text{model}}$", "corner_width", afresh)
         most = number("Most given corners", "corner_most", afresh | {"corner_given": None, "corner_roll": ""})
         share("Noise", "corner_noise", "Standard deviation added to each coordinate. The square's sides are 2 long")
-        share(
-            "Teacher forcing p",
-            "corner_forcing",
-            "In training, the probability that it reads the true corner and not its own prediction",
-        )
+        if not forcing:
+            share(
+                "Teacher forcing p",
+                "corner_forcing",
+                "In training, the probability that it reads the true corner and not its own prediction",
+            )
         bound(st.number_input, "Seed", "corner_seed", also=afresh, step=1, width=130)
     with given:
         also = {"corner_roll": ""}
@@ -301,19 +354,41 @@ def share(label: str, field: str, told: str) -> None:
     bound(st.slider, label, field, also=AFRESH, step=0.05, help=told, width=WIDE)
 
 
-top, buttons = st.container(), st.container()
-choices()
-asked = corners_lesson.config_of(session.settings())
-under_way = moving(asked)
-going = runs_on(under_way)
-with buttons:
-    controls(under_way, going)
-with top:  # one fragment whether it trains or not: elsewhere in the page its figures would be others, and begin empty
-    waiting.until(lambda: not runs_on(under_way), lambda: pictures(asked, under_way), every=REFRESH if going else None)
-if under_way is not None and not going:
-    now = seen(asked, list(under_way.steps), live=False)
-    roll_out.section(now, makers_of(now))
-teacher_forcing.section(asked)
+def walks_page() -> None:
+    """The walks, their training, and one of them hidden state by hidden state."""
+    top, buttons = st.container(), st.container()
+    choices()
+    config = training.corners_of(session.settings())
+    under_way = moving(config)
+    going = runs_on(under_way)
+    with buttons:
+        controls(under_way, going)
+    with top:  # one fragment whether it trains or not: elsewhere in the page its figures would be others, first empty
+        followed(under_way, lambda: pictures(config, under_way))
+    if under_way is not None and not going:
+        now = seen(config, list(under_way.steps), live=False)
+        roll_out.section(now, makers_of(now))
+
+
+def forcing_page() -> None:
+    """What teacher forcing feeds, and what it does: with the settings of a measurement, or of the page."""
+    top, below = st.container(), st.container()
+    choices(forcing=True)
+    config = teacher_forcing.chosen(training.corners_of(session.settings()))
+    taught = None if background.torch() is None else corners_lesson.taught(config)
+    with top:
+        followed(taught, lambda: feedings(config, taught))
+    with below:
+        teacher_forcing.section(config)
+
+
+def followed(shown: Moving | None, draw: Callable[[], object]) -> None:
+    """Draw what grows, until it is over or another part of the page is chosen."""
+    drawn = drawn_as()
+    waiting.until(lambda: not runs_on(shown) or drawn_as() != drawn, draw, every=REFRESH if runs_on(shown) else None)
+
+
+{WALKS: walks_page, FORCING: forcing_page}[part()]()
 show_code(
     "transformer.corners.walks",
     "transformer.recurrent.corners.Walker.forward",

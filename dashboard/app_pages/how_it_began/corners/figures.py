@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,30 @@ AHEAD = 2
 """Corners that are predicted."""
 FLIGHT = 250
 """Milliseconds in which the crosses fly from one recorded step to the next."""
+STEP, PANEL = 1.4, 3.1
+"""Between two steps of a decoder in a diagram, and between two such diagrams."""
+BOX = (0.55, 0.3)
+"""Half the width and half the height of a box there."""
+READS, CELL, PREDICTS, TRUE = 0, 1, 2, 3
+"""Its rows, from below."""
+
+
+@dataclass(frozen=True)
+class Feeding:
+    """What a decoder reads and says in two steps, float [step, 2] each, and the true corners."""
+
+    name: str
+    reads: np.ndarray
+    says: np.ndarray
+    true: np.ndarray
+    helped: bool
+    """Is its second input the true corner, and not its own?"""
+
+    @property
+    def off(self) -> np.ndarray:
+        """How far each corner that is said is from the true one, float [step]."""
+        distances: np.ndarray = np.linalg.norm(self.says - self.true, axis=1)
+        return distances
 
 
 def walk_plane(
@@ -258,6 +283,137 @@ def handed_over_heatmap(states: np.ndarray, *, palette: Palette = LIGHT) -> go.F
     return go.Figure([*cells, numbers], layout)
 
 
+def feeding_diagram(feedings: Sequence[Feeding], *, corners: Sequence[int], palette: Palette = LIGHT) -> go.Figure:
+    """Two steps of a decoder for each way of feeding it, side by side; `corners` are the numbers of those it says.
+
+    Look where the thick arrow begins: at the true corner, or at the prediction.
+    """
+    wide, tall = BOX
+    rows: dict[str, tuple[int, list[float], list[str]]] = {
+        "reads": (READS, [], []), "predicts": (PREDICTS, [], []), "true": (TRUE, [], [])
+    }  # fmt: skip
+    shapes: list[dict[str, Any]] = []
+    notes: list[dict[str, Any]] = []
+    missed: tuple[list[float], list[str]] = ([], [])
+    for panel, feeding in enumerate(feedings):
+        colour = palette.categorical[HELPED if feeding.helped else FREE]
+        first, second = (panel * PANEL + step * STEP for step in range(AHEAD))
+        for step, x in enumerate((first, second)):
+            points = {"reads": feeding.reads[step], "predicts": feeding.says[step], "true": feeding.true[step]}
+            for name, point in points.items():
+                rows[name][1].append(x)
+                rows[name][2].append(f"({written(float(point[0]), 2)}, {written(float(point[1]), 2)})")
+            missed[0].append(x)
+            missed[1].append(f"{feeding.off[step]:.2f} off")
+            lines = {
+                READS: (colour, 4) if step else (palette.muted, 1.5),
+                CELL: (palette.muted, 1.5),
+                PREDICTS: (palette.categorical[SAID], 2.5),
+                TRUE: (palette.text, 2.5),
+            }
+            shapes += [
+                {**frame(x - wide, y - tall, x + wide, y + tall, {"color": line, "width": width}), "layer": "below"}
+                for y, (line, width) in lines.items()
+            ]
+            up = {"arrowcolor": palette.muted, "arrowwidth": 1.5}
+            notes += [_arrow((x, y + tall), (x, y + 1 - tall), **up) for y in (READS, CELL)]
+        notes.append(_arrow((first + wide, CELL), (second - wide, CELL), arrowcolor=palette.muted, arrowwidth=1.5))
+        begins, middle = TRUE if feeding.helped else PREDICTS, (first + second) / 2
+        way = f"M {first + wide},{begins} L {middle},{begins} L {middle},{READS} L {second - wide - 0.1},{READS}"
+        shapes.append({"type": "path", "path": way, "line": {"color": colour, "width": 4}})
+        notes.append(
+            _arrow((middle, READS), (second - wide, READS), arrowcolor=colour, arrowwidth=4, arrowsize=0.6, arrowhead=2)
+        )
+        named = {"yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False, "font": {"size": 15}}
+        notes.append({**named, "x": middle, "text": f"<b>{safe(feeding.name)}</b>"})
+    centres = np.array([panel * PANEL + step * STEP for panel in range(len(feedings)) for step in range(AHEAD)])
+    notes += [
+        {"x": x, "y": CELL, "text": "decoder", "showarrow": False, "font": {"size": 15, "color": palette.muted}}
+        for x in centres.tolist()
+    ]
+    texts = [(name, y, x, text) for name, (y, x, text) in rows.items()]
+    traces = [
+        {
+            "type": "scatter",
+            "x": x,
+            "y": [float(y)] * len(x),
+            "mode": "text",
+            "text": text,
+            "textfont": {"size": 15 if name != "off" else 14, "color": palette.text},
+            "hovertemplate": f"{name} %{{text}}<extra></extra>",
+            "name": name,
+        }
+        for name, y, x, text in [*texts, ("off", (PREDICTS + TRUE) / 2, *missed)]
+    ]
+    plain_axis = {"showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True}
+    layout = {
+        "template": template(palette),
+        "showlegend": False,
+        "xaxis": {
+            **plain_axis,
+            "tickvals": centres,
+            "ticktext": [f"to predict corner {corner}" for _ in feedings for corner in corners],
+            "tickfont": {"size": 15},
+            "range": [-wide - 0.1, float(centres[-1]) + wide + 0.1],
+        },
+        "yaxis": {
+            **plain_axis,
+            "tickvals": [READS, CELL, PREDICTS, TRUE],
+            "ticktext": ["reads ", "", "predicts ", "true "],
+            "tickfont": {"size": 15},
+            "range": [-0.45, TRUE + 0.45],
+        },
+        "shapes": shapes,
+        "annotations": notes,
+        "margin": {"t": 28, "l": 8, "r": 4, "b": 8},
+    }
+    return go.Figure(traces, layout)
+
+
+def growth_bars(
+    free: np.ndarray, helped: np.ndarray, *, floor: float, corners: Sequence[int], palette: Palette = LIGHT
+) -> go.Figure:
+    """Errors of the two corners that are said, float [corner], free-running and fed the true one, above noise alone."""
+    most = float(max(free.max(), helped.max(), 0.1))
+    places = np.arange(AHEAD)
+    traces = [
+        {
+            "type": "bar",
+            "x": places + shift,
+            "y": values.astype(np.float32),
+            "width": 0.34,
+            "marker": {
+                "color": palette.categorical[colour],
+                "pattern": {"shape": shape, "fillmode": "overlay", "fgcolor": palette.background, "solidity": 0.15},
+            },
+            "text": [f"{value:.2f}" for value in values],
+            "textposition": "outside",
+            "textfont": {"size": 15, "color": palette.text},
+            "cliponaxis": False,
+            "hovertemplate": "%{y:.3f} off<extra>" + name + "</extra>",
+            "name": name,
+        }
+        for values, name, colour, shape, shift in (
+            (helped, HELPED_NAME, HELPED, "/", -0.19),
+            (free, "free-running", FREE, "", 0.19),
+        )
+    ]
+    layout = {
+        **_errors(palette, floor, [0, most * 1.2]),
+        "hovermode": "closest",
+        "barmode": "overlay",
+        "xaxis": {
+            "tickvals": places,
+            "ticktext": [f"corner {corner}" for corner in corners],
+            "tickfont": {"size": 15},
+            "range": [-0.5, AHEAD - 0.5],
+            "showgrid": False,
+        },
+        "legend": {"x": 0, "y": 1.02, "font": {"size": 14}},
+    }
+    return go.Figure(traces, layout)
+
+
 def forcing_curves(
     chances: np.ndarray,
     free: np.ndarray,
@@ -304,6 +460,22 @@ def forcing_curves(
     now = {"color": palette.muted, "width": 1, "dash": "dot"}
     layout["shapes"] = [*layout["shapes"], upright(chosen, now)]
     return go.Figure(traces, layout)
+
+
+def _arrow(tail: tuple[float, float], head: tuple[float, float], **looks: object) -> dict[str, Any]:
+    """An annotation: an arrow from one point of the plane to another."""
+    return {
+        "x": head[0],
+        "y": head[1],
+        "ax": tail[0],
+        "ay": tail[1],
+        "axref": "x",
+        "ayref": "y",
+        "text": "",
+        "showarrow": True,
+        "arrowhead": 2,
+        **looks,
+    }
 
 
 def _curve(x: np.ndarray, y: np.ndarray, name: str, colour: int, dash: str, palette: Palette) -> dict[str, Any]:

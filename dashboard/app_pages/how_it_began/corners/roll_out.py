@@ -9,11 +9,11 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.how_it_began.corners import words
-from dashboard.app_pages.how_it_began.corners.lesson import ROLLED, View
 from dashboard.components.origin import Maker
 from dashboard.figures.html.number_table import Block, Label
 from dashboard.figures.kit.numbers import written
 from dashboard.models.cache import cached
+from dashboard.models.walks.corners import ROLLED, View
 from dashboard.parts.steps import Table, draw_line, number_block
 from dashboard.parts.widgets import stepped
 from transformer.corners import CornerConfig, every_walk

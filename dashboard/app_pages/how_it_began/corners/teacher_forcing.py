@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from dashboard.app_pages.how_it_began.corners import lesson
 from dashboard.app_pages.how_it_began.corners.figures import forcing_curves
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
@@ -19,7 +18,7 @@ from dashboard.models.background import Measuring
 from dashboard.models.cache import cached
 from dashboard.parts import waiting
 from dashboard.parts.widgets import bound_choice
-from dashboard.view import clicks, session
+from dashboard.view import clicks, session, training
 from dashboard.view.settings import Settings
 from transformer.corners import CornerConfig, floor
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, mean_interval, shared
@@ -27,8 +26,8 @@ from transformer.training.runs import DEFAULT_ROOT
 
 SHIPPED = tuple(DEFAULT_ROOT / f"{name}.json" for name in ("corners-narrow", "corners-none", "corners"))
 """States too narrow for what is to be remembered, the page's own settings, and these with attention."""
-ABOVE = "above"
-"""The settings of the page, as a case."""
+OWN = "above"
+"""The settings of the page, as a case in a link."""
 AGAIN = 1.0
 """Seconds between two looks at a measurement that is under way."""
 ANOTHER = "Another measurement is running. This one can start after it."
@@ -38,7 +37,6 @@ measuring = Measuring("corners")
 def section(config: CornerConfig) -> None:
     """What the probability does to the errors after training."""
     st.markdown("**What teacher forcing does**: five trainings with each p, then measured with and without help")
-    config = chosen(config)
     found = forced(config)
     if found is None:
         st.caption("Not measured yet for this attention, width, number of corners and noise.")
@@ -58,20 +56,38 @@ def section(config: CornerConfig) -> None:
     anew(config, found)
 
 
-def chosen(config: CornerConfig) -> CornerConfig:
-    """The settings whose measurement is shown: those of the page, or of a measurement that is shipped.
+def cases(config: CornerConfig) -> tuple[dict[str, Forcing], str]:
+    """The measurements that are shipped, by name; and which of them, or OWN, is shown first.
 
     A page as it opens shows the first of the shipped; once its settings are others, it shows theirs.
     """
     measured = {path.stem: found for path in SHIPPED if (found := forced_in(path)) is not None and found.complete}
-    names = {ABOVE: "the settings above"} | {stem: case(found) for stem, found in measured.items()}
-    untouched = shared(config) == shared(lesson.config_of(Settings()))
-    first = next(iter(measured), ABOVE) if untouched else ABOVE
-    cases = [*measured, ABOVE]
-    stem = bound_choice(st.radio, "Measured with", "corner_case", cases, first, format_func=names.__getitem__)
-    if stem == ABOVE:
-        return config
-    return replace(measured[stem].config, teacher_forcing=config.teacher_forcing, seed=config.seed)
+    untouched = shared(config) == shared(training.corners_of(Settings()))
+    return measured, next(iter(measured), OWN) if untouched else OWN
+
+
+def choose(config: CornerConfig) -> None:
+    """The choice of the settings that are shown."""
+    measured, first = cases(config)
+    names = {OWN: "the settings below"} | {stem: case(found) for stem, found in measured.items()}
+    bound_choice(
+        st.selectbox,
+        "Measured with",
+        "corner_case",
+        [*measured, OWN],
+        first,
+        format_func=names.__getitem__,
+        label_visibility="collapsed",
+        width=410,
+    )
+
+
+def chosen(config: CornerConfig) -> CornerConfig:
+    """The settings that are shown, of the page or of a shipped measurement, with teacher forcing alone (p = 1)."""
+    measured, first = cases(config)
+    asked = session.settings().corner_case
+    stem = asked if asked in {*measured, OWN} else first
+    return replace(config if stem == OWN else measured[stem].config, teacher_forcing=1.0, seed=config.seed)
 
 
 def anew(config: CornerConfig, found: Forcing | None) -> None:

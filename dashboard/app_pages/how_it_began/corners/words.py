@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dashboard.app_pages.how_it_began.corners.lesson import STARTS, TURNS, View
+from dashboard.models.walks.corners import STARTS, TURNS, View
 from transformer.corners import CornerConfig, floor
 
 

@@ -29,12 +29,12 @@ CODE = {
         "transformer.blocks.Block.kept",
         "transformer.analysis.stream.depth.look_down",
     ),
-    "5": ("transformer.analysis.encodings.read_backwards", "transformer.analysis.accuracy.bags.bag_ceiling"),
+    "5": ("transformer.analysis.encodings.read_in_two_orders", "transformer.analysis.accuracy.bags.bag_ceiling"),
 }
 
 
 title = st.container()
-number = stepped("asked", {name: f"{name} · {each[0]}" for name, each in QUESTIONS.items()}, label="Question")
+number = stepped("asked", {name: f"{name} {each[0]}" for name, each in QUESTIONS.items()}, label="Question")
 _, question, answer = QUESTIONS[number]
 st.markdown(f"**{question}**")
 title.title(plain(answer(session.chosen())), anchor=False)

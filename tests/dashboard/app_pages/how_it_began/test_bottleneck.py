@@ -35,10 +35,7 @@ SHIPPED = ROOT / "checkpoints" / "bottleneck.json"
 class TestWords:
     def test_it_forgets_where_its_interval_lies_below_both_others(self) -> None:
         forgets = measurement.headline(found_of([100, 90, 3], [100, 99, 98], [97, 98, 99]))
-        assert forgets == (
-            "One vector forgets: at length 3 a GRU gets 0.03 of whole answers right; with attention 0.98, "
-            "a transformer 0.99."
-        )
+        assert forgets == ("One vector forgets. Right at length 3: GRU 0.03, with attention 0.98, transformer 0.99.")
         assert not measurement.headline(found_of([1, 1, 97], [1, 1, 98], [1, 1, 99])).startswith("One vector forgets")
         assert not measurement.headline(found_of([1, 1, 50], [1, 1, 98], [1, 1, 20])).startswith("One vector forgets")
 

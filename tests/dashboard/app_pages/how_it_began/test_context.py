@@ -17,12 +17,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.app_pages.how_it_began.context import model as context_model
 from dashboard.app_pages.how_it_began.context.figures.planes import angle_plane, hull, said_plane, values_plane
-from dashboard.app_pages.how_it_began.context.figures.scores import fit_bars, growth_panels
+from dashboard.app_pages.how_it_began.context.figures.scores import fit_bars
 from dashboard.app_pages.how_it_began.context.steps import MAKES, STAGES, code, formula, headline, worked
 from dashboard.app_pages.how_it_began.context.tables import hand_shapes, hand_table, hand_thumbs, scores_table
+from dashboard.figures.dot_products import growth_panels
 from dashboard.figures.html.number_table import number_table
+from dashboard.models.walks import by_hand as context_model
 from dashboard.parts.prose import code_around
 from tests.kit.cells import Cells, close
 from tests.kit.pages import array, link, open_page, press_counted, trace
@@ -541,9 +542,7 @@ def test_another_walk_keeps_how_the_query_is_moved(label: str, value: int | str,
 def test_at_first_sight_nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     """What needs PyTorch follows; what numpy measures is there at once."""
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.5)
-    monkeypatch.setattr(
-        "dashboard.app_pages.how_it_began.context.model.walker", lambda trained: pytest.fail("trained at first sight")
-    )
+    monkeypatch.setattr("dashboard.models.walks.by_hand.walker", lambda trained: pytest.fail("trained at first sight"))
     app = open_page("context", run="reverse")
     assert trace(app, "growth", "law")
     assert any("will now be trained" in caption.value for caption in app.caption)

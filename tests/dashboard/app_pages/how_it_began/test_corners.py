@@ -18,18 +18,21 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.how_it_began.corners import lesson as corners_lesson
-from dashboard.app_pages.how_it_began.corners import teacher_forcing
+from dashboard.app_pages.how_it_began.corners import feeding, teacher_forcing
 from dashboard.app_pages.how_it_began.corners.figures import (
+    Feeding,
     alignment_heatmap,
     error_curves,
+    feeding_diagram,
     forcing_curves,
     walk_panels,
     walk_plane,
 )
-from dashboard.app_pages.how_it_began.corners.lesson import Lesson, Replay
 from dashboard.models import menu
+from dashboard.models.walks import corners as corners_lesson
+from dashboard.models.walks.corners import Lesson, Replay
 from dashboard.theme import DARK, LIGHT
+from dashboard.view import training as view_training
 from dashboard.view.settings import Settings
 from tests.kit.cells import Cells, close
 from tests.kit.pages import array, figures, link, open_page, press_counted, trace
@@ -39,7 +42,7 @@ from transformer.experiments.teacher_forcing import Forcing, Trial
 from transformer.recurrent.corners import build_walker, train_corners
 
 STEPS = 30
-COMPLETE = corners_lesson.config_of
+COMPLETE = view_training.corners_of
 CHECKPOINTS = Path(__file__).parents[4] / "checkpoints"
 SHIPPED = CHECKPOINTS / "corners-none.json"
 
@@ -47,7 +50,7 @@ SHIPPED = CHECKPOINTS / "corners-none.json"
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings of a few steps: the page must be right about a bad model as well."""
-    monkeypatch.setattr(corners_lesson, "config_of", lambda view: replace(COMPLETE(view), steps=STEPS))
+    monkeypatch.setattr(view_training, "corners_of", lambda view: replace(COMPLETE(view), steps=STEPS))
 
 
 def config(**changes: object) -> CornerConfig:
@@ -426,7 +429,7 @@ def test_a_training_that_breaks_off_says_why(monkeypatch: pytest.MonkeyPatch) ->
     assert [error.value for error in app.error] == ["The training failed: no memory left."]
     assert button(app, "corners-replay").disabled
     monkeypatch.undo()
-    monkeypatch.setattr(corners_lesson, "config_of", lambda view: replace(COMPLETE(view), steps=STEPS))
+    monkeypatch.setattr(view_training, "corners_of", lambda view: replace(COMPLETE(view), steps=STEPS))
     monkeypatch.setattr(corners_lesson, "AT_ONCE", 60.0)
     other = open_page("corners", corner_seed="77")
     assert not other.error
@@ -475,16 +478,127 @@ def test_before_pytorch_is_there_the_walks_are(monkeypatch: pytest.MonkeyPatch) 
 # --- teacher forcing
 
 
+@pytest.mark.parametrize(
+    ("query", "changes", "kind"),
+    [
+        ({"corner_case": "above"}, {}, (0, 1, 2)),
+        (
+            {"corner_part": "forcing", "corner_attention": "dot", "corner_most": "3", "corner_given": "2",
+             "corner_walk": "upper right, anticlockwise", "corner_seed": "2"},
+            {"attention": "dot", "most": 3, "seed": 2},
+            (2, -1, 2),
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_fed_and_what_comes_of_it_is_worked_out_by_hand(query: dict, changes: dict, kind: tuple) -> None:
+    settings = config(teacher_forcing=1.0, **changes)
+    w, drawn = weights_of(settings), every_walk(settings.most, settings.noise)
+    walk, count = drawn.which(*kind), kind[2]
+    given, true = drawn.source[walk, :count], drawn.target[walk]
+    own, _ = said_by_hand(w, settings, given)
+    helped, _ = said_by_hand(w, settings, given, true=true[0])
+    app = open_page("corners", **query)
+    assert not app.warning
+
+    def written_as(point: np.ndarray) -> str:
+        return "({})".format(", ".join(f"{value:.2f}".replace("-", "−") for value in point))
+
+    columns = [given[-1], true[0], given[-1], own[0]]  # two steps fed the truth, two steps fed what was said
+    assert trace(app, "corners-fed", "reads")["text"] == [written_as(point) for point in columns]
+    assert trace(app, "corners-fed", "predicts")["text"] == [written_as(point) for point in [*helped, *own]]
+    assert trace(app, "corners-fed", "true")["text"] == [written_as(point) for point in [*true, *true]]
+    off = [math.dist(one, other) for said in (helped, own) for one, other in zip(said, true, strict=True)]
+    assert trace(app, "corners-fed", "off")["text"] == [f"{each:.2f} off" for each in off]
+
+    fresh, squares = walks(np.random.default_rng([settings.seed, 1]), 512, settings.most, settings.noise), []
+    for i in range(512):
+        corners = fresh.source[i, : fresh.given[i]]
+        both = [said_by_hand(w, settings, corners, true=t)[0] for t in (None, fresh.target[i, 0])]
+        squares.append([((said - fresh.target[i]) ** 2).sum(axis=1) for said in both])
+    free, fed = np.sqrt(np.mean(squares, axis=0))
+    assert free[0] == pytest.approx(fed[0])
+    np.testing.assert_allclose(array(trace(app, "corners-growth", "free-running")["y"]), free, atol=1e-4)
+    np.testing.assert_allclose(array(trace(app, "corners-growth", "fed the true corner")["y"]), fed, atol=1e-4)
+    assert app.title[0].value == (
+        f"The next prediction is {fed[1]:.2f} off after the true corner, and {free[1]:.2f} after its own."
+    )
+    captions, (first, second) = [caption.value for caption in app.caption], (count + 1, count + 2)
+    assert captions[0] == (
+        f"Both begin alike: the decoder reads corner {count} and predicts corner {first}, {off[0]:.2f} off. Then "
+        f"teacher forcing lets it read the true corner {first}, and corner {second} is {off[1]:.2f} off. Free-running, "
+        f"it reads its own corner {first}, and corner {second} is {off[3]:.2f} off."
+    )
+    more = round(free[1] - fed[1], 2)
+    verdict = "Both are the same." if not more else f"Free-running {'costs' if more > 0 else 'saves'} {abs(more):.2f}."
+    assert captions[1].endswith(f"and {free[1]:.2f} off when it reads its own. {verdict}")
+
+
+@pytest.mark.parametrize(
+    ("free", "helped", "verdict"),
+    [
+        (0.9, 0.6, "Free-running costs 0.30."),
+        (0.5, 0.61, "Free-running saves 0.11."),
+        (0.5, 0.502, "Both are the same."),
+    ],
+)
+def test_the_errors_are_said_as_they_are(free: float, helped: float, verdict: str) -> None:
+    none = np.zeros((1, 2, 2))
+    found = feeding.Fed(none, none, np.array([0.4, free]), np.array([0.4, helped]))
+    assert feeding.growth_words([3, 4], found).endswith(verdict)
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK])
+def test_the_thick_arrow_begins_at_what_is_fed(palette) -> None:
+    points = np.arange(4.0).reshape(2, 2)
+    ways = [
+        Feeding("one", points, points, points + 1, helped=True),
+        Feeding("two", points, points, points, helped=False),
+    ]
+    figure = feeding_diagram(ways, corners=[3, 4], palette=palette)
+    paths = [shape for shape in figure.layout.shapes if shape.type == "path"]
+    begin = [float(path.path.split()[1].split(",")[1]) for path in paths]
+    rows = {trace.name: trace.y[0] for trace in figure.data}
+    assert begin == [rows["true"], rows["predicts"]]
+    assert all(float(path.path.split()[-1].split(",")[1]) == rows["reads"] for path in paths)
+    assert list(figure.data[3].text) == ["1.41 off", "1.41 off", "0.00 off", "0.00 off"]
+
+
+def test_the_part_of_the_page_is_chosen_at_its_top_and_a_link_names_it() -> None:
+    app = open_page("corners", corner_width="3")
+    assert not {"corners-fed", "corners-forcing"} & set(figures(app))
+    parts(app).set_value("forcing").run()
+    assert link(app) == {"run": "reverse", "corner_width": "3", "corner_part": "forcing"}
+    assert {"corners-fed", "corners-growth"} == set(figures(app))  # nobody measured these settings
+    assert not any(slider.label == "Teacher forcing p" for slider in app.slider)
+    parts(app).set_value("walks").run()
+    assert link(app) == {"run": "reverse", "corner_width": "3"}
+    assert "corners-plane" in figures(app)
+    app = open_page("corners", corner_part="nonsense")
+    assert [warning.value for warning in app.warning] == ["There is no part “nonsense” here; this is The walks."]
+
+
+def parts(app: AppTest):
+    """The choice under the title."""
+    return next(each for each in app.get("button_group") if each.key == "control-corner_part")
+
+
+def test_a_state_too_wide_to_be_kept_has_no_feeding_but_its_curve() -> None:
+    app = open_page("corners", corner_part="forcing", corner_width="9")
+    assert "corners-fed" not in figures(app)
+    assert app.title[0].value == "Teacher forcing: does the decoder read the true corner, or its own?"
+    assert any("A state has 9 numbers here" in caption.value for caption in app.caption)
+
+
 def shipped_config() -> CornerConfig:
     return COMPLETE(Settings())
 
 
 def test_the_shipped_measurement_is_drawn_number_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corners_lesson, "config_of", COMPLETE)
+    monkeypatch.setattr(view_training, "corners_of", COMPLETE)
     monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
     values = json.loads(SHIPPED.read_text())
     assert CornerConfig(**values["config"]) == shipped_config()
-    app = open_page("corners", corner_forcing="0.25", corner_case="corners-none")
+    app = open_page("corners", corner_case="corners-none")  # which alone says that it is about teacher forcing
     for name, entry in (("free-running", "error"), ("fed the true corner", "helped_error")):
         mean = [
             sum(trial[entry] for trial in values["trials"] if trial["chance"] == chance) / 5
@@ -500,6 +614,7 @@ def test_the_shipped_measurement_is_drawn_number_by_number(monkeypatch: pytest.M
     assert any(words in caption.value for caption in app.caption)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["corners.json", "corners-none.json", "corners-narrow.json"])
 def test_the_shipped_measurement_is_what_training_gives(name: str) -> None:
     """One of its trainings made again; on another processor the last digits, and little more, may differ."""
@@ -513,9 +628,9 @@ def test_the_shipped_measurement_is_what_training_gives(name: str) -> None:
 
 def test_the_shipped_measurements_are_one_click_away_and_each_says_what_it_shows(monkeypatch) -> None:
     """Of the three, one shows that teacher forcing costs error; the intervals are worked out here."""
-    monkeypatch.setattr(corners_lesson, "config_of", COMPLETE)
+    monkeypatch.setattr(view_training, "corners_of", COMPLETE)
     monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
-    app, verdicts, drawn = open_page("corners"), [], {}
+    app, verdicts, drawn = open_page("corners", corner_part="forcing"), [], {}
     for path in teacher_forcing.SHIPPED:
         assert path.stat().st_size < 10_000
         trials = json.loads(path.read_text())["trials"]
@@ -529,7 +644,7 @@ def test_the_shipped_measurements_are_one_click_away_and_each_says_what_it_shows
         verdicts.append("costs error" if differences.mean() > half else "no difference")
         drawn[path.stem] = [np.mean([free[chance, seed] for seed in range(5)]) for chance in (0, 0.25, 0.5, 0.75, 1)]
     assert verdicts == ["costs error", "no difference", "no difference"]
-    assert [label.rpartition(": ")[2] for label in cases(app).options] == [*verdicts, "the settings above"]
+    assert [label.rpartition(": ")[2] for label in cases(app).options] == [*verdicts, "the settings below"]
 
     def shown(stem: str) -> bool:
         return array(trace(app, "corners-forcing", "free-running")["y"]) == pytest.approx(drawn[stem], abs=1e-5)
@@ -538,24 +653,23 @@ def test_the_shipped_measurements_are_one_click_away_and_each_says_what_it_shows
     assert any("teacher forcing costs free-running error" in caption.value for caption in app.caption)
     for stem in ("corners-none", "corners"):
         cases(app).set_value(stem).run()
-        assert link(app) == {"run": "reverse", "corner_case": stem}
+        assert link(app) == {"run": "reverse", "corner_part": "forcing", "corner_case": stem}
         assert shown(stem)
         assert any("these seeds show no difference" in caption.value for caption in app.caption)
     cases(app).set_value("corners-narrow").run()
-    assert link(app) == {"run": "reverse"}
+    assert link(app) == {"run": "reverse", "corner_part": "forcing"}
 
 
 def cases(app: AppTest):
     """The choice of the settings whose measurement is shown."""
-    (radio,) = (each for each in app.radio if each.label == "Measured with")
-    return radio
+    return app.selectbox(key="control-corner_case")
 
 
 @pytest.mark.parametrize("query", [{"corner_attention": "dot"}, {"corner_case": "above"}])
 def test_other_settings_and_whoever_asks_see_the_measurement_of_the_settings_above(query: dict, monkeypatch) -> None:
-    monkeypatch.setattr(corners_lesson, "config_of", COMPLETE)
+    monkeypatch.setattr(view_training, "corners_of", COMPLETE)
     monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
-    app = open_page("corners", **query)
+    app = open_page("corners", corner_part="forcing", **query)
     name = "corners.json" if "corner_attention" in query else "corners-none.json"
     trials = json.loads((CHECKPOINTS / name).read_text())["trials"]
     never = np.mean([trial["error"] for trial in trials if trial["chance"] == 0])
@@ -594,7 +708,7 @@ class TestMeasuring:
         monkeypatch.setattr(
             teacher_forcing.Measuring, "start", lambda self, path, *options: begun.append((path, *options))
         )
-        app = open_page("corners", corner_width="3", corner_affine="0", corner_forcing="0.75")
+        app = open_page("corners", corner_part="forcing", corner_width="3", corner_affine="0")
         assert any("Not measured yet" in caption.value for caption in app.caption)
         next(each for each in app.button if each.label == "Measure").click().run()
         ((path, *options),) = begun
@@ -633,7 +747,7 @@ class TestMeasuring:
         assert read == [path] * 2
 
     def test_the_command_that_is_told_writes_what_the_page_reads(self, tmp_path: Path, monkeypatch) -> None:
-        monkeypatch.setattr(corners_lesson, "config_of", COMPLETE)
+        monkeypatch.setattr(view_training, "corners_of", COMPLETE)
         monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
         written: list[tuple[CornerConfig, Path]] = []
         monkeypatch.setattr(
@@ -643,7 +757,8 @@ class TestMeasuring:
         for elsewhere in (False, True):
             if elsewhere:
                 monkeypatch.setattr(menu, "ROOT", tmp_path)
-            app = open_page("corners", corner_width="3", corner_noise="0.15", corner_affine="0", corner_seed="4")
+            query = {"corner_width": "3", "corner_noise": "0.15", "corner_affine": "0", "corner_seed": "4"}
+            app = open_page("corners", corner_part="forcing", **query)
             (told,) = [caption.value for caption in app.caption if "On a command line" in caption.value]
             assert main(shlex.split(told.partition("python -m transformer ")[2])) == 0
             ((made, path),) = written
@@ -659,7 +774,7 @@ class TestMeasuring:
         path = teacher_forcing.own(config(d_model=3 if mine else 5))
         replace(made_up(0.2, 0.4), config=config(d_model=3 if mine else 5)).save(path)
         monkeypatch.setattr(teacher_forcing.measuring, "path", path)
-        app = open_page("corners", corner_width="3")
+        app = open_page("corners", corner_part="forcing", corner_width="3")
         assert not app.exception
         told = [caption.value for caption in app.caption if "Another measurement" in caption.value]
         assert told == ([] if mine else ["Another measurement is running. This one can start after it."])
@@ -668,7 +783,7 @@ class TestMeasuring:
 
     def test_one_that_begins_meanwhile_is_a_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(menu, "ROOT", tmp_path)
-        app = open_page("corners", corner_width="3")
+        app = open_page("corners", corner_part="forcing", corner_width="3")
         monkeypatch.setattr(teacher_forcing.Measuring, "running", True)
         monkeypatch.setattr(teacher_forcing.measuring, "path", tmp_path / "another.json")
         next(each for each in app.button if each.label == "Measure").click().run()
@@ -684,7 +799,7 @@ class TestMeasuring:
         monkeypatch.setattr(teacher_forcing.Measuring, "failed", True)
         monkeypatch.setattr(teacher_forcing.measuring, "stopped", stopped)
         monkeypatch.setattr(teacher_forcing.measuring, "path", teacher_forcing.own(config(d_model=3 if mine else 5)))
-        app = open_page("corners", corner_width="3")
+        app = open_page("corners", corner_part="forcing", corner_width="3")
         assert any("was interrupted" in caption.value for caption in app.caption) == cut
 
     def test_a_stop_is_remembered_until_the_next_begins(self, tmp_path: Path, monkeypatch) -> None:
@@ -709,7 +824,7 @@ class TestMeasuring:
             raise OSError("no room")
 
         monkeypatch.setattr(teacher_forcing.Measuring, "start", refuse)
-        app = open_page("corners", corner_width="3")
+        app = open_page("corners", corner_part="forcing", corner_width="3")
         next(each for each in app.button if each.label == "Measure").click().run()
         assert any("could not start: no room" in warning.value for warning in app.warning)
 

@@ -8,7 +8,7 @@ import torch
 
 from dashboard.app_pages.how_it_began.questions import bag
 from dashboard.models import background, no_positions, quick_training
-from tests.kit.pages import array, figures, open_page
+from tests.kit.pages import PI, SEP, array, figures, network, open_page, trace
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
 
@@ -18,7 +18,88 @@ def test_small_models_that_wait_say_so(busy, monkeypatch):
     for positions in no_positions.POSITIONS:
         quick_training._lesson.clear(no_positions.small(positions), background.TRAININGS)  # type: ignore[attr-defined]
     app = open_page("questions", run="reverse", asked="5")
-    assert any("Two small models wait for another training" in caption.value for caption in app.caption)
+    assert any("they wait for another training" in told.value for told in app.markdown)
+
+
+def first_attention(run: str, tokens: list[int], positions: bool) -> np.ndarray:
+    """What the first attention of a decoder writes at the last token, float64, from its weights with numpy."""
+    model, config = network(run)
+    w = {name: value.double().numpy() for name, value in model.state_dict().items()}
+    x = w["embedding.weight"][tokens] * (8.0 if config.model.scale_embeddings else 1.0)  # √64
+    x = x + (w["positions.table"][: len(tokens)] if positions else 0)
+    x = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5)
+    x = x * w["decoder.0.around_self.before.weight"] + w["decoder.0.around_self.before.bias"]
+    q, k, v = (
+        x @ w[f"decoder.0.self_attention.{name}.weight"].T + w[f"decoder.0.self_attention.{name}.bias"]
+        for name in ("query", "key", "value")
+    )
+    heads = []
+    for h in range(4):
+        part = slice(16 * h, 16 * h + 16)
+        scores = k[:, part] @ q[-1, part] / 4  # √16
+        weights = np.exp(scores - scores.max())
+        heads.append(weights / weights.sum() @ v[:, part])
+    return w["decoder.0.self_attention.out.weight"] @ np.concatenate(heads) + w["decoder.0.self_attention.out.bias"]
+
+
+@pytest.mark.parametrize("run", ["reverse", "reverse-aligned-causal"])
+def test_two_orders_give_one_output_without_positions_and_two_with_them(run):
+    app = open_page("questions", run=run, asked="5")
+    tokens = [*PI, SEP] if run == "reverse" else PI
+    orders = (tokens, [*tokens[-2::-1], tokens[-1]])
+    (untold, other), (told, turned) = (
+        [first_attention(run, order, positions) for order in orders] for positions in (False, True)
+    )
+    change = np.abs(turned - told)
+    most = np.sort(np.argsort(-change)[:6])
+    left = array(trace(app, "two-orders", "without positions: the same")["z"])
+    right = array(trace(app, "two-orders", "with its learned positions: not the same")["z"])
+    np.testing.assert_allclose(left, [untold[most], other[most]], atol=1e-5)
+    np.testing.assert_allclose(right, [told[most], turned[most]], atol=1e-5)
+    np.testing.assert_allclose(left[0], left[1], atol=1e-12)
+    axes = figures(app)["two-orders"]["layout"]
+    assert axes["xaxis"]["ticktext"] == [str(number + 1) for number in most]
+    names = [" ".join("SEP" if token == SEP else str(token) for token in order) for order in orders]
+    assert [label.strip() for label in axes["yaxis"]["ticktext"]] == names
+    told_words = [each.value for each in app.markdown]
+    assert any(f"gives the last token, '{names[0].split()[-1]}'" in words for words in told_words)
+    assert any(
+        words.startswith("Without positions all 64 numbers are the same, ")
+        and words.endswith(f"With positions they differ by up to {change.max():.2f}.")
+        for words in told_words
+    )
+
+
+def test_only_numbers_that_change_are_shown():
+    """The compiled model writes two symbols of 40: the one that stood last, and the one that stood first."""
+    app = open_page("questions", run="compiled", asked="5")
+    assert array(trace(app, "two-orders", "with its learned positions: not the same")["z"]).shape == (2, 2)
+    assert figures(app)["two-orders"]["layout"]["xaxis"]["title"]["text"] == "the 2 of 40 numbers that change most"
+    assert any("all 40 numbers are the same, exactly: a sum has no order." in each.value for each in app.markdown)
+
+
+def test_an_input_that_reads_the_same_both_ways_shows_nothing():
+    app = open_page("questions", run="reverse", asked="5", input="3 1 3")
+    assert set(figures(app)) == {"bag"}
+    assert any("the same from back to front" in caption.value for caption in app.caption)
+
+
+def test_a_long_order_is_written_by_its_ends():
+    assert bag._written(("3", "1", "SEP")) == "3 1 SEP"
+    assert bag._written(tuple("abcdefghijklmnop")) == "a … o p"
+
+
+def test_what_is_trained_is_said_with_its_steps(monkeypatch):
+    class Going:
+        def __init__(self, steps, done=False, waiting=False):
+            self.steps, self.done, self.waiting = [None] * steps, done, waiting
+
+    said = bag._under_way
+    assert said({"learned": Going(7, done=True), "none": Going(30)}).endswith("now, without positions step 30 …")
+    assert said({"learned": Going(7), "none": Going(0, waiting=True)}).endswith(
+        "with learned positions step 7 and without positions step 0 …"
+    )
+    assert said({"learned": Going(7, done=True), "none": Going(9, done=True)}) == ""
 
 
 @pytest.mark.parametrize(
@@ -47,24 +128,31 @@ def test_the_last_symbol_is_the_one_that_stands_an_odd_number_of_times():
 
 
 def test_the_bars_of_the_bag_are_the_ceiling_and_a_count():
-    """The trained layer, asked here: the sequences that its accuracy is measured on, laid out by hand."""
+    """The trained layers, asked here: the sequences that their accuracy is measured on, laid out by hand."""
     app = open_page("questions", run="reverse", asked="5")
-    model = quick_training.trained(no_positions.small("none")).model
     rng = np.random.default_rng([no_positions.small("none").training.seed + 1, EVALUATION_STREAM])
     x = torch.from_numpy(rng.integers(0, 10, (no_positions.SEQUENCES, 8)))
     tokens = torch.cat([x, torch.full((len(x), 1), 10), x.flip(1)[:, :-1]], dim=1)
-    with torch.no_grad():
-        right = (model(tokens).argmax(dim=-1)[:, 8:] == x.flip(1)).double().mean(dim=0).numpy()
-    bars = {trace["name"]: trace for trace in figures(app)["bag"]["data"]}
-    np.testing.assert_allclose(array(bars["measured"]["y"]), right, atol=1e-6)
-    assert any(caption.value.startswith(f"The trained layer gets {right.mean():.2f} right.") for caption in app.caption)
-    most = bag_ceiling(8, 10)
+    bars, most, shares = {each["name"]: each for each in figures(app)["bag"]["data"]}, bag_ceiling(8, 10), {}
+    for positions, name in bag.NAMES.items():
+        model = quick_training.trained(no_positions.small(positions)).model
+        with torch.no_grad():
+            shares[positions] = (model(tokens).argmax(dim=-1)[:, 8:] == x.flip(1)).double().mean(dim=0).numpy()
+        np.testing.assert_allclose(array(bars[name]["y"]), shares[positions], atol=1e-6)
+        assert list(bars[f"numbers, {name}"]["text"]) == [f"{share:.2f}" for share in shares[positions]]
+    np.testing.assert_allclose(array(bars["ceiling: best guess without order"]["y"])[::3], most, atol=1e-6)
+    captions, right = [caption.value for caption in app.caption], shares["none"]
+    assert captions[0] == (
+        f"A bag is the tokens without their order. Its ceiling is what the best guess from it gets right: "
+        f"{most.mean():.2f} on average; chance is 0.10. Right on average: {right.mean():.2f} without positions, "
+        f"{shares['learned'].mean():.2f} with learned positions."
+    )
+    assert shares["learned"].mean() > 0.99
     over = [f"y{i + 1}" for i in range(8) if right[i] > most[i]]
     half = 1.96 * np.sqrt(right * (1 - right) / len(x))
     assert all(right[i] - half[i] <= most[i] for i in range(8))
-    captions = [caption.value for caption in app.caption]
     luck = f"{' and '.join(over)} stand up to {(right - most).max():.3f} above their ceilings, by the luck"
     assert any(luck in caption for caption in captions) == (len(over) == 2)
     assert over or not any("above" in caption for caption in captions)
-    assert any(f"this layer gets {right[-1]:.2f} right." in caption for caption in captions)
-    assert app.title[0].value.endswith(f"at most {bag_ceiling(8, 10).mean():.2f} of a reversal.")
+    assert any(f"without positions this layer gets {right[-1]:.2f} right." in caption for caption in captions)
+    assert app.title[0].value.endswith(f"at most {most.mean():.2f} of a reversal.")
