@@ -104,7 +104,7 @@ def position_bars(
     highest = np.fmax(values, high)
     if top is None:
         top = 1.12 * max(against[0], *(np.nanmax(each, initial=0.0) for each in (highest, before) if each is not None))
-    traces = [] if ceiling is None else _ceiling(places, ceiling, palette)
+    traces = [] if ceiling is None else ceiling_columns(places, ceiling, palette)
     if before is not None:
         traces.append(_before(places - offset, width, before, once or names, palette))
     measured = {
@@ -176,7 +176,7 @@ def _positions(names: Sequence[str], *, window: bool) -> dict[str, object]:
     }
 
 
-def _ceiling(places: np.ndarray, ceiling: np.ndarray, palette: Palette) -> list[dict[str, object]]:
+def ceiling_columns(places: np.ndarray, ceiling: np.ndarray, palette: Palette) -> list[dict[str, object]]:
     """What is possible at each position: a pale column up to a thick rim."""
     few = len(places) <= MOST_VALUES
     half, none = 0.45 if few else 0.5, np.full(len(places), np.nan)

@@ -467,7 +467,7 @@ def _ends(ends: tuple[str, str], n: str, palette: Palette) -> list[dict[str, Any
 
 
 def _heading(text: str, n: str, side: str) -> dict[str, Any]:
-    """The name of a column of tokens, below it: above the right one the buttons appear."""
+    """The name of a column of tokens, below it."""
     ends = {"x": 0, "xanchor": "center"} if side == "left" else {"x": 1, "xanchor": "center"}
     return {**_note_above(n), "text": f"<b>{text}</b>", **ends, "y": 0, "yshift": -HEADING / 2}
 

@@ -286,3 +286,42 @@ def read_backwards(
     seen = observe(bag, tokens[None], source=None if source is None else source[None])
     turned = observe(bag, tokens.flip(0)[None], source=None if source is None else source.flip(0)[None])
     return Reversal(seen.logits[0].cpu().numpy(), turned.logits[0].cpu().numpy())
+
+
+@dataclass(frozen=True)
+class TwoOrders:
+    """What a model's first attention hands on at the last token of an input, for two orders of the tokens before it."""
+
+    told: Float[np.ndarray, "order d_model"]
+    """With the model's positions: first the input as it is, then with all tokens before the last from back to front."""
+    untold: Float[np.ndarray, "order d_model"]
+    """The same without its positions."""
+
+    @property
+    def moved(self) -> tuple[float, float]:
+        """The most that a number differs between the two orders: without positions, and with them."""
+        without, own = (float(np.abs(rows[1] - rows[0]).max()) for rows in (self.untold, self.told))
+        return without, own
+
+
+def read_in_two_orders(
+    model: Transformer, tokens: Int[Tensor, "position"], source: Int[Tensor, "source"] | None = None
+) -> TwoOrders:
+    """Let the first attention read the same tokens in two orders, with the model's positions and without, in float64.
+
+    No mask forbids anything, so that the last token sees them all, as it does under a causal mask. Without positions
+    its output is a sum over a set of keys and values, Σ softmax(q · k_j / √d_head) v_j, which no order changes but for
+    rounding. Where a model has a `source`, its encoder reads that.
+    """
+    read = tokens if source is None else source
+    turned, rows = torch.cat([read[:-1].flip(0), read[-1:]]), []
+    none = ENCODINGS["none"](n_ctx=model.n_ctx, d_model=model.config.d_model, n_heads=model.config.n_heads)
+    for positions in (model.positions, none):
+        seer = copy.deepcopy(model).double()
+        seer.positions = copy.deepcopy(positions).double()
+        seer.visible = torch.ones_like(seer.visible)
+        for order in (read, turned):
+            texts = (order, None) if source is None else (tokens, order[None])
+            seen = observe(seer, texts[0][None], source=texts[1])
+            rows.append(seen[f"{seen.attentions()[0]}.out"][0, len(read) - 1].cpu().numpy())
+    return TwoOrders(np.stack(rows[:2]), np.stack(rows[2:]))

@@ -75,6 +75,22 @@ def test_the_grid_points_into_the_large_head(page: Page, address: str):
     expect(head_in_focus(page).locator(".al-plot-crosshair > div:not([hidden])").first).to_be_visible()
 
 
+def test_of_a_text_a_word_shows_what_it_reads_and_no_sentence_loses_its_number(page: Page, address: str):
+    page.set_viewport_size({"width": 1024, "height": 768})
+    open_heads(page, address, "run=shakespeare")
+    passage = page.locator(".st-key-heads-passage .passage")
+    first = int(re.search(r"Here '.+' at (\d+) looks", page.get_by_text("looks most at").inner_text())[1])
+    passage.press("ArrowLeft")
+    expect(page).to_have_url(query(run="shakespeare", query=str(first - 1)))
+    said = re.compile(rf"Here '.+' at {first - 1} looks most at '.+' at \d+ \([01]\.\d+\)")
+    expect(page.get_by_text(said)).to_be_in_viewport()
+    line = page.locator(".st-key-heads .sentence")
+    for place in ({"x": 20, "y": 80}, {"x": 40, "y": 85}, {"x": 45, "y": 90}):
+        grid(page).hover(position=place)
+        expect(line).to_have_text(re.compile(r"(reads key '.+' at \d+: \d\.\d\d|may not see key '.+' at \d+)$"))
+        assert line.evaluate("line => line.scrollWidth <= line.clientWidth && line.scrollHeight <= line.clientHeight")
+
+
 def test_a_locked_query_is_seen_in_the_link_and_unlocked(page: Page, address: str):
     open_heads(page, address)
     lock = page.locator(".st-key-head-pattern .al-plot-lock")

@@ -1,6 +1,7 @@
 """Positional encodings as numbers: formulas worked out anew, the model's own weights, and laws of turning."""
 
 import cmath
+import copy
 import math
 
 import numpy as np
@@ -15,6 +16,7 @@ from transformer.analysis.encodings import (
     penalty,
     profile,
     read_backwards,
+    read_in_two_orders,
     rotary_scores,
     shift,
     similarity,
@@ -27,6 +29,7 @@ from transformer.analysis.encodings import (
 from transformer.compiled import compiled_reverser
 from transformer.config import POSITIONS, ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
+from transformer.observation import observe
 from transformer.positions import ENCODINGS
 
 SIZES = pytest.mark.parametrize(("length", "width", "base"), [(1, 2, 10), (9, 6, 100), (40, 16, 1_000_000)])
@@ -368,3 +371,22 @@ def test_without_positions_and_masks_order_does_not_exist(own, task):
     with torch.no_grad():
         says = bag.double()(tokens.flip(0)[None], None if source is None else source.flip(0)[None])[0]
     assert found.backwards == pytest.approx(says.numpy(), abs=1e-12)
+
+
+@pytest.mark.parametrize("own", ["learned", "rotary", "alibi", "none"])
+@pytest.mark.parametrize("task", ["reverse", "reverse-aligned", "reverse-translate"])
+def test_the_last_token_gets_the_same_from_any_order_without_positions(own, task):
+    shape = {"positions": own, "d_model": 16, "n_heads": 2, "d_ff": 8}
+    model = build(RunConfig(task=TaskConfig(task=task, length=5), model=ModelConfig(**shape)))
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    tokens, source = torch.tensor([3, 1, 4, 1, 5]), torch.tensor([2, 7, 1]) if task == "reverse-translate" else None
+    found = read_in_two_orders(model, tokens, source)
+    without, told = found.moved
+    assert found.told.shape == found.untold.shape == (2, 16)
+    assert without < 1e-12
+    assert (told > 1e-6) == (own != "none")
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    # the first row is the input as it is read: the last of a causal decoder's queries sees everything anyway
+    if task == "reverse":
+        seen = observe(copy.deepcopy(model).double(), tokens[None])
+        assert found.told[0] == pytest.approx(seen["decoder.0.self_attention.out"][0, -1].numpy(), abs=1e-12)

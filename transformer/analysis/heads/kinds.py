@@ -1,4 +1,4 @@
-"""On which kinds of token heads look where a text is read: words, line ends, the same token earlier, and so on.
+"""On which kinds of token heads look where a text is read: words, line starts, the same token earlier, and so on.
 
 No PyTorch here; `measure.py` finds these things out.
 """
@@ -20,11 +20,13 @@ KINDS: Mapping[str, str] = {
     "first": "the first token",
     "word": "the word before",
     "same": "the same token earlier",
-    "line": "line ends",
+    "line": "line starts",
     "words": "words",
 }
-"""What each is called. A word has a letter or a digit, and a line end the sign of one."""
-LINE_END = "↵"
+"""What each is called. A word has a letter or a digit and is not the separator. A line starts after a line end or,
+behind a speaker's name, after several blanks."""
+BREAKS = ("↵", "␣␣")
+"""What a token holds before the start of a line."""
 SHARE = Metric("share", "share", "Share of attention on one kind of token")
 
 
@@ -32,7 +34,8 @@ SHARE = Metric("share", "share", "Share of attention on one kind of token")
 class Kinds:
     """Every self-attention head over many passages: its share of attention on each kind of token.
 
-    A query counts that sees two keys or more and one of the kind.
+    A query counts that is a word, sees two keys or more and one of the kind. Blanks do not count: each of them stands
+    beside a word, so where they look says little. Of a text of single characters every query counts.
     """
 
     heads: tuple[Head, ...]
@@ -41,28 +44,39 @@ class Kinds:
     even: Mapping[str, Float[np.ndarray, "head"]]
     """What a head would have that looks evenly at all it may see."""
 
+    def beyond(self, kind: str) -> Float[np.ndarray, "head"]:
+        """How far the whole interval of each head's share lies beyond that of a head that looks evenly."""
+        return np.asarray(self.share[kind].low - self.even[kind])
+
     def leaning(self, head: Head) -> str | None:
-        """The kind on which the head has most beyond its even share, if that is `MARGIN` with the whole interval."""
+        """The kind on which the head has most beyond its even share, if that is `MARGIN` with the whole interval.
+
+        None also for a head that was not measured.
+        """
+        if head not in self.heads:
+            return None
         i = self.heads.index(head)
-        beyond = {name: float(self.share[name].low[i] - self.even[name][i]) for name in self.share}
+        beyond = {name: float(self.beyond(name)[i]) for name in self.share}
         name = max(beyond, key=lambda each: np.nan_to_num(beyond[each], nan=-1.0))
         return name if beyond[name] >= MARGIN else None
 
 
 def cells_of(
-    tokens: Int[np.ndarray, "batch position"], vocabulary: tuple[str, ...]
+    tokens: Int[np.ndarray, "batch position"], vocabulary: tuple[str, ...], separator: int
 ) -> dict[str, Bool[np.ndarray, "batch position position"]]:
     """Which key is of which kind to which query, [query, key]; all but "self" stand before the query.
 
-    "first" leaves out the queries to which the first key is the token before. Of a text of single characters there are
-    no words.
+    Only words are queries here. "first" leaves out those to which the first key is the token before. A text of single
+    characters has no words: each of its tokens is a query.
     """
     count = tokens.shape[1]
     place = np.arange(count)
     back = place[:, None] - place[None, :]
     before = np.broadcast_to(back > 0, (len(tokens), count, count))
-    words = np.array([any(letter.isalnum() for letter in token) for token in vocabulary])[tokens]
-    lines = np.array([LINE_END in token for token in vocabulary])[tokens]
+    words = np.array([any(letter.isalnum() for letter in token) for token in vocabulary])[tokens] & (
+        tokens != separator
+    )
+    lines = np.array([any(sign in token for sign in BREAKS) for token in vocabulary])[tokens]
     last = np.maximum.accumulate(np.where(words, place, -1), axis=1)  # the last word so far
     last = np.concatenate([np.full((len(tokens), 1), -1), last[:, :-1]], axis=1)
     cells = {
@@ -74,8 +88,9 @@ def cells_of(
         "line": before & lines[:, None, :],
         "words": before & words[:, None, :],
     }
-    alone = max(map(len, vocabulary)) == 1
-    return {name: each for name, each in cells.items() if not (alone and name in ("word", "words"))}
+    if max(map(len, vocabulary)) == 1:
+        return {name: each for name, each in cells.items() if name not in ("word", "words")}
+    return {name: each & words[:, :, None] for name, each in cells.items()}
 
 
 def shares(

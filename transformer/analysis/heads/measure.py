@@ -185,7 +185,7 @@ class _Likeness:
 def measure_kinds(model: Network, task: Task, *, sequences: int | None = None, seed: int = 0) -> Kinds:
     """Every self-attention head's share on each kind, on the held-out passages that its metrics are measured on."""
     batch, _ = questions(task, sequences or sequences_for(task), task.surveyed, seed)
-    every = cells_of(batch.tokens, tuple(task.vocabulary))
+    every = cells_of(batch.tokens, tuple(task.vocabulary), task.separator)
 
     def look(part: slice, seen: Observation) -> dict[str, np.ndarray]:
         sites = [site for site in seen.attentions() if site.endswith("self_attention")]

@@ -8,9 +8,16 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.block import measured
-from dashboard.app_pages.look_inside.block.figures.norm import norm_bars
+from dashboard.app_pages.look_inside.block.figures.norm import norm_panels
 from dashboard.app_pages.look_inside.block.measured import DEPTHS, NORMS
-from dashboard.app_pages.look_inside.block.picks import Place, pick_place, sublayers_of
+from dashboard.app_pages.look_inside.block.picks import (
+    SUBLAYERS,
+    Place,
+    block_name,
+    pick_place,
+    sublayers_of,
+    tokens_before,
+)
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
@@ -19,7 +26,7 @@ from dashboard.figures.layers import Line, layer_lines
 from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
-from dashboard.parts.steps import draw_code
+from dashboard.parts.steps import draw_code, draw_words
 from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
 from transformer.analysis.machine import plan
@@ -43,6 +50,7 @@ FORMULAS = {
     "post": r"x \leftarrow \mathrm{LN}(x + f(x))",
     "none": r"x \leftarrow x + f(x)",
 }
+FORMULA = r"\mathrm{LN}(x)_i = g_i\,\frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_i"
 LARGER = 1.5
 """A gradient more than this many times another is called larger."""
 
@@ -60,11 +68,13 @@ def answer(model: Model) -> str:
     else:
         question = session.question(model)
         paths = tuple(f"{block}.{name}" for block in plan.blocks(config) for name in sublayers_of(config, block))
-        place = pick_place(model, label="LayerNorm of", first=measured.most_normed(model, question, paths))
+        most = measured.most_normed(model, question, paths)
+        place = pick_place(model, label="LayerNorm of", first=most)
         found = measured.normed(model, question, place.path, place.place)
+        draw_words(FORMULA, plain(_opens(model, *most)))
         left, right = st.container(key="stacked-norm").columns([1.7, 1], gap="medium")
         with left:
-            _bars(found, place)
+            _panels(found, place)
         with right:
             _steps(found, config.norm, place.sublayer)
         title = (
@@ -87,15 +97,24 @@ def _sentence(found: Normed, place: Place) -> str:
     )
 
 
-def _bars(found: Normed, place: Place) -> None:
-    said = _sentence(found, place)
-    st.markdown(plain(said))
-    st.markdown(_one(found))
-    figure = coloured(norm_bars, found.before, found.standard, found.after)
-    plot(figure, key="norm", alt=said, height=360)
+def _opens(model: Model, path: str, place: int) -> str:
+    """Why the page opens at this sub-layer and token, its place counted from 0: LayerNorm changes it most."""
+    block, _, sublayer = path.rpartition(".")
+    config = model.config.model
+    tokens = tokens_before(config, model.sample(session.question(model)), block)
+    return (
+        f"The page opens where LayerNorm has most to do: {Place(block, place, tokens).token}, "
+        f"{SUBLAYERS[sublayer].lower()} of {block_name(config, block)}. Its numbers are farthest from mean 0 and "
+        "spread 1."
+    )
+
+
+def _panels(found: Normed, place: Place) -> None:
+    figure = coloured(norm_panels, found.before, found.before - found.mean, found.standard, found.after)
+    plot(figure, key="norm", alt=_sentence(found, place), height=330)
     st.caption(
-        "Dashed: the mean. Band: one standard deviation to either side. A unit is as high in all three panels. Unless "
-        "you choose otherwise, you see the token that a LayerNorm of this model changes most."
+        "Dashed: the mean μ. Band: one spread σ to either side. Panels side by side have one scale; from 2 to 3 the "
+        "scale changes."
     )
 
 
@@ -116,7 +135,7 @@ def _one(found: Normed) -> str:
 
 def _steps(found: Normed, norm: str, name: str) -> None:
     i, d = _farthest(found), len(found.before)
-    st.markdown(r"$\displaystyle \mathrm{LN}(x)_i = g_i\,\frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_i$")
+    st.markdown(_one(found))
     rest = rf"$d = {d}$, &emsp; $\varepsilon = {_power(found.epsilon)}$"
     st.markdown(rf"$\mu = \frac1d\sum_i x_i = {found.mean:.4f}$, &emsp; {rest}")
     st.markdown(rf"$\sigma = \sqrt{{\frac1d\sum_i (x_i-\mu)^2}} = {found.spread:.4f}$")

@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.models.model import Model
 from dashboard.parts.widgets import bound_choice, bound_token
 from dashboard.view import session
+from transformer.analysis.findings import Sample
 from transformer.analysis.machine import plan
 from transformer.config import ModelConfig
 
@@ -70,12 +71,11 @@ def pick_place(model: Model, *, label: str = "", ending: str = "", first: tuple[
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compact-place"):
         with st.container(width="content"):
             block = pick_block(config, first[0].rpartition(".")[0] if first else None)
-        in_encoder = config.architecture == "encoder-decoder" and block.startswith("encoder")
-        tokens = sample.question if in_encoder else sample.read
+        in_encoder, tokens = _in_encoder(config, block), tokens_before(config, sample, block)
         answers = np.flatnonzero(sample.is_answer)
         begins = model.task.lawful and len(answers) and not in_encoder
         own = int(answers[0]) if begins else len(tokens) - 1
-        if first and in_encoder == (config.architecture == "encoder-decoder" and first[0].startswith("encoder")):
+        if first and in_encoder == _in_encoder(config, first[0]):
             own = first[1]
         with st.container(width="content"):
             place = pick_among(tokens, own)
@@ -83,6 +83,15 @@ def pick_place(model: Model, *, label: str = "", ending: str = "", first: tuple[
         with st.container(width="content"):
             sublayer = pick_sublayer(names, label, first[0].rpartition(".")[2] if first else None) if label else ""
     return Place(block, place, tokens, sublayer)
+
+
+def tokens_before(config: ModelConfig, sample: Sample, block: str) -> tuple[str, ...]:
+    """The tokens that come to a block: in an encoder those of the question."""
+    return sample.question if _in_encoder(config, block) else sample.read
+
+
+def _in_encoder(config: ModelConfig, block: str) -> bool:
+    return config.architecture == "encoder-decoder" and block.startswith("encoder")
 
 
 def pick_block(config: ModelConfig, first: str | None = None) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from dashboard.app_pages.look_inside.heads import focus, words
+from dashboard.app_pages.look_inside.heads import focus, measured, text, words
 from dashboard.app_pages.look_inside.heads.comparison import pick_reference
 from dashboard.app_pages.look_inside.heads.table import find_the_one
 from dashboard.frame import other_models
+from dashboard.models import background
 from dashboard.models.model import Model
 from dashboard.parts import claims
 from dashboard.parts.heads import alignment_sentence, focused, grid, heads_of, working_sentence
@@ -18,8 +19,11 @@ from dashboard.parts.widgets import bound
 from dashboard.view import session
 from dashboard.view.pages import PAGES
 from transformer.analysis.findings import Head, Sample, Survey
+from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.tasks import Task
 
+FAINT = 0.3
+"""The greatest weight of a row below which its own scale is chosen with it."""
 RESIDUAL = "‖pattern · value · $W_O$‖, how much this reading writes into the residual stream"
 CONTEXT = "‖pattern · value‖, how much this reading adds to the context vector"
 STATES = (
@@ -32,12 +36,20 @@ def page(model: Model, question: np.ndarray) -> None:
     sample, survey = model.sample(question), model.survey()
     heads = heads_of(sample.attentions)
     head = focused(heads, survey)
-    if not model.task.lawful:
-        title = words.headline(heads, survey)
+    if model.task.lawful:
+        st.title(working_sentence(model, head, survey) if recurrent else headline(survey), anchor=False)
+        pictures(model, question, sample, survey, head)
     else:
-        title = working_sentence(model, head, survey) if recurrent else headline(survey)
-    st.title(title, anchor=False)
-    pictures(model, question, sample, survey, head)
+        kinds = None if recurrent else known_kinds(model)
+        found = words.examples(kinds) if kinds and whole(sample) else {}
+        together = session.settings().together and len(found) > 1
+        st.title(words.together_sentence(list(found)) if together else does(model, head, survey, kinds), anchor=False)
+        if whole(sample):
+            examples(model, question, sample, head, kinds, found, together)
+        if kinds and together:
+            text.together(model, question, sample, kinds, found)
+        st.caption(basis(survey, head, kinds if whole(sample) else None, together))
+        pictures(model, question, sample, survey, head, passage=not together)
     find_the_one(model, head)
     formula = "recurrent.scoring.Alignment" if recurrent else "attention.scaled_dot_product_attention"
     show_code(
@@ -63,11 +75,35 @@ def here(model: Model, question: np.ndarray, sample: Sample, head: Head) -> str:
     return f"On this input: {said[0].lower()}{said[1:]}"
 
 
-def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey, head: Head) -> None:
-    """The grid, and the head in focus beside it."""
+def known_kinds(model: Model) -> Kinds | None:
+    """On which kinds of token the heads of a text look, as soon as that is measured."""
+    if model.task.lawful or session.first_look():
+        return None
+    return background.ready(measured.kinds(model))
+
+
+def does(model: Model, head: Head, survey: Survey, kinds: Kinds | None) -> str:
+    """What a head of a text does on average: which kind of token it prefers, else at which place it looks."""
+    return (kinds and words.kind_sentence(kinds, head)) or working_sentence(model, head, survey)
+
+
+def whole(sample: Sample) -> bool:
+    """Is every pattern drawn as it is, and not in squares?"""
+    return all(attention.factor == 1 for attention in sample.attentions.values())
+
+
+def pictures(
+    model: Model,
+    question: np.ndarray,
+    sample: Sample,
+    survey: Survey,
+    head: Head,
+    *,
+    passage: bool = True,
+) -> None:
+    """The grid, and the head in focus beside it; of a text also the `passage` that it reads."""
     recurrent = model.config.model.recurrent
-    long = any(attention.factor > 1 for attention in sample.attentions.values())
-    means = None if long else mean_patterns(survey, len(question), model.task)
+    means = mean_patterns(survey, len(question), model.task) if whole(sample) else None
     mean = session.settings().mean and means is not None
     widest = max(len(attention.pattern) for attention in sample.attentions.values())
     left, right = st.container(key="heads-row").columns([1, 1.5 if widest <= 4 else 1], gap="medium")
@@ -82,11 +118,11 @@ def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey,
             by_row=session.settings().by_row,
         )
     with right:
-        st.markdown(
-            f"**{here(model, question, sample, head) if recurrent else working_sentence(model, head, survey)}**"
-        )
-        if not model.task.lawful and not long and not mean:
-            st.markdown(plain(reading(sample, head)))
+        if model.task.lawful:
+            said = here(model, question, sample, head) if recurrent else working_sentence(model, head, survey)
+            st.markdown(f"**{said}**")
+        elif passage and whole(sample) and not mean:
+            text.of_one(model, question, sample, head)
         focus.large(model, question, head, means[head.site][head.index] if mean and means else None)
     with left if widest <= 4 and len(sample.attentions) <= 4 else right:
         if not mean:
@@ -94,12 +130,51 @@ def pictures(model: Model, question: np.ndarray, sample: Sample, survey: Survey,
         explained(model, head, f"mean over {survey.sequences} sequences" if mean else "this input")
 
 
-def reading(sample: Sample, head: Head) -> str:
-    """What the head in focus looks at most on this passage: from the query of the view, else from the last."""
-    attention, query = sample.attentions[head.site], session.settings().query
-    place = query - 1 if query is not None and query <= len(attention.queries) else len(attention.queries) - 1
-    row, visible = attention.pattern[head.index, place], attention.mask[place]
-    return words.most_read(row, visible, attention.keys, attention.queries[place], place)
+def examples(
+    model: Model,
+    question: np.ndarray,
+    sample: Sample,
+    head: Head,
+    kinds: Kinds | None,
+    found: Mapping[str, Head],
+    together: bool,
+) -> None:
+    """A button for each kind of token and the head that reads it, on a word that shows it."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads-examples"):
+        if not found:
+            st.markdown("No head prefers a kind of token." if kinds else "What the heads read is being measured.")
+            return
+        st.markdown("Heads that read", width="content")
+        for kind, other in found.items():
+            query = text.clearest(model.task, question, sample, {kind: other})
+            faint = query is not None and float(sample.attentions[other.site].pattern[other.index, query].max()) < FAINT
+            st.button(
+                f"{KINDS[kind]} ({other.short})",
+                key=f"example-{kind}",
+                on_click=session.update,
+                kwargs={"head": str(other), "query": query and query + 1, "by_row": faint, "together": False},
+                type="primary" if other == head and not together else "secondary",
+                disabled=query is None,
+                help="No word of this passage shows it. Draw another passage." if query is None else None,
+            )
+        if len(found) > 1:
+            st.button(
+                "Compare",
+                key="example-together",
+                on_click=session.update,
+                kwargs={"together": True, "query": None, "by_row": False},
+                type="primary" if together else "secondary",
+                help="All of these heads on the same words",
+            )
+
+
+def basis(survey: Survey, head: Head, kinds: Kinds | None, together: bool) -> str:
+    """On what the title's shares were measured, and what they are to be compared with."""
+    if kinds is None:
+        return words.measured_on(survey.sequences)
+    even = "" if together else words.even_sentence(kinds, head)
+    measured_on = words.measured_on(kinds.sequences if even or together else survey.sequences)
+    return " ".join(each for each in (measured_on, even, words.BLANKS if "word" in kinds.share else "") if each)
 
 
 def mean_patterns(survey: Survey, length: int, task: Task) -> Mapping[str, np.ndarray] | None:

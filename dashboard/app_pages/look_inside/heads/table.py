@@ -19,7 +19,7 @@ from dashboard import theme
 from dashboard.app_pages.look_inside.heads import measured
 from dashboard.app_pages.look_inside.heads.words import (
     LEANING,
-    kind_sentence,
+    kind_of,
     likeness_sentence,
     named_sentence,
     role,
@@ -39,6 +39,7 @@ from dashboard.parts.tables import ticked_table
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import session
 from transformer.analysis.findings import Head
+from transformer.analysis.heads.kinds import KINDS
 from transformer.analysis.heads.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
 
 HEIGHT = 460
@@ -67,27 +68,30 @@ def find_the_one(model: Model, focus: Head) -> None:
             return
     labels = labels_of(metrics.heads)
     names = [metrics.name(head) for head in metrics.heads]
-    roles, does, kinds = names, names, None
+    roles, does, called, order = names, names, names, [*NAMES, MIXED]
     if not model.task.lawful and not model.config.model.recurrent:
         kinds = waiting.ready(measured.kinds(model), "Measuring on which tokens every head looks …")
         if kinds is None:
             return
         roles = [role(kinds, head, name) for head, name in zip(metrics.heads, names, strict=True)]
-        does = [name if name == each else LEANING for name, each in zip(names, roles, strict=True)]
+        called = [kind_of(kinds, head, name) for head, name in zip(metrics.heads, names, strict=True)]
+        order = list(dict.fromkeys(KINDS.get(name, name) for name in [*KINDS, *NAMES, MIXED]))
+        does = [
+            LEANING if name == MIXED and kinds.leaning(head) else name
+            for head, name in zip(metrics.heads, names, strict=True)
+        ]
     said = (
         working_sentence(model, focus, model.survey())
         if model.config.model.recurrent  # whose one head is measured against the token itself, not a state beside it
         else named_sentence(labels, does, choice=bool(metrics.asked["entropy"].any()))
     )
     st.markdown(f"**{said}**")
-    if kinds is not None:
-        st.markdown(kind_sentence(kinds, focus, labels[metrics.heads.index(focus)]))
     if "drop" in metrics.estimates and model.task.lawful:
         st.markdown(claims.works(labels, metrics.estimates["drop"]))
     _table(model, metrics, labels, tuple(roles), focus, said)
     left, right = st.columns([1.3, 1], gap="medium")
     with left:
-        _scatter(metrics, labels, names, focus)
+        _scatter(metrics, labels, called, order, focus)
     with right:
         _likeness(metrics, labels, focus)
 
@@ -151,15 +155,19 @@ def _table(
             "does": st.column_config.TextColumn(
                 "Role",
                 help="A head gets a name if one share is above one half (evenness: 0.9) and above every other name by "
-                f"{MARGIN:g}, with its whole interval. In a text others are called by the kind of token on which they "
-                f"have {MARGIN:g} more than a head that looks evenly, and their share there. The rest are mixed.",
+                f"{MARGIN:g}, with its whole interval. In a text a head is called by the kind of token on which it has "
+                f"{MARGIN:g} more than a head that looks evenly, where a word asks, and by its share there. The rest "
+                "are mixed.",
             ),
             **columns,
         },
         alt=f"Table of {len(labels)} heads and {len(shown)} metrics. {said}",
     )
+    measured_on = (
+        f"{metrics.sequences} fresh sequences" if model.task.lawful else f"{metrics.sequences} held-out passages"
+    )
     st.caption(
-        f"Means over {metrics.sequences} fresh sequences with 95 % intervals. Only queries that see more than one key "
+        f"Means over {measured_on} with 95 % intervals. Only queries that see more than one key "
         f"count.{_drop_note(metrics)} {_even_note(metrics, labels, focus)} Tick a row, or click a point or a cell of "
         "the map, to see that head above."
     )
@@ -210,7 +218,9 @@ def _even_note(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> str:
 # --- the scatter
 
 
-def _scatter(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], focus: Head) -> None:
+def _scatter(
+    metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], order: Sequence[str], focus: Head
+) -> None:
     menu = [name for name in METRICS if name in metrics.estimates]
     one, other = st.columns(2)
     with one:
@@ -229,7 +239,7 @@ def _scatter(metrics: HeadMetrics, labels: Sequence[str], names: Sequence[str], 
         _axis(metrics, up),
         labels,
         names,
-        [*NAMES, MIXED],
+        order,
         focus=metrics.heads.index(focus),
     )
     said = scatter_sentence(metrics, labels, across, up)

@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dashboard.figures.kit.numbers import interval, share_text
-from dashboard.parts.heads import CLEAR, habits
-from transformer.analysis.findings import Head, Survey
+from transformer.analysis.findings import Head
 from transformer.analysis.heads.kinds import KINDS, Kinds
-from transformer.analysis.heads.metrics import MARGIN, METRICS, MIXED, HeadMetrics
+from transformer.analysis.heads.metrics import METRICS, MIXED, HeadMetrics
 
+NAMED = 0.05
+"""The share of a query's attention from which on a token is named beside the first."""
+EARLY = 8
+"""Queries at the beginning of a passage that are no example where a later one is."""
+BLANKS = "Blanks and line ends are tokens, too: mostly one stands between a word and the word before."
 LEANING = "leaning"
 """What a head does that has no name of its own and yet prefers one kind of token."""
 DOES: Mapping[str, tuple[str, str]] = {
@@ -50,36 +54,99 @@ def named_sentence(labels: Sequence[str], names: Sequence[str], *, choice: bool 
     return f"{text[0].upper()}{text[1:]}."
 
 
+def kind_of(kinds: Kinds, head: Head, name: str) -> str:
+    """What a head of a text is called: the kind of token that it prefers, else its name."""
+    called = kinds.leaning(head) or name
+    return KINDS.get(called, called)
+
+
 def role(kinds: Kinds, head: Head, name: str) -> str:
-    """What a table calls a head of a text: its name, else the kind of token that it prefers with its share."""
-    kind = kinds.leaning(head) if name == MIXED and head in kinds.heads else None
+    """The same as a table says it: a kind with the head's share on it."""
+    kind = kinds.leaning(head)
+    return kind_of(kinds, head, name) if kind is None else f"{KINDS[kind]} {share_on(kinds, head, kind)}"
+
+
+def examples(kinds: Kinds) -> dict[str, Head]:
+    """For each kind of token that some head prefers, that head: of several, the one farthest beyond an even look."""
+    found: dict[str, list[tuple[float, Head]]] = {}
+    for i, head in enumerate(kinds.heads):
+        if (kind := kinds.leaning(head)) is not None:
+            found.setdefault(kind, []).append((float(kinds.share[kind].mean[i] - kinds.even[kind][i]), head))
+    return {kind: max(found[kind], key=lambda each: each[0])[1] for kind in KINDS if kind in found}
+
+
+def telling(seen: Sequence[tuple[np.ndarray, np.ndarray]], names: Sequence[str]) -> int | None:
+    """The word, from 0, at which most heads give their most to the kind of token that each of them prefers.
+
+    `seen` has the pattern of each head and the cells of its kind, both [query, key]. Of several such words the one that
+    gives most to these kinds; none of the first EARLY tokens where there is another. None where every word gives its
+    most to something else.
+    """
+    shows = np.zeros(len(names))
+    for pattern, cells in seen:
+        shows += cells[np.arange(len(names)), pattern.argmax(axis=1)]
+    share = np.mean([(pattern * cells).sum(axis=1) for pattern, cells in seen], axis=0)
+    return _best(np.where(shows > 0, shows + share / 2, 0.0), names)
+
+
+def decided(pattern: np.ndarray, names: Sequence[str]) -> int | None:
+    """The word, from 0, that gives most to one token, float [query, key]; None where there is no word."""
+    return _best(pattern.max(axis=1), names)
+
+
+def _best(worth: np.ndarray, names: Sequence[str]) -> int | None:
+    """The word that is worth most, if one is worth anything; the first EARLY tokens have little choice, and wait."""
+    word = np.array([any(letter.isalnum() for letter in name) for name in names])
+    late = np.arange(len(names)) >= EARLY
+    for wanted in (word & late, word):
+        if (worth[wanted] > 0).any():
+            return int(np.where(wanted, worth, -1.0).argmax())
+    return None
+
+
+def kind_sentence(kinds: Kinds, head: Head) -> str:
+    """Which kind of token a head prefers; empty where it prefers none."""
+    kind = kinds.leaning(head)
     if kind is None:
-        return name
-    return f"{KINDS[kind]} {share_text(float(kinds.share[kind].mean[kinds.heads.index(head)]))}"
-
-
-def kind_sentence(kinds: Kinds, head: Head, label: str) -> str:
-    """Which kind of token one head prefers, beside a head that looks evenly."""
-    if head not in kinds.heads:
         return ""
-    kind, i = kinds.leaning(head), kinds.heads.index(head)
+    has = f"ead {head.short} has {share_on(kinds, head, kind)} of its attention on {KINDS[kind]}."
+    return f"Where a word asks, h{has}" if "word" in kinds.share else f"H{has}"
+
+
+def even_sentence(kinds: Kinds, head: Head) -> str:
+    """What a head that looks evenly would have on the kind that this head prefers; empty where it prefers none."""
+    kind = kinds.leaning(head)
     if kind is None:
-        return f"On no kind of token has head {label} {MARGIN:g} more of its attention than a head that looks evenly."
-    own, even = float(kinds.share[kind].mean[i]), float(kinds.even[kind][i])
-    return (
-        f"Head {label} has {share_text(own)} of its attention on {KINDS[kind]}; a head that looks evenly would have "
-        f"{share_text(even)} there."
-    )
+        return ""
+    even = float(kinds.even[kind][kinds.heads.index(head)])
+    return f"A head that looks evenly would have {share_text(even)} on {KINDS[kind]}."
+
+
+def share_on(kinds: Kinds, head: Head, kind: str) -> str:
+    """How much of its attention a head has on a kind of token, on average."""
+    return share_text(float(kinds.share[kind].mean[kinds.heads.index(head)]))
+
+
+def together_sentence(kinds: Sequence[str]) -> str:
+    """What several heads read, each a kind of token of its own."""
+    named = [KINDS[kind] for kind in kinds]
+    return f"{len(named)} heads read {len(named)} different things: {', '.join(named[:-1])} and {named[-1]}."
+
+
+def measured_on(passages: int) -> str:
+    """On what the title's share was measured."""
+    return f"Measured on {passages} passages that were held out."
 
 
 def most_read(row: np.ndarray, visible: np.ndarray, keys: Sequence[str], query: str, place: int) -> str:
-    """Which three tokens one query looks at most: its row of the pattern, float [key], where it may see a key."""
+    """What one query looks at most, up to three tokens: its row of the pattern, float [key], where it may see a key."""
     found = [int(key) for key in np.argsort(-row, kind="stable") if visible[key]][:3]
     if not found:
-        return f"On this passage query '{query}' at {place + 1} may see nothing."
+        return f"Here '{query}' at {place + 1} may see nothing."
+    found = [key for key in found if key == found[0] or row[key] >= NAMED]
     named = [f"'{keys[key]}' at {key + 1} ({share_text(float(row[key]))})" for key in found]
     several = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
-    return f"On this passage query '{query}' at {place + 1} looks most at {several}."
+    return f"Here '{query}' at {place + 1} looks most at {several}."
 
 
 def scatter_sentence(metrics: HeadMetrics, labels: Sequence[str], across: str, up: str) -> str:
@@ -113,20 +180,3 @@ def likeness_sentence(metrics: HeadMetrics, labels: Sequence[str]) -> str:
         return "There are no two heads to compare."
     one, other = (labels[metrics.heads.index(head)] for head in pair[:2])
     return f"Heads {one} and {other} are most alike: {pair[2]:.2f}."
-
-
-def headline(heads: Sequence[Head], survey: Survey) -> str:
-    """Which head looks at the token before, and how much; or that none does."""
-    best, others = survey.foremost, len(heads) - 1
-    share = habits(survey.patterns[best.site][best.index])["previous"]
-    many = f"of all {others + 1} heads" if others else "the one head"
-    if share >= CLEAR:
-        return (
-            f"On held-out text, head {best.short} looks at the token before: {share:.2f} of its attention is "
-            "there, the "
-            f"most {many}."
-        )
-    return (
-        f"On held-out text, no head looks mostly at the token before. Head {best.short} comes closest, with "
-        f"{share:.2f}."
-    )

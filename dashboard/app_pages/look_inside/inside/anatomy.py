@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.app_pages.look_inside.inside.steps import STAGES, number
+from dashboard.app_pages.look_inside.inside.steps import STAGES, number, stages_of
 from dashboard.components.sheet import Axis, Series
 from dashboard.figures.html.number_table import Label
 from dashboard.figures.html.step_strip import Shape, Thumb
@@ -18,28 +19,41 @@ if TYPE_CHECKING:
 
 MOST_KEYS = 17
 """More keys than this, and only those that are looked at most are shown, one by one."""
-MOST_DIMENSIONS = 16
+MOST_WEIGHED = 8
+"""The same where values are weighed: their sum is to stand on the screen with them."""
+MOST_DIMENSIONS, BESIDE_OTHERS = 16, 12
+"""Of a vector with more dimensions than this, so many are shown; fewer of a head's, beside a column for the others."""
 
 
 class Anatomy:
     """What is shown of a query: of long sequences and wide heads, what weighs most. `rest` are the other keys.
 
-    `fitting`, `giving` and `writing` are the dimensions in which query and keys fit, values give, and the head writes.
+    `key`, counted from 0, is shown in any case. `fitting`, `giving` and `writing` are the dimensions in which query and
+    keys fit, values give, and the head writes.
     """
 
-    def __init__(self, inside: Inside) -> None:
-        self.inside = inside
+    def __init__(self, inside: Inside, key: int | None = None) -> None:
+        self.inside, self.key = inside, key
         n_keys = len(inside.keys)
-        if n_keys <= MOST_KEYS:
-            self.keys = np.arange(n_keys)
-        else:
-            self.keys = np.sort(np.argsort(-inside.pattern, kind="stable")[: MOST_KEYS - 1])
+        self.ranked = np.argsort(-inside.pattern, kind="stable")
+        if key is not None:
+            self.ranked = np.append(key, self.ranked[self.ranked != key])
+        self.keys = np.arange(n_keys) if n_keys <= MOST_KEYS else np.sort(self.ranked[: MOST_KEYS - 1])
         self.rest = np.setdiff1d(np.arange(n_keys), self.keys)
         products = np.abs(inside.query * inside.key[self.keys]).max(axis=0, initial=0.0)
-        self.fitting = _largest(products)
-        self.giving = _largest(np.abs(inside.weighted[self.keys]).max(axis=0, initial=0.0))
+        self.fitting = _largest(products, BESIDE_OTHERS)
+        self.giving = _largest(np.abs(inside.weighted[self.keys]).max(axis=0, initial=0.0), BESIDE_OTHERS)
         self.writing = _largest(np.abs(inside.written))
-        self.stages = [name for name in STAGES if name != "bias" or inside.bias is not None]
+        self.stages = stages_of(inside)
+
+    def weighed(self) -> Anatomy:
+        """The same without the keys that the mask forbids, whose weight is 0; `rest` are the others that are seen."""
+        inside, found = self.inside, copy(self)
+        seen = np.flatnonzero(inside.visible)
+        most = self.ranked[inside.visible[self.ranked]]
+        found.keys = seen if len(seen) <= MOST_WEIGHED else np.sort(most[: MOST_WEIGHED - 1])
+        found.rest = np.setdiff1d(seen, found.keys)
+        return found
 
     def shapes(self, stage: str) -> tuple[Shape, ...]:
         """What goes in, and last what comes out."""
@@ -124,10 +138,11 @@ class Anatomy:
         """Which keys are not shown, in words."""
         if not len(self.rest):
             return ""
-        share = number(self.inside.pattern[self.rest].sum())
-        return (
-            f"The {len(self.keys)} keys that are looked at most, of {len(self.inside.keys)}; the others share {share}."
-        )
+        share, shown = number(self.inside.pattern[self.rest].sum()), len(self.keys)
+        called = f"The {shown} keys that are looked at most"
+        if self.key is not None and self.key not in np.argsort(-self.inside.pattern, kind="stable")[:shown]:
+            called = f"The {shown - 1} keys that are looked at most and the chosen one"
+        return f"{called}, of {len(self.inside.keys)}; the others share {share}."
 
 
 def dimensions_note(shown: np.ndarray, width: int, most: str) -> str:
@@ -135,8 +150,8 @@ def dimensions_note(shown: np.ndarray, width: int, most: str) -> str:
     return "" if len(shown) == width else f"The {len(shown)} dimensions {most}, of {width}."
 
 
-def _largest(weights: np.ndarray) -> np.ndarray:
+def _largest(weights: np.ndarray, most: int = MOST_DIMENSIONS) -> np.ndarray:
     """Which dimensions are shown, in order: all, or those that weigh most."""
     if len(weights) <= MOST_DIMENSIONS:
         return np.arange(len(weights))
-    return np.sort(np.argsort(-weights, kind="stable")[:MOST_DIMENSIONS])
+    return np.sort(np.argsort(-weights, kind="stable")[:most])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,11 +24,15 @@ FORWARD = "transformer.attention:MultiHeadAttention.forward"
 FORMULA = "transformer.attention:scaled_dot_product_attention"
 BLOCK = "transformer.blocks:Block.forward"
 SOFTMAX = "transformer.attention:masked_softmax"
+OF_A_KEY = ("keys", "dot", "scale", "bias", "exp", "divide", "values", "weigh")
+"""The steps whose sentence says the numbers of one key."""
+WRITTEN_OUT = 3
+"""Products of a dot product that the sentence writes out; the others stand in the table."""
 
 
 @dataclass(frozen=True)
 class Stage(steps.Stage):
-    """A step. `says` speaks of one key, the one that is looked at most; `blind` of a query that may see nothing."""
+    """A step. `says` may speak of one key; `blind` of a query that may see nothing."""
 
     says: Callable[[Inside, int], str]
     blind: str = ""
@@ -43,12 +48,12 @@ def headline(inside: Inside) -> str:
     return f"{asking(inside)} reads {asked(inside, best)} with {inside.pattern[best]:.2f}: here is why."
 
 
-def sentence(inside: Inside, stage: str) -> str:
-    """What a step does, with its actual numbers."""
+def sentence(inside: Inside, stage: str, key: int | None = None) -> str:
+    """What a step does, with the actual numbers of this key, counted from 0: without one, of that looked at most."""
     best = inside.strongest
     if best is None and STAGES[stage].blind:
         return STAGES[stage].blind
-    return STAGES[stage].says(inside, best or 0)
+    return STAGES[stage].says(inside, best or 0 if key is None else key)
 
 
 def code(inside: Inside, stage: str) -> tuple[str, str]:
@@ -84,6 +89,10 @@ def _component(value: float) -> str:
     return written(float(value), VECTORS)
 
 
+def _factor(value: float) -> str:
+    return f"({_component(value)})" if value < 0 else _component(value)
+
+
 def _largest(values: np.ndarray) -> str:
     """The component of a vector that is farthest from 0, and which one it is."""
     i = int(np.abs(values).argmax())
@@ -108,19 +117,60 @@ def _keys(inside: Inside, key: int) -> str:
 
 def _dot(inside: Inside, key: int) -> str:
     products = inside.query.astype(np.float64) * inside.key[key]
-    i = int(np.abs(products).argmax())
-    factors = f"{_component(inside.query[i])} × {_component(inside.key[key, i])}"
+    largest = np.argsort(-np.abs(products), kind="stable")[:WRITTEN_OUT]
+    terms = [f"{_factor(inside.query[i])} × {_factor(inside.key[key, i])}" for i in np.sort(largest)]
+    others = len(products) - len(terms)
+    rest = f" + {others} smaller products" if others else ""
     return (
-        f"{asked(inside, key)}: {len(products)} products add up to {number(inside.dots[key])}. "
-        f"The largest in size is {factors} = {_largest(products)}."
+        f"{asked(inside, key)}: {' + '.join(terms)}{rest} = {number(inside.dots[key])}, its factors rounded here. In "
+        "the table, each number of the query in the first row, times that of this key in the second, stands in the "
+        f"third; below it the same for the other keys.{_forbidden(inside, key)}"
     )
+
+
+def _forbidden(inside: Inside, key: int) -> str:
+    """What is to come of a key that may not be seen."""
+    return "" if inside.visible[key] else " This query may not see that key: the step Mask takes it out."
 
 
 def _scale(inside: Inside, key: int) -> str:
-    return (
-        f"{asked(inside, key)}: {number(inside.dots[key])} / √{len(inside.query)} = {number(inside.scaled[key])}. "
-        "Undivided, scores would grow with the number of dimensions."
+    d, seen = len(inside.query), int(inside.visible.sum())
+    said = (
+        f"{asked(inside, key)}: {number(inside.dots[key])} / √{d} = {number(inside.scaled[key])}."
+        f"{_forbidden(inside, key)} A sum of {d} independent products of mean 0 and variance 1 has the standard "
+        f"deviation √{d} = {math.sqrt(d):.2f}; divided by √{d}, it has 1."
     )
+    if seen < 2:
+        return said if not seen else f"{said} This query sees one key only: its weight is 1, whatever is divided."
+    return (
+        f"{said} The sums of the {seen} keys that this query may see have {inside.dots[inside.visible].std():.2f}; "
+        f"divided, {inside.scaled[inside.visible].std():.2f}. This query's largest weight is "
+        f"{inside.pattern.max():.2f}; without the division it would be {undivided(inside).max():.2f}."
+    )
+
+
+def undivided(inside: Inside) -> np.ndarray:
+    """The weights that this query would give if nothing were divided by √d, float64 [key]; 0 where nothing is seen."""
+    bias = np.zeros(len(inside.keys)) if inside.bias is None else inside.bias
+    return softmax_of(inside.dots.astype(np.float64) + bias, inside.visible)
+
+
+def softmax_of(scores: np.ndarray, visible: np.ndarray) -> np.ndarray:
+    """Rows of weights, float64 [..., key], 0 on keys that may not be seen; a row without any is all 0."""
+    largest = np.where(visible, scores, -np.inf).max(axis=-1, keepdims=True)
+    powers = np.where(visible, np.exp(np.where(visible, scores - np.where(np.isfinite(largest), largest, 0), 0)), 0.0)
+    return powers / np.where(visible.any(axis=-1, keepdims=True), powers.sum(axis=-1, keepdims=True), 1.0)
+
+
+def most_changed(scores: np.ndarray, mask: np.ndarray, d_head: int) -> tuple[int, int, float, float]:
+    """The head and query whose largest weight the division by √d_head lowers most, and that weight with and without it.
+
+    Of one attention module: scores after the division, without a bias, float [head, query, key], mask [query, key].
+    """
+    divided = softmax_of(scores.astype(np.float64), mask[None]).max(axis=-1)
+    bare = softmax_of(scores.astype(np.float64) * math.sqrt(d_head), mask[None]).max(axis=-1)
+    head, query = np.unravel_index(int((bare - divided).argmax()), bare.shape)
+    return int(head), int(query), float(divided[head, query]), float(bare[head, query])
 
 
 def _bias(inside: Inside, key: int) -> str:
@@ -136,16 +186,22 @@ def _mask(inside: Inside, key: int) -> str:
         return f"All {n} keys may be seen: nothing is masked."
     return (
         f"{seen} of {n} keys may be seen; {n - seen} may not. A forbidden score becomes the lowest number there is, so "
-        "that its exponential is 0."
+        "that its exponential is 0. The columns before keep the scores as they were."
     )
 
 
 def _exp(inside: Inside, key: int) -> str:
     difference = f"exp({number(inside.scores[key])} − {_bracketed(inside.largest)})"
-    return (
-        f"{asked(inside, key)}: {difference} = {number(inside.exponentials[key])}. The largest score that is seen is "
-        "subtracted first: no share changes, and no exponential overflows."
-    )
+    if inside.visible[key]:
+        said = f"{asked(inside, key)}: {difference} {_result(inside.exponentials[key])}."
+    else:
+        said = f"{asked(inside, key)} may not be seen, so its exponential is 0."
+    return f"{said} The largest score that is seen is subtracted first: no share changes, and no exponential overflows."
+
+
+def _result(value: float) -> str:
+    """ "= 0.0123", and "< 0.0001" of what is more than nothing and would read as nothing."""
+    return "< 0.0001" if 0 < value < 0.5 * 10**-NUMBERS else f"= {number(value)}"
 
 
 def _bracketed(value: float) -> str:
@@ -159,8 +215,13 @@ def _sum(inside: Inside, key: int) -> str:
 
 
 def _divide(inside: Inside, key: int) -> str:
-    quotient = f"{number(inside.exponentials[key])} / {number(inside.total)} = {number(inside.pattern[key])}"
-    return f"{asked(inside, key)}: {quotient}, its share of this query's attention."
+    if not inside.visible[key]:
+        return f"{asked(inside, key)} may not be seen: its share of this query's attention is 0."
+    exponential, share = inside.exponentials[key], inside.pattern[key]
+    if _result(exponential).startswith("<"):
+        return f"{asked(inside, key)}: its exponential is next to nothing, and so is its share, {_result(share)}."
+    quotient = f"{number(exponential)} / {number(inside.total)} {_result(share)}"
+    return f"{asked(inside, key)}: {quotient}, its share of this query's attention. Both numbers are rounded here."
 
 
 def _values(inside: Inside, key: int) -> str:
@@ -283,4 +344,9 @@ STAGES = {
     ),
     "add": Stage("Add", "+ x", r"x \leftarrow x + \sum_h z^{(h)} W_O^{(h)} + b_O", (BLOCK, 'trace("resid_mid"'), _add),
 }
-"""In the order in which they are taken; a model without a bias on its scores has no step of that name."""
+"""In the order in which they are taken."""
+
+
+def stages_of(inside: Inside) -> list[str]:
+    """The steps of this query: without a bias on its scores it has no step of that name."""
+    return [name for name in STAGES if name != "bias" or inside.bias is not None]

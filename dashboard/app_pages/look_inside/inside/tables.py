@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dashboard.app_pages.look_inside.inside.anatomy import MOST_KEYS, Anatomy, dimensions_note
-from dashboard.app_pages.look_inside.inside.steps import NUMBERS, VECTORS
+from dashboard.app_pages.look_inside.inside.steps import NUMBERS, VECTORS, undivided
 from dashboard.components.sheet import Axis, Series
 from dashboard.figures.html.number_table import Block, Label
 from dashboard.figures.kit.numbers import written
@@ -28,20 +28,30 @@ class Table(steps.Table):
         return [_series(block, rows) for block in self.blocks if any("".join(texts) for texts in block.texts)]
 
 
-def step_table(anatomy: Anatomy, stage: str) -> Table:
-    """The numbers of a step."""
+def step_table(anatomy: Anatomy, stage: str, key: int | None = None) -> Table:
+    """The numbers of a step; the row of `key`, counted from 0, is framed."""
     if stage in SCORES:
-        return _scores(anatomy, stage)
-    tables = {
-        "query": _queries,
-        "keys": _keys,
-        "dot": _products,
-        "values": _values,
-        "weigh": _weighed,
-        "project": _projected,
-        "add": _stream,
-    }
-    return tables[stage](anatomy)
+        table = _scores(anatomy, stage)
+    elif stage == "dot":
+        table = _products(anatomy, anatomy.inside.strongest or 0 if key is None else key)
+    else:
+        tables = {
+            "query": _queries,
+            "keys": _keys,
+            "values": _values,
+            "weigh": _weighed,
+            "project": _projected,
+            "add": _stream,
+        }
+        table = tables[stage](anatomy)
+    return table if key is None or stage == "query" else _framed(table, key)
+
+
+def _framed(table: Table, key: int) -> Table:
+    """The same table with a frame around the last row that bears the place of this key."""
+    rows = [i for i, label in enumerate(table.labels) if label.place == key + 1]
+    labels = [replace(label, chosen=i in rows[-1:]) for i, label in enumerate(table.labels)]
+    return replace(table, labels=labels)
 
 
 # --- vectors
@@ -66,21 +76,32 @@ def _keys(anatomy: Anatomy) -> Table:
     return Table(_below_query(anatomy), [_vectors("keys", rows[:, dims], dims, "d_head")], "key", _fit_note(anatomy))
 
 
-def _products(anatomy: Anatomy) -> Table:
-    """The query, and below it its products with every key, and their sum."""
+def _products(anatomy: Anatomy, key: int) -> Table:
+    """The query, one key, and their products with their sum; below them those of the query with every other key."""
     inside, dims = anatomy.inside, anatomy.fitting
+    keys = np.append(key, anatomy.keys[anatomy.keys != key])
     query = inside.query.astype(np.float64)
-    products = query * inside.key[anatomy.keys]
-    block = _vectors("products", np.vstack([query, products])[:, dims], dims, "d_head")
-    block = replace(block, shades=np.vstack([shades(query[None, dims]), shades(products[:, dims])]))
+    factors, products = np.stack([query, inside.key[key]]), query * inside.key[keys]
+    above, below = (_vectors("", rows[:, dims], dims, "d_head") for rows in (factors, products))  # digits of their own
+    block = replace(
+        below,
+        name="products",
+        texts=above.texts + below.texts,
+        shades=np.vstack([above.shades, below.shades]),
+        values=np.vstack([factors, products])[:, dims],
+    )
     blocks = [block]
     left_out = np.setdiff1d(np.arange(len(query)), dims)
     if len(left_out):
-        others = np.append(np.nan, products[:, left_out].sum(axis=1))
+        others = np.append(_nothing(query, len(factors)), products[:, left_out].sum(axis=1))
         blocks.append(replace(_column("others", "others", others, VECTORS), width=60))
-    sums = _column("dots", "q · k", np.append(_nothing(inside.dots, 1), inside.dots[anatomy.keys]))
+    sums = _column("dots", "q · k", np.append(_nothing(inside.dots, len(factors)), inside.dots[keys]))
     blocks.append(replace(sums, present=True, strong=True, width=72))
-    return Table(_below_query(anatomy), blocks, "key", _fit_note(anatomy))
+    chosen, *rows = (Label(inside.keys[each], int(each) + 1) for each in keys)
+    if rows:
+        rows[0] = replace(rows[0], above=True)
+    labels = [Label("q", inside.place + 1), Label("k", key + 1), replace(chosen, above=True), *rows]
+    return Table(labels, blocks, "key", _fit_note(anatomy))
 
 
 def _values(anatomy: Anatomy) -> Table:
@@ -92,12 +113,16 @@ def _values(anatomy: Anatomy) -> Table:
 
 
 def _weighed(anatomy: Anatomy) -> Table:
-    """Each value times its share, and their sum, z."""
+    """Each value that may be seen times its share, and their sum, z."""
+    anatomy = anatomy.weighed()
     inside, dims = anatomy.inside, anatomy.giving
     rows = [inside.weighted[anatomy.keys], inside.z[None]]
     if len(anatomy.rest):
         rows.insert(1, inside.weighted[anatomy.rest].sum(axis=0)[None])
-    return _gifts(anatomy, "weighted", np.vstack(rows)[:, dims])
+    table = _gifts(anatomy, "weighted", np.vstack(rows)[:, dims])
+    hidden = int((~inside.visible).sum())
+    left_out = f"Not shown: {hidden} key{'s' * (hidden > 1)} that the mask forbids, with weight 0." if hidden else ""
+    return replace(table, note=f"{left_out} {table.note}".strip())
 
 
 def _gifts(anatomy: Anatomy, name: str, rows: np.ndarray) -> Table:
@@ -146,29 +171,38 @@ def _stream(anatomy: Anatomy) -> Table:
 
 
 def _scores(anatomy: Anatomy, stage: str) -> Table:
-    """A column for each step so far; those to come stand empty."""
+    """A column for each step so far; those to come stand empty. Beside the division: what it does to the weights."""
     inside, done = anatomy.inside, SCORES.index(stage)
     added = stage in ("sum", "divide")
+    dark = float(np.abs(inside.dots[anatomy.keys]).max(initial=0.0))  # one scale, so that the division is to be seen
+    divided = f"÷ √{len(inside.query)}"
     columns = {
-        "scale": _score(anatomy, "scaled", f"÷ √{len(inside.query)}", inside.scaled),
-        "bias": _score(anatomy, "scores", "+ bias", inside.scores),
+        "scale": _score(anatomy, "scaled", divided, inside.scaled, dark),
+        "bias": _score(anatomy, "scores", "+ bias", inside.scores, dark),
         "mask": _may_see(anatomy),
         "exp": _share(anatomy, "exponentials", "exp", inside.exponentials, inside.total if added else np.nan),
         "divide": _share(anatomy, "pattern", "÷ Σ", inside.pattern, float(inside.pattern.sum())),
     }
-    blocks = [_score(anatomy, "dots", "q · k", inside.dots)]
+    blocks = [_score(anatomy, "dots", "q · k", inside.dots, dark)]
     for name in (name for name in columns if name in anatomy.stages):
         block, present = columns[name], name == stage or (name, stage) == ("exp", "sum")
+        if stage == "scale" and not present:
+            continue
         if SCORES.index(name) > done:
-            block = _score(anatomy, block.name, block.headings[0], np.full(len(inside.keys), np.nan))
+            block = _score(anatomy, block.name, block.headings[0], np.full(len(inside.keys), np.nan), dark)
         blocks.append(replace(block, present=present, strong=present))
+    if stage == "scale":
+        without = undivided(inside)
+        blocks.append(_share(anatomy, "pattern", f"weight with {divided}", inside.pattern, float(inside.pattern.sum())))
+        blocks.append(_share(anatomy, "undivided", "weight without", without, float(without.sum())))
     labels = [*anatomy.labels(), Label("Σ", above=not len(anatomy.rest))]
     return Table(labels, blocks, "key", anatomy.keys_note())
 
 
-def _score(anatomy: Anatomy, name: str, heading: str, values: np.ndarray) -> Block:
-    """A number of either sign for each key, with nothing to add up."""
-    return _column(name, heading, np.append(values[anatomy.keys], _nothing(values, _feet(anatomy))))
+def _score(anatomy: Anatomy, name: str, heading: str, values: np.ndarray, dark: float) -> Block:
+    """A number of either sign for each key, with nothing to add up; `dark` is the size that is darkest."""
+    rows = np.append(values[anatomy.keys], _nothing(values, _feet(anatomy)))
+    return replace(_column(name, heading, rows), shades=(rows / (dark or 1.0)).astype(np.float64)[:, None])
 
 
 def _share(anatomy: Anatomy, name: str, heading: str, values: np.ndarray, total: float = np.nan) -> Block:

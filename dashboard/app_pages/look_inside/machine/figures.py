@@ -49,6 +49,8 @@ class Stage:
     """What leaves it for the chosen token, float [number]; none for tokens."""
     signed: bool
     """Can the numbers be negative? Else they are shares, from 0 to 1."""
+    text: str = ""
+    """What stands in the place of a vector: the tokens themselves."""
     moved: float = 0.0
     """How far training moved it, as a share of the box that moved most: it is tinted by so much."""
 
@@ -82,6 +84,8 @@ def machine_figure(
     ]
     traces += [_roads(links, stages, spans, palette), *_arrows(links, stages, spans, palette)]
     traces += [_titles(stages, spans, palette), _counts(stages, spans, palette), _shapes(links, stages, spans, palette)]
+    if any(stage.text for stage in stages):
+        traces.append(_written(stages, spans, palette))
     rows = 1 + max(stage.row for stage in stages)
     hidden = {"visible": False, "fixedrange": True}
     layout = {
@@ -278,6 +282,13 @@ def _counts(stages: Sequence[Stage], spans: Sequence[Span], palette: Palette) ->
         palette.muted,
         13,
     ) | {"name": "parameters"}
+
+
+def _written(stages: Sequence[Stage], spans: Sequence[Span], palette: Palette) -> dict[str, Any]:
+    """Words in a box, where others have a vector."""
+    own = [(left, stage) for (left, _), stage in zip(spans, stages, strict=True) if stage.text]
+    places = [left + 0.008 for left, _ in own], [stage.row + sum(STRIP) / 2 for _, stage in own]
+    return _texts(*places, [stage.text for _, stage in own], "middle right", palette.text, 14) | {"name": "words"}
 
 
 def _shapes(links: Sequence[Link], stages: Sequence[Stage], spans: Sequence[Span], palette: Palette) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.machine import live, measured, words
@@ -74,7 +75,7 @@ model = session.chosen()
 config, task, question = model.config.model, model.task, session.question(model)
 sample = model.sample(question)
 title = st.container()
-with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="machine-controls"):
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compact-machine"):
     levels = [""] if config.recurrent else list(LEVELS)
     level = bound_choice(
         st.segmented_control,
@@ -92,11 +93,16 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
         heads = heads_of(sample.attentions)
         head = focused(heads, model.survey())
         pick_head(heads, head, also={"box": ""})
+    answers = np.flatnonzero(sample.is_answer)
+    begins = task.lawful and len(answers) > 0
+    first = int(answers[0]) if begins else len(sample.read) - 1
     place = bound_token(
         "Token",
         sample.read,
-        len(sample.read) - 1,
-        lambda place: f"There is no token at {place}: {len(sample.read)} are read. The page shows the last.",
+        first,
+        lambda place: (
+            f"There is no token at {place}: {len(sample.read)} are read. The page shows the one at {first + 1}."
+        ),
         most=MOST_BUTTONS,
     )
 plan = measured.plan_of(model, question, level, block, head)
@@ -131,7 +137,7 @@ if before is not None:
     switch = bound(st.toggle, f"Tint what training moved since step {before}", "tinted")
     if switch:
         shares = measured.moved(model, before, question, level, block, head)
-stages, links = words.drawn(config, size, plan, vectors, shares)
+stages, links = words.drawn(config, size, plan, vectors, shares, sample)
 plot(
     coloured(machine_figure, stages, links, chosen.name),
     key="machine",
@@ -142,9 +148,10 @@ plot(
 road = "The blue line is the residual stream. " if any(arrow.road for arrow in plan.arrows) else ""
 if shares and before is not None:
     st.caption(words.movement(plan, shares, before, model.step))
+opening = f"; the page opens on '{plain(sample.read[first])}' at {first + 1}, where the answer begins" if begins else ""
 st.caption(
     f"Read from bottom to top. {road}A grey arrow carries the shape beside it. In each box stands the vector of the "
-    "chosen token, coloured by its own largest number. "
+    f"chosen token, coloured by its own largest number{opening}. "
     "Click a box to open the page that looks into it; N steps through the boxes."
 )
 live.panel()

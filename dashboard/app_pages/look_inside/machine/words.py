@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dashboard.app_pages.look_inside.machine.figures import Link, Stage
+from dashboard.figures.kit.token_axis import elided
 from transformer.analysis.findings import Sample
 from transformer.analysis.machine.plan import SUBLAYERS, Box, Plan, Size, stacks
 from transformer.config import ModelConfig
 
 SHARES = ("softmax", "pattern")
 """Kinds whose numbers are shares, from 0 to 1; all others have both signs."""
+LETTERS = 70
+"""The most letters of the tokens in their box; half as many where two stacks stand side by side."""
 LISTED = 64
 """The most numbers of a vocabulary that are drawn: of more, the likeliest tokens'."""
 
@@ -129,9 +132,16 @@ def numbers(values: np.ndarray, box: Box) -> np.ndarray:
 
 
 def drawn(
-    config: ModelConfig, size: Size, plan: Plan, vectors: Mapping[str, np.ndarray], moved: Mapping[str, float]
+    config: ModelConfig,
+    size: Size,
+    plan: Plan,
+    vectors: Mapping[str, np.ndarray],
+    moved: Mapping[str, float],
+    sample: Sample | None = None,
 ) -> tuple[list[Stage], list[Link]]:
-    """The boxes and arrows of a plan as its picture takes them; `moved` are shares of each box's length."""
+    """The boxes and arrows of a plan as its picture takes them; `moved` are shares of each box's length, and the tokens
+    of a `sample` stand in the boxes that read them."""
+    letters = LETTERS // (1 + max(box.lane for box in plan.boxes))
     most = max(moved.values(), default=0.0) or 1.0
     stages = []
     for box in plan.boxes:
@@ -150,12 +160,18 @@ def drawn(
                 slot=box.slot,
                 values=numbers(vectors[box.name], box) if box.name in vectors else None,
                 signed=box.kind not in SHARES,
+                text=elided(" ".join(_tokens(sample, box)), letters) if sample and box.kind == "tokens" else "",
                 moved=moved.get(box.name, 0.0) / most,
             )
         )
     at = {name: index for index, name in enumerate(plan.names)}
     links = [Link(at[arrow.start], at[arrow.end], shape_words(arrow.shape), arrow.road) for arrow in plan.arrows]
     return stages, links
+
+
+def _tokens(sample: Sample, box: Box) -> tuple[str, ...]:
+    """What a stack reads."""
+    return sample.question if box.title == "source tokens" else sample.read
 
 
 def of_token(size: Size, box: Box, sample: Sample, place: int) -> str:

@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard.app_pages.look_inside.order.figures.interventions import intervention_bars
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import signed
-from dashboard.parts.prose import encoding_name, sentence
+from dashboard.parts.prose import sentence
 from dashboard.parts.widgets import controlled
 from dashboard.parts.yardstick import SAME, Yardstick
 from dashboard.view import session
@@ -116,8 +116,7 @@ def lesson(yard: Yardstick, kind: str, before: Any, after: Any) -> str:
 def without(yard: Yardstick) -> str:
     """What the model loses without its positions, in a sentence."""
     yard = yard.quick()
-    what = f"Without its {encoding_name(yard.model.config.model.positions)} positions"
-    return yard.change_of_mean(what, yard.measured(), yard.measured(edits_of(REMOVE)))
+    return yard.change_of_mean("Without positions", yard.measured(), yard.measured(edits_of(REMOVE)))
 
 
 def edits_of(text: str) -> tuple[Edit, ...]:

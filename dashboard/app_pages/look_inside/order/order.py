@@ -31,8 +31,8 @@ several = len({head.kind for head in heads}) > 1
 
 
 def called(head: Head) -> str:
-    """A head as the page names it; with its kind where several are to choose from."""
-    return f"head {head.short} ({head.kind})" if several else f"head {head.short}"
+    """A head as the page names it; with its stack where it has two. All of them are self-attention."""
+    return f"{head.kind.split()[0]} head {head.short}" if several else f"head {head.short}"
 
 
 def pick(shares: Shares) -> int:

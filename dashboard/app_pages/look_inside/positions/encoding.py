@@ -133,7 +133,7 @@ def headline(shown: Shown) -> str:
         return f"{shown.name.capitalize()} positions: {len(shown.values)} rows, some of them all zero."
     near = float(np.mean(np.sum(shown.values[1:] * shown.values[:-1], axis=1) / (norms[1:] * norms[:-1])))
     alike = next((words for least, words in ALIKE if near >= least), "opposite")
-    return f"The {shown.name} encoding gives neighbouring positions {alike} vectors: their cosine is {signed(near)}."
+    return f"{shown.name.capitalize()} positions: neighbours have {alike} vectors, with cosine {signed(near)}."
 
 
 def pictures(shown: Shown, cursor: int) -> list[int]:

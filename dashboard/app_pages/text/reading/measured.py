@@ -1,4 +1,4 @@
-"""How a model reads: surprise, gain from context, repetition and distances; cached.
+"""How a model reads: gain from context, repetition and distances; cached.
 
 PyTorch is imported when the first of it is asked for.
 """
@@ -13,22 +13,13 @@ from dashboard.models.cache import cached
 from dashboard.models.model import Model
 
 if TYPE_CHECKING:
-    from transformer.analysis.accuracy.surprise import Growth, Surprise
+    from transformer.analysis.accuracy.surprise import Growth
     from transformer.analysis.heads.distances import Distances
     from transformer.analysis.heads.induction import Repetition
-    from transformer.tasks import Question
     from transformer.text.task import Text
 
 DRAWN = 64
 """Passages that are counted."""
-
-
-@cached(32)
-def surprise(model: Model, passage: Question, before: int) -> Surprise:
-    """What each token of a passage cost it, but for those `before` it that lead up to it."""
-    from transformer.analysis.accuracy.surprise import surprise
-
-    return surprise(model.network(), text_of(model), passage, before)
 
 
 @cached(16)

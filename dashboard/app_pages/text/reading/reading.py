@@ -21,7 +21,7 @@ from dashboard.components.appearance import is_dark
 from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.plot import coloured, plot
 from dashboard.frame import other_models
-from dashboard.models.passages import sayable
+from dashboard.models.passages import held_out, sayable, surprise
 from dashboard.parts import waiting
 from dashboard.parts.prose import labels_of, plain, show_code
 from dashboard.parts.widgets import bound_choice, bound_number
@@ -31,8 +31,6 @@ from transformer.analysis.accuracy.surprise import Surprise
 from transformer.tasks import Question
 from transformer.text import tokens
 
-LONGEST = 160
-"""Tokens of a passage; those before it in the model's window lead up to it."""
 HIGHEST = 10.0
 """Nats at the end of the scale of colours."""
 HEIGHT = 430
@@ -54,19 +52,17 @@ def chosen_passage() -> tuple[Question, int, str]:
         )
     if what == "input":
         return session.question(model), 0, "the input"
-    known = measured.text_of(model).known
-    titles = [titled(title) for title in known.titles]
+    task = measured.text_of(model)
+    titles = [titled(title) for title in task.known.titles]
     with menus:
         number = work_menu(titles)
-        stretch = known.held_out[number]
-        shown = min(LONGEST, max(1, model.task.length // 2), len(stretch))
-        before = min(model.task.length, len(stretch)) - shown
-        last = len(stretch) - shown - before + 1
+        _, _, last = held_out(task, number + 1, 1)
         with st.container(width=240):
             first = bound_number("Place", "read_place", 1, 1, last, also={"read_word": None})
         if last > 1:
             st.button("Another place", on_click=move, args=(last,), icon=":material/casino:")
-    return stretch[first - 1 :][: before + shown], before, titles[number]
+    passage, before, _ = held_out(task, number + 1, first)
+    return passage, before, titles[number]
 
 
 def work_menu(titles: list[str]) -> int:
@@ -125,7 +121,8 @@ def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) 
         ).draw(chose)
         st.caption(passage_sentence(found, before))
         if whole := measured.evaluation(model):
-            st.caption(whole_sentence(whole, measured.wordless(model)))
+            with st.container(key="reading-whole"):
+                st.caption(whole_sentence(whole, measured.wordless(model)))
     with right:
         st.markdown(plain(word_sentence(found, words, at, sayable(model.task))))
         figure = coloured(
@@ -169,7 +166,7 @@ def text() -> None:
     """The parts that need a text."""
     title = st.container()
     chosen, before, name = chosen_passage()
-    found = measured.surprise(model, chosen, before)
+    found = surprise(model, chosen, before)
     words = tuple(model.task.typed(chosen[i : i + 1]) for i in range(before, len(chosen)))
     said = headline(found, words, name)
     title.title(plain(said), anchor=False)

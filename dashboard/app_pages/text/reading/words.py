@@ -71,9 +71,8 @@ def headline(found: Surprise, words: Sequence[str], work: str) -> str:
     """How unsure it was, and what surprised it most."""
     rarest = int(found.nats.argmax())
     most = most_surprising(found, words)
-    which = "" if most == rarest else "Of the words it knows, "
-    unsure = f"Reading {work}, it has perplexity {in_words(found.perplexity)} per token"
-    return f"{unsure}. {which}{called(words[most])} surprises it most."
+    which = "" if most == rarest else "Of known words, "
+    return f"{work}: perplexity {in_words(found.perplexity)}. {which}{called(words[most])} surprises it most."
 
 
 def most_surprising(found: Surprise, words: Sequence[str]) -> int:

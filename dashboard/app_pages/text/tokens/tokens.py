@@ -10,6 +10,7 @@ from dashboard.app_pages.text.tokens import words
 from dashboard.app_pages.text.tokens.cut import Cut
 from dashboard.app_pages.text.tokens.figures import Numbered, context_bars, numbered_tokens, window_table
 from dashboard.components.plot import coloured, plot
+from dashboard.components.presses import counted_button
 from dashboard.components.sheet import Axis, Series, sheet
 from dashboard.frame import other_models
 from dashboard.models.passages import as_typed, in_a_line
@@ -90,13 +91,16 @@ def window_in_view(cut: Cut) -> int:
         back, on = (st.container(width="content") for _ in range(2))
         with st.container(width=320):
             at = bound_number("Window", "cut_at", 1, 1, count)
-    back.button("Back", on_click=go, args=(at - 1,), disabled=at == 1, shortcut="B")
-    on.button("Forward", on_click=go, args=(at + 1,), disabled=at == count, shortcut="F", type="primary")
+
+    def go(by: int) -> None:
+        session.update(cut_at=min(max(session.settings().cut_at + by, 1), count))
+
+    with back:
+        counted_button("Back", lambda n: go(-n), key="window-back", letter="B", disabled=at == 1, width="content")
+    with on:
+        last = at == count
+        counted_button("Forward", go, key="window-on", letter="F", disabled=last, primary=True, width="content")
     return at - 1
-
-
-def go(to: int) -> None:
-    session.update(cut_at=to)
 
 
 # --- the sections

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 from dashboard.app_pages.look_inside.block import measured, norm
-from dashboard.app_pages.look_inside.block.figures.norm import norm_bars
+from dashboard.app_pages.look_inside.block.figures.norm import STEPS, norm_panels
 from dashboard.app_pages.look_inside.block.norm import MARKS
 from dashboard.parts.prose import code_around
 from tests.kit.heads_by_hand import double, normed, read_by_hand
@@ -60,7 +60,7 @@ def test_the_bars_and_the_sentences_are_the_formula(case):
     app = open_page("block", run=run, part="norm", block=block, sublayer=kind, query=str(place))
     mean, spread = sum(x) / len(x), np.sqrt(sum((each - sum(x) / len(x)) ** 2 for each in x) / len(x))
     bars = [array(each["y"]) for each in figures(app)["norm"]["data"]]
-    right = x, (x - mean) / np.sqrt(spread**2 + 1e-5), normed(x, layer)
+    right = x, x - mean, (x - mean) / np.sqrt(spread**2 + 1e-5), normed(x, layer)
     for drawn, values in zip(bars, right, strict=True):
         np.testing.assert_allclose(drawn, values, atol=2e-4)
     said = re.fullmatch(
@@ -76,13 +76,13 @@ def test_the_bars_and_the_sentences_are_the_formula(case):
     i = int(np.abs(x - mean).argmax())
     whole = next(each.value for each in app.markdown if each.value.startswith(f"In dimension {i}, the one farthest"))
     four = [float(each.replace(" ", "")) for each in re.findall(r"(?:(?<= )[-+] |-)?\d+\.\d{4}", whole)]
-    np.testing.assert_allclose(four, [x[i], -mean, np.sqrt(spread**2 + 1e-5), right[1][i]], atol=2e-4)
+    np.testing.assert_allclose(four, [x[i], -mean, np.sqrt(spread**2 + 1e-5), right[2][i]], atol=2e-4)
     rest = next(
         each.value for each in app.markdown if each.value.startswith(f"In dimension {i}, ") and "gain" in each.value
     )
     four = [float(each.replace("−", "-")) for each in re.findall(r"−?\d+\.\d{4}", rest)]
     gain, shift = double(layer.weight)[i], double(layer.bias)[i]
-    np.testing.assert_allclose(four, [right[1][i], gain, shift, right[2][i]], atol=2e-4)
+    np.testing.assert_allclose(four, [right[2][i], gain, shift, right[3][i]], atol=2e-4)
 
 
 @pytest.mark.parametrize("run", ["reverse", "reverse-translate", "shakespeare"])
@@ -104,27 +104,54 @@ def test_the_token_that_a_norm_changes_most_is_shown_first_and_its_mean_and_spre
     assert link(app) == {"run": run, "part": "norm"}
     there = open_page("block", run=run, part="norm", block=block, sublayer=name, query=str(place + 1))
     assert link(there) == {"run": run, "part": "norm", "block": block, "sublayer": name, "query": str(place + 1)}
-    before, standard, after = (array(each["y"]).astype(float) for each in figures(app)["norm"]["data"])
-    np.testing.assert_array_equal(before, array(figures(there)["norm"]["data"][0]["y"]))
-    (said,) = [each.value for each in app.markdown if ": before, the mean is " in each.value]
-    six = [float(each.replace("−", "-")) for each in re.findall(r"−?\d+\.\d\d", said)]
-    right = [f(values) for values in (before, standard, after) for f in (np.mean, np.std)]
-    np.testing.assert_allclose(six, right, atol=0.006)
+    picture = figures(app)["norm"]
+    panels = [array(each["y"]).astype(float) for each in picture["data"]]
+    np.testing.assert_array_equal(panels[0], array(figures(there)["norm"]["data"][0]["y"]))
+    headings = [re.sub("<.*?>", "", each["text"]) for each in picture["layout"]["annotations"]]
+    for number, (heading, step, values) in enumerate(zip(headings, STEPS, panels, strict=True), 1):
+        said = re.fullmatch(rf"{number} {re.escape(step)}  μ = (−?\d+\.\d\d), σ = (\d+\.\d\d)", heading)
+        assert said
+        numbers = [float(each.replace("−", "-")) for each in said.groups()]
+        np.testing.assert_allclose(numbers, [values.mean(), values.std()], atol=0.006)
+    task = network(run)[1].build_task()
+    read = [str(each) for each in PI] if block.startswith("encoder") else None
+    if run == "shakespeare":
+        read = [task.vocabulary[each] for each in (task.separator, *task.example[:-1])]
+    stack, number = block.split(".")
+    where = f"{name.replace('_', '-')} of {f'{stack} block' if crossed else 'block'} {number}"
+    for each in (
+        app,
+        open_page("block", run=run, part="norm", block="decoder.0", sublayer="self_attention", query="2"),
+    ):
+        (said,) = [found.value.replace("\\", "") for found in each.markdown if "The page opens where" in found.value]
+        named = re.fullmatch(
+            rf"The page opens where LayerNorm has most to do: '(.+)' at {place + 1}, {where}\. Its numbers are "
+            r"farthest from mean 0 and spread 1\.",
+            re.sub(r":\w+\[(.*?)\]", r"\1", said),
+        )
+        assert named
+        assert read is None or named[1] == read[place]
 
 
-def test_a_unit_is_as_high_in_every_panel_and_every_bar_is_in_it():
+def test_panels_side_by_side_have_one_scale_and_every_bar_is_in_it():
     rng = np.random.default_rng(0)
     x = 3 + 7 * rng.normal(size=32)
-    panels = [x, (x - x.mean()) / x.std(), 0.01 * x]
-    layout = norm_bars(*panels).layout
-    axes = [layout.yaxis, layout.yaxis2, layout.yaxis3]
-    units = [(axis.domain[1] - axis.domain[0]) / (axis.range[1] - axis.range[0]) for axis in axes]
-    np.testing.assert_allclose(units, units[0])
-    for axis, values in zip(axes, panels, strict=True):
-        assert np.abs(values).max() <= axis.range[1]
-    edges = [edge for axis in axes for edge in axis.domain[::-1]]
-    assert edges == sorted(edges, reverse=True)
-    assert edges[-1] == pytest.approx(0)
+    panels = [x, x - x.mean(), (x - x.mean()) / x.std(), 0.01 * x]
+    figure = norm_panels(*panels)
+    layout = figure.layout
+    axes = [layout.yaxis, layout.yaxis2, layout.yaxis3, layout.yaxis4]
+    for drawn, axis, values in zip(figure.data, axes, panels, strict=True):
+        np.testing.assert_allclose(drawn.y, values, rtol=1e-5)
+        assert np.abs(values).max() <= axis.range[1] == -axis.range[0]
+    for one, other in ((0, 1), (2, 3)):
+        assert axes[one].range == axes[other].range
+        assert axes[one].domain == axes[other].domain
+    assert axes[2].domain[1] < axes[0].domain[0]
+    means = [line.y0 for line in layout.shapes if line.type == "line"]
+    np.testing.assert_allclose(means, [values.mean() for values in panels], atol=1e-12)
+    bands = [(band.y0, band.y1) for band in layout.shapes if band.type == "rect"]
+    for (low, high), values in zip(bands, panels, strict=True):
+        np.testing.assert_allclose([low, high], [values.mean() - values.std(), values.mean() + values.std()])
 
 
 @pytest.mark.parametrize("residual", [True, False])
@@ -133,7 +160,7 @@ def test_a_post_norm_model_normalises_the_sum(residual, tmp_path, monkeypatch):
     monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
     monkeypatch.setattr("dashboard.models.menu.FIRST", "post")
     app = open_page("block", run="post", part="norm", query="2")
-    after = array(figures(app)["norm"]["data"][2]["y"])
+    after = array(figures(app)["norm"]["data"][3]["y"])
     assert after.mean() == pytest.approx(0, abs=1e-5)  # gain 1 and shift 0 before training
     assert after.std() == pytest.approx(1, abs=1e-3)
     assert "**Post-norm (this model)**" in [each.value for each in app.markdown]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 import numpy as np
@@ -11,14 +12,15 @@ import pytest
 import torch
 
 from dashboard import theme
-from dashboard.app_pages.look_inside.heads.words import most_read, named_sentence
+from dashboard.app_pages.look_inside.heads.words import examples, most_read, named_sentence, telling
+from dashboard.components.payload import unpack
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.labels import LINE, PLOT, SIDES, label_sides
 from dashboard.figures.kit.numbers import interval
 from tests.kit.figures import decoded, sent
 from tests.kit.pages import RUNS, array, figures, laid_out, link, network, open_page, trace
 from transformer.analysis.findings import Head
-from transformer.analysis.heads.kinds import KINDS
+from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.measure import measure_heads, measure_kinds, measure_removal
 from transformer.analysis.heads.metrics import METRICS, Estimate, HeadMetrics
 from transformer.observation import observe
@@ -307,6 +309,7 @@ def test_heads_of_a_text_are_called_by_the_tokens_that_they_prefer() -> None:
     """By the shares that `measure_kinds` counts, which a test of its own compares with the patterns."""
     model, config = network("shakespeare")
     kinds = measure_kinds(model, config.build_task())
+    metrics = measure_heads(model, config.build_task()).without("expected")
     head, label = Head("decoder.3.self_attention", 3), "3.3"
     app = open_page("heads", run="shakespeare", head=str(head))
     table = app.dataframe[0].value.set_index("head")["does"]
@@ -314,34 +317,169 @@ def test_heads_of_a_text_are_called_by_the_tokens_that_they_prefer() -> None:
     assert len(named) > 4
     for each in kinds.heads:
         kind = kinds.leaning(each)
-        if table[each.short] != "previous":
-            share = "" if kind is None else f" {kinds.share[kind].mean[kinds.heads.index(each)]:.2f}"
-            assert table[each.short] == (f"{KINDS[kind]}{share}" if kind else "mixed")
-    many = sum(bool(kinds.leaning(each)) and table[each.short] != "previous" for each in kinds.heads)
+        share = "" if kind is None else f" {kinds.share[kind].mean[kinds.heads.index(each)]:.2f}"
+        assert table[each.short] == (f"{KINDS[kind]}{share}" if kind else "mixed")
+    many = sum(metrics.name(each) == "mixed" for each in named)
     assert any(f"{many} heads look more than evenly at one kind of token" in m.value for m in app.markdown)
+    figure = figures(app)["find-scatter"]
+    assert {"token before", "word before", "line starts", "mixed"} <= {
+        trace["name"].removeprefix("the ") for trace in figure["data"] if trace.get("name")
+    }
     i = kinds.heads.index(head)
     own, even = kinds.share["line"].mean[i], kinds.even["line"][i]
-    said = f"Head {label} has {own:.2f} of its attention on line ends; a head that looks evenly would have {even:.2f}"
-    assert any(m.value.startswith(said) for m in app.markdown)
+    said = f"Where a word asks, head {label} has {own:.2f} of its attention on line starts"
+    assert [each.value for each in app.title] == [f"{said}."]
+    assert any(f"A head that looks evenly would have {even:.2f} on line starts." in c.value for c in app.caption)
 
 
-@pytest.mark.parametrize("query", [None, 7])
-def test_of_a_passage_the_three_tokens_are_named_that_a_query_looks_at_most(query: int | None) -> None:
-    model, config = network("shakespeare")
-    task = config.build_task()
+def kept(patterns: list[np.ndarray], cells: list[Callable[[int, int], bool]], names: Sequence[str]) -> int:
+    """The word, from 0, at which most of the heads give their most to a cell of their kind, and then most of all."""
+    found: dict[int, tuple[int, float]] = {}
+    for query, name in enumerate(names):
+        if query < 8 or not any(map(str.isalnum, name)):
+            continue
+        shows, share = 0, 0.0
+        for pattern, of_kind in zip(patterns, cells, strict=True):
+            shows += of_kind(query, int(pattern[query].argmax()))
+            share += sum(float(pattern[query, key]) for key in range(len(names)) if of_kind(query, key))
+        found[query] = shows, share
+    return max(found, key=found.__getitem__)
+
+
+def begins_a_line(name: str) -> bool:
+    return "↵" in name or "␣␣" in name
+
+
+def words_read() -> tuple[list[int], list[str]]:
+    task = network("shakespeare")[1].build_task()
+    tokens = [task.separator, *task.example[:-1].tolist()]
+    return tokens, [task.vocabulary[token] for token in tokens]
+
+
+def shakespeares(head: str) -> np.ndarray:
+    """The pattern of a head on the passage that the page opens with, float [query, key]."""
+    site, _, index = head.rpartition(".")
+    seen = observe(network("shakespeare")[0], torch.tensor([words_read()[0]]))
+    return seen[f"{site}.pattern"][0, int(index)].numpy()
+
+
+def test_heads_of_different_kinds_are_compared_on_the_same_word() -> None:
+    tokens, names = words_read()
+    word_before = {
+        query: max((key for key in range(1, query) if any(map(str.isalnum, names[key]))), default=None)
+        for query in range(len(names))
+    }
+    heads = {
+        "decoder.2.self_attention.2": ("the token before", lambda query, key: key == query - 1),
+        "decoder.2.self_attention.1": ("the word before", lambda query, key: key == word_before[query]),
+        "decoder.3.self_attention.3": ("line starts", lambda query, key: key < query and begins_a_line(names[key])),
+    }
+    patterns = [shakespeares(head) for head in heads]
+    place = kept(patterns, [of_kind for _, of_kind in heads.values()], names)
+    app = open_page("heads", run="shakespeare", together="1")
+    assert app.title[0].value == "3 heads read 3 different things: the token before, the word before and line starts."
+    for asked in (place, 30):
+        messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
+        passages = [each for each in messages if str(each[0].get("key")).startswith("heads-passage")]
+        assert len(passages) == 3
+        for pattern, (header, body), (head, (kind, _)) in zip(patterns, passages, heads.items(), strict=True):
+            assert header["chosen"] == asked
+            shown = np.frombuffer(body, "<f4", len(tokens), header["ground"]["values"])
+            np.testing.assert_allclose(shown[: asked + 1], pattern[asked, : asked + 1], atol=1e-5)
+            short = Head.parse(head).short
+            assert any(m.value.startswith(f"**Head {short} reads {kind}** (0.") for m in app.markdown)
+        app = open_page("heads", run="shakespeare", together="1", query="31")
+    app.button(key="example-word").click().run()
+    assert link(app)["head"] == "decoder.2.self_attention.1"
+    assert "together" not in link(app)
+    app.button(key="example-together").click().run()
+    assert link(app)["together"] == "1"
+    assert "query" not in link(app)
+
+
+def test_of_other_words_another_query_is_shown() -> None:
+    app = open_page("heads", run="shakespeare", query="7")
+    next(button for button in app.button if button.label == "Draw another").click().run()
+    assert "query" not in link(app)
+    app = open_page("heads", run="reverse", query="7")
+    next(button for button in app.button if button.label == "Draw another").click().run()
+    assert link(app)["query"] == "7"  # of digits each place has its part
+
+
+@pytest.mark.parametrize(("query", "by_row"), [(None, False), (7, True)])
+def test_of_a_passage_the_tokens_are_named_and_tinted_that_a_query_looks_at_most(
+    query: int | None, by_row: bool
+) -> None:
+    task = network("shakespeare")[1].build_task()
     tokens = [task.separator, *task.example[:-1]]
     site, index = "decoder.3.self_attention", 3
-    row = observe(model, torch.tensor([tokens]))[f"{site}.pattern"][0, index, (query or len(tokens)) - 1].numpy()
-    shown = {} if query is None else {"query": str(query)}
+    pattern, names = shakespeares(f"{site}.{index}"), words_read()[1]
+    late = [place for place, name in enumerate(names) if place >= 8 and any(map(str.isalnum, name))]
+    place = max(late, key=lambda place: pattern[place].max()) if query is None else query - 1
+    row = pattern[place]
+    shown = ({} if query is None else {"query": str(query)}) | ({"by_row": "1"} if by_row else {})
     app = open_page("heads", run="shakespeare", head=f"{site}.{index}", **shown)
-    (said,) = [m.value for m in app.markdown if "On this passage" in m.value]
-    best = np.argsort(-row, kind="stable")[:3]
-    assert [int(place) for place in re.findall(r"at (\d+) \(", said)] == (best + 1).tolist()
+    (said,) = [m.value for m in app.markdown if m.value.startswith("Here '")]
+    best = [place for i, place in enumerate(np.argsort(-row, kind="stable")[:3]) if not i or row[place] >= 0.05]
+    assert [int(place) - 1 for place in re.findall(r"at (\d+) \(", said)] == best
     np.testing.assert_allclose([float(share) for share in re.findall(r"\((\d\.\d+)\)", said)], row[best], atol=0.006)
-    assert f"at {query or len(tokens)} looks most at" in said
+    assert f"at {place + 1} looks most at" in said
+    messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
+    header, body = next(message for message in messages if message[0].get("key") == "heads-passage")
+    assert header["alt"] == said.replace("\\", "")
+    assert header["chosen"] == place
+    assert (header["ground"]["low"], header["ground"]["high"]) == (0, pytest.approx(row.max()) if by_row else 1)
+    assert "".join(header["tokens"]) == "SEP " + "".join(task.piece(token) for token in task.example[:-1])
+    shown = np.frombuffer(body, "<f4", len(tokens), header["ground"]["values"])
+    np.testing.assert_allclose(shown[: place + 1], row[: place + 1], atol=1e-5)
+    assert np.isnan(shown[place + 1 :]).all()
+    seen = zip(row[: place + 1], header["says"], strict=False)
+    assert all(f"gives {share:.2f} to '" in words for share, words in seen)
+    assert all("may not see '" in words for words in header["says"][place + 1 :])
+    assert all(words.endswith(f"' at {key}") for key, words in enumerate(header["says"], 1))
 
 
 def test_a_query_that_sees_one_key_or_none_is_told_in_words() -> None:
     row, sees = np.array([1.0, 0.0]), np.array([True, False])
-    assert most_read(row, sees, "ab", "b", 1) == "On this passage query 'b' at 2 looks most at 'a' at 1 (1.00)."
-    assert most_read(row * 0, sees & False, "ab", "a", 0) == "On this passage query 'a' at 1 may see nothing."
+    assert most_read(row, sees, "ab", "b", 1) == "Here 'b' at 2 looks most at 'a' at 1 (1.00)."
+    assert most_read(row * 0, sees & False, "ab", "a", 0) == "Here 'a' at 1 may see nothing."
+
+
+def test_beside_the_first_only_tokens_of_some_weight_are_named() -> None:
+    sees = np.ones(4, dtype=bool)
+    said = most_read(np.array([0.04, 0.6, 0.05, 0.31]), sees, "abcd", "d", 3)
+    assert said == "Here 'd' at 4 looks most at 'b' at 2 (0.60), 'd' at 4 (0.31) and 'c' at 3 (0.05)."
+    assert most_read(np.array([0.04, 0.96, 0, 0]), sees, "abcd", "d", 3).endswith("looks most at 'b' at 2 (0.96).")
+
+
+def test_a_head_of_a_text_is_offered_for_each_kind_of_token_that_heads_prefer() -> None:
+    """Of two that prefer the same kind it is the one farther beyond an even look; one without a preference is none."""
+    made_up = [Head("decoder.0.self_attention", index) for index in range(4)]
+    shares = {"same": [0.5, 0.6, 0.1, 0.1], "word": [0.1, 0.1, 0.7, 0.1]}
+    even = {"same": [0.1, 0.3, 0.1, 0.1], "word": [0.1, 0.1, 0.2, 0.1]}
+    kinds = Kinds(
+        heads=tuple(made_up),
+        sequences=64,
+        share={name: Estimate(np.array(each), np.array(each), np.array(each), 64) for name, each in shares.items()},
+        even={name: np.array(each) for name, each in even.items()},
+    )
+    assert examples(kinds) == {"word": made_up[2], "same": made_up[0]}
+
+
+def test_the_query_that_shows_a_kind_is_a_word_that_gives_it_most() -> None:
+    names = ("SEP", "to", "␣", "be", "to")
+    pattern = np.eye(5)
+    pattern[4] = [0.1, 0.6, 0.1, 0.1, 0.1]
+    pattern[1] = [0.7, 0.3, 0.0, 0.0, 0.0]
+    same = np.zeros((5, 5), dtype=bool)
+    same[4, 1] = True
+    assert telling([(pattern, same)], names) == 4
+    before = np.eye(5, k=-1, dtype=bool)
+    assert telling([(pattern, before)], names) == 1
+    pattern[2] = [0.0, 1.0, 0.0, 0.0, 0.0]
+    assert telling([(pattern, before)], names) == 1  # more of a blank's attention is no example
+    blank = np.zeros((5, 5), dtype=bool)
+    blank[4, 2] = True
+    assert telling([(pattern, blank)], names) is None  # its most goes elsewhere
+    late = np.tril(np.ones((12, 12))) / np.arange(1, 13)[:, None] + 0.5 * np.eye(12, k=-1)
+    assert telling([(late, np.eye(12, k=-1, dtype=bool))], ("a",) * 12) == 8  # the first eight have little choice

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dashboard.app_pages.look_inside.inside.steps import STAGES, code, mixture, most_mixed
+from dashboard.app_pages.look_inside.inside.steps import OF_A_KEY, STAGES, asked, code, mixture, most_mixed, sentence
 from dashboard.figures.kit.numbers import share_text
 from dashboard.parts.prose import code_around
 from tests.kit.cells import Cells, close, html
-from tests.kit.heads_by_hand import CROSS, SELF, by_hand, inside_of, read_by_hand
+from tests.kit.heads_by_hand import CROSS, MODELS, QUESTION, SELF, by_hand, inside_of, random_model, read_by_hand
 from tests.kit.pages import (
     PI,
     RUNS,
@@ -29,6 +31,7 @@ from tests.kit.pages import (
 )
 from transformer import checkpoints
 from transformer.analysis.findings import Head
+from transformer.analysis.heads.inside import look_inside
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.training.recording import record
 from transformer.training.runs import Run
@@ -49,6 +52,11 @@ def truth(run: str, head: Head, place: int) -> tuple[dict, list[int]]:
     return by_hand(model, tokens, source, head, place), keys[0].tolist()
 
 
+def dimensions_shown(d_head: int) -> int:
+    """All of a narrow head; of a wider one so many as fit beside a column for the others."""
+    return d_head if d_head <= 16 else 12
+
+
 WORKERS = {
     "reverse": "decoder.0.self_attention.2",
     "reverse-aligned": "encoder.0.self_attention.1",
@@ -65,7 +73,7 @@ def test_the_digits_on_the_page_are_those_of_the_run(run: str) -> None:
     names = [f"{'SEP' if token == SEP else token} at {i + 1}" for i, token in enumerate(tokens)]
     app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="dot")
     shown = lambda rows: [int(text) for text in Cells(html(app)).rows[1][1 : 1 + rows]]  # noqa: E731
-    wide = min(16, len(real["query"]))
+    wide = dimensions_shown(len(real["query"]))
     dims = shown(wide)
     close(rows_of(app)[f"q at {place + 1}"][:wide], real["query"][dims])
     for name, key, dot in zip(names, real["key"], real["dots"], strict=True):
@@ -82,8 +90,12 @@ def test_the_digits_on_the_page_are_those_of_the_run(run: str) -> None:
     close(rows_of(app)["Σ"][-2:], np.array([real["total"], 1.0]))
     app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="weigh")
     dims = [int(text) for text in Cells(html(app)).rows[1][2:]]
-    for name, share, weighted in zip(names, real["pattern"], real["weighted"], strict=True):
-        close(rows_of(app)[name], np.array([share, *weighted[dims]]))
+    for name, may, share, weighted in zip(names, real["visible"], real["pattern"], real["weighted"], strict=True):
+        assert (name in rows_of(app)) == bool(may)
+        if may:
+            close(rows_of(app)[name], np.array([share, *weighted[dims]]))
+    hidden = int((~np.array(real["visible"], dtype=bool)).sum())
+    assert any(f"Not shown: {hidden} key" in each.value for each in app.caption) == bool(hidden)
     close(rows_of(app)["z"][1:], real["z"][dims])
     app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="project")
     table = rows_of(app)
@@ -110,6 +122,23 @@ def test_the_vectors_on_the_page_are_those_of_the_run(stage: str, field: str) ->
         assert html(app).count("outline:") == 1
     elif stage == "keys":
         close(table["q at 9"], real["query"])
+
+
+def test_of_many_values_those_are_weighed_one_by_one_that_weigh_most() -> None:
+    head, place = Head.parse(WORKERS["reverse"]), 15
+    real, _ = truth("reverse", head, place)
+    app = open_page("inside", run="reverse", head=str(head), query=str(place + 1), operation="weigh")
+    table = Cells(html(app)).rows
+    dims = [int(text) for text in table[1][2:]]
+    most = np.sort(np.argsort(-real["pattern"], kind="stable")[:7])
+    assert [int(row[0].rpartition(" ")[2]) - 1 for row in table[2:9]] == most.tolist()
+    rest = np.setdiff1d(np.arange(16), most)
+    assert [row[0] for row in table[9:]] == ["9 others", "z"]
+    close(table[9][1:], np.array([real["pattern"][rest].sum(), *real["weighted"][rest][:, dims].sum(axis=0)]))
+    close(table[10][2:], real["z"][dims])
+    share = real["pattern"][rest].sum()
+    said = f"The 7 keys that are looked at most, of 16; the others share {share:.4f}."
+    assert any(said in each.value for each in app.caption)
 
 
 @pytest.mark.parametrize("run", WORKERS)
@@ -288,3 +317,120 @@ def test_the_line_beside_a_step_stands_in_our_source(site: str, stage: str) -> N
     assert mark in lines[marked]
     assert lines[marked] == lines[marked].rstrip()
     assert 1 <= len(lines) <= 3
+
+
+@pytest.mark.parametrize("run", WORKERS)
+def test_what_the_division_does_to_this_query_is_worked_out_by_hand(run: str) -> None:
+    head, place = Head.parse(WORKERS[run]), 5
+    real, _ = truth(run, head, place)
+    app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="scale")
+    (said,) = [each.value for each in app.markdown if "without the division" in each.value]
+    spreads = r"the (\d+) keys that this query may see have ([\d.]+); divided, ([\d.]+)"
+    numbers = re.search(rf"{spreads}\. .*weight is ([\d.]+); .* would be ([\d.]+)\.$", said)
+    assert numbers is not None, said
+    spread, after, divided, undivided = map(float, numbers.groups()[1:])
+    dots = real["dots"][real["visible"]]
+    weights = np.exp(dots - dots.max())
+    assert int(numbers[1]) == len(dots)
+    assert spread == pytest.approx(dots.std(), abs=0.006)
+    assert after == pytest.approx(dots.std() / math.sqrt(len(real["query"])), abs=0.006)
+    assert divided == pytest.approx(real["pattern"].max(), abs=0.006)
+    assert undivided == pytest.approx((weights / weights.sum()).max(), abs=0.006)
+    for i, (row, seen) in enumerate(zip(Cells(html(app)).rows[2:], real["visible"], strict=False)):
+        power = math.exp(real["dots"][i] - dots.max()) if seen else 0.0
+        close(row[1:], np.array([real[f][i] for f in ("dots", "scaled", "pattern")] + [power / weights.sum()]))
+
+
+def test_a_query_is_offered_whose_weights_the_division_changes_most() -> None:
+    model, config = network("reverse")
+    tokens, source = read_by_hand("reverse", PI, answer(model, config, PI))
+    found = {}
+    for layer in range(2):
+        for index in range(4):
+            head = Head(f"decoder.{layer}.self_attention", index)
+            for place in range(16):
+                real = by_hand(model, tokens, source, head, place)
+                dots = real["dots"][real["visible"]]
+                bare = np.exp(dots - dots.max())
+                found[head, place] = real["pattern"].max(), (bare / bare.sum()).max()
+    head, place = max(found, key=lambda each: found[each][1] - found[each][0])
+    divided, bare = found[head, place]
+    app = open_page("inside", run="reverse", operation="scale")
+    (button,) = [button for button in app.button if button.key == "undivided"]
+    assert button.label.startswith(
+        f"Show head {head.short}, query '{tokens[0, place]}' at {place + 1}: its largest weight is "
+    )
+    assert button.label.endswith(f" {divided:.2f}, and {bare:.2f} without the division")
+    app = button.click().run()
+    assert link(app) == {"run": "reverse", "operation": "scale", "head": str(head), "query": str(place + 1)}
+    assert not [button for button in app.button if button.key == "undivided"]
+
+
+def test_a_query_that_sees_one_key_is_not_divided_in_words() -> None:
+    app = open_page("inside", run="reverse", operation="scale", query="1")
+    assert any("This query sees one key only: its weight is 1, whatever is divided." in m.value for m in app.markdown)
+
+
+@pytest.mark.parametrize("run", WORKERS)
+def test_a_dot_product_is_written_out_for_the_key_that_is_chosen(run: str) -> None:
+    head, place = Head.parse(WORKERS[run]), 5
+    real, tokens = truth(run, head, place)
+    for key in range(len(tokens)):
+        app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="dot", key=str(key + 1))
+        (said,) = [each.value for each in app.markdown if "stands in the third" in each.value]
+        name = f"'{'SEP' if tokens[key] == SEP else tokens[key]}' at {key + 1}: "
+        written, total = said.removeprefix(name).split(", its factors rounded")[0].replace("−", "-").split(" = ")
+        close([total], real["dots"][key : key + 1])
+        products = real["query"] * real["key"][key]
+        *terms, rest = written.split(" + ")
+        assert rest == f"{len(products) - 3} smaller products"
+        pairs = [[float(factor.strip("()")) for factor in term.split(" × ")] for term in terms]
+        largest = np.sort(np.argsort(-np.abs(products), kind="stable")[:3])
+        np.testing.assert_allclose(pairs, np.stack([real["query"][largest], real["key"][key][largest]], 1), atol=0.006)
+        wide = dimensions_shown(len(products))
+        shown = [int(text) for text in Cells(html(app)).rows[1][1 : 1 + wide]]
+        close(rows_of(app)[f"k at {key + 1}"][:wide], real["key"][key][shown])
+
+
+def test_another_head_keeps_the_query_where_it_asks_from_the_same_tokens() -> None:
+    app = open_page("inside", run="reverse-translate", head="decoder.0.cross_attention.3", query="3", key="2")
+    app.selectbox(key="control-head").set_value(Head.parse("decoder.0.self_attention.1")).run()
+    assert link(app) == {"run": "reverse-translate", "head": "decoder.0.self_attention.1", "query": "3"}
+    app.selectbox(key="control-head").set_value(Head.parse("encoder.0.self_attention.1")).run()
+    assert link(app) == {"run": "reverse-translate", "head": "encoder.0.self_attention.1"}
+
+
+def test_a_key_that_is_not_there_is_named_and_the_choice_is_part_of_the_link() -> None:
+    app = open_page("inside", run="reverse", operation="exp", key="17")
+    assert any("There is no key at 17: there are 16. The page shows the one" in each.value for each in app.warning)
+    app = open_page("inside", run="reverse", operation="exp")
+    assert app.selectbox(key="control-key").value == 8  # the key that the query at 9 looks at most
+    app.selectbox(key="control-key").set_value(3).run()
+    assert link(app) == {"run": "reverse", "operation": "exp", "key": "3"}
+    assert any(each.value.startswith("'4' at 3: exp(") for each in app.markdown)
+    app.selectbox(key="control-key").set_value(8).run()
+    assert link(app) == {"run": "reverse", "operation": "exp"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_arithmetic_that_is_said_of_a_key_is_right_also_of_one_that_may_not_be_seen(name: str) -> None:
+    task, changes, site = MODELS[name]
+    model, config = random_model(task, len(QUESTION), **changes)
+    for place in range(len(QUESTION)):
+        found = look_inside(model, config.build_task(), QUESTION, Head(site, 1), place)
+        for stage in set(OF_A_KEY) & {"scale", "exp", "divide"}:
+            for key in range(len(found.keys)):
+                said = sentence(found, stage, key)
+                if stage in ("exp", "divide") and not found.visible[key]:
+                    assert said.startswith(f"{asked(found, key)} may not be seen")
+                    assert "is 0. " in said if stage == "exp" else said.endswith("attention is 0.")
+                    assert found.exponentials[key] == found.pattern[key] == 0
+                    continue
+                assert ("step Mask takes it out" in said) == (stage == "scale" and not found.visible[key])
+                small = found.exponentials[key] < 0.00005
+                assert ("< 0.0001" in said) == (stage != "scale" and small)
+                if stage != "scale" and small:
+                    continue
+                left, right = re.split(r"(?<=\d)[.,] ", said.partition(": ")[2])[0].replace("−", "-").split(" = ")
+                sides = [eval(re.sub(r"√(\d+)", r"\1 ** 0.5", side), {"exp": math.exp}) for side in (left, right)]
+                assert sides[0] == pytest.approx(sides[1], abs=3e-4, rel=1e-3), said

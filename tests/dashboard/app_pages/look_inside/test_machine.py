@@ -280,7 +280,7 @@ def test_boxes_strips_and_the_road_stand_where_they_belong(palette: theme.Palett
     stages = [
         Stage("one", "One", "12 parameters", "It is one.", 0, 0, (0, 1), values, True),
         Stage("left", "L", "3 parameters", "Left.", 1, 0, (0, 2), values, True, moved=1.0),
-        Stage("right", "R", "3 parameters", "Right.", 1, 0, (1, 2), None, True, moved=0.5),
+        Stage("right", "R", "3 parameters", "Right.", 1, 0, (1, 2), None, True, text="3 1 <", moved=0.5),
         Stage("two", "<b>", "", "It is two.", 2, 0, (0, 1), np.array([0.25, 0.75]), False),
     ]
     links = [
@@ -300,6 +300,9 @@ def test_boxes_strips_and_the_road_stand_where_they_belong(palette: theme.Palett
     tints = figure["layout"]["shapes"]
     assert [(tint["y0"], tint["fillcolor"].split(",")[-1]) for tint in tints] == [(1.08, "0.400)"), (1.08, "0.200)")]
     assert drawn["titles"]["text"] == ["One", "L", "R", "&lt;b&gt;"]
+    assert drawn["words"]["text"] == ["3 1 &lt;"]
+    assert right[0] < drawn["words"]["x"][0] < right[1]
+    assert 1.08 < drawn["words"]["y"][0] < 1.78
     assert (drawn["One"]["zmin"], drawn["One"]["zmax"]) == (-2, 2)
     assert (drawn["&lt;b&gt;"]["zmin"] if "&lt;b&gt;" in drawn else drawn["<b>"]["zmin"]) == 0
     road = drawn["residual stream"]
@@ -320,9 +323,24 @@ def test_it_opens_on_the_whole_and_its_numbers_are_the_models() -> None:
     assert sum(int(count.split()[0].replace(",", "")) for count in counts) == total
     seen = observe(model, torch.tensor([[*PI, SEP, *PI[::-1][:-1]]]))
     drawn = array(trace(app, "machine", "decoder block 1")["z"])[0]
-    np.testing.assert_allclose(drawn, seen["decoder.1.resid_post"][0, -1], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(drawn, seen["decoder.1.resid_post"][0, 8], rtol=1e-3, atol=1e-4)
     probabilities = array(trace(app, "machine", "softmax: probabilities")["z"])[0]
-    np.testing.assert_allclose(probabilities, seen.logits[0, -1].softmax(-1), rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(probabilities, seen.logits[0, 8].softmax(-1), rtol=1e-3, atol=1e-5)
+
+
+def test_it_opens_where_the_answer_begins_and_the_tokens_stand_in_their_box() -> None:
+    app = open_page("machine", run="reverse")
+    read = [*map(str, PI), "SEP", *map(str, PI[::-1][:-1])]
+    assert trace(app, "machine", "words")["text"] == [" ".join(read)]
+    assert "the page opens on 'SEP' at 9, where the answer begins" in said(app)
+    app = open_page("machine", run="reverse-translate")
+    assert trace(app, "machine", "words")["text"] == [" ".join(read[:8]), " ".join(read[8:])]
+    assert "the page opens on 'SEP' at 1, where the answer begins" in said(app)
+    app = open_page("machine", run="shakespeare")
+    (text,) = trace(app, "machine", "words")["text"]
+    assert len(text) == words.LETTERS
+    assert text.startswith("SEP ")
+    assert "where the answer begins" not in said(app)
 
 
 def test_next_steps_through_the_boxes_and_the_link_follows() -> None:
@@ -352,7 +370,7 @@ def test_a_block_and_a_head_are_opened_by_a_link() -> None:
     tokens = torch.tensor([[SEP, *PI[::-1][:-1]]])
     seen = observe(model, tokens, source=torch.tensor([PI]))
     drawn = array(trace(app, "machine", "mask, softmax: the pattern")["z"])[0]
-    pattern = seen["decoder.1.cross_attention.pattern"][0, 2, -1]
+    pattern = seen["decoder.1.cross_attention.pattern"][0, 2, 0]
     np.testing.assert_allclose(drawn, pattern, rtol=1e-3, atol=1e-5)
     app = open_page(
         "machine",
@@ -412,6 +430,6 @@ def test_what_a_link_names_in_vain_is_said() -> None:
     app = open_page("machine", run="reverse", zoom="nope", box="nope", query="99")
     notices = " ".join(warning.value for warning in app.warning)
     assert "nope" in notices
-    assert "There is no token at 99" in notices
+    assert "There is no token at 99: 16 are read. The page shows the one at 9." in notices
     app = open_page("machine", run="bottleneck-gru", zoom="block")
     assert any("block" in warning.value for warning in app.warning)

@@ -168,7 +168,7 @@ def test_rotary_positions_have_no_terms_and_take_no_notice_of_a_shift(
     recorded(tmp_path, monkeypatch, positions="rotary")
     app = open_page("order", run="own")
     assert re.fullmatch(
-        r"Without its rotary positions, accuracy on the answer (stays at|(falls|rises) from 0\.\d\d to) 0\.\d\d\.",
+        r"Without positions, accuracy on the answer (stays at|(falls|rises) from 0\.\d\d to) 0\.\d\d\.",
         app.title[0].value,
     )
     assert ["turn queries and keys" in info.value for info in app.info] == [True]

@@ -266,9 +266,7 @@ def test_neighbours_cosine_is_that_of_the_table() -> None:
     ]
     mean = f"{sum(cosines) / 2:.2f}".replace("-", "−")
     app = page(run="reverse-aligned", pe_length="3", shift="2")
-    assert app.title[0].value == (
-        f"The learned encoding gives neighbouring positions nearly unrelated vectors: their cosine is {mean}."
-    )
+    assert app.title[0].value == (f"Learned positions: neighbours have nearly unrelated vectors, with cosine {mean}.")
     said(app, "fitted to 1 step, misses 0.00")
     said(app, "There is only one step, so none is left for a test")
 

@@ -75,7 +75,7 @@ def test_each_word_stands_on_what_it_cost(model: Transformer, task: Text, place:
     header, values = drawn(app)
     np.testing.assert_allclose(values, nats, atol=1e-4)
     assert header["tokens"] == words_of(task, stretch[16:])
-    assert f"it has perplexity {math.exp(nats.mean()):.1f} per token" in app.title[0].value
+    assert f": perplexity {math.exp(nats.mean()):.1f}. " in app.title[0].value
     right = sum(row.argmax() == token for row, token in zip(p, stretch[16:], strict=True))
     known = np.where(np.array(header["tokens"]) == "⟨unk⟩", -1, nats)
     assert header["chosen"] == known.argmax()

@@ -17,7 +17,7 @@ from dashboard.app_pages.text.tokens import words
 from dashboard.app_pages.text.tokens.cut import Cut, cut, vocabulary_of
 from dashboard.app_pages.text.tokens.figures import Numbered, context_bars, numbered_tokens, window_table
 from tests.kit import texts
-from tests.kit.pages import array, link, open_page, press, trace
+from tests.kit.pages import array, is_off, link, open_page, press, press_counted, trace
 from transformer import checkpoints
 from transformer.text.task import Text
 from transformer.training.runs import Run
@@ -275,11 +275,12 @@ def test_without_a_model_the_shipped_one_is_opened_and_a_law_is_told_so(shipped:
 
 
 def test_windows_are_gone_through_and_begin_anew_with_another_length(shipped: Text) -> None:
-    app = press(open_page("tokens", run="shakespeare"), "Forward")
+    app = press_counted(open_page("tokens", run="shakespeare"), "window-on")
     assert link(app) == {"run": "shakespeare", "cut_at": "2"}
     assert rows(app)["to predict"][0].endswith(str(shipped.example[9]))
-    assert link(press(app, "Back")) == {"run": "shakespeare"}
-    next(s for s in press(app, "Forward").slider if s.label == "Window length").set_value(9).run()
+    assert link(press_counted(app, "window-back")) == {"run": "shakespeare"}
+    assert is_off(app, "window-back")
+    next(s for s in press_counted(app, "window-on", 2).slider if s.label == "Window length").set_value(9).run()
     assert link(app) == {"run": "shakespeare", "cut_window": "9"}
 
 

@@ -114,13 +114,21 @@ def test_of_many_keys_and_dimensions_the_heaviest_are_shown_and_the_rest_add_up(
     assert shares[-2] == pytest.approx(rest, abs=5e-5)
     assert sum(shares[:-1]) == pytest.approx(1, abs=1e-3)
     assert f"the others share {rest:.4f}" in table.note
+    least = int(found.pattern.argmin())
+    chosen = Anatomy(found, least)
+    assert least in chosen.keys
+    assert least not in anatomy.keys
+    assert "15 keys that are looked at most and the chosen one, of 512" in chosen.keys_note()
+    for stage in ("keys", "dot", "divide", "weigh"):
+        assert [label.place for label in step_table(chosen, stage, least).labels if label.chosen] == [least + 1]
     dot = step_table(anatomy, "dot")
-    for row, key in enumerate(most, start=1):
+    best = int(found.pattern.argmax())
+    for row, key in enumerate([best, *(key for key in most if key != best)], start=2):  # below the query and that key
         cells = [
             float(block.texts[row][i].replace("−", "-")) for block in dot.blocks[:2] for i in range(len(block.headings))
         ]
         assert sum(cells) == pytest.approx(float(found.query @ found.key[key]), abs=0.09)
-    assert "16 dimensions" in dot.note
+    assert "12 dimensions" in dot.note
     weighed = np.array(
         [[float(t.replace("−", "-")) for t in row] for row in step_table(anatomy, "weigh").blocks[1].texts]
     )

@@ -16,27 +16,37 @@ from transformer.analysis.heads.metrics import Estimate
 WORDS = ("SEP", "␣", "my", "lord", ",␣", ".↵")
 READ = np.array([[0, 2, 1, 3, 5, 2, 1, 2]])  # SEP my ␣ lord .↵ my ␣ my
 KEYS = {
-    "previous": [[], [0], [1], [2], [3], [4], [5], [6]],
-    "self": [[0], [1], [2], [3], [4], [5], [6], [7]],
-    "first": [[], [], [0], [0], [0], [0], [0], [0]],
-    "word": [[], [0], [1], [1], [3], [3], [5], [5]],
-    "same": [[], [], [], [], [], [1], [2], [1, 5]],
-    "line": [[], [], [], [], [], [4], [4], [4]],
-    "words": [[], [0], [0, 1], [0, 1], [0, 1, 3], [0, 1, 3], [0, 1, 3, 5], [0, 1, 3, 5]],
+    "previous": [[], [0], [], [2], [], [4], [], [6]],
+    "self": [[], [1], [], [3], [], [5], [], [7]],
+    "first": [[], [], [], [0], [], [0], [], [0]],
+    "word": [[], [], [], [1], [], [3], [], [5]],
+    "same": [[], [], [], [], [], [1], [], [1, 5]],
+    "line": [[], [], [], [], [], [4], [], [4]],
+    "words": [[], [], [], [1], [], [1, 3], [], [1, 3, 5]],
 }
-"""Which keys are of a kind to each query in turn, counted by hand."""
+"""Which keys are of a kind to each query in turn, counted by hand: only words are queries."""
+SINGLE = {
+    "previous": [[], [0], [1]],
+    "self": [[0], [1], [2]],
+    "first": [[], [], [0]],
+    "same": [[], [], [0]],
+    "line": [[]] * 3,
+}
 CAUSAL = np.tril(np.ones((1, 8, 8), dtype=bool))
 
 
 def test_which_keys_are_of_which_kind():
-    cells = cells_of(READ, WORDS)
+    cells = cells_of(READ, WORDS, 0)
     assert cells.keys() == KEYS.keys() == set(KINDS)
     for name, keys in KEYS.items():
         assert [np.flatnonzero(row).tolist() for row in cells[name][0]] == keys, name
 
 
 def test_a_text_of_single_characters_has_no_words():
-    assert set(cells_of(np.array([[0, 1, 0]]), ("a", "b"))) == set(KINDS) - {"word", "words"}
+    cells = cells_of(np.array([[0, 1, 0]]), ("a", "b"), 2)
+    assert cells.keys() == SINGLE.keys() == set(KINDS) - {"word", "words"}
+    for name, keys in SINGLE.items():  # there each token is a query
+        assert [np.flatnonzero(row).tolist() for row in cells[name][0]] == keys, name
 
 
 def pattern_on(name: str) -> np.ndarray:
@@ -49,7 +59,7 @@ def pattern_on(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_head_that_looks_at_one_kind_has_all_of_its_attention_there_and_is_called_so(name):
-    cells, pattern = cells_of(READ, WORDS), pattern_on(name)
+    cells, pattern = cells_of(READ, WORDS, 0), pattern_on(name)
     even = CAUSAL[:, None] / CAUSAL.sum(axis=-1)[:, None, :, None]
     found = {each: shares(pattern, cells[each], CAUSAL) for each in cells}
     assert found[name][0, 0] == pytest.approx(1)
@@ -64,11 +74,11 @@ def test_a_head_that_looks_at_one_kind_has_all_of_its_attention_there_and_is_cal
 def test_only_queries_with_a_choice_and_a_key_of_the_kind_are_asked():
     pattern = np.zeros((1, 1, 8, 8))
     pattern[0, 0, 5:, 4] = [0.2, 0.4, 0.9]
-    line = cells_of(READ, WORDS)["line"]
-    assert shares(pattern, line, CAUSAL)[0, 0] == pytest.approx(0.5)
+    line = cells_of(READ, WORDS, 0)["line"]
+    assert shares(pattern, line, CAUSAL)[0, 0] == pytest.approx((0.2 + 0.9) / 2)  # a blank does not count
     blind = CAUSAL.copy()
     blind[:, 7] = np.eye(8, dtype=bool)[4]  # it sees the line end alone
-    assert shares(pattern, line, blind)[0, 0] == pytest.approx(0.3)
+    assert shares(pattern, line, blind)[0, 0] == pytest.approx(0.2)
     assert np.isnan(shares(pattern, line & False, CAUSAL)[0, 0])
 
 
@@ -84,10 +94,33 @@ def test_a_trained_model_s_shares_are_those_of_its_patterns():
     words = np.reshape(names, batch.tokens.shape)
     for head in kinds.heads[::5]:
         patterns = seen[f"{head.site}.pattern"].double().numpy()[:, head.index]
-        each = []
-        for tokens, pattern in zip(words, patterns, strict=True):
-            ends = ["↵" in token for token in tokens]
-            asked = [query for query in range(1, len(tokens)) if any(ends[:query])]
-            on_ends = [sum(pattern[q, k] for k in range(q) if ends[k]) for q in asked]
-            each.append(np.mean(on_ends))
-        assert kinds.share["line"].mean[kinds.heads.index(head)] == pytest.approx(np.mean(each), abs=1e-5)
+        for kind in KINDS:
+            each = []
+            for tokens, pattern in zip(words, patterns, strict=True):
+                asked = {
+                    query: read_of(kind, tokens, query) for query in range(1, len(tokens)) if is_word(tokens, query)
+                }
+                each.append(
+                    np.mean([sum(pattern[query, key] for key in keys) for query, keys in asked.items() if keys])
+                )
+            found = kinds.share[kind].mean[kinds.heads.index(head)]
+            assert found == pytest.approx(np.mean(each), abs=1e-5), (head, kind)
+
+
+def is_word(tokens: np.ndarray, place: int) -> bool:
+    return place > 0 and any(map(str.isalnum, tokens[place]))  # the separator stands first
+
+
+def read_of(kind: str, tokens: np.ndarray, query: int) -> list[int]:
+    """The keys of a kind for a query, by its words alone."""
+    before = range(query)
+    words = [key for key in before if is_word(tokens, key)]
+    return {
+        "previous": [query - 1],
+        "self": [query],
+        "first": [0] if query > 1 else [],
+        "word": words[-1:],
+        "same": [key for key in before if tokens[key] == tokens[query]],
+        "line": [key for key in before if "↵" in tokens[key] or "␣␣" in tokens[key]],
+        "words": words,
+    }[kind]

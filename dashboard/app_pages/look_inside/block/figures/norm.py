@@ -6,42 +6,44 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.kit.lines import veil
+from dashboard.figures.kit.numbers import signed
 from dashboard.theme import LIGHT, Palette, template
 
-APART, LOWEST = 0.09, 0.15
-"""Between two panels, and of the lowest one, as shares of the height."""
+STEPS = ("before", "− mean", "÷ spread", "× gain + shift")
+"""What was done to the numbers of each panel, in this order."""
+ACROSS, DOWN = ((0.0, 0.47), (0.53, 1.0)), ((0.59, 1.0), (0.0, 0.41))
+"""From where to where the panels of a column and of a row reach, as shares of the width and the height."""
 
 
-def norm_bars(before: np.ndarray, standard: np.ndarray, after: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
-    """The numbers of one vector, float [d_model], three times: as it comes, with mean 0 and spread 1, and as it leaves.
+def norm_panels(
+    before: np.ndarray, centred: np.ndarray, standard: np.ndarray, after: np.ndarray, *, palette: Palette = LIGHT
+) -> go.Figure:
+    """The numbers of one vector, float [d_model], four times: before, less the mean, divided by the spread, scaled and
+    shifted.
 
-    The dashed line is the mean, the band goes one standard deviation to either side. A unit is as high in every panel,
-    so that what is divided is seen to shrink: a panel is as high as its numbers need.
+    The dashed line is the mean, the band goes one standard deviation to either side; both stand in words above. Two
+    panels side by side have one scale. The lower ones have a scale of their own, so that every panel can be read.
     """
-    panels = [("x", before), ("centred and divided", standard), ("× gain + shift", after)]
-    limits = np.array([1.1 * float(np.abs(values).max(initial=0.0)) or 1.0 for _, values in panels])
-    heights = np.maximum(limits / limits.sum(), LOWEST)
-    heights *= (1 - APART * (len(panels) - 1)) / heights.sum()
-    ends = heights * float((limits / heights).max())
-    tops = 1 - np.append(0.0, (heights + APART).cumsum()[:-1])
-    colours = (palette.before, palette.muted, palette.measured)
+    vectors = (before, centred, standard, after)
+    colours = (palette.before, palette.before, palette.measured, palette.measured)
     traces, shapes, words = [], [], []
     layout: dict[str, object] = {}
-    for number, (name, values) in enumerate(panels):
-        n = "" if number == 0 else str(number + 1)
+    for i, (name, values) in enumerate(zip(STEPS, vectors, strict=True)):
+        n = "" if i == 0 else str(i + 1)
+        row, column = divmod(i, 2)
         mean, spread = float(values.mean(dtype=np.float64)), float(values.std(dtype=np.float64))
         traces.append(
             {
                 "type": "bar",
                 "y": values.astype(np.float32),
-                "xaxis": "x",
+                "xaxis": f"x{n}",
                 "yaxis": f"y{n}",
-                "marker": {"color": colours[number], "line": {"width": 0}},
+                "marker": {"color": colours[i], "line": {"width": 0}},
                 "hovertemplate": f"{name}, dimension %{{x}}: %{{y:.3f}}<extra></extra>",
                 "name": name,
             }
         )
-        across = {"xref": "x domain", "x0": 0, "x1": 1, "yref": f"y{n}"}
+        across = {"xref": f"x{n} domain", "x0": 0, "x1": 1, "yref": f"y{n}"}
         shapes += [
             {
                 **across,
@@ -58,34 +60,33 @@ def norm_bars(before: np.ndarray, standard: np.ndarray, after: np.ndarray, *, pa
         words.append(
             {
                 "x": 0,
-                "xref": "x domain",
+                "xref": f"x{n} domain",
                 "xanchor": "left",
                 "y": 1,
                 "yref": f"y{n} domain",
                 "yanchor": "bottom",
-                "text": f"<b>{name}</b>",
+                "text": f"<b>{i + 1} {name}</b>  μ = {signed(mean)}, σ = {spread:.2f}",
                 "showarrow": False,
                 "bgcolor": veil(palette),
                 "font": {"size": 15},
             }
         )
-        layout[f"yaxis{n}"] = {
-            "domain": [max(0.0, float(tops[number] - heights[number])), float(tops[number])],
-            "nticks": 4,
-            "range": [-float(ends[number]), float(ends[number])],
+        beside = vectors[2 * row : 2 * row + 2]
+        limit = 1.1 * max(float(np.abs(each).max(initial=0.0)) for each in beside) or 1.0
+        layout[f"xaxis{n}"] = {
+            "domain": ACROSS[column],
+            "anchor": f"y{n}",
+            "showgrid": False,
+            "range": [-0.6, len(before) - 0.4],
+            **({"title": {"text": "dimension"}} if row else {"showticklabels": False}),
         }
+        layout[f"yaxis{n}"] = {"domain": DOWN[row], "anchor": f"x{n}", "nticks": 5, "range": [-limit, limit]}
     layout |= {
         "template": template(palette),
         "showlegend": False,
         "bargap": 0.15,
-        "xaxis": {
-            "title": {"text": "dimension"},
-            "anchor": "y3",
-            "showgrid": False,
-            "range": [-0.6, len(before) - 0.4],
-        },
         "shapes": shapes,
         "annotations": words,
-        "margin": {"t": 24, "r": 8},
+        "margin": {"t": 26, "r": 8},
     }
     return go.Figure(traces, layout)
