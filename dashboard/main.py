@@ -8,7 +8,7 @@ from PIL import Image
 
 from dashboard import theme
 from dashboard.components import appearance
-from dashboard.frame import glossary, health, lecture, live, other_models, sidebar, training_panel
+from dashboard.frame import glossary, health, lecture, live, other_models, prediction, sharing, sidebar, training_panel
 from dashboard.parts import prose, waiting
 from dashboard.server.streamlit_private import run_again
 from dashboard.view import clicks, session, training
@@ -70,15 +70,20 @@ def body() -> None:
 
 
 with told():
+    sharing.way_back()
     lecture.strip(shown)
     training.offer()
     sidebar.sidebar(shown)
     if shown.address != "runs":  # that page shows several trainings at once
         live.panel()
     glossary.draw()
+    prediction.draw(shown)
     body()
     with st.sidebar:
         training_panel.panel()
+        prediction.switch()
+        if not session.settings().lecture:
+            sharing.button()
     health.strip(session.chosen(), notices)
     session.finish()
     waiting.after_first_look()

@@ -100,4 +100,4 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine, a page is drawn with all that is measured for it, and in one run."""
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
-    monkeypatch.setattr("dashboard.app_pages.how_it_began.corners.lesson.AT_ONCE", 60.0)
+    monkeypatch.setattr("dashboard.models.walks.corners.AT_ONCE", 60.0)

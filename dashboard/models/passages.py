@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from dashboard.models.cache import cached
+
 if TYPE_CHECKING:
+    from dashboard.models.model import Model
+    from transformer.analysis.accuracy.surprise import Surprise
     from transformer.tasks import Question, Task
     from transformer.text.task import Text
 
 
+LONGEST_READ = 160
+"""Tokens of a passage that is read for its loss; those before it in the model's window lead up to it."""
 LENGTHS = (2, 4, 8, 16, 24, 32, 40, 64, 96, 128, 192, 256, 384, 512)
 """How long a passage is offered, in tokens; as far as the model reads."""
 SIGNS = {"↵": "\n", "␣": " ", "⇥": "\t"}
@@ -72,3 +78,22 @@ def around(parts: Sequence[np.ndarray], passage: np.ndarray, length: int) -> np.
                 start = min(place, len(part) - length)
                 return part[start : start + length]
     return None
+
+
+def held_out(task: Text, work: int, place: int) -> tuple[Question, int, int]:
+    """A passage of a work that was held out, both counted from 1: its tokens, and how many only lead up to it.
+
+    And the last place at which one can begin.
+    """
+    stretch = task.known.held_out[work - 1]
+    shown = min(LONGEST_READ, max(1, task.length // 2), len(stretch))
+    before = min(task.length, len(stretch)) - shown
+    return stretch[place - 1 :][: before + shown], before, len(stretch) - shown - before + 1
+
+
+@cached(32)
+def surprise(model: Model, passage: Question, before: int) -> Surprise:
+    """What each token of a passage cost it, but for those `before` it that lead up to it."""
+    from transformer.analysis.accuracy.surprise import surprise
+
+    return surprise(model.network(), cast("Text", model.task), passage, before)

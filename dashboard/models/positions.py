@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
 
 if TYPE_CHECKING:
-    from transformer.analysis.encodings import Addition, FittedShift, Lengths, Reversal, Table
+    from transformer.analysis.encodings import Addition, FittedShift, Lengths, Reversal, Table, TwoOrders
     from transformer.tasks import Question
 
 
@@ -56,3 +58,22 @@ def reversal(model: Model, question: Question, *, everything_seen: bool) -> Reve
     return read_backwards(
         model.transformer(), torch.from_numpy(batch.tokens[0]), source, everything_seen=everything_seen
     )
+
+
+@cached(32)
+def two_orders(model: Model, question: Question) -> tuple[TwoOrders, tuple[str, ...]]:
+    """A question in two orders, read by the model's first attention, and the names of its tokens.
+
+    It is what is read before the first token of the answer is said: of a law with a separator, up to that.
+    """
+    import torch
+
+    from transformer.analysis.encodings import read_in_two_orders
+
+    batch, task = model.task.encode([question]), model.task
+    source = None if batch.source is None else torch.from_numpy(batch.source[0])
+    tokens = batch.tokens[0]
+    ends = np.flatnonzero(tokens == task.separator) if task.lawful else np.array([], dtype=int)
+    tokens = tokens[: ends[0] + 1] if len(ends) else tokens
+    found = read_in_two_orders(model.transformer(), torch.from_numpy(tokens), source)
+    return found, tuple(task.vocabulary[token] for token in (tokens if batch.source is None else batch.source[0]))

@@ -67,20 +67,10 @@ def map_of(head: str, term: str, share: float) -> str:
     """What one `term` of a head's scores, as "content–position", does: its share of what tells the keys apart."""
     asks, asked = term.split("–")
     if share >= NEARLY:
-        return (
-            f"{head[0].upper()}{head[1:]} is nearly a {asks}-to-{asked} map: the term {term} makes up "
-            f"{share:.2f} of the "
-            "variance of its scores."
-        )
+        return f"{head[0].upper()}{head[1:]} is nearly a {asks}-to-{asked} map: {share:.2f} of its scores’ variance."
     if share >= MOSTLY:
-        return (
-            f"The term {term} makes up most of the variance of {head}’s scores, {share:.2f}. The other terms "
-            "make up the "
-            "rest."
-        )
-    return (
-        f"No single term makes up most of the variance of {head}’s scores: {term} has the largest share, {share:.2f}."
-    )
+        return f"The term {term} makes up {share:.2f} of the variance of {head}’s scores."
+    return f"No term makes up most of {head}’s score variance: {term} has {share:.2f}."
 
 
 def second_layer(layers: int, share: float, bag: float) -> str:

@@ -147,9 +147,8 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
             "attention there"
         )
     return (
-        f"Between steps {moment.began} and {moment.ended} head {moment.head.short} learns to look at {FOUND}: "
-        f"{moment.before:.2f} of its attention at step {film.steps[0]}, {moment.middle:.2f} at step {moment.step}, "
-        f"{moment.after:.2f} at step {film.steps[-1]}"
+        f"Head {moment.head.short} learns to look at {FOUND} in steps {moment.began} to {moment.ended}: from "
+        f"{moment.before:.2f} to {moment.after:.2f}"
     )
 
 

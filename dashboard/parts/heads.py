@@ -155,5 +155,8 @@ def habit_sentence(head: Head, survey: Survey) -> str:
 
 
 def _listed(found: dict[str, float]) -> str:
-    parts = [f"{share:.2f} on {PLACES[name]}" for name, share in found.items() if not np.isnan(share)]
-    return ", ".join(parts) or "it never has more than one key to choose from"
+    shares = {name: share for name, share in found.items() if not np.isnan(share)}
+    if not shares:
+        return "it never has more than one key to choose from"
+    rest = ["the rest on other tokens"] if sum(shares.values()) < 0.9 else []
+    return ", ".join([f"{share:.2f} on {PLACES[name]}" for name, share in shares.items()] + rest)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import streamlit as st
 
 from dashboard.components.origin import Maker
-from dashboard.components.plot import coloured
+from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import Axis, Series, sheet
+from dashboard.figures.dot_products import growth_panels
 from dashboard.figures.html.number_table import Block, Label, number_table
 from dashboard.figures.html.step_strip import Shape, code_excerpt, shape_line
 from dashboard.figures.kit.numbers import written
+from dashboard.models.walks.by_hand import measured
 from dashboard.parts.prose import code_around
+from dashboard.server.streamlit_private import DeltaGenerator
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,16 @@ class Table:
 
 def draw_words(formula: str, words: str) -> None:
     """What a step computes, as LaTeX, and beside it what that is for these numbers."""
+    _, beside = draw_formula(formula, "content")
+    beside.markdown(words)
+
+
+def draw_formula(formula: str, width: int | Literal["content"]) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """What a step computes, as LaTeX. Returns its column, `width` pixels wide, and the one beside it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="beside-formula"):
-        st.markdown(f"$\\displaystyle {formula}$", width="content")
-        st.markdown(words)
+        column, beside = st.container(width=width), st.container()
+    column.markdown(f"$\\displaystyle {formula}$", width="content")
+    return column, beside
 
 
 def draw_code(shapes: Sequence[Shape], code: tuple[str, str]) -> None:
@@ -106,3 +117,25 @@ def shades(values: np.ndarray) -> np.ndarray:
     """Values from -1 to 1: shares of the one that is farthest from 0."""
     limit = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     return values.astype(np.float64) / limit
+
+
+def why_divided(height: int = 330) -> None:
+    """Why scores are divided by √d: the measured growth of dot products, as a picture and in words."""
+    found = measured()
+    d, most = int(found.widths[-1]), len(found.widths) - 1
+    said = (
+        f"At d = {d} the standard deviation of q · k is {found.spread[most]:.2f}, and √{d} = {found.law[most]:.2f}. "
+        f"The largest of {found.keys} weights is {found.largest[most]:.2f} on average, and "
+        f"{found.largest_scaled[most]:.2f} if the scores are divided by √d first."
+    )
+    st.markdown(
+        "**Why √d**: wider vectors have larger dot products, and the softmax then puts nearly all weight on one key"
+    )
+    figure = coloured(
+        growth_panels, found.widths, found.spread, found.law, (found.largest, found.largest_scaled), found.keys
+    )
+    plot(figure, key="growth", alt=said, height=height, makers=[Maker("random vectors, seed 0", 0)])
+    st.caption(
+        f"{said} Each point: {found.draws:,} random queries with {found.keys} random keys each, all numbers with "
+        "mean 0 and variance 1. A weight near 1 leaves a gradient near 0."
+    )

@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.components.presses import counted_button
+from dashboard.components.presses import counted_button, unanswered
 from dashboard.parts.prose import plain, sentence
 from dashboard.view import clicks, session
 from dashboard.view.settings import FIELDS, limits
@@ -32,9 +32,12 @@ def controlled(
 ) -> Any:
     """A widget that shows `value`, whatever was picked in it before; what the reader picks goes to `picked`.
 
-    Only what comes in time: what a timer's request says of a widget was picked before.
+    Only what comes in time: what a timer's request says of a widget was picked before. A click on the choice that is
+    shown already changes nothing.
     """
     st.session_state[key] = value
+    if widget in (st.segmented_control, st.pills):
+        rest = {"required": True, **rest}
 
     @clicks.in_time
     def changed() -> None:
@@ -125,13 +128,17 @@ def stepped(field: str, titles: Mapping[str, str], *, label: str = "Step") -> st
     """Which of some steps is shown: by name, by button, by key, each press of which counts. Returns its name.
 
     Letters: arrow keys belong to the menu that was clicked last. A press may come before the browser has heard of the
-    one before: its request then still reports the step that the menu showed, and that is no choice.
+    one before: its request then still reports a step that the menu showed, and that is no choice. So is what comes
+    shortly after a press with the request of another control.
     """
     steps, left = list(titles), f"{field}-left"
+    back_key, on_key = f"{field}-back", f"{field}-on"
 
     def late(found: str) -> bool:
-        step, when = st.session_state.get(left, ("", 0.0))
-        return bool(found == step and time.monotonic() - when < LATE)
+        passed, when = st.session_state.get(left, ([], 0.0))
+        if unanswered(back_key) or unanswered(on_key):
+            return found in passed
+        return found in passed[-1:] and time.monotonic() - when < LATE
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         back, on, names = (st.container(width="content") for _ in range(3))
@@ -153,19 +160,25 @@ def stepped(field: str, titles: Mapping[str, str], *, label: str = "Step") -> st
         now = getattr(session.settings(), field)
         now = steps.index(now) if now in steps else 0
         to = min(max(now + by, 0), len(steps) - 1)
-        st.session_state[left] = steps[now], time.monotonic()
+        passed, _ = st.session_state.get(left, ([], 0.0))
+        st.session_state[left] = [*passed, steps[now]][-len(steps) :], time.monotonic()
         session.update(**{field: "" if to == 0 else steps[to]})
 
     with back:
-        counted_button("Back", lambda n: go(-n), key=f"{field}-back", letter="B", disabled=at == 0, width="content")
+        counted_button("Back", lambda n: go(-n), key=back_key, letter="B", disabled=at == 0, width="content")
     with on:
         last = at == len(steps) - 1
-        counted_button("Forward", go, key=f"{field}-on", letter="F", disabled=last, primary=True, width="content")
+        counted_button("Forward", go, key=on_key, letter="F", disabled=last, primary=True, width="content")
     return step
 
 
-def pick_head(heads: Sequence[Head], head: Head, *, also: Also | None = None, **options: Any) -> None:
-    """A menu of heads, of which `head` is shown; with their kinds where there are several. `also` change with it."""
+def pick_head(
+    heads: Sequence[Head], head: Head, *, also: Also | Callable[[Head], Also] | None = None, **options: Any
+) -> None:
+    """A menu of heads, of which `head` is shown; with their kinds where there are several.
+
+    `also` change with it, or are said of what is picked.
+    """
     several = len({each.kind for each in heads}) > 1
     controlled(
         st.selectbox,
@@ -173,7 +186,7 @@ def pick_head(heads: Sequence[Head], head: Head, *, also: Also | None = None, **
         heads,
         key="control-head",
         value=head,
-        picked=lambda found: session.update(head=str(found), **(also or {})),
+        picked=lambda found: session.update(head=str(found), **((also(found) if callable(also) else also) or {})),
         format_func=lambda each: f"{each.short} · {each.kind}" if several else f"head {each.short}",
         **{"width": 260 if several else 130, **options},
     )

@@ -77,7 +77,8 @@ def is_shown_around_otherwise() -> bool:
 
 def _around() -> object:
     view = settings()
-    return [getattr(view, name) for name in AROUND], started(), list(model_menu.menu())
+    asked = (view.head, view.measured_length) if view.predict else None  # another answer is to be predicted
+    return [getattr(view, name) for name in AROUND], asked, started(), list(model_menu.menu())
 
 
 def finish() -> None:

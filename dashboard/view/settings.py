@@ -51,6 +51,10 @@ class Settings:
     """Its step, counted from 1."""
     exploring: bool = False
     """Show every control, and what one likes; the lecture waits at its step."""
+    room: str = text_field()
+    """The room of a lecture that this reader has come from, and may go back to; empty is none."""
+    predict: bool = False
+    """Cover each page until one has said what one expects to see."""
     run: str = text_field()
     """The run's folder name, or "compiled"; empty is the first of the menu."""
     step: int | None = number_field(None, 0, 10_000_000, of_model=True)
@@ -61,12 +65,16 @@ class Settings:
     """Which head is enlarged, as "decoder.1.self_attention.3"; empty is the one that looks most at the answer."""
     query: int | None = number_field(None, of_model=True)
     """The query that is looked at, its position counted from 1; empty is the page's choice."""
+    key: int | None = number_field(None, of_model=True)
+    """The key whose numbers are said inside a head, its position counted from 1; empty is the one looked at most."""
     operation: str = text_field(of_model=True)
     """Which step of attention is shown inside a head; empty is the first."""
     mean: bool = False
     """The mean over many sequences instead of this one."""
     by_row: bool = False
     """Colour each row of a pattern from 0 to its own greatest value, in place of 0 to 1."""
+    together: bool = False
+    """Show the same passage under each head that prefers a kind of token."""
     against: str = text_field(longest=LONG_TEXT, passage=True)
     """What the head in focus is compared with: "head:decoder.0.self_attention.1", "step:40", "run:…", "input:3 1 4"."""
     window: str = text_field()
@@ -198,6 +206,8 @@ class Settings:
     """The walk that is looked at, "lower left clockwise"; empty is the page's choice."""
     corner_given: int | None = number_field(None)
     """How many of its corners are given; empty is as many as there are at most."""
+    corner_part: str = text_field()
+    """What is shown of them: "walks", or "forcing" for what teacher forcing feeds; empty is the page's choice."""
     corner_case: str = text_field()
     """Which measurement of teacher forcing is shown; empty is the page's choice."""
     corner_roll: str = text_field()
@@ -329,8 +339,8 @@ OF_MODEL = {name: field.default for name, field in FIELDS.items() if field.metad
 """What is chosen inside a model, and means nothing in another: field and default."""
 OF_TRAINING = tuple(FIELDS)[list(FIELDS).index("task") :]
 """What would be trained next, and how."""
-AROUND = ("run", "step", "input", *OF_TRAINING)
-"""What stands around the page, in the sidebar: the model, the input, and what would be trained next."""
+AROUND = ("lecture", "lecture_step", "run", "step", "input", *OF_TRAINING)
+"""What stands around the page: a lecture's words, and in the sidebar the model, the input, what would be trained."""
 
 
 def limits(name: str) -> tuple[float, float]:

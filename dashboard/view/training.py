@@ -9,12 +9,14 @@ from dataclasses import replace
 import streamlit as st
 
 from dashboard.models import menu as model_menu
+from dashboard.models.walks.corners import ATTENTION
 from dashboard.server import background
 from dashboard.view.clicks import once, touch
 from dashboard.view.session import choices, chosen, notice, settings, started
 from dashboard.view.settings import BY_KEY, FAST, FIELDS, OF_TRAINING, Settings
 from transformer import masks
 from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.corners import CornerConfig
 from transformer.presets import READERS, READING, Reader
 from transformer.text import download, shelf
 from transformer.training.runs import Run, RunError, new_folder
@@ -56,6 +58,19 @@ def config_of(view: Settings) -> RunConfig:
             tied=reads,
         ),
         training=replace(training, **READING) if reads else training,
+    )
+
+
+def corners_of(view: Settings) -> CornerConfig:
+    """The training on square corners that a view describes. Raises ConfigError with a sentence when there is none."""
+    return CornerConfig(
+        d_model=view.corner_width,
+        attention=view.corner_attention or ATTENTION,
+        affine=view.corner_affine,
+        teacher_forcing=view.corner_forcing,
+        most=view.corner_most,
+        noise=view.corner_noise,
+        seed=view.corner_seed,
     )
 
 
@@ -190,6 +205,11 @@ def resume(run: Run) -> None:
 def stop(run: Run) -> None:
     """End a training, or take it out of the queue."""
     touch()
+    end(run)
+
+
+def end(run: Run) -> None:
+    """The same where nobody clicked."""
     if not background.pool.withdraw(run):
         run.request_stop()
         if run.state.status == "paused" and not run.waiting:
@@ -210,8 +230,9 @@ def pace_wishes(pace: str, step: int = 0) -> dict[str, object]:
 
 def watch(run: Run) -> None:
     """Show this run's training from now on."""
-    st.session_state.watched = run.name
-    st.session_state.pop("taken_over", None)
+    st.session_state.watched, st.session_state.watched_since = run.name, time.monotonic()
+    for name in ("taken_over", "cut_off"):
+        st.session_state.pop(name, None)
 
 
 def watched() -> Run | None:

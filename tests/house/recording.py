@@ -99,6 +99,7 @@ LINKS = (
     "lengths?run=reverse&longer=11",
     "corners?run=reverse&corner_attention=scaled-dot&corner_affine=0&corner_width=3&corner_most=4&corner_noise=0.15"
     "&corner_forcing=0.25&corner_seed=4&corner_step=20&corner_given=3&corner_walk=upper+left,+anticlockwise",
+    "corners?run=reverse&corner_part=forcing&corner_case=corners-none",
     "context?run=reverse&hand=scores&stretch=2.0&turned=30&walk_start=2&walk_turn=anticlockwise&walk_given=5"
     "&walk_target=2&scores_trained=additive&scores=cosine",
     "questions?run=reverse&asked=1&unrolled=12&stacked=3",
@@ -145,6 +146,7 @@ LINKS = (
     f"reading?run=shakespeare&read_work=2&read_place=40&read_word=9&repeated=passages&head={D1}.2",
     "lectures?run=reverse",
     "heads?run=reverse&query=9&lecture=attention&lecture_step=4",
+    "accuracy?run=reverse&lecture=masks&lecture_step=1&predict=1",
 )
 """Pages and their parameters: every page at least once, with what is hardest on it; ordered by model."""
 
@@ -167,7 +169,7 @@ def settled() -> Iterator[None]:
         monkeypatch.setattr("dashboard.models.menu.ROOT", shipped(runs))
         monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
         monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
-        monkeypatch.setattr("dashboard.app_pages.how_it_began.corners.lesson.AT_ONCE", 60.0)
+        monkeypatch.setattr("dashboard.models.walks.corners.AT_ONCE", 60.0)
         monkeypatch.setattr("dashboard.app_pages.text.writing.draft.AT_ONCE", 60.0)
         yield
 

@@ -13,7 +13,13 @@ from dashboard.view.pages import PAGES
 from tests.house.digests import cut
 from tests.house.recording import LINKS, ROOT, SECTIONS, SHIPPED, difference, recorded, settled
 
-NAMED = [(section, name) for section, (names, _) in SECTIONS.items() for name in names]
+NAMED = [
+    pytest.param(
+        section, name, id=f"{section}-{cut(name, 60)}", marks=pytest.mark.nightly if section == "links" else ()
+    )
+    for section, (names, _) in SECTIONS.items()
+    for name in names
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -28,7 +34,7 @@ def _settled() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(("section", "name"), NAMED, ids=[f"{section}-{cut(name, 60)}" for section, name in NAMED])
+@pytest.mark.parametrize(("section", "name"), NAMED)
 def test_it_is_as_it_was_recorded(section: str, name: str) -> None:
     lines = difference(recorded()[section][name], SECTIONS[section][1](name))
     if lines:

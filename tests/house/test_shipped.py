@@ -70,6 +70,7 @@ def test_these_runs_are_shipped_and_no_others():
     assert cards == {*NAMES, READER}
 
 
+@pytest.mark.nightly
 def test_it_reaches_what_its_card_says_on_fresh_sequences(run):
     """Within the sum of both uncertainties: four standard errors, and 0.005 where all is right."""
     model, config = checkpoints.load(run.snapshot())
@@ -161,7 +162,9 @@ def test_it_is_finished_and_its_metrics_go_to_the_end(run):
     else:
         assert run.state.reason.startswith(f"solved at step {run.state.step}, after ")
         assert lines[-1]["solved"]
-    assert [line["step"] for line in lines] == list(range(1, run.state.step + 1))
+    steps = range(1, run.state.step + 1)
+    kept = [step for step in steps if run.name not in TRIO or step == 1 or step % 5 == 0 or step >= steps[-20]]
+    assert [line["step"] for line in lines] == kept
     assert not any("solved" in line for line in lines[:-1])
     assert lines[-1]["accuracy"]
     assert lines[-1]["loss"] < lines[0]["loss"]

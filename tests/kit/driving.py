@@ -48,7 +48,7 @@ PAGES = {
     "What positions buy": 3,
     "Tokens and windows": 1,
     "It writes": 1,
-    "Square corners": 5,
+    "Square corners": 4,
     "Attention by hand": 5,
     "Five questions": 1,
     "The bottleneck": 4,
@@ -96,10 +96,15 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def dashboard(runs: Path | None = None, log: Path | None = None) -> Iterator[str]:
-    """The dashboard as a user starts it, on a free port; yields its address. What it prints goes to `log`."""
-    environment = os.environ | {"NO_COLOR": "1"} | ({"ATTENTION_LAB_RUNS": str(runs)} if runs else {})
-    port = free_port()
+def dashboard(
+    runs: Path | None = None, log: Path | None = None, port: int | None = None, killed: bool = False, **variables: str
+) -> Iterator[str]:
+    """The dashboard as a user starts it, on a free port; yields its address. What it prints goes to `log`.
+
+    `variables` are added to its environment. It is told to end, or `killed`.
+    """
+    environment = os.environ | {"NO_COLOR": "1"} | ({"ATTENTION_LAB_RUNS": str(runs)} if runs else {}) | variables
+    port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.headless", "true"]
     with (log or Path(os.devnull)).open("wb") as out:
         process = subprocess.Popen(
@@ -110,7 +115,7 @@ def dashboard(runs: Path | None = None, log: Path | None = None) -> Iterator[str
             wait_until_healthy(address, process)
             yield address
         finally:
-            process.terminate()
+            process.kill() if killed else process.terminate()
             process.wait(timeout=30)
 
 
@@ -326,9 +331,11 @@ def choose(page: Page, label: str, option: str) -> None:
 SETTLED = """() =>
   document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning' &&
   [...document.querySelectorAll('[data-testid=stElementContainer]')].every(
-    (each) => each.dataset.stale !== 'true' && getComputedStyle(each).opacity === '1')
+    (each) => each.dataset.stale !== 'true' && getComputedStyle(each).opacity === '1') &&
+  [...document.querySelectorAll('.stBidiComponent')].every((each) => 'drawn' in each.dataset)
 """
-"""A change of theme and the end of a training are reruns, and what a rerun has not drawn anew yet is pale."""
+"""A change of theme and the end of a training are reruns, and what a rerun has not drawn anew yet is pale. A component
+whose script has not come yet has neither its words nor its name."""
 NOT_OURS = "stFileUploaderDropzone"
 """Streamlit's own element, with both a role and a label: axe-core calls that presentation-role-conflict."""
 

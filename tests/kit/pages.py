@@ -124,7 +124,9 @@ def counted(model: Transformer, config: RunConfig, sequences: int = 4096) -> np.
 def press_counted(app: AppTest, key: str, times: int = 1) -> AppTest:
     """What the browser says of a counted button that was pressed so many times more."""
     (button,) = (each.proto.id for each in app.get("bidi_component") if each.proto.id.endswith(f"-{key}"))
-    told = app.session_state[f"{key}-seen"]["count"] if f"{key}-seen" in app.session_state else 0
+    name = f"{key}-seen"
+    seen = app.session_state[name] if name in app.session_state else None  # noqa: SIM401 - it has no get
+    told = seen["count"] if seen else 0
     states = app._tree.get_widget_states()
     states.widgets.add(id=button, json_value=json.dumps({"presses": {"since": 1, "count": told + times}}))
     app._run(states)

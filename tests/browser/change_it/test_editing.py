@@ -21,6 +21,7 @@ def test_a_chip_is_added_switched_off_gone_back_to_painted_and_removed(page: Pag
     wait_until_painted(page, PAGES["Edits"])
     expect(title(page)).to_have_text(re.compile("^Nothing is edited"))
     choose(page, "Edit", "patch from another step")
+    expect(page.locator(".st-key-edit-step")).to_be_visible()  # what the button adds is on the page
     page.get_by_role("button", name="Add").click()
     patched = f"patch-step%3A{SITE}.0%3A20"
     expect(page).to_have_url(edits(patched))

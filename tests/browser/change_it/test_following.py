@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import PATIENCE, cell_in, plot, point_at_cell, query, title, wait_until_painted
@@ -28,7 +27,6 @@ def test_a_click_on_a_column_pokes_its_token_and_hover_is_shared(new_page: Calla
     expect(title(page)).to_have_text(re.compile("^Replacing '5' at 5"), timeout=PATIENCE)
 
 
-@pytest.mark.smoke
 def test_a_click_right_after_the_pointer_came_is_answered(new_page: Callable[..., Page], address: str) -> None:
     """Plotly hovers every 50 ms only: what it has put off comes while the button is down, and must forget nothing."""
     page = new_page()

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from dashboard.components.painter import Painter, Squares
@@ -70,7 +69,6 @@ def link_of(cells: np.ndarray) -> re.Pattern[str]:
     return re.compile(re.escape(f"mask={quote(f'painted:16:{text}', safe='')}") + "$")
 
 
-@pytest.mark.smoke
 def test_a_drag_paints_what_the_first_cell_becomes_and_is_answered(page: Page, address: str):
     host = open_masks(page, address)
     host.evaluate("host => (host.mine = true)")

@@ -84,7 +84,6 @@ def test_the_first_stop_of_the_tab_key_skips_to_the_page(scheme: Scheme, page: P
         raise AssertionError(f"the head grid is not among the first {STOPS} stops")
 
 
-@pytest.mark.smoke
 def test_a_training_is_accessible(page: Page, address: str):
     page.goto(address)
     wait_until_painted(page, PAGES["Overview"])

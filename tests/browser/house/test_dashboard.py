@@ -175,7 +175,7 @@ def test_a_click_looks_into_a_stage(page: Page, address: str):
 def test_another_mask_changes_what_is_said(page: Page, address: str):
     page.goto(f"{address}/masks")
     wait_until_painted(page, plots=PAGES["Mask effects"])
-    expect(title(page)).to_have_text(re.compile("^Under its own mask, causal, the second half stands at 1.00"))
+    expect(title(page)).to_have_text(re.compile("^Under its causal mask the second half stands at 1.00"))
     page.get_by_role("radio", name="sliding-window", exact=True).click()
     falls = re.compile(r"^Under the sliding-window mask the second half falls from 1\.00 to 0\.\d\d\.$")
     expect(title(page)).to_have_text(falls)
@@ -184,7 +184,7 @@ def test_another_mask_changes_what_is_said(page: Page, address: str):
     expect(page).to_have_url(query(run="reverse", mask="sliding-window%3A5"))
     expect(title(page)).not_to_have_text(first)
     expect(page.get_by_text(re.compile(r"^sliding-window:5: "))).to_be_visible()
-    for mask, start in [("causal", "Under its own mask, causal, "), ("full", "Under the full mask the ")]:
+    for mask, start in [("causal", "Under its causal mask "), ("full", "Under the full mask the ")]:
         page.get_by_role("radio", name=mask, exact=True).click()
         expect(title(page)).to_have_text(re.compile(f"^{start}"))
         expect(page).to_have_url(query(run="reverse", mask=mask))
@@ -201,11 +201,11 @@ def test_another_mask_changes_what_is_said(page: Page, address: str):
 def test_another_encoding_is_drawn(page: Page, address: str):
     page.goto(f"{address}/positions")
     expect(title(page)).to_have_text(
-        re.compile(r"^The learned encoding gives neighbouring positions .* vectors: their cosine is 0\.\d\d\.$")
+        re.compile(r"^Learned positions: neighbours have .* vectors, with cosine 0\.\d\d\.$")
     )
     page.get_by_role("radio", name="sinusoidal", exact=True).click()
     expect(title(page)).to_have_text(
-        re.compile(r"^The sinusoidal encoding gives neighbouring positions .* vectors: their cosine is 0\.\d\d\.$")
+        re.compile(r"^Sinusoidal positions: neighbours have .* vectors, with cosine 0\.\d\d\.$")
     )
     expect(page).to_have_url(query(run="reverse", encoding="sinusoidal"))
     wait_until_painted(page, plots=8)
@@ -299,7 +299,7 @@ def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):
     page.goto(
         f"{address}/masks?run=nope&layers=0&foo=<b>&mask=zzz&input=hello&task=bar&head=x&dimensions=0,1,2,3,4,5,6,7,8"
     )
-    expect(title(page)).to_have_text(re.compile("^Under its own mask, causal"))
+    expect(title(page)).to_have_text(re.compile("^Under its causal mask"))
     notices = page.get_by_test_id("stMain").get_by_test_id("stAlert")
     for words in ["layers=0", "“foo”", "no run “nope”", "no mask “zzz”", "cannot be read", "no task “bar”", "no head"]:
         expect(notices.filter(has_text=words)).to_have_count(1)

@@ -121,7 +121,6 @@ def plays(runs: Path) -> Iterator[str]:
     shutil.rmtree(run.folder)
 
 
-@pytest.mark.smoke
 def test_a_map_of_costs_shows_its_numbers_however_often_a_chip_is_switched(page: Page, address: str) -> None:
     page.goto(f"{address}/edits?run=reverse")
     wait_until_painted(page, PAGES["Edits"])

@@ -55,6 +55,25 @@ def apart(host: Locator, axis: str) -> bool:
     )
 
 
+def test_the_buttons_of_a_plot_stand_beside_it_and_can_be_clicked(page: Page, address: str) -> None:
+    """At a projector's width: 4 pixels over the plot's edge, none beyond the window's."""
+    page.set_viewport_size({"width": 1024, "height": 768})
+    page.goto(f"{address}/masks?run=reverse")
+    wait_until_painted(page, PAGES["Mask effects"])
+    for plot in page.locator(".al-plot[data-state=ready]").all():
+        plot.scroll_into_view_if_needed()
+        box = plot.bounding_box()
+        assert box
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+        for button in [plot.locator(":scope > .takeaway"), *plot.locator(".modebar-btn").all()]:
+            place = button.bounding_box()
+            assert place
+            assert place["x"] >= box["x"] + box["width"] - 4.5
+            assert place["x"] + place["width"] <= 1024
+            button.click(trial=True)
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+
+
 def test_labels_never_touch_and_come_back_when_there_is_room(new_page: Callable[..., Page], address: str) -> None:
     page = new_page(viewport={"width": 1024, "height": 900})
     page.goto(f"{address}/masks?run=reverse")

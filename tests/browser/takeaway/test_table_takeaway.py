@@ -80,7 +80,7 @@ def test_the_picture_of_a_table_is_made_of_its_texts_and_boxes(shown):
     letters = "".join("".join(each.itertext()) for each in svg.iter(f"{SVG}text"))
     assert Counter(letters.replace(" ", "")) == Counter("".join(texts).replace(" ", ""))
     assert DIGEST in next(each.text for each in svg.iter(f"{DC}identifier"))
-    assert len(list(svg.iter(f"{SVG}path"))) == 3 * 7, "what is forbidden is hatched"
+    assert len(list(svg.iter(f"{SVG}path"))) == 3 * 7 + 1, "what is forbidden is hatched, and the chosen key is framed"
     colours = {each.get("fill") for each in svg.iter(f"{SVG}rect")}
     assert len(colours) > 15
     for key, size in ((TABLE, (width + 16, height + 16)), (STRIP, None)):

@@ -90,7 +90,7 @@ def test_hands_and_keys_move_it(new_page: Callable[..., Page], address: str, run
     wait_until(lambda: int(stands(page)["step"]) >= 2, "Space did not start it")
     stage.press(" ")
     assert stands(page)["playing"] == "false"
-    moment = re.search(r"attention at step \d+, 0\.\d\d at step (\d+), ", title(page).inner_text())
+    moment = re.search(r"; at step (\d+) it is 0\.\d\d", page.get_by_test_id("stMain").inner_text())
     assert moment is not None
     film(page).get_by_role("button", name="sharpens").click()
     assert stands(page)["patterns"] == moment[1]

@@ -384,8 +384,10 @@ def trainable(app: AppTest) -> bool:
     "task",
     [
         "reverse",
-        "reverse-translate",
-        *(pytest.param(task, marks=pytest.mark.nightly) for task in ("reverse-aligned", "copy", "sort")),
+        *(
+            pytest.param(task, marks=pytest.mark.nightly)
+            for task in ("reverse-translate", "reverse-aligned", "copy", "sort")
+        ),
     ],
 )
 def test_every_option_of_every_menu_can_be_trained_or_says_why(task: str) -> None:

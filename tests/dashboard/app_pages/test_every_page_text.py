@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,15 +16,18 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from dashboard.app_pages.overview.figures import guesses_strip
+from dashboard.figures.kit.numbers import share_text
 from dashboard.figures.kit.token_axis import elided, token_axis
 from dashboard.models import passages
-from dashboard.parts.heads import habits
+from dashboard.parts.heads import habit_sentence, habits
 from dashboard.parts.long_inputs import from_afar
 from tests.kit import texts
 from tests.kit.pages import array, figures, large_head, link, open_page, trace
 from transformer import checkpoints, observe
 from transformer.analysis.findings import Attention, Head
 from transformer.analysis.heads.circuits import circuits
+from transformer.analysis.heads.kinds import KINDS
+from transformer.analysis.heads.measure import measure_kinds
 from transformer.analysis.stream.lens import LISTED, alternatives, lens
 from transformer.masks.painted import Painted
 from transformer.model import Transformer
@@ -196,19 +200,26 @@ def test_a_text_is_read_as_it_stands_and_not_as_it_was_guessed(reader: Transform
 
 
 def test_heads_are_told_by_what_they_look_at_on_held_out_passages(reader: Transformer) -> None:
+    """Where a head prefers a kind of token by its share on it, which tests/transformer/analysis/heads counts again."""
     task = texts.config().build_task()
     batch = task.encode(list(task.known.windows(32)))  # all there is, which a survey of so small a text reads
     seen = observe(reader, torch.from_numpy(batch.tokens))
     before = {}
     for layer in range(2):
         pattern = seen[f"decoder.{layer}.self_attention.pattern"].numpy()
-        for head in range(4):
-            shares = [pattern[:, head, query, query - 1] for query in range(1, 32)]
-            before[f"{layer}.{head}"] = float(np.mean(shares))
-    best = max(before, key=before.__getitem__)
+        for index in range(4):
+            shares = [pattern[:, index, query, query - 1] for query in range(1, 32)]
+            before[Head(f"decoder.{layer}.self_attention", index)] = float(np.mean(shares))
+    head = max(before, key=before.__getitem__)
     title = open_page("heads", run="reader").title[0].value
-    assert f"ead {best} " in title
-    assert f"{before[best]:.2f}" in title
+    assert f"ead {head.short} " in title
+    kinds = measure_kinds(reader, task)
+    kind = kinds.leaning(head)
+    if kind is None:
+        assert f"{before[head]:.2f}" in title
+    else:
+        share = share_text(float(kinds.share[kind].mean[kinds.heads.index(head)]))
+        assert title == f"Where a word asks, head {head.short} has {share} of its attention on {KINDS[kind]}."
 
 
 def test_habits_are_shares_of_a_mean_pattern() -> None:
@@ -218,6 +229,21 @@ def test_habits_are_shares_of_a_mean_pattern() -> None:
     assert found["self"] == pytest.approx((0.25 + 0.25 + 0.125) / 3)
     assert found["first"] == pytest.approx((0.25 + 0.5) / 2)
     assert np.isnan(list(habits(np.ones((1, 1))).values())).all()
+
+
+def test_a_head_without_one_place_is_told_by_all_of_them() -> None:
+    head = Head("decoder.0.self_attention", 0)
+    told = lambda mean: habit_sentence(head, SimpleNamespace(patterns={head.site: np.array([mean])}))  # noqa: E731
+    mixed = [[1, 0, 0, 0], [0.25, 0.75, 0, 0], [0.25, 0.25, 0.5, 0], [0.25, 0.25, 0.25, 0.25]]
+    share = (0.75 + 0.5 + 0.25) / 3
+    assert told(mixed) == f"Head 0.0 looks at itself: {share:.2f} of its attention is there."
+    far = [[1, 0, 0, 0, 0], [0.5, 0.5, 0, 0, 0], [0.4, 0.3, 0.3, 0, 0], [0.1, 0.7, 0.1, 0.1, 0], [0, 0.5, 0.5, 0, 0]]
+    places = f"{(0.5 + 0.3 + 0.1 + 0) / 4:.2f} on the token before, {(0.5 + 0.3 + 0.1 + 0) / 4:.2f} on itself"
+    first = f"{(0.4 + 0.1 + 0) / 3:.2f} on the first token"
+    assert (
+        told(far) == f"No single place has half of head 0.0’s attention: {places}, {first}, the rest on other tokens."
+    )
+    assert "never has more than one key" in told([[1]])
 
 
 def test_the_table_of_heads_leaves_out_what_means_nothing() -> None:

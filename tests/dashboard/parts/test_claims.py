@@ -62,20 +62,15 @@ def test_a_second_layer_is_explained_only_where_it_beats_the_bag(layers: int, sh
     [
         (
             0.8,
-            "Head 0.2 is nearly a position-to-content map: the term position–content makes up 0.80 of the "
-            "variance of its "
-            "scores.",
+            "Head 0.2 is nearly a position-to-content map: 0.80 of its scores’ variance.",
         ),
         (
             0.799,
-            "The term position–content makes up most of the variance of head 0.2’s scores, 0.80. The other "
-            "terms make up the "
-            "rest.",
+            "The term position–content makes up 0.80 of the variance of head 0.2’s scores.",
         ),
         (
             0.499,
-            "No single term makes up most of the variance of head 0.2’s scores: position–content has the "
-            "largest share, 0.50.",
+            "No term makes up most of head 0.2’s score variance: position–content has 0.50.",
         ),
     ],
 )

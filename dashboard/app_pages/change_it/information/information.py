@@ -10,6 +10,7 @@ from dashboard.app_pages.change_it.information.figures import moved_strip
 from dashboard.app_pages.change_it.information.influence import Asked, Flow
 from dashboard.app_pages.change_it.information.matrices import Matrix
 from dashboard.components.plot import coloured, plot
+from dashboard.figures.kit.numbers import signed
 from dashboard.frame import other_models
 from dashboard.models import heads as models_heads
 from dashboard.parts import waiting
@@ -189,9 +190,11 @@ def follow() -> None:
         f"softmax is sure, even where another token would move the output a lot.{rollout}"
     )
     st.header("Which outputs move most?", anchor=False)
-    digits = {"probability of what it said": "%.3f", "Δ": "%+.3f", "|Δlogit|": "%.2f"}
+    digits = {"probability of what it said": "%.3f", "|Δlogit|": "%.2f"}
     columns = {name: st.column_config.NumberColumn(format=form) for name, form in digits.items()}
-    st.dataframe(flow.biggest(), hide_index=True, column_config=columns)
+    # Streamlit's own formats write a hyphen for a minus; the numbers stay numbers, to be sorted.
+    shown = flow.biggest().style.format({"Δ": lambda change: signed(change, 3, plus=True)})
+    st.dataframe(shown, hide_index=True, column_config=columns)
 
 
 model = session.chosen()

@@ -96,7 +96,7 @@ yard = yardstick(model, length)
 compared = yard.as_it_is(), yard.as_it_is(mask)
 own = str(mask) == model.config.model.mask
 title.title(
-    f"Under its own mask, {mask.name}, {yard.state(compared[0])}. What happens under another mask?"
+    f"Under its {mask.name} mask {yard.state(compared[0])}. And under another?"
     if own
     else yard.change(f"Under the {mask.name} mask", *compared),
     anchor=False,

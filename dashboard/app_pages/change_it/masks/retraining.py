@@ -151,7 +151,12 @@ def _state(title: str, possible: Ceiling, measured: Accuracy | None) -> State:
     low, high = measured.interval()
     chosen = _answers(measured)
     return State(
-        f"{title}\n{measured.mean[chosen].mean():.2f} right", ceiling, measured.mean, low, high, measured.sequences
+        f"{title}\n{measured.mean[chosen].mean():.2f} of the answer right",
+        ceiling,
+        measured.mean,
+        low,
+        high,
+        measured.sequences,
     )
 
 
@@ -168,11 +173,11 @@ def joined(mask: Mask, ceiling: Ceiling, before: Accuracy, after: Accuracy, retr
     best = (
         f"at most {most:.2f} of the answer can be right"
         if told
-        else f"the best guess, which does not know the length, has {most:.2f} right"
+        else f"the best guess, which does not know the length, has {most:.2f} of the answer right"
     )
     words = (
         f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: {best}. "
-        f"The model has {before.mean[chosen].mean():.2f} right under its own mask and "
+        f"The model has {before.mean[chosen].mean():.2f} of it right under its own mask and "
         f"{after.mean[chosen].mean():.2f} under this one"
     )
     if retrained is None:
@@ -180,8 +185,8 @@ def joined(mask: Mask, ceiling: Ceiling, before: Accuracy, after: Accuracy, retr
     now = retrained.accuracy
     share = now.mean[_answers(now)].mean()
     if not retrained.done:
-        return f"{words}. A small model is being retrained: {_steps(retrained)}, {share:.2f} right so far."
-    words += f". A small model, retrained for {_steps(retrained)}, has {share:.2f} right: "
+        return f"{words}. A small model is being retrained: {_steps(retrained)}, {share:.2f} of it right so far."
+    words += f". A small model, retrained for {_steps(retrained)}, has {share:.2f} of it right: "
     if beyond(now, ceiling).any():
         return f"{words}more than the ceiling, so something leaks."
     return words + ("not yet at its ceiling." if short_of(now, ceiling).any() else "at its ceiling, and not above it.")

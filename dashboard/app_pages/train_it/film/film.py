@@ -6,8 +6,8 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.train_it.film import text
+from dashboard.components.documents.film_file import film_file
 from dashboard.components.film import film_player
-from dashboard.components.film_file import film_file
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import learning
@@ -94,7 +94,7 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
     heads = f"The patterns are those on {read}. Accuracy was measured" if film.readings else "Accuracy was measured"
     alone = ", with the model reading its own words" if model.config.model.recurrent else ""
     share = "its attention on this example" if model.config.model.recurrent else MEAN_SHARE
-    title = f" The numbers in the title are {share}." if film.readings and lawful else ""
+    title = f" The numbers in the title are {share}{when(film)}." if film.readings and lawful else ""
     on = f"{film.sequences} fresh sequences" if lawful else windows(film.sequences, len(film.names))
     # Of a text the loss and the weights are kept at steps of their own.
     own = "" if lawful else " Patterns, loss and accuracy are kept at different steps; each title names its own."
@@ -112,6 +112,14 @@ def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]
         width="stretch",
         help="One file. It plays in any browser, without a network.",
     )
+
+
+def when(film: Film) -> str:
+    """Of which steps the title's two numbers are, and what it was between them; empty where it names no two."""
+    moment = sharpening(film)
+    if moment is None:
+        return ""
+    return f", at steps {film.steps[0]} and {film.steps[-1]}; at step {moment.step} it is {moment.middle:.2f}"
 
 
 @cached(4)

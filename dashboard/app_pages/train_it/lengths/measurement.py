@@ -68,30 +68,34 @@ def _ending(found: Lengths, values: np.ndarray) -> str:
 
 
 def headline(found: Lengths) -> str:
-    """How far beyond its training the best encoding comes, failure included."""
-    trained = found.trained
-    steps = found.config.training.max_steps
-    near, far = min(found.longest, trained + max(1, trained // 4)), min(found.longest, 2 * trained)
-    if near <= trained:
-        return f"After {steps:,} steps each on lengths up to {trained}: no longer ones were measured."
-    words = f"After {steps:,} steps each on lengths up to {trained}, {_most(found, near)}"
-    if far == near or _leader(found, near)[1] == 0:
-        return f"{words}."
-    return f"{words}; {_most(found, far)}."
-
-
-def _most(found: Lengths, length: int) -> str:
-    """Who reverses how much of a length; a share that two digits would hide gets four.
+    """How far beyond its training the best encoding comes, failure included.
 
     Beside it how much of the trained length the same one reverses: what it does not know there it cannot carry on.
     """
-    best, share = _leader(found, length)
+    trained = found.trained
+    near, far = min(found.longest, trained + max(1, trained // 4)), min(found.longest, 2 * trained)
+    begin = f"After {found.config.training.max_steps:,} steps up to length {trained}"
+    if near <= trained:
+        return f"{begin}: no longer ones were measured."
+    best, share = _leader(found, near)
     if share == 0:
-        return f"no encoding reverses length {length}"
-    name = "a model without positions" if best == "none" else called(best)
-    own = float(found.exact(best)[:, found.trained - 1].mean())
-    digits = 2 if share >= 0.005 else 4
-    return f"{name} reverses {share:.{digits}f} of length {length}, and {own:.2f} of length {found.trained}"
+        return f"{begin}, no encoding reverses length {near}."
+    own = float(found.exact(best)[:, trained - 1].mean())
+    said = f"{begin}, {_named(best)} reverses {own:.2f} of it, {_share(share)} of length {near}"
+    if far == near:
+        return f"{said}."
+    best, share = _leader(found, far)
+    return f"{said}; {_named(best)} {_share(share)} of length {far}." if share else f"{said}; no encoding {far}."
+
+
+def _named(encoding: str) -> str:
+    """Who reverses."""
+    return "a model without positions" if encoding == "none" else called(encoding)
+
+
+def _share(share: float) -> str:
+    """A share; one that two digits would hide gets four."""
+    return f"{share:.{2 if share >= 0.005 else 4}f}"
 
 
 def _leader(found: Lengths, length: int) -> tuple[str, float]:

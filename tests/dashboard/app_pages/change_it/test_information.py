@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -339,7 +340,11 @@ def test_one_replacement_moves_what_it_moves(run: str) -> None:
     np.testing.assert_allclose(frame["|Δlogit|"], by_hand[order, 1], atol=2e-4)
     shares, changed = (np.exp(each) / np.exp(each).sum(-1, keepdims=True) for each in (before, after))
     said = before.argmax(-1)[order]
-    np.testing.assert_allclose(frame["Δ"], changed[order, said] - shares[order, said], atol=1e-4)
+    change = changed[order, said] - shares[order, said]
+    np.testing.assert_allclose(frame["Δ"], change, atol=1e-4)
+    written = pa.ipc.open_stream(app.dataframe[0].proto.arrow_data.styler.display_values).read_pandas()
+    signs = np.array([{"−": -1, "+": 1}[text[0]] for text in written["Δ"]])  # a minus as long as the plus
+    assert all(signs[np.abs(change) > 0.001] == np.sign(change)[np.abs(change) > 0.001])
 
 
 def test_a_token_in_its_own_place_moves_nothing() -> None:

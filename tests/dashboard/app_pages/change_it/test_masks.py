@@ -61,7 +61,9 @@ def positions(run: str) -> int:
     return 16 if network(run)[1].task.task == "reverse" else 8
 
 
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize(
+    "run", [pytest.param(run, marks=() if run == "reverse" else pytest.mark.nightly) for run in RUNS]
+)
 def test_the_page_says_what_the_model_says_under_a_painted_mask(run: str) -> None:
     n = positions(run)
     cells = np.random.default_rng(3).random((n, n)) < 0.6
@@ -146,6 +148,7 @@ def test_a_mask_that_cannot_be_read_falls_back_with_a_notice(mask: str) -> None:
     assert link(app) == {"run": "reverse"}
 
 
+@pytest.mark.nightly
 def test_every_rule_can_be_started_from() -> None:
     app = open_page("masks", run="reverse-aligned")
     menu = app.button_group(key="control-mask").options
@@ -223,6 +226,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("task", "changes"),
     [

@@ -137,7 +137,7 @@ def test_the_first_two_pictures_are_counts_under_either_mask(run: str, mask: str
         share = counted(each, config).mean(axis=0)
         chosen = slice(None) if run == "reverse-aligned" else slice(8, None)
         bars = next(t for t in drawn if t["name"].startswith(title) and t["type"] == "bar")
-        assert bars["name"] == f"{title}\n{share[chosen].mean():.2f} right"
+        assert bars["name"] == f"{title}\n{share[chosen].mean():.2f} of the answer right"
         np.testing.assert_allclose(array(bars["y"]), share, atol=1e-6)
     ceilings = [array(t["y"]) for t in drawn if t["name"].startswith("ceiling")]
     under = CAUSAL8 if run == "reverse-aligned" else [0.1] * 7 + [1.0] * 9
@@ -316,7 +316,7 @@ def test_where_lengths_vary_the_words_say_what_is_not_told() -> None:
     assert not retraining.short_of(found, ceiling).any()
     assert retraining.joined(causal, ceiling, found, found, None).startswith(
         "Under the causal mask, 1 of 8 answers can be known: the best guess, which does not know the length, "
-        "has 0.35 right. "
+        "has 0.35 of the answer right. "
     )
     ceiling = ceilings.ceiling_of_mask(reverse, causal, 2)
     found = Accuracy(np.zeros(16, dtype=np.int64), 1000, reverse.target_names(8), reverse.groups(8), 0.1, 0)

@@ -17,7 +17,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import theme
-from dashboard.components import film_file
+from dashboard.components.documents import film_file
 from dashboard.components.payload import unpack
 from dashboard.figures import learning
 from dashboard.models import menu
@@ -53,30 +53,32 @@ def player(app: AppTest) -> tuple[dict, bytes]:
     return next(message for message in messages if "patternSteps" in message[0])
 
 
-def told(film: Film) -> str:
-    """The headline, worked out by hand from the shares."""
+def told(film: Film) -> tuple[str, str]:
+    """The headline and what is said of its numbers, worked out by hand from the shares."""
     ends = {head: (float(share[0]), float(share[-1])) for head, share in film.shares.items()}
     head = max(ends, key=lambda head: ends[head][1])
     before, after = ends[head]
     risen = (film.shares[head] - before) / (after - before)
     tenth, frame, most = (next(i for i in range(len(risen)) if (risen[i:] >= p).all()) for p in (0.1, 0.5, 0.9))
     return (
-        f"Between steps {film.steps[tenth - 1]} and {film.steps[most]} head {head.short} learns to look at the "
-        "token to say next: "
-        f"{before:.2f} of its attention at step {film.steps[0]}, {film.shares[head][frame]:.2f} at step "
-        f"{film.steps[frame]}, {after:.2f} at step {film.steps[-1]}."
+        f"Head {head.short} learns to look at the token to say next in steps {film.steps[tenth - 1]} to "
+        f"{film.steps[most]}: from {before:.2f} to {after:.2f}.",
+        f"on the token to say next, at steps {film.steps[0]} and {film.steps[-1]}; at step {film.steps[frame]} it is "
+        f"{film.shares[head][frame]:.2f}.",
     )
 
 
 def test_it_plays_the_film_that_the_run_kept(run: Run):
     film = Film.load(run.folder / "film.npz")
     app = open_page(run="reverse")
-    assert app.title[0].value == told(film)
+    title, numbers = told(film)
+    assert app.title[0].value == title
+    assert any(numbers in caption.value for caption in app.caption)
     header, _ = player(app)
     assert header["patternSteps"] == header["accuracySteps"] == film.steps.tolist()
     assert header["kept"] == list(run.snapshots())
     assert header["uses"]
-    assert f"at step {header['moment']['step']}, " in app.title[0].value
+    assert f"at step {header['moment']['step']} it is" in numbers
     assert header["panels"][header["focus"]]["name"] in app.title[0].value
     assert not app.warning
     assert not app.error
@@ -102,8 +104,7 @@ def test_without_a_film_of_its_weights_one_is_taken_from_the_snapshots(run: Run,
     header, _ = player(app)
     assert header["patternSteps"] == list(run.snapshots())
     assert re.match(
-        r"Between steps \d+ and \d+ head 0\.2 learns to look at the token to say next: "
-        r"0\.12 of its attention at step 0, ",
+        r"Head 0\.2 learns to look at the token to say next in steps \d+ to \d+: from 0\.12 to 0\.99\.",
         app.title[0].value,
     )
 
@@ -253,32 +254,6 @@ def test_the_file_forbids_itself_every_request_and_allows_only_its_own_script():
         digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
     assert not re.search(r"""(src|href)\s*=\s*["'](?!data:,)""", page.split("<script")[0])
-
-
-def test_the_modules_become_one_script():
-    script = film_file.bundle("film/file")
-    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
-    assert "</script" not in script.lower()
-    places = [script.index(f"module_{name} = ") for name in ("kit_payload", "film_reel", "film_file")]
-    assert places == sorted(places)
-    assert script.count("module_kit_payload = (") == 1
-
-
-def test_what_the_bundler_does_not_know_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(film_file, "WEB", tmp_path)
-    for folder in ("here", "there"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "here" / "default.js").write_text("export default function () {}\n")
-    (tmp_path / "here" / "outside.js").write_text("import { a } from 'elsewhere';\n")
-    (tmp_path / "here" / "one.js").write_text("import { a } from '../there/two.js';\nexport const b = 1;\n")
-    (tmp_path / "there" / "two.js").write_text("import { b } from '../here/one.js';\nexport const a = 1;\n")
-    for name, sentence in (
-        ("here/default", "cannot be bundled"),
-        ("here/outside", "cannot be bundled"),
-        ("here/one", "imports itself"),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            film_file.bundle(name)
 
 
 def test_the_file_looks_like_the_dashboard():

@@ -47,19 +47,18 @@ class TestWords:
         [
             (
                 made_up(1, 1, 1, 1, 0.43, 0, 0, 0),
-                "After 2,000 steps each on lengths up to 4, rotary reverses 0.43 of length 5, and 1.00 of length 4; no "
-                "encoding reverses length 8.",
+                "After 2,000 steps up to length 4, rotary reverses 1.00 of it, 0.43 of length 5; no encoding 8.",
             ),
-            (made_up(1, 1, 1, 1, 0, 0, 0, 0), "steps each on lengths up to 4, no encoding reverses length 5."),
+            (made_up(1, 1, 1, 1, 0, 0, 0, 0), "After 2,000 steps up to length 4, no encoding reverses length 5."),
             (
                 made_up(1, 1, 1, 1, 1, 1, 1, 0.001),
-                "and 1.00 of length 4; rotary reverses 0.0010 of length 8, and 1.00 of length 4.",
+                "reverses 1.00 of it, 1.00 of length 5; rotary 0.0010 of length 8.",
             ),
             (
                 made_up(1, 1, 1, 0.3, 0.2, encoding="none"),
-                "without positions reverses 0.20 of length 5, and 0.30 of length 4.",
+                "a model without positions reverses 0.30 of it, 0.20 of length 5.",
             ),
-            (made_up(1, 1), "steps each on lengths up to 4: no longer ones were measured."),
+            (made_up(1, 1), "After 2,000 steps up to length 4: no longer ones were measured."),
         ],
     )
     def test_the_title_says_what_was_measured(self, measurement: Lengths, words: str) -> None:
@@ -123,7 +122,7 @@ class TestPage:
             panel = next(t for t in charts["places"]["data"] if t["name"] == said)
             mean = np.mean([trial["right"][10] for trial in trials], axis=0) / values["sequences"]
             np.testing.assert_allclose(array(panel["y"]), mean, atol=1e-6)
-        assert app.title[0].value.startswith("After 500 steps each on lengths up to 8, ")
+        assert app.title[0].value.startswith("After 500 steps up to length 8, ")
         still = []
         called = {"alibi": "ALiBi", "none": "no positions"}
         for name in ("learned", "sinusoidal", "rotary", "alibi", "none"):
@@ -149,13 +148,13 @@ class TestPage:
         made_up(1, 1, 1, 1, 0, 0, 0, 0).save(own)
         monkeypatch.setitem(lengths_measurement.FILES, "own", own)
         app = open_page("lengths", measurement="own")
-        assert "each on lengths up to 4" in app.title[0].value
+        assert "up to length 4" in app.title[0].value
 
     def test_a_link_to_one_that_is_not_there_falls_back(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setitem(lengths_measurement.FILES, "own", tmp_path / "away.json")
         app = open_page("lengths", measurement="own", longer="190")
         assert any("own" in warning.value for warning in app.warning)
-        assert "lengths up to 8" in app.title[0].value
+        assert "up to length 8" in app.title[0].value
 
     def test_the_bag_is_what_it_is_said_to_be(self) -> None:
         """The permutation test by hand, and the accuracy below the ceiling."""
@@ -232,7 +231,7 @@ class TestMeasuringAnew:
         next(button for button in app.button if button.label == "Measure again").click().run()
         assert begun == [tmp_path / "own.json"]
         assert [button.label for button in app.button if "easur" in button.label] == ["Stop measuring"]
-        assert "lengths up to 8" in app.title[0].value
+        assert "up to length 8" in app.title[0].value
         assert not app.exception
 
     def test_what_cannot_begin_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
