@@ -48,7 +48,7 @@ def told() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        st.error(prose.sentence(str(error)), icon=":material/error:")
+        st.error(prose.sentence(prose.plain(str(error))), icon=":material/error:")
 
 
 @st.fragment
@@ -66,7 +66,7 @@ def body() -> None:
         session.end()
         st.html(session.origin())
     for text in session.notices():
-        said.warning(text, icon=":material/link_off:")
+        said.warning(prose.plain(text), icon=":material/link_off:")
 
 
 with told():
@@ -88,4 +88,4 @@ with told():
     session.finish()
     waiting.after_first_look()
 for text in session.notices():
-    notices.warning(text, icon=":material/link_off:")
+    notices.warning(prose.plain(text), icon=":material/link_off:")

@@ -20,7 +20,7 @@ from transformer.commands.generate import generate
 from transformer.commands.measure import TRAINING, corners, lengths
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.text.perplexity import perplexity, said
-from transformer.training.runs import DEFAULT_ROOT, Run, RunError, list_runs, located, new_folder, unreadable
+from transformer.training.runs import ROOT, Run, RunError, list_runs, located, new_folder, unreadable
 
 if TYPE_CHECKING:
     import torch
@@ -77,7 +77,7 @@ def train(
     team, device = join(resolve_device(training.device))
     if training.batch_size < team.size:
         raise ConfigError(f"a batch of {training.batch_size} cannot be shared by {team.size} processes")
-    folder = Path(team.tell(str(out or new_folder(DEFAULT_ROOT, config))))
+    folder = Path(team.tell(str(out or new_folder(ROOT, config))))
     if team.leads:
         Run.create(folder, config, **details(device))
     code = _record(Run(folder), config, team, device)
@@ -159,7 +159,7 @@ def _measured(step: Step) -> str:
 @app.command
 def evaluate(
     run: str, *, sequences: int = 4096, device: str = "auto", json_: Annotated[bool, Parameter(name="--json")] = False
-) -> None:
+) -> int:
     """Measure a run, or a checkpoint file, on fresh sequences: accuracy by position; of a text, the perplexity.
 
     Parameters
@@ -177,28 +177,36 @@ def evaluate(
         raise ConfigError(f"sequences must be between 1 and 1000000, not {sequences}")
     path = located(run)
 
-    from transformer.checkpoints import load
+    from transformer.checkpoints import NoNumbers, load
     from transformer.training.device import resolve_device
     from transformer.training.recording import evaluate as measure
 
-    model, config = load(Run(path).snapshot() if path.is_dir() else path, resolve_device(device))
-    found = measure(model, config, sequences)
+    if path.is_dir():
+        model, config = Run(path).network(device=resolve_device(device)), Run(path).config
+    else:
+        model, config = load(path, resolve_device(device))
+    try:
+        found = measure(model, config, sequences)
+    except NoNumbers as error:  # the file is what was asked for; the model in it is broken
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     if json_:
         print(json.dumps(found))
-        return
+        return 0
     if "perplexity" in found:
         print(f"{found['verdict']}, {found['nats']:.3f} nats a token, {found['read']:,} tokens that were held out")
-        return
+        return 0
     for name, share, low, high in zip(
         found["positions"], found["accuracy_by_position"], found["low"], found["high"], strict=True
     ):
         print(f"{name:>4}  {share:.3f}  ({low:.3f} to {high:.3f})  {'█' * round(40 * share)}")
     print(f"exact match {found['exact_match']:.3f}, {sequences} sequences, 95 % intervals")
     print(found["verdict"])
+    return 0
 
 
 @app.command(name="list")
-def list_(root: Path = DEFAULT_ROOT) -> None:
+def list_(root: Path = ROOT) -> None:
     """List the runs below a folder: task, shape, step, accuracy, and where they stand.
 
     Parameters
@@ -239,7 +247,7 @@ app.command(generate)
 
 @app.command
 def bottleneck(
-    *, out: Path = DEFAULT_ROOT / "bottleneck-own.json", runs: list[str] | None = None, steps: int | None = None
+    *, out: Path = ROOT / "bottleneck-own.json", runs: list[str] | None = None, steps: int | None = None
 ) -> int:
     """Train a GRU, a GRU with attention and a transformer alike, and measure what they reverse at each length.
 

@@ -18,6 +18,7 @@ from safetensors.torch import save as pack
 from transformer.config import RunConfig
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError
+from transformer.foundation.foreign import quoted, record, shortened
 from transformer.model import build
 from transformer.network import Network
 from transformer.text import shelf
@@ -25,6 +26,8 @@ from transformer.text import shelf
 FORMAT = "attention-lab/1"
 INITIAL = {"weights": "initial"}
 """The metadata of a file that holds no weights, for they are those that its config's seed draws."""
+PRECISIONS = ("float32", "float16")
+"""What weights are stored in: as they are trained, or rounded by `save(half=True)`."""
 MOST_INITIAL = 2**24
 """Numbers in the largest model that is drawn anew for a file without weights."""
 _SIGNATURES = {
@@ -42,11 +45,15 @@ class CheckpointError(UserError):
     """A file that is not a usable checkpoint; the message is one sentence."""
 
 
+class NoNumbers(CheckpointError):
+    """Weights that are infinite or not numbers: whole as a file, and of no use as a model."""
+
+
 def require_numbers(model: Network) -> None:
-    """Raises CheckpointError where a weight is infinite or not a number, as a training that diverges leaves them."""
+    """Raises NoNumbers where a weight is infinite or not a number, as a training that diverges leaves them."""
     broken = [name for name, weight in model.named_parameters() if not weight.isfinite().all()]
     if broken:
-        raise CheckpointError(
+        raise NoNumbers(
             f"its weights are not all numbers (NaN or infinity in {len(broken)} of {len(list(model.parameters()))} "
             f"tensors, first in {broken[0]}): what it says is no answer"
         )
@@ -114,17 +121,16 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network,
     if metadata.get("format") != FORMAT:
         found = metadata.get("format")
         raise CheckpointError(
-            f"{path.name} is of another version ({found!r}); this program reads {FORMAT}"
+            f"{path.name} is of another version ({quoted(found)}); this program reads {FORMAT}"
             if found
             else f"{path.name} is a safetensors file of another program: it has no Attention Lab config inside"
         )
     try:
-        stored = json.loads(metadata["config"])
+        stored = record(metadata["config"])
         shelf.bring(path.absolute().parent.parent, stored)
         config = RunConfig.from_dict(stored)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        sentence = " ".join(str(error).split())
-        raise CheckpointError(f"the config inside {path.name} cannot be used: {sentence}") from None
+        raise CheckpointError(f"the config inside {path.name} cannot be used: {shortened(str(error), 300)}") from None
     misfit = CheckpointError(f"the weights in {path.name} do not fit the model that its config describes")
     shape = config.model
     # Before building: a small file's config may describe a model that no memory holds.
@@ -134,6 +140,11 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network,
         if _size(config) > MOST_INITIAL:
             raise CheckpointError(f"{path.name} holds no weights, and its model is too large to be drawn anew")
         return build(config).to(device).eval(), config
+    odd = sorted({str(w.dtype).removeprefix("torch.") for w in weights.values()} - set(PRECISIONS))
+    if odd:
+        raise CheckpointError(
+            f"the weights in {path.name} are of {', '.join(odd)} and not of {' or '.join(PRECISIONS)}"
+        )
     layer = 12 * shape.d_model if shape.recurrent else 4 * shape.d_model + 2 * shape.d_ff
     if sum(w.numel() for w in weights.values()) < shape.n_layers * shape.d_model * layer:
         raise misfit

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from transformer import masks
 from transformer.foundation.checks import ConfigError, check_types, require, within
+from transformer.foundation.foreign import quoted, shortened
 from transformer.foundation.registry import folder_names
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class TaskConfig:
     def __post_init__(self) -> None:
         check_types(self)
         within("length", self.length, 1, MAX_TOKENS // 2)
-        require(self.split in SPLITS, f"split must be {' or '.join(SPLITS)}, not {self.split!r}")
+        require(self.split in SPLITS, f"split must be {' or '.join(SPLITS)}, not {quoted(self.split)}")
         within("min_count", self.min_count, 1, 1_000_000)
         if self.task != TEXT:
             within("symbols", self.symbols, 2, 36)
@@ -106,7 +107,7 @@ class ModelConfig:
         check_types(self)
         require(
             self.architecture in ("auto", *ARCHITECTURES),
-            f"architecture must be auto, {', '.join(ARCHITECTURES)}, not {self.architecture!r}",
+            f"architecture must be auto, {', '.join(ARCHITECTURES)}, not {quoted(self.architecture)}",
         )
         within("n_layers", self.n_layers, 1, MAX_LAYERS)
         within("n_heads", self.n_heads, 1, 64)
@@ -118,7 +119,7 @@ class ModelConfig:
         )
         require(
             self.positions in POSITIONS,
-            f"positions must be one of {', '.join(POSITIONS)}, not {self.positions!r}",
+            f"positions must be one of {', '.join(POSITIONS)}, not {quoted(self.positions)}",
         )
         require(
             self.recurrent or self.positions != "rotary" or self.d_head % 2 == 0,
@@ -128,12 +129,12 @@ class ModelConfig:
             self.recurrent or self.positions != "sinusoidal" or self.d_model % 2 == 0,
             f"sinusoidal positions pair sines with cosines, so d_model must be even, not {self.d_model}",
         )
-        require(self.norm in ("pre", "post", "none"), f"norm must be pre, post or none, not {self.norm!r}")
+        require(self.norm in ("pre", "post", "none"), f"norm must be pre, post or none, not {quoted(self.norm)}")
         require(0 <= self.dropout < 1, f"dropout must be at least 0 and less than 1, not {self.dropout:g}")
         within("query_key_gain", self.query_key_gain, 0, 100)
         require(
             self.attention in ATTENTIONS,
-            f"attention must be one of {', '.join(ATTENTIONS)}, not {self.attention!r}",
+            f"attention must be one of {', '.join(ATTENTIONS)}, not {quoted(self.attention)}",
         )
         if self.mask != "auto":
             try:
@@ -227,13 +228,15 @@ class TrainingConfig:
         )
         within("warmup_steps", self.warmup_steps, 0, 10_000_000)
         within("decay_after", self.decay_after or 0, 0, 10_000_000)
-        require(self.decay in DECAYS, f"decay must be {' or '.join(DECAYS)}, not {self.decay!r}")
+        require(self.decay in DECAYS, f"decay must be {' or '.join(DECAYS)}, not {quoted(self.decay)}")
         within("weight_decay", self.weight_decay, 0, 10)
         require(self.clip >= 0, f"clip must be 0 (off) or more, not {self.clip:g}")
         within("prompt_weight", self.prompt_weight, 0, 1)
         within("teacher_forcing", self.teacher_forcing, 0, 1)
         within("evaluate_every", self.evaluate_every, 1, 1_000_000)
-        require(self.precision in PRECISIONS, f"precision must be {' or '.join(PRECISIONS)}, not {self.precision!r}")
+        require(
+            self.precision in PRECISIONS, f"precision must be {' or '.join(PRECISIONS)}, not {quoted(self.precision)}"
+        )
         within("solved_at", self.solved_at, 0, 2)
 
 
@@ -321,4 +324,4 @@ class RunConfig:
                 training=TrainingConfig(**values["training"]),
             )
         except (KeyError, TypeError) as error:
-            raise ConfigError(f"the settings are incomplete or of another version ({error})") from None
+            raise ConfigError(f"the settings are incomplete or of another version ({shortened(str(error))})") from None

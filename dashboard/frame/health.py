@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard.models.cache import cached
+from dashboard.models.damage import faults
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.parts.tables import height_of
@@ -38,6 +40,8 @@ def strip(model: Model, alarm: Any) -> None:
         if session.first_look():
             st.caption(":material/hourglass_empty: Health: waiting for its check …")
             return
+        if model.run is not None and (wrong := faults(model.run)):
+            alarm.warning(damaged(model.name, wrong), icon=":material/broken_image:")
         try:
             found = checkup(model, session.question(model))
         except Exception as error:  # whatever it is, the page stands without it
@@ -46,6 +50,12 @@ def strip(model: Model, alarm: Any) -> None:
         st.fragment(_marks)(model, found)
     if found.broken:
         alarm.error(trouble(found), icon=":material/health_and_safety:")
+
+
+def damaged(name: str, wrong: Sequence[str]) -> str:
+    """Which files of a run cannot be used."""
+    parts = ". ".join(f"{each[0].upper()}{each[1:]}" for each in map(plain, wrong))
+    return f"The run **{plain(name)}** is damaged. {parts}. What these files hold is left out; all else is shown."
 
 
 def _marks(model: Model, checkup: Checkup) -> None:

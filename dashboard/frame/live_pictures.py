@@ -20,7 +20,7 @@ from dashboard.view import session
 from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Attention
 from transformer.config import PROBE_SEQUENCES
-from transformer.training.runs import Run, State
+from transformer.training.runs import Run, RunError, State
 
 KEPT = 20
 """Redraws and steps over which the times are medians."""
@@ -119,9 +119,9 @@ def stored(model: Model) -> bool:
 def kept_film(run: Run) -> Film | None:
     """The film that the training process has made of its last weights, if it has."""
     try:
-        film = Film.load(run.folder / "film.npz")
-        return film if film.snapshot == run.digest() else None
-    except (OSError, ValueError, KeyError):
+        film = run.film
+        return film if film is not None and film.snapshot == run.digest() else None
+    except (RunError, OSError):
         return None
 
 

@@ -10,7 +10,7 @@ from dashboard.frame import small_map
 from dashboard.models import passages
 from dashboard.models.model import Model
 from dashboard.models.passages import in_a_line, in_link, parsed
-from dashboard.parts.prose import sentence
+from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import clicks, session, training
 from dashboard.view.pages import Page
@@ -82,7 +82,7 @@ def _model_menu() -> Model:
     choice = menu[model.name]
     st.caption(choice.description())
     if choice.state.status not in ("finished",) and choice.state.reason:
-        st.caption(f":material/info: {sentence(choice.state.reason)}")
+        st.caption(f":material/info: {sentence(plain(choice.state.reason))}")
     run = model.run
     if run is not None and run.resumable and session.started() != run.name:
         st.button(
@@ -132,7 +132,7 @@ def _input(model: Model) -> None:
     if not lawful:
         length(model)
     if error:
-        st.error(error, icon=":material/error:")
+        st.error(plain(error), icon=":material/error:")
     elif lawful:
         symbols = ALPHABET[0] + " to " + task.vocabulary[task.symbols - 1]
         st.caption(f"1 to {task.length} symbols, {symbols}. {_length_note(model)}")

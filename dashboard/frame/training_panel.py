@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.frame import text_source
-from dashboard.parts.prose import encoding_name, sentence
+from dashboard.parts.prose import encoding_name, plain, sentence
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.server import background
 from dashboard.view import session, training
@@ -182,9 +182,9 @@ def _train_button() -> None:
         shortcut="T",
     )
     if problem and st.session_state.get("offered"):  # nobody has asked for it yet
-        st.caption(problem)
+        st.caption(plain(problem))
     elif problem:
-        st.error(problem, icon=":material/error:")
+        st.error(plain(problem), icon=":material/error:")
 
 
 def pick_pace(run: Run | None = None) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from dashboard.models.passages import known
 from transformer.compiled import compiled_config
 from transformer.config import RunConfig
 from transformer.foundation.words import counted
 from transformer.text.perplexity import said
-from transformer.training.runs import DEFAULT_ROOT, State, list_runs
+from transformer.training.runs import ROOT, State, list_runs
 
 COMPILED = "compiled"
 
@@ -56,7 +54,6 @@ class Choice:
         return f"{task.task}, length {length}, {known(self.config.build_task())} · {shape}"
 
 
-ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS", DEFAULT_ROOT))
 FIRST = "reverse"
 """The run that is shown when a link names none."""
 

@@ -130,11 +130,8 @@ def _example(model: Model, question: Question | None = None) -> Example | None:
 @cached(16)
 def _kept_example(model: Model) -> Example | None:
     run = Run(menu.ROOT / model.name)
-    try:
-        kept = Example.load(run.folder / "example.npz")
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return kept if kept.snapshot == run.digest(model.step) else None
+    kept = run.example
+    return kept if kept is not None and kept.snapshot == run.digest(model.step) else None
 
 
 def _evaluation(model: Model) -> Accuracy | None:
@@ -152,16 +149,12 @@ def _kept_evaluation(model: Model) -> Accuracy | None:
 @cached(4, "Taking the film …")
 def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | None) -> Film:
     run = Run(menu.ROOT / name)
-    try:
-        kept = Film.load(run.folder / "film.npz")
-        if kept.snapshot == run.digest():
-            return kept
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+    kept = run.film
+    if kept is not None and kept.snapshot == run.digest():
+        return kept
     from transformer.analysis.film.take import film
-    from transformer.checkpoints import load
 
-    frames = ((step, load(run.snapshot(step))[0]) for step, _ in snapshots)
+    frames = ((step, run.network(step)) for step, _ in snapshots)
     task = run.config.build_task()
     sequences = affordable(256, task, task.length, SURVEY_CELLS)
     return film(frames, task, sequences=sequences, snapshot=run.digest())
@@ -187,10 +180,7 @@ def _file_digest(path: Path, stamp: float) -> str:
 def _network(model: Model) -> Network:
     if model.name == COMPILED:
         return compiled_reverser()
-    from transformer.checkpoints import load
-
-    network, _ = load(Run(menu.ROOT / model.name).snapshot(model.step))
-    return network
+    return Run(menu.ROOT / model.name).network(model.step)
 
 
 @cached(32)

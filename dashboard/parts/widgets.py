@@ -249,4 +249,4 @@ def told() -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        st.info(sentence(str(error)), icon=":material/block:")
+        st.info(sentence(plain(str(error))), icon=":material/block:")

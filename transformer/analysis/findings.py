@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from transformer.foundation.foreign import read_arrays, record
+
 
 @dataclass(frozen=True)
 class Attention:
@@ -201,30 +203,30 @@ class Example:
 
     @classmethod
     def load(cls, path: Path) -> Example:
-        """Read what `pack` made. Raises ValueError, KeyError or OSError when it is not that."""
-        with np.load(path, allow_pickle=False) as stored:
-            text = json.loads(str(stored["text"]))
-            attentions = {
-                site: Attention(
-                    site,
-                    scores=stored[f"{site}/scores"],
-                    mask=stored[f"{site}/mask"],
-                    pattern=stored[f"{site}/pattern"],
-                    queries=tuple(names["queries"]),
-                    keys=tuple(names["keys"]),
-                )
-                for site, names in text["labels"].items()
-            }
-            sample = Sample(
-                **{name: tuple(value) for name, value in text["sample"].items()},
-                is_answer=stored["is_answer"],
-                confidence=stored["confidence"],
-                attentions=attentions,
-                truth=None,
+        """Read what `pack` made. Raises one of `foreign.DAMAGED` when it is not that, and OSError."""
+        stored = read_arrays(path)
+        text = record(str(stored["text"]))
+        attentions = {
+            site: Attention(
+                site,
+                scores=stored[f"{site}/scores"],
+                mask=stored[f"{site}/mask"],
+                pattern=stored[f"{site}/pattern"],
+                queries=tuple(names["queries"]),
+                keys=tuple(names["keys"]),
             )
-            survey = Survey(
-                text["sequences"],
-                {site: stored[f"{site}/mean"] for site in attentions},
-                {Head.parse(name): share for name, share in text["shares"].items()},
-            )
-            return cls(stored["question"], stored["said"], sample, survey, text["snapshot"])
+            for site, names in text["labels"].items()
+        }
+        sample = Sample(
+            **{name: tuple(value) for name, value in text["sample"].items()},
+            is_answer=stored["is_answer"],
+            confidence=stored["confidence"],
+            attentions=attentions,
+            truth=None,
+        )
+        survey = Survey(
+            text["sequences"],
+            {site: stored[f"{site}/mean"] for site in attentions},
+            {Head.parse(name): share for name, share in text["shares"].items()},
+        )
+        return cls(stored["question"], stored["said"], sample, survey, text["snapshot"])

@@ -10,7 +10,7 @@ from transformer.text import download, shelf
 from transformer.text.corpus import TextError
 from transformer.text.tokens import split
 from transformer.text.works import without_licence, works
-from transformer.training.runs import DEFAULT_ROOT, list_runs
+from transformer.training.runs import ROOT, list_runs
 
 
 def corpus(
@@ -35,7 +35,7 @@ def corpus(
     if remove is not None:
         if name is not None or file is not None or url is not None:
             raise ConfigError("--remove takes no other option: `python -m transformer corpus --remove shakespeare`")
-        print(f"{take_away(remove, DEFAULT_ROOT)} is removed")
+        print(f"{take_away(remove, ROOT)} is removed")
         return
     if name is None:
         if file is not None or url is not None:

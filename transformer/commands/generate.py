@@ -52,12 +52,10 @@ def generate(
 
     import torch
 
-    from transformer.checkpoints import load
     from transformer.generation import generate as write
 
     torch.set_num_threads(1)
-    model, _ = load(found.snapshot(step))
-    writing = write(model, torch.tensor(task.begun(prompt)), tokens, sampling, never=task.unsayable)
+    writing = write(found.network(step), torch.tensor(task.begun(prompt)), tokens, sampling, never=task.unsayable)
     print(prompt, end="", flush=True)
     for said in writing:
         print(task.piece(said.token), end="", flush=True)

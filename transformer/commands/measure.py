@@ -11,13 +11,13 @@ from cyclopts import Group, Parameter
 
 from transformer.config import ConfigError
 from transformer.corners import CornerConfig
-from transformer.training.runs import DEFAULT_ROOT
+from transformer.training.runs import ROOT
 
 TRAINING = Group("The training")
 WALKER = CornerConfig()
 
 
-def lengths(*, out: Path = DEFAULT_ROOT / "lengths-own.json", length: int = 8, steps: int | None = None) -> int:
+def lengths(*, out: Path = ROOT / "lengths-own.json", length: int = 8, steps: int | None = None) -> int:
     """Train with each positional encoding on short sequences, and measure on sequences three times as long.
 
     Five encodings with three seeds each take about two minutes on two cores. The dashboard shows the result on “What
@@ -78,7 +78,7 @@ def corners(
     if config != shared(config):
         raise ConfigError("this command varies teacher_forcing and seed itself: leave them out")
     torch.set_num_threads(1)
-    out = DEFAULT_ROOT / file_name(config) if out is None else out
+    out = ROOT / file_name(config) if out is None else out
     for found in carry_out(plan(config), out, min(2, os.cpu_count() or 1)):
         last = found.trials[-1]
         print(

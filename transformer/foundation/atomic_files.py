@@ -1,4 +1,4 @@
-"""Files that other processes read while they are written.
+"""Files that other processes read while they are written, and that a power loss must not tear.
 
 By hand: the standard library has `os.replace` and no more, and the package for the rest (atomicwrites) is given up.
 """
@@ -13,12 +13,29 @@ from pathlib import Path
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old one or the new one, and nothing between. Raises OSError.
 
-    A process killed in the midst of it leaves the old file, and a hidden one that nobody reads.
+    A process killed in the midst of it leaves the old file, and a hidden one that nobody reads. The bytes are on the
+    disk before the file gets its name, and the name before this returns: after a power loss, too, it is the old one or
+    the new one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
-        temporary.write_bytes(content)
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
+        sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the disk know what the files of a folder are called. Raises OSError."""
+    if os.name == "nt":  # where a folder cannot be opened, and renames are written through
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

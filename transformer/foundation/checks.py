@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from transformer.foundation.foreign import quoted
+
 
 class UserError(ValueError):
     """What is wrong with what was asked for, and not with the program; the message is one sentence, made to be read."""
@@ -29,7 +31,7 @@ def check_types(record: Any) -> None:
         value, (kinds, words) = getattr(record, entry.name), _KINDS[str(entry.type)]
         boolean = isinstance(value, bool)
         right = isinstance(value, kinds) and boolean == (kinds is bool)
-        require(right, f"{entry.name} must be {words}, not {value!r}")
+        require(right, f"{entry.name} must be {words}, not {quoted(value)}")
 
 
 _KINDS: dict[str, tuple[Any, str]] = {

@@ -11,6 +11,8 @@ import pkgutil
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from transformer.foundation.foreign import quoted
+
 T = TypeVar("T")
 
 
@@ -42,7 +44,9 @@ class Registry(Generic[T]):
     def _load(self, name: str) -> type[T]:
         modules = self._modules()
         if name not in modules:
-            raise KeyError(f"no {self.base.__name__.lower()} named {name!r}: choose one of {', '.join(self.names())}")
+            raise KeyError(
+                f"no {self.base.__name__.lower()} named {quoted(name)}: choose one of {', '.join(self.names())}"
+            )
         module = importlib.import_module(modules[name])
         found = [
             value

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Integer
 
+from transformer.foundation.foreign import quoted
 from transformer.foundation.registry import Registry
 
 Index = Integer[np.ndarray, "#query #key"]
@@ -62,7 +63,7 @@ class Mask(ABC):
             raise ValueError(f"the mask {name!r} takes {len(parameters)} number(s) after a colon, not {len(values)}")
         if not all(value.isascii() and value.isdecimal() and len(value) <= len(str(MOST)) for value in values):
             text = ":".join([name, *values])
-            raise ValueError(f"the number after {name!r} must be a whole number from 0 to {MOST}, not {text!r}")
+            raise ValueError(f"the number after {name!r} must be a whole number from 0 to {MOST}, not {quoted(text)}")
         return cls(*(int(value) for value in values))
 
     @abstractmethod

@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError
+from transformer.foundation.foreign import DAMAGED, read_arrays
 from transformer.text.tokens import Vocabulary, split
 from transformer.text.works import hold_out, works
 
@@ -84,13 +85,13 @@ class Excerpt:
     def load(cls, path: Path) -> Excerpt:
         """Read what `save` wrote. Raises TextError for anything else: files come from anywhere."""
         try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-                lengths, held_out = file["lengths"], file["held_out"].astype(np.int64)
-                vocabulary = Vocabulary(_unpacked(file["tokens"]), tuple(map(int, file["counts"])), str(file["by"][()]))
-                parts = np.split(held_out, np.cumsum(lengths)[:-1])
-                sizes = (int(file["sizes"][0]), int(file["sizes"][1]))
-                found = cls(vocabulary, _unpacked(file["titles"]), tuple(parts), sizes)
-        except Exception as error:  # of a dozen kinds, down to a parser's: NumPy raises what it stumbles over
+            file = read_arrays(path)
+            lengths, held_out = file["lengths"], file["held_out"].astype(np.int64)
+            vocabulary = Vocabulary(_unpacked(file["tokens"]), tuple(map(int, file["counts"])), str(file["by"][()]))
+            parts = np.split(held_out, np.cumsum(lengths)[:-1])
+            sizes = (int(file["sizes"][0]), int(file["sizes"][1]))
+            found = cls(vocabulary, _unpacked(file["titles"]), tuple(parts), sizes)
+        except (*DAMAGED, OSError) as error:
             raise TextError(f"{path.name} does not hold the vocabulary of a text") from error
         known = len(vocabulary.tokens)
         whole = len(vocabulary.counts) == known + 1 and min(vocabulary.counts) >= 0 < sum(vocabulary.counts)

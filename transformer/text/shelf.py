@@ -16,6 +16,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.foreign import quoted
 from transformer.text.corpus import Corpus, Excerpt, TextError
 
 LARGEST = 20 * 2**20
@@ -138,7 +139,7 @@ def resolve(wanted: str) -> str:
             "the works of Shakespeare are not here yet: download them with `python -m transformer corpus shakespeare`"
         )
     known = f"name a file, or one of {', '.join(at_hand)}" if at_hand else "name a file"
-    raise TextError(f"there is no text {wanted!r}: {known}")
+    raise TextError(f"there is no text {quoted(wanted)}: {known}")
 
 
 def at_hand(key: str) -> bool:

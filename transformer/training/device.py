@@ -8,6 +8,7 @@ import platform
 import torch
 
 from transformer.config import ConfigError
+from transformer.foundation.foreign import quoted
 
 
 def resolve_device(name: str = "auto") -> torch.device:
@@ -19,7 +20,7 @@ def resolve_device(name: str = "auto") -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ConfigError(f"device must be auto, cpu, cuda, cuda:N or mps, not {name!r}") from None
+        raise ConfigError(f"device must be auto, cpu, cuda, cuda:N or mps, not {quoted(name)}") from None
     there = {
         "cpu": True,
         "cuda": (device.index or 0) < torch.cuda.device_count(),

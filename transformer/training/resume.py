@@ -17,6 +17,7 @@ from torch import Tensor
 from transformer.checkpoints import packed
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError
+from transformer.foundation.foreign import quoted
 from transformer.training.loop import Training
 
 FORMAT = "attention-lab-training/1"
@@ -48,8 +49,8 @@ def restore(path: Path, training: Training) -> None:
             metadata = file.metadata() or {}
             tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if metadata.get("format") != FORMAT:
-            raise ValueError(f"its format is {metadata.get('format')}")
-        progress = json.loads(metadata["progress"])
+            raise ValueError(f"its format is {quoted(metadata.get('format'))}")
+        progress = json.loads(metadata["progress"])  # whose generators' states are whole numbers of 128 bits
         weights = list(training.model.parameters())
         with torch.no_grad():
             for weight, value in zip(weights, _parts(tensors["weights"], weights), strict=True):

@@ -18,30 +18,43 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from transformer.config import ConfigError, RunConfig
-from transformer.foundation.atomic_files import write_whole
+from transformer.config import RunConfig
+from transformer.foundation.atomic_files import sync_folder, write_whole
 from transformer.foundation.checks import UserError
+from transformer.foundation.foreign import DAMAGED, read_record, shortened
 from transformer.text import shelf
-from transformer.text.corpus import TextError
 from transformer.text.shelf import TEXT_FILE
 from transformer.training import lock
+from transformer.training.stored import records
+from transformer.training.stored.checks import LATEST, expect, number, said, text, whole
+from transformer.training.stored.weights import OTHER
 
-FORMAT = "attention-lab-run/1"
+if TYPE_CHECKING:
+    import torch
+
+    from transformer.analysis.film.film import Film
+    from transformer.analysis.findings import Example
+    from transformer.network import Network
+
+T = TypeVar("T")
 LIVE = ("queued", "running", "paused", "measuring")
+STATUSES = (*LIVE, "finished", "stopped", "failed", "lost")
 SILENT_AFTER = 30.0
 """Seconds without a heartbeat after which a training elsewhere, or one that nobody has begun, is taken for dead."""
-FOREVER = 1e11
-"""More Unix time than there will be."""
+SNAPSHOT = re.compile(r"step-(\d{1,9})\.safetensors", re.ASCII)
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
+ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS") or DEFAULT_ROOT)
+"""Where runs are kept, for the command line and the dashboard alike."""
 
 
 class RunError(UserError):
@@ -65,6 +78,15 @@ class State:
     memory: int = 0
     """Most bytes that the training process has held: on the GPU if it trains there, else of main memory."""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError: a file may hold anything."""
+        expect(self.status in STATUSES, f"nobody knows the status {shortened(self.status)}")
+        whole(self.step)
+        whole(self.memory)
+        text(self.reason)
+        text(self.host)
+        number(self.heartbeat, 0, LATEST)
+
     @property
     def live(self) -> bool:
         return self.status in LIVE
@@ -79,6 +101,12 @@ class Control:
     """Pause once this many steps are taken; 0 pauses now."""
     pace: float | None = None
     """At most so many steps a second."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError: a file may hold anything."""
+        expect(isinstance(self.stop, bool), f"{shortened(self.stop)} is neither to stop nor not")
+        whole(0 if self.pause_at is None else self.pause_at)
+        number(1.0 if self.pace is None else self.pace, 0, LATEST)
 
 
 @lru_cache(maxsize=1024)
@@ -103,12 +131,13 @@ class Run:
         except OSError as error:
             raise RunError(f"{folder} cannot be made: {error.strerror or error}") from None
         run = cls(folder)
-        card = {"format": FORMAT, "config": config.to_dict(), "created": time.time(), **details}
+        card = {"format": records.FORMAT, "config": config.to_dict(), "created": time.time(), **details}
         run.set_state("queued", 0)
         task = config.task
         if task.text:
             shelf.excerpt(task.text, task.split, task.min_count).save(folder / TEXT_FILE)
         run._write("run.json", card)
+        sync_folder(folder.parent)
         return run
 
     @property
@@ -117,28 +146,29 @@ class Run:
 
     @property
     def card(self) -> dict[str, Any]:
-        """run.json. Raises RunError when it is missing or of another version."""
-        card = self._read("run.json")
-        if card is None:
-            raise RunError(f"{self.folder} is not a run: it has no readable run.json")
-        if card.get("format") != FORMAT:
-            raise RunError(f"the run in {self.folder} is of another version ({card.get('format')})")
-        return card
+        """run.json. Raises RunError when it is missing, damaged or of another version."""
+        path = self.folder / "run.json"
+        try:
+            return records.card(path)
+        except FileNotFoundError:
+            raise RunError(f"{shortened(self.name)} is not a run: it has no run.json") from None
+        except (*DAMAGED, OSError) as error:
+            raise RunError(f"the run.json of {shortened(self.name)} cannot be used: {said(error)}") from None
 
     @property
     def config(self) -> RunConfig:
+        """What it is, and how it is trained. Raises RunError."""
+        config = self.card["config"]
         try:
-            config = self.card["config"]
             shelf.bring(self.folder, config)
             return _config_of(json.dumps(config))
-        except (KeyError, ConfigError, TextError) as error:
-            raise RunError(f"the config of the run {self.name} cannot be used: {error}") from None
+        except (*DAMAGED, OSError) as error:
+            raise RunError(f"the config of the run {shortened(self.name)} cannot be used: {said(error)}") from None
 
     @property
     def created(self) -> float:
         """When it was made, in Unix time; 0 when its card does not say."""
-        created = self.card.get("created")
-        return float(created) if isinstance(created, int | float) and abs(created) < FOREVER else 0.0
+        return float(self.card.get("created", 0))
 
     @property
     def state(self) -> State:
@@ -154,20 +184,19 @@ class Run:
         return state
 
     def _stored_state(self) -> State:
-        values = self._read("state.json")
         try:
-            state = State(**values) if values else State("lost", reason="the run has no state")
-            _ = state.live, state.step + 0, state.heartbeat + 0.0
-        except TypeError:
+            return State(**read_record(self.folder / "state.json"))
+        except FileNotFoundError:
+            return State("lost", reason="the run has no state")
+        except (*DAMAGED, OSError):
             return State("lost", reason="the run's state cannot be read")
-        return state
 
     def _attended(self, state: State) -> bool:
         """Is a process at work on it, or about to be?"""
         held = lock.held(self.folder) if state.host == socket.gethostname() else None
         if state.status != "queued" and held is not None:
             return held
-        return bool(held) or time.time() - state.heartbeat <= SILENT_AFTER
+        return bool(held) or abs(time.time() - state.heartbeat) <= SILENT_AFTER  # a clock may have been set back
 
     @property
     def waiting(self) -> bool:
@@ -185,28 +214,32 @@ class Run:
 
     @property
     def evaluation(self) -> dict[str, Any] | None:
-        return self._read("evaluation.json")
+        """What was measured when it ended; None where nothing was, or where the file cannot be used."""
+        return self._stored("evaluation.json", lambda path: records.evaluation(path, self.config.build_task()))
+
+    @property
+    def example(self) -> Example | None:
+        """The first look at it; None where there is none that can be used."""
+        from transformer.training.stored import arrays  # NumPy, which a mere list of runs does without
+
+        return self._stored("example.npz", lambda path: arrays.example(path, self.config))
+
+    @property
+    def film(self) -> Film | None:
+        """How its heads came to be; None where there is no film that can be used."""
+        from transformer.training.stored import arrays
+
+        return self._stored("film.npz", lambda path: arrays.film(path, self.config))
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Every whole line of metrics.jsonl; a last line that is still being written is left out."""
-        try:
-            lines = (self.folder / "metrics.jsonl").read_text().split("\n")
-        except OSError:
-            return []
-        found = []
-        for line in lines[:-1]:
-            try:
-                value = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(value, dict):
-                found.append(value)
-        return found
+        """Every line of metrics.jsonl that is whole and can be used, to be read only."""
+        found = self._stored("metrics.jsonl", lambda path: records.metrics(path, self.config.build_task()))
+        return [] if found is None else found[0]
 
     def snapshots(self) -> dict[int, Path]:
         """The stored steps, ascending, and their files."""
         files = (self.folder / "snapshots").glob("step-*.safetensors")
-        steps = {int(m[1]): file for file in files if (m := re.fullmatch(r"step-(\d+)\.safetensors", file.name))}
+        steps = {int(m[1]): file for file in files if (m := SNAPSHOT.fullmatch(file.name)) and file.is_file()}
         return dict(sorted(steps.items()))
 
     def snapshot(self, step: int | None = None) -> Path:
@@ -219,6 +252,20 @@ class Run:
         if step not in snapshots:
             raise RunError(f"the run {self.name} has no step {step}; it has {', '.join(map(str, snapshots))}")
         return snapshots[step]
+
+    def network(self, step: int | None = None, device: torch.device | str = "cpu") -> Network:
+        """The model at one of its kept steps, or at the last, in evaluation mode.
+
+        Raises RunError when there is no such step, or when its file is of another model than the run; CheckpointError
+        when it is no whole checkpoint.
+        """
+        from transformer.checkpoints import load  # PyTorch
+
+        path = self.snapshot(step)
+        found, config = load(path, device)
+        if config != self.config:
+            raise RunError(f"{path.name} cannot be used in the run {shortened(self.name)}: {OTHER}")
+        return found
 
     def cut_metrics(self, step: int) -> None:
         """Leave out what was measured after a step, and a line that was never finished."""
@@ -253,10 +300,7 @@ class Run:
 
     @property
     def control(self) -> Control:
-        try:
-            return Control(**(self._read("control.json") or {}))
-        except TypeError:
-            return Control()
+        return self._stored("control.json", lambda path: Control(**read_record(path))) or Control()
 
     def ask(self, **wishes: Any) -> None:
         """Ask whoever trains it for something: `stop=True`, `pause_at=0`, `pace=5.0`; see Control."""
@@ -266,31 +310,31 @@ class Run:
         """Ask the training to stop after the step it is in."""
         self.ask(stop=True)
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def _stored(self, name: str, read: Callable[[Path], T]) -> T | None:
+        """What a file holds; None where it is missing or cannot be used (exchange/inspection.py says why)."""
         try:
-            value = json.loads((self.folder / name).read_text())
-        except (OSError, ValueError, RecursionError):
+            return read(self.folder / name)
+        except (*DAMAGED, OSError):
             return None
-        return value if isinstance(value, dict) else None
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
         write_whole(self.folder / name, json.dumps(values, indent=1).encode())
 
 
 def located(run: str) -> Path:
-    """A run's folder or file, by its path or its name below checkpoints/. Raises RunError when neither is there."""
-    found = next((path for path in (Path(run), DEFAULT_ROOT / run) if path.exists()), None)
+    """A run's folder or file, by its path or its name below ROOT. Raises RunError when neither is there."""
+    found = next((path for path in (Path(run), ROOT / run) if path.exists()), None)
     if found is None:
-        raise RunError(f"there is no run {run}, neither at that path nor below {DEFAULT_ROOT.name}/")
+        raise RunError(f"there is no run {shortened(run)}, neither at that path nor below {ROOT.name}/")
     return found
 
 
-def list_runs(root: Path = DEFAULT_ROOT) -> list[Run]:
+def list_runs(root: Path = ROOT) -> list[Run]:
     """The readable runs below a folder, oldest first."""
     return sorted((run for run, fault in _looked_at(root) if not fault), key=lambda run: (run.created, run.name))
 
 
-def unreadable(root: Path = DEFAULT_ROOT) -> list[str]:
+def unreadable(root: Path = ROOT) -> list[str]:
     """What is wrong with the other runs below a folder: a sentence each, by name."""
     return [fault for _, fault in sorted(_looked_at(root), key=lambda looked: looked[0].name) if fault]
 
@@ -300,7 +344,9 @@ def _looked_at(root: Path) -> Iterator[tuple[Run, str]]:
     for card in root.glob("*/run.json"):
         run, fault = Run(card.parent), ""
         try:
-            _ = run.config
+            _ = run.name.encode(), run.config
+        except UnicodeEncodeError:
+            fault = f"the name of the folder {shortened(run.name)} is no UTF-8 text: rename it"
         except RunError as error:
             fault = str(error)
         yield run, fault

@@ -17,6 +17,7 @@ from dashboard.components.payload import unpack
 from dashboard.theme import DARK, LIGHT
 from dashboard.view.settings import longest
 from transformer import masks
+from transformer.foundation.foreign import MOST_WORDS
 from transformer.masks.painted import Painted
 
 LOOKS = {"key": "painter", "alt": "A mask."}
@@ -195,7 +196,7 @@ def test_a_kept_mask_comes_back_and_goes(tmp_path):
 
 def test_a_full_book_of_the_longest_masks_is_still_read(tmp_path):
     """As long as a link may say them; the text of each is tried by another test."""
-    assert kept_masks.MOST * (longest("mask") + 4 * kept_masks.MOST_LETTERS + 10) < kept_masks.MOST_BYTES
+    assert kept_masks.MOST * (longest("mask") + 4 * kept_masks.MOST_LETTERS + 10) < MOST_WORDS
     noise = Painted.of(np.random.default_rng(0).random((265, 265)) < 0.5)
     assert 11_000 < len(str(noise)) < longest("mask")
     kept_masks.keep(tmp_path, "noise", noise)
@@ -234,7 +235,7 @@ def test_a_name_that_is_taken_and_one_mask_too_many_are_refused(tmp_path):
         b'{"masks": {"": "full"}}',
         b"\xff\xfe",
         b"[" * 100_000,
-        b'{"masks": {}}' + b" " * kept_masks.MOST_BYTES,
+        b'{"masks": {}}' + b" " * MOST_WORDS,
     ],
     ids=lambda content: content[:30],
 )

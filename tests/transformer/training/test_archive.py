@@ -126,7 +126,7 @@ def test_what_is_no_run_is_not_packed(run: Run):
     with pytest.raises(LibraryError, match="another version"):
         pack(run)
     (run.folder / "run.json").unlink()
-    with pytest.raises(LibraryError, match=r"no readable run\.json"):
+    with pytest.raises(LibraryError, match=r"is not a run: it has no run\.json"):
         pack(run)
 
 
@@ -446,18 +446,18 @@ DIGITS = b'{"step": ' + b"9" * 5000 + b"}"
         (swapped("metrics.jsonl", b"[]\n"), "is no record"),
         (swapped("metrics.jsonl", DEEP + b"\n"), "its metrics.jsonl cannot be used"),
         (swapped("metrics.jsonl", DIGITS + b"\n"), "its metrics.jsonl cannot be used"),
-        (swapped("metrics.jsonl", b'{"step": 1}\n'), "its metrics.jsonl cannot be used: it has no 'loss'"),
-        (line(step=0), "line 1 is out of order"),
-        (line(step=3), "line 2 is out of order"),
+        (swapped("metrics.jsonl", b'{"step": 1}\n'), "its metrics.jsonl cannot be used: line 1: it has no loss"),
+        (line(step=0), "line 1: it is out of order"),
+        (line(step=3), "line 2: it is out of order"),
         (line(step=1.5), "its metrics.jsonl cannot be used"),
-        (line(loss="low"), "its metrics.jsonl cannot be used: low is no number"),
+        (line(loss="low"), "its metrics.jsonl cannot be used: line 1: low is no number"),
         (line(loss=10**30), "its metrics.jsonl cannot be used"),
-        (line(solved="yes"), "line 1 is neither solved nor not"),
-        (line(accuracy=[0.5]), "line 1 is of another task"),
+        (line(solved="yes"), "line 1: it is neither solved nor not"),
+        (line(accuracy=[0.5]), "line 1: it is of another task"),
         (line(accuracy=[2.0] * 6), "2.0 is no number that could stand here"),
-        (line(accuracy=[0.5] * 6, probed=0), "line 1 was measured on nothing"),
+        (line(accuracy=[0.5] * 6, probed=0), "line 1: it was measured on nothing"),
         # evaluation.json
-        (swapped("evaluation.json", b"{}"), "its evaluation.json cannot be used: it has no 'correct'"),
+        (swapped("evaluation.json", b"{}"), "its evaluation.json cannot be used: it has no sequences"),
         (edited("evaluation.json", second_half="high"), "its evaluation.json cannot be used"),
         (edited("evaluation.json", second_half=float("nan")), "its evaluation.json cannot be used"),
         (edited("evaluation.json", first_half=2), "its evaluation.json cannot be used"),

@@ -163,7 +163,7 @@ def test_every_setting_reaches_the_run(capsys):
 
 
 def test_a_run_without_a_name_goes_among_the_others(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("transformer.__main__.DEFAULT_ROOT", tmp_path / "root")
+    monkeypatch.setattr("transformer.__main__.ROOT", tmp_path / "root")
     for _ in range(2):
         assert main(["train", *typed(CONFIG, max_steps=1)]) == 0
     assert {path.name for path in (tmp_path / "root").iterdir()} == {
@@ -205,7 +205,7 @@ def test_a_training_that_was_cut_off_is_taken_up_by_name(trained, capsys, monkey
     for _ in range(3):
         next(steps)
     steps.close()
-    monkeypatch.setattr("transformer.__main__.DEFAULT_ROOT", Path.cwd())
+    monkeypatch.setattr("transformer.__main__.ROOT", Path.cwd())
     assert main(["resume", "cut-off"]) == 0
     assert capsys.readouterr().out.startswith("all 7 steps taken")
     assert run.evaluation["weights"] == trained.evaluation["weights"]
@@ -269,7 +269,7 @@ def test_a_shipped_run_by_its_name_is_what_another_count_finds(capsys):
 
 
 def test_a_folder_its_name_and_its_file_are_the_same_run(trained, monkeypatch, capsys):
-    monkeypatch.setattr("transformer.training.runs.DEFAULT_ROOT", trained.folder.parent)
+    monkeypatch.setattr("transformer.training.runs.ROOT", trained.folder.parent)
     said = set()
     for run in (trained.name, str(trained.folder), str(trained.snapshot())):
         assert main(["evaluate", run, "--json", "--sequences", "50"]) == 0
@@ -285,7 +285,7 @@ def test_weights_that_are_no_numbers_are_refused_and_not_measured(tmp_path, caps
     with torch.no_grad():
         model.unembedding.weight[3, 2] = math.nan
     checkpoints.save(tmp_path / "broken.safetensors", model, config)
-    assert main(["evaluate", str(tmp_path / "broken.safetensors")]) == 2
+    assert main(["evaluate", str(tmp_path / "broken.safetensors")]) == 1
     out, error = capsys.readouterr()
     assert not out
     assert re.fullmatch(
@@ -444,8 +444,8 @@ def clutter(tmp_path, trained):
 
 @pytest.mark.parametrize(("arguments", "sentence"), BAD, ids=[" ".join(a)[:60].replace("\0", "0") for a, _ in BAD])
 def test_bad_input_is_one_line_and_leaves_nothing(arguments, sentence, clutter, trained, monkeypatch, capsys):
-    monkeypatch.setattr("transformer.__main__.DEFAULT_ROOT", trained.folder.parent)
-    monkeypatch.setattr("transformer.training.runs.DEFAULT_ROOT", trained.folder.parent)
+    monkeypatch.setattr("transformer.__main__.ROOT", trained.folder.parent)
+    monkeypatch.setattr("transformer.training.runs.ROOT", trained.folder.parent)
     before = [sorted(folder.rglob("*")) for folder in (clutter, trained.folder.parent)]
     assert main(arguments) == 2
     said = capsys.readouterr()

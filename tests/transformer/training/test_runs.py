@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import socket
 import subprocess
@@ -13,10 +14,11 @@ import torch
 
 from transformer import checkpoints
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.training import lock, recording
+from transformer.training import library, lock, recording
+from transformer.training.exchange.inspection import faults
 from transformer.training.loop import TrainingError
 from transformer.training.recording import evaluate, record
-from transformer.training.runs import SILENT_AFTER, Run, RunError, list_runs, new_folder, unreadable
+from transformer.training.runs import SILENT_AFTER, Control, Run, RunError, list_runs, new_folder, unreadable
 
 TINY = ModelConfig(n_layers=1, n_heads=1, d_model=16, d_ff=0)
 
@@ -217,20 +219,103 @@ def test_a_state_that_cannot_be_read_is_lost(run, text):
     assert run.state.reason
 
 
+def line(step: int, **values) -> str:
+    return json.dumps({"step": step, "loss": 2.0, "learning_rate": 0.1, "gradient_norm": 1.0, "seconds": 0.1} | values)
+
+
 def test_half_a_line_of_metrics_is_left_out(run):
-    (run.folder / "metrics.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0}\n{"step": 3, "lo')
+    last = line(3)
+    (run.folder / "metrics.jsonl").write_text(f"{line(1)}\n{line(2)}\n{last[:20]}")
     assert [line["step"] for line in run.metrics()] == [1, 2]
     with (run.folder / "metrics.jsonl").open("a") as file:
-        file.write('ss": 0.5}\n')
+        file.write(f"{last[20:]}\n")
     assert [line["step"] for line in run.metrics()] == [1, 2, 3]
 
 
-def test_lines_of_metrics_that_are_no_records_are_left_out(run):
-    lines = ["[1]", "7", "null", "[" * 100_000, "9" * 5000, '{"step": 1, "loss": 2.0}']
-    (run.folder / "metrics.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    assert run.metrics() == [{"step": 1, "loss": 2.0}]
-    run.cut_metrics(0)
-    assert run.metrics() == []
+UNUSABLE = {
+    "a list": b"[1]",
+    "a number": b"7",
+    "null": b"null",
+    "nested": b"[" * 100_000,
+    "endless": b"9" * 5000,
+    "no UTF-8": b'{"step": 1\xff}',
+    "empty": b"{}",
+    "a step of 10^400": line(10**400).encode(),
+    "a step of 1e400": line(1).replace('"step": 1', '"step": 1e400').encode(),
+    "a text for a step": line(1).replace('"step": 1', '"step": "1"').encode(),
+    "null for a step": line(1).replace('"step": 1', '"step": null').encode(),
+    "deep": line(1).encode()[:-1] + b', "accuracy": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "a step before": line(2).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_a_line_of_metrics_that_cannot_be_used_is_left_out_and_named(run, kind):
+    """The others stand; `inspect`, the page and an upload say which line it was."""
+    lines = [line(2).encode(), UNUSABLE[kind], line(3, loss=math.nan).encode()]
+    (run.folder / "metrics.jsonl").write_bytes(b"".join(each + b"\n" for each in lines))
+    assert [line["step"] for line in run.metrics()] == [2, 3]
+    (fault,) = faults(run)
+    assert fault.startswith("its metrics.jsonl cannot be used: line 2: ")
+    assert len(fault) < 200
+    run.cut_metrics(2)
+    assert [line["step"] for line in run.metrics()] == [2]
+    assert faults(run) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("state.json", '{"status": "running", "heartbeat": 1' + "0" * 400 + "}", "it has a number of 401 digits"),
+        ("state.json", '{"status": "running", "heartbeat": 1e400}', "inf is no number that could stand here"),
+        ("state.json", "\xff", "it is no JSON"),
+        ("control.json", '{"pace": "fast"}', "fast is no number that could stand here"),
+        ("control.json", '{"pause_at": "3"}', "3 is no count"),
+        ("control.json", '{"stop": "yes"}', "yes is neither to stop nor not"),
+        ("evaluation.json", '{"sequences": 1, "correct": 7}', "it counts nothing"),
+    ],
+)
+def test_a_small_file_that_cannot_be_used_is_named_and_the_run_stands(run, name, content, why):
+    (run.folder / name).write_text(content)
+    assert faults(run) == [f"its {name} cannot be used: {why}"]
+    assert run.state.status == ("lost" if name == "state.json" else "queued")
+    assert run.evaluation is None
+    assert run.control == Control()
+    assert [each.name for each in list_runs(run.folder.parent)] == ["a-run"]
+
+
+def test_a_folder_among_the_snapshots_is_no_step(run):
+    (run.folder / "snapshots" / "step-000009.safetensors").mkdir()
+    (run.folder / "snapshots" / f"step-{'9' * 200}.safetensors").touch()
+    assert run.snapshots() == {}
+
+
+def test_weights_of_another_model_are_refused_by_name(run, tmp_path):
+    list(record(run))
+    other = Run.create(tmp_path / "other", tiny(seed=1))
+    list(record(other))
+    (other.snapshot()).replace(run.snapshot())
+    with pytest.raises(RunError, match="cannot be used in the run a-run: its weights were trained with other settings"):
+        run.network()
+    assert any("trained with other settings" in fault for fault in faults(run))
+    run.network(0)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="that system takes no such names")
+def test_a_folder_whose_name_is_no_text_is_left_out(run):
+    run.folder.rename(os.fsdecode(os.fsencode(run.folder) + b"-\xff"))
+    assert list_runs(run.folder.parent) == []
+    assert unreadable(run.folder.parent) == ["the name of the folder a-run-? is no UTF-8 text: rename it"]
+
+
+def test_a_queued_run_with_a_heartbeat_from_the_future_is_lost_and_can_go_on(run):
+    """As after the clock was set back; a heartbeat a few seconds ahead is another machine's clock."""
+    for ahead, status in ((5.0, "queued"), (3600.0, "lost")):
+        state = json.loads((run.folder / "state.json").read_text()) | {"heartbeat": time.time() + ahead}
+        (run.folder / "state.json").write_text(json.dumps(state))
+        assert run.state.status == status
+    assert run.resumable
+    assert library.delete(run).name == "a-run"
 
 
 def test_other_files_among_the_snapshots_are_not_steps(run):
@@ -270,12 +355,26 @@ def test_a_damaged_card_leaves_its_run_out_with_a_reason_and_no_other(tmp_path, 
     assert "bad" in str(refusal.value)
 
 
-def test_runs_are_listed_oldest_first_whatever_their_cards_say_of_their_age(tmp_path):
+def test_runs_are_listed_oldest_first_and_left_out_where_their_age_is_none(tmp_path):
     ages = (("young", 200.0), ("old", 100.0), ("ageless", "yesterday"), ("endless", 10**400), ("unborn", None))
     for name, created in ages:
         run = Run.create(tmp_path / name, tiny())
         (run.folder / "run.json").write_text(json.dumps({**run.card, "created": created}))
-    assert [run.name for run in list_runs(tmp_path)] == ["ageless", "endless", "unborn", "old", "young"]
+    assert [run.name for run in list_runs(tmp_path)] == ["old", "young"]
+    assert unreadable(tmp_path) == [
+        "the run.json of ageless cannot be used: yesterday is no number that could stand here",
+        "the run.json of endless cannot be used: it has a number of 401 digits",
+        "the run.json of unborn cannot be used: None is no number that could stand here",
+    ]
+
+
+@pytest.mark.parametrize("field", ["n_layers", "d_model", "n_heads"])
+def test_a_config_with_a_number_of_400_digits_is_one_sentence(run, field):
+    card = run.card
+    card["config"]["model"][field] = 10**400
+    (run.folder / "run.json").write_text(json.dumps(card))
+    assert list_runs(run.folder.parent) == []
+    assert unreadable(run.folder.parent) == ["the run.json of a-run cannot be used: it has a number of 401 digits"]
 
 
 def test_there_are_no_runs_in_a_folder_that_is_not_there(tmp_path):

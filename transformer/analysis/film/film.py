@@ -8,8 +8,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from transformer.analysis.findings import Head
+from transformer.foundation.foreign import read_arrays, record
 
 LEVELS = 255
 """A weight p is kept as the nearest of 0/255 … 255/255: at most 1/510, less than 0.002, beside the truth."""
@@ -93,16 +92,9 @@ class Film:
 
     @classmethod
     def load(cls, path: Path) -> Film:
-        """Read what `pack` made. Raises ValueError, KeyError or OSError when it is not that."""
-        try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-                return cls._read({name: stored[name] for name in stored.files})
-        except (TypeError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(f"{path.name} cannot be read as a film: {error}") from error
-
-    @classmethod
-    def _read(cls, stored: dict[str, np.ndarray]) -> Film:
-        text = json.loads(str(stored["text"]))
+        """Read what `pack` made. Raises one of `foreign.DAMAGED` when it is not that, and OSError."""
+        stored = read_arrays(path)
+        text = record(str(stored["text"]))
         steps, correct, pictured = stored["steps"], stored["correct"], stored["pictured"]
         shares = {Head.parse(name): row for name, row in zip(text["heads"], stored["shares"], strict=True)}
         readings = {

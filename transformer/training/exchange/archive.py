@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from transformer.foundation.foreign import MOST_WORDS, shortened
 from transformer.text.shelf import TEXT_FILE
 from transformer.training.exchange import inspection
 from transformer.training.library import TRASH, LibraryError, check_name, settle
@@ -92,7 +93,7 @@ def unpack(file: Path | io.BytesIO, root: Path, name: str | None = None) -> Run:
                 run.set_state("stopped", state.step, f"it was {state.status} when it was packed", state.memory)
             return settle(folder, root, _usable(name) or new_folder(root, run.config).name)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise LibraryError(f"the file is damaged: {_short(error)}") from None
+        raise LibraryError(f"the file is damaged: {shortened(str(error))}") from None
     except OSError as error:
         raise LibraryError(f"the run cannot be stored: {error.strerror or error}") from None
 
@@ -118,9 +119,10 @@ def _opened(file: Path | io.BytesIO) -> Iterator[zipfile.ZipFile]:
         many = tail[-42:].startswith(_END64) or listed > 200 * MOST_FILES
         _require(not many, f"the file lists too many files: a run has at most {MOST_FILES}")
         try:
-            yield stack.enter_context(zipfile.ZipFile(stream))
-        except (NotImplementedError, RuntimeError) as error:
-            raise LibraryError(f"the file cannot be read: {_short(error)}") from None
+            packed = stack.enter_context(zipfile.ZipFile(stream))
+        except (NotImplementedError, RuntimeError, ValueError) as error:  # a list of contents that lies anywhere
+            raise LibraryError(f"the file cannot be read: {shortened(str(error))}") from None
+        yield packed
 
 
 def _checked(packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
@@ -129,7 +131,7 @@ def _checked(packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     _require(len(entries) <= MOST_FILES, f"the file lists too many files: a run has at most {MOST_FILES}")
     names = [entry.orig_filename for entry in entries]
     for entry, name in zip(entries, names, strict=True):
-        said = _short(name)
+        said = shortened(name)
         parts = name.replace("\\", "/").split("/")
         outside = ".." in parts or not parts[0] or ":" in parts[0]
         _require(not outside, f"the file holds “{said}”, which would be written outside the run's folder")
@@ -140,7 +142,7 @@ def _checked(packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
         _require(names.count(name) == 1, f"the file holds “{said}” twice")
         plain = not entry.flag_bits & 1 and entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         _require(plain, f"“{said}” is encrypted, or compressed in an unusual way")
-        most = inspection.MOST_WORDS if name.endswith(".json") else MOST_BYTES
+        most = MOST_WORDS if name.endswith(".json") else MOST_BYTES
         _require(entry.file_size <= most, f"“{said}” is too large ({_size(entry.file_size)})")
     size = sum(entry.file_size for entry in entries)
     _require(size <= MOST_BYTES, f"unpacked, the run is too large ({_size(size)}): {_size(MOST_BYTES)} at most")
@@ -188,12 +190,6 @@ def _info(name: str) -> zipfile.ZipInfo:
 
 def _size(count: int) -> str:
     return f"{count / 2**20:,.0f} MB" if count >= 2**20 else f"{count / 1000:,.0f} kB"
-
-
-def _short(words: object) -> str:
-    """A foreign text, safe to repeat: printable, on one line, not long."""
-    text = "".join(c if c.isprintable() else "?" for c in str(words))
-    return f"{text[:60]}…" if len(text) > 60 else text
 
 
 def _require(condition: bool, sentence: str) -> None:

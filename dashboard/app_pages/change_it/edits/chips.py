@@ -15,7 +15,7 @@ from dashboard.models import edits
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
 from dashboard.parts.long_inputs import from_afar, squares, squares_sentence
-from dashboard.parts.prose import sentence
+from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import controlled
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
@@ -143,7 +143,7 @@ def row(found: list[Chip]) -> None:
                         args=(found, chip),
                     )
                 if chip.error:
-                    st.error(chip.error, icon=":material/error:")
+                    st.error(plain(chip.error), icon=":material/error:")
 
 
 def _switch(found: list[Chip], chip: Chip, on: bool) -> None:
@@ -196,7 +196,7 @@ def add(model: Model, question: Question, found: list[Chip], heads: list[Head]) 
         "Add", on_click=_added, args=(found, ":".join(parts)), icon=":material/add:", width="stretch", type="primary"
     )
     if error := st.session_state.pop("edit_error", ""):
-        st.error(error, icon=":material/error:")
+        st.error(plain(error), icon=":material/error:")
 
 
 def _head(place: DeltaGenerator, heads: list[Head]) -> Head:

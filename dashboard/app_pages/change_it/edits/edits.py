@@ -13,7 +13,7 @@ from dashboard.figures.kit.numbers import signed
 from dashboard.models import edits
 from dashboard.parts import claims, text, waiting
 from dashboard.parts import tokens as parts_tokens
-from dashboard.parts.prose import sentence, show_code
+from dashboard.parts.prose import plain, sentence, show_code
 from dashboard.parts.widgets import bound
 from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
@@ -68,7 +68,7 @@ after, unmeasured = before, ""
 try:
     after = yard.measured(made)
 except EditError as error:
-    unmeasured = sentence(str(error))
+    unmeasured = sentence(plain(str(error)))
 
 
 def headline() -> str:
@@ -159,7 +159,7 @@ def patches() -> None:
     try:
         seen = _patched(other)
     except EditError as error:
-        st.info(sentence(str(error)), icon=":material/info:")
+        st.info(sentence(plain(str(error))), icon=":material/info:")
         return
     if seen is None:
         return
@@ -193,7 +193,7 @@ def unless_slow(part: Callable[[], None]) -> Callable[[], None]:
         try:
             part()
         except EditError as error:
-            st.info(sentence(str(error)), icon=":material/info:")
+            st.info(sentence(plain(str(error))), icon=":material/info:")
 
     return drawn
 

@@ -137,7 +137,7 @@ def _kept(mask: Mask, n: int) -> None:
     try:
         book = kept_masks.kept(menu.ROOT)
     except BookError as error:
-        st.popover("Saved", icon=":material/bookmark:", width="stretch").error(sentence(str(error)))
+        st.popover("Saved", icon=":material/bookmark:", width="stretch").error(sentence(plain(str(error))))
         return
     fitting = {name: text for name, text in book.items() if (masks.parse(text).longest or n) >= n}
     here = next((name for name, text in fitting.items() if text == str(mask)), None)
@@ -213,7 +213,7 @@ def _tried(change: Callable[[], None]) -> bool:
     try:
         change()
     except BookError as error:
-        st.session_state.mask_problem = sentence(str(error))
+        st.session_state.mask_problem = sentence(plain(str(error)))
         return False
     return True
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from transformer import masks
 from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.foreign import read_record
 
 FILE = "masks.json"
-MOST, MOST_LETTERS, MOST_BYTES = 100, 40, 2**21
-"""Masks in a book, letters in a name, and bytes of a file that is read."""
+MOST, MOST_LETTERS = 100, 40
+"""Masks in a book, and letters in a name."""
 _WRITING = threading.Lock()
 
 
@@ -27,16 +28,13 @@ def kept(root: Path) -> dict[str, str]:
     """The kept masks of a folder of runs, each as `masks.parse` reads it, by name. Raises BookError."""
     path = root / FILE
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError("too large")
-        found = json.loads(path.read_text(encoding="utf-8"))
-        book: dict[str, str] = found["masks"]
+        book: dict[str, str] = read_record(path)["masks"]
         for name, text in book.items():
             check_name(name)
             masks.parse(text)
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise BookError(f"{FILE} cannot be read as a list of masks; it was left as it is") from None
     return dict(sorted(book.items()))
 

@@ -40,12 +40,12 @@ def _under_way() -> Run | None:
 
 def _moving(name: str) -> None:
     from transformer.analysis.machine.movement import moved
-    from transformer.checkpoints import CheckpointError, load
+    from transformer.checkpoints import CheckpointError
 
     run = Run(menu.ROOT / name)
     steps = list(run.snapshots())[-2:]
     try:
-        states = [load(run.snapshot(step))[0].state_dict() for step in steps]
+        states = [run.network(step).state_dict() for step in steps]
     except (CheckpointError, RunError):  # the training has just put others in their place
         states = []
     if len(states) < 2:

@@ -42,8 +42,7 @@ def step_before(model: Model) -> int | None:
 def moved(model: Model, before: int, question: Question, level: str, block: str, head: Head | None) -> dict[str, float]:
     """How far each box of that plan moved from an earlier step to this one, as a share of its length."""
     from transformer.analysis.machine.movement import moved
-    from transformer.checkpoints import load
 
     assert model.run is not None
-    old, _ = load(model.run.snapshot(before))
+    old = model.run.network(before)
     return moved(plan_of(model, question, level, block, head), old.state_dict(), model.network().state_dict())

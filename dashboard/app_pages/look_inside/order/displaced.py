@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard.app_pages.look_inside.order.figures.interventions import intervention_bars
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import signed
-from dashboard.parts.prose import sentence
+from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import controlled
 from dashboard.parts.yardstick import SAME, Yardstick
 from dashboard.view import session
@@ -146,7 +146,7 @@ def interventions(yard: Yardstick) -> None:
             after, old = yard.measured(made), before
         except EditError as error:
             turn = " Use a cyclic shift instead." if text.startswith(SHIFT) else ""
-            st.info(f"{sentence(str(error))}{turn}", icon=":material/info:")
+            st.info(f"{sentence(plain(str(error)))}{turn}", icon=":material/info:")
             after, old, words = before, None, "Nothing was changed."
         else:
             st.markdown(f"**{yard.change_of_mean(f'With {made[0].words}', before, after)}**")

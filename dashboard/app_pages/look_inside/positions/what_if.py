@@ -11,7 +11,7 @@ from dashboard.components.plot import plot
 from dashboard.models import quick_training
 from dashboard.models.quick_training import Lesson
 from dashboard.parts import waiting
-from dashboard.parts.prose import sentence
+from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound
 from dashboard.parts.yardstick import accuracy_bars
 from dashboard.view import session
@@ -43,7 +43,7 @@ def what_if(words: str, config: RunConfig, **changes: object) -> None:
         training = replace(small.training, max_steps=session.settings().patience)
         lesson = waiting.lesson("what-if", replace(small, training=training))
     except ConfigError as error:
-        st.info(f"It cannot be trained that way: {error}.", icon=":material/info:")
+        st.info(f"It cannot be trained that way: {plain(str(error))}.", icon=":material/info:")
         return
     waiting.grown([lesson], lambda: _shown(words, lesson))
     if lesson.done and not lesson.problem and not lesson.result().solved:

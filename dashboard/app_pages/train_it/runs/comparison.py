@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +16,7 @@ from transformer.config import PROBE_SEQUENCES, TEXT, RunConfig, TaskConfig
 from transformer.text.perplexity import perplexity as perplexity_of
 from transformer.training.library import changes
 from transformer.training.runs import Run, State
+from transformer.training.stored import records
 
 
 @dataclass
@@ -49,20 +50,22 @@ class Course:
                     vars(self).update(vars(Course(self.run)))
                     self._file = found.st_ino
                 file.seek(self._place)
-                new = file.read()
+                new = file.read(records.MOST_METRICS)
         except OSError:
             return self
         whole = new[: new.rfind(b"\n") + 1]
         self._place += len(whole)
-        for text in whole.splitlines():
-            try:
-                self._add(json.loads(text))
-            except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-                continue  # what is no line of ours is nobody's
+        task = self.run.config.build_task()
+        targets = len(task.target_names(task.length))
+        for text in whole.split(b"\n")[:-1]:
+            with contextlib.suppress(ValueError, KeyError):  # what is no line of ours is nobody's
+                self._add(records.line(text, targets))
         return self
 
     def _add(self, line: dict[str, Any]) -> None:
-        step, loss, seconds = int(line["step"]), float(line["loss"]), float(line["seconds"])
+        step, loss, seconds = line["step"], float(line["loss"]), float(line["seconds"])
+        if self.steps and step <= self.steps[-1]:
+            raise ValueError("it is out of order")
         if "accuracy" in line:
             if not self._half:
                 task = self.run.config.build_task()

@@ -12,7 +12,9 @@ from dashboard.app_pages.train_it.runs.figures.standings import Row, standings_l
 from dashboard.app_pages.train_it.runs.races import Race, headline, meaning, outcome, races
 from dashboard.components.plot import coloured, plot
 from dashboard.frame import live
+from dashboard.frame.health import damaged
 from dashboard.models import menu as model_menu
+from dashboard.models.damage import faults
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model, maker_of
 from dashboard.parts import waiting
@@ -46,7 +48,7 @@ def compared(runs: dict[str, Run]) -> list[Run]:
     known = [name for name in names if name in runs]
     for name in names:
         if name not in runs:
-            session.notice(f"There is no run “{plain(name[:80])}” to compare.")
+            session.notice(f"There is no run “{name[:80]}” to compare.")
     if len(known) > MOST_RUNS:
         session.notice(f"At most {MOST_RUNS} runs can be compared. These are the first {MOST_RUNS}.")
     if known != names or len(known) > MOST_RUNS:
@@ -258,3 +260,6 @@ if everyone:
 table.actions(list(everyone.values()), [run.name for run in shown], choose)
 for fault in unreadable(model_menu.ROOT):
     st.caption(f":material/warning: Left out: {plain(fault)}.")
+for run in everyone.values():
+    if wrong := faults(run):
+        st.caption(f":material/broken_image: {damaged(run.name, wrong)}")

@@ -1,0 +1,53 @@
+"""What a value in a stored file must be. Each raises ValueError with what it is instead."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from transformer.foundation.foreign import LARGEST, shortened
+
+LATEST = 1e11
+"""A Unix time beyond this is none."""
+LONGEST = 120
+"""Characters in the longest reason that is repeated; a library's own may quote a whole file."""
+
+
+def expect(condition: bool | np.bool_, what: str) -> None:
+    if not condition:
+        raise ValueError(what)
+
+
+def text(value: Any) -> None:
+    expect(isinstance(value, str), f"{shortened(value)} is no text")
+
+
+def all_texts(values: tuple[Any, ...]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def whole(value: Any) -> int:
+    """A count: a whole number that is not negative."""
+    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
+    expect(good, f"{shortened(value)} is no count")
+    found: int = value
+    return found
+
+
+def number(value: Any, low: float = -math.inf, high: float = math.inf) -> None:
+    """A number; where it is bounded, that also rules out what is none (nan), which a failed training may hold."""
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    good = good and (isinstance(value, float) or abs(value) < LARGEST)
+    bounded = low > -math.inf or high < math.inf
+    expect(good and (not bounded or low <= value <= high), f"{shortened(value)} is no number that could stand here")
+
+
+def said(error: BaseException) -> str:
+    """What is wrong with a file, in a few words, from what reading it ended in."""
+    if isinstance(error, KeyError):
+        return f"it has no {shortened(error.args[0])}"
+    if isinstance(error, OSError):  # whose own words name a path of this machine
+        return (error.strerror or type(error).__name__).lower()
+    return shortened(str(error), LONGEST) or type(error).__name__

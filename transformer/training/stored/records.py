@@ -1,0 +1,103 @@
+"""The JSON files of a run: its card, its metrics line by line, its evaluation."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from transformer.analysis.accuracy.result import Accuracy
+from transformer.foundation.foreign import MOST_WORDS, read_bytes, read_record, record, shortened
+from transformer.tasks import Task
+from transformer.text.perplexity import COUNTING
+from transformer.training.stored.checks import LATEST, expect, number, text, whole
+
+FORMAT = "attention-lab-run/1"
+MOST_METRICS = 512 * 2**20
+"""Bytes of all lines of metrics.jsonl: over 2 million steps."""
+
+
+def card(path: Path) -> dict[str, Any]:
+    """run.json, whose "config" is still to be read. Raises ValueError when it is none of ours, and OSError."""
+    found = read_record(path)
+    version = found.get("format")
+    expect(version == FORMAT, f"the run is of another version ({shortened(version)}); this program reads {FORMAT}")
+    expect(isinstance(found["config"], dict), "its settings are no record")
+    number(found.get("created", 0), 0, LATEST)
+    whole(found.get("processes", 1))
+    for name in ("device", "stepping"):
+        text(found.get(name, ""))
+    return found
+
+
+def metrics(path: Path, task: Task) -> tuple[list[dict[str, Any]], list[str]]:
+    """Every whole line of metrics.jsonl that can be used, and what is wrong with the others, a few words each.
+
+    A last line that is still being written is left out. Raises ValueError when there is too much of it, and OSError.
+    """
+    targets, last = len(task.target_names(task.length)), 0
+    found, faults = [], []
+    for place, written in enumerate(read_bytes(path, MOST_METRICS).split(b"\n")[:-1], 1):
+        try:
+            read = line(written, targets)
+            expect(read["step"] > last, "it is out of order")
+        except KeyError as error:
+            faults.append(f"line {place}: it has no {shortened(error.args[0])}")
+        except ValueError as error:
+            faults.append(f"line {place}: {error}")
+        else:
+            last = read["step"]
+            found.append(read)
+    return found, faults
+
+
+@lru_cache(maxsize=2**14)
+def line(written: bytes, targets: int) -> dict[str, Any]:
+    """One line of metrics.jsonl, of a task with so many targets; to be read only, for it is read once and kept.
+
+    A page asks four times a second while a run trains, and reading a line anew takes 25 µs. Raises ValueError or
+    KeyError for a line that cannot be used.
+    """
+    expect(len(written) <= MOST_WORDS, "it is too long")
+    found = record(written)
+    whole(found["step"])
+    for name in ("loss", "learning_rate", "gradient_norm", "seconds"):
+        number(found[name])
+    number(found.get("milliseconds", 0.0))
+    number(found.get("held_out_loss", 0.0))
+    expect(isinstance(found.get("solved", False), bool), "it is neither solved nor not")
+    if "accuracy" in found:
+        shares = found["accuracy"]
+        expect(isinstance(shares, list) and len(shares) == targets, "it is of another task")
+        for share in shares:
+            number(share, 0, 1)
+        expect(whole(found.get("probed", 1)) > 0, "it was measured on nothing")
+    return found
+
+
+def evaluation(path: Path, task: Task) -> dict[str, Any]:
+    """evaluation.json. Raises ValueError or KeyError when it does not hold what was measured of such a task."""
+    stored = read_record(path)
+    expect(whole(stored["sequences"]) > 0, "it was measured on nothing")
+    expect(isinstance(stored["correct"], list), "it counts nothing")
+    for count in stored["correct"]:
+        expect(whole(count) <= stored["sequences"], "more is right than was measured")
+    for name in ("exact_match", "second_half", "first_half"):
+        if name != "first_half" or stored.get(name) is not None:  # a short answer may have no first half
+            number(stored[name], 0, 1)
+    measured = Accuracy.from_evaluation(stored, task)
+    expect(measured.correct.shape == (len(measured.names),), "it is of another task")
+    if task.lawful:
+        expect("perplexity" not in stored, "it is of another task")
+    else:
+        number(stored["perplexity"], 1, math.inf)
+        number(stored["nats"], 0, math.inf)
+        whole(stored["read"])
+        if "baselines" in stored:
+            expect(isinstance(stored["baselines"], dict), "its baselines are no record")
+            for name in COUNTING:
+                number(stored["baselines"][name], 1, math.inf)
+    for name in ("verdict", "snapshot"):
+        text(stored.get(name, ""))
+    return stored
