@@ -60,7 +60,7 @@ def record(text: str | bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ValueError("it is no UTF-8 text") from None
     except json.JSONDecodeError:
-        raise ValueError("it is no JSON") from None
+        raise ValueError("it is not JSON") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(found, dict):
@@ -94,11 +94,11 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     except ValueError:
         raise
     except DAMAGED as error:
-        raise ValueError(f"it is no file of arrays, or not a whole one ({shortened(error)})") from None
+        raise ValueError(f"it is no file of arrays, or not a whole one ({shortened(str(error) or type(error).__name__)})") from None
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > len(str(LARGEST)) or abs(int(digits)) >= LARGEST:
+    if len(digits) > len(str(-LARGEST)) or abs(int(digits)) >= LARGEST:
         raise ValueError(f"it has a number of {len(digits.lstrip('-'))} digits")
     return int(digits)
 

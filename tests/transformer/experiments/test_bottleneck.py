@@ -139,7 +139,7 @@ class TestFile:
         [
             (lambda text: "", "not JSON"),
             (lambda text: text[: len(text) // 2], "not JSON"),
-            (lambda text: "[1]", "not a measurement of the bottleneck"),
+            (lambda text: "[1]", "it is no record"),
             (lambda text: text.replace("bottleneck/1", "bottleneck/2"), "another version"),
             (lambda text: text.replace('"exact":[90', '"exact":[-1'), "run-gru do not fit"),
             (lambda text: text.replace('"exact":[90', '"exact":[true'), "run-gru do not fit"),

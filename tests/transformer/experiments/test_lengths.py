@@ -189,8 +189,8 @@ class TestFile:
         [
             (lambda text: "", "not JSON"),
             (lambda text: text[: len(text) // 2], "not JSON"),
-            (lambda text: "[" * 100_000, "not JSON"),
-            (lambda text: "[1, 2]", "not a measurement"),
+            (lambda text: "[" * 100_000, "nested too deeply"),
+            (lambda text: "[1, 2]", "it is no record"),
             (lambda text: text.replace("lengths/1", "lengths/2"), "another version"),
             (lambda text: text.replace('"rotary"', '"lunar"'), "lunar"),
             (lambda text: text.replace('"sequences":16', '"sequences":0'), "damaged"),

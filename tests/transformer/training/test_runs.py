@@ -268,7 +268,7 @@ def test_a_line_of_metrics_that_cannot_be_used_is_left_out_and_named(run, kind):
     [
         ("state.json", '{"status": "running", "heartbeat": 1' + "0" * 400 + "}", "it has a number of 401 digits"),
         ("state.json", '{"status": "running", "heartbeat": 1e400}', "inf is no number that could stand here"),
-        ("state.json", "\xff", "it is no JSON"),
+        ("state.json", "\xff", "it is not JSON"),
         ("control.json", '{"pace": "fast"}', "fast is no number that could stand here"),
         ("control.json", '{"pause_at": "3"}', "3 is no count"),
         ("control.json", '{"stop": "yes"}', "yes is neither to stop nor not"),

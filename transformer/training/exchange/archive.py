@@ -92,7 +92,9 @@ def unpack(file: Path | io.BytesIO, root: Path, name: str | None = None) -> Run:
             if state.live:
                 run.set_state("stopped", state.step, f"it was {state.status} when it was packed", state.memory)
             return settle(folder, root, _usable(name) or new_folder(root, run.config).name)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except LibraryError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:  # ValueError: it points outside itself
         raise LibraryError(f"the file is damaged: {shortened(str(error))}") from None
     except OSError as error:
         raise LibraryError(f"the run cannot be stored: {error.strerror or error}") from None

@@ -1,0 +1,331 @@
+"""One bad byte hurts nobody else: damaged runs among good ones, through the pages, the command line and packing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from dashboard.view.pages import PAGES
+from tests.kit.pages import open_page
+from tests.kit.runs import tiny
+from transformer import checkpoints
+from transformer.__main__ import main
+from transformer.foundation import foreign
+from transformer.training import recording
+from transformer.training.exchange.archive import pack, unpack
+from transformer.training.exchange.inspection import faults
+from transformer.training.library import LibraryError
+from transformer.training.runs import Run, list_runs, unreadable
+
+Damage = Callable[[Path], Any]
+HUGE = 10**400
+LAST = "snapshots/step-000004.safetensors"
+
+
+def written(name: str, content: bytes) -> Damage:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def edited(name: str, **values: object) -> Damage:
+    """Other values in a JSON file."""
+
+    def damage(folder: Path) -> None:
+        path = folder / name
+        path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | values))
+
+    return damage
+
+
+def reconfigured(part: str, **values: object) -> Damage:
+    def damage(folder: Path) -> None:
+        card = json.loads((folder / "run.json").read_text())
+        card["config"][part] |= values
+        (folder / "run.json").write_text(json.dumps(card))
+
+    return damage
+
+
+def a_line(**values: object) -> Damage:
+    """Another first line of the metrics."""
+
+    def damage(folder: Path) -> None:
+        path = folder / "metrics.jsonl"
+        first, *others = path.read_text().splitlines()
+        path.write_text("".join(f"{line}\n" for line in [json.dumps(json.loads(first) | values), *others]))
+
+    return damage
+
+
+def halved(name: str) -> Damage:
+    def damage(folder: Path) -> None:
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[: len(content) // 2])
+
+    return damage
+
+
+def bomb(name: str) -> Damage:
+    """A file of arrays of 200 kB that would unpack to more than is let in."""
+
+    def damage(folder: Path) -> None:
+        with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as made, made.open("text.npy", "w") as entry:
+            for _ in range(foreign.MOST_NUMBERS // 2**20 + 1):
+                entry.write(bytes(2**20))
+
+    return damage
+
+
+def without_end(name: str) -> Damage:
+    """An array whose header promises more numbers than any memory holds."""
+
+    def damage(folder: Path) -> None:
+        head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }"
+        array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head) + 1) + head + b"\n"
+        with zipfile.ZipFile(folder / name, "w") as made:
+            made.writestr("text.npy", array)
+
+    return damage
+
+
+def a_folder(name: str) -> Damage:
+    def damage(folder: Path) -> None:
+        (folder / name).unlink()
+        (folder / name).mkdir()
+
+    return damage
+
+
+def of_another(folder: Path) -> None:
+    """The last weights are those of another run."""
+    config = tiny(seed=7)
+    checkpoints.save(folder / LAST, checkpoints.build(config), config)
+
+
+def of_another_kind(folder: Path) -> None:
+    """Its weights are stored in 64 bits."""
+    with safe_open(folder / LAST, framework="pt") as file:
+        metadata, weights = file.metadata(), {name: file.get_tensor(name).double() for name in file.keys()}  # noqa: SIM118
+    save_file(weights, folder / LAST, metadata)
+
+
+def longer(folder: Path) -> None:
+    """All that is said of the model says more positions than its weights have."""
+    reconfigured("task", length=2000)(folder)
+    for path in (folder / "snapshots").iterdir():
+        with safe_open(path, framework="pt") as file:
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = file.metadata()
+        config = json.loads(metadata["config"])
+        config["task"]["length"] = 2000
+        save_file(weights, path, metadata | {"config": json.dumps(config)})
+
+
+UNREADABLE: dict[str, tuple[Damage, str]] = {
+    "a config of 400 digits": (reconfigured("model", n_layers=HUGE), "it has a number of 401 digits"),
+    "a config of infinite width": (written("run.json", b'{"format": 1e400}'), "another version"),
+    "a card that is a folder": (a_folder("run.json"), "is a directory"),
+    "a card of no text": (written("run.json", b'\xff{"format"}'), "it is no UTF-8 text"),
+    "a nested card": (written("run.json", b"[" * 100_000), "it is nested too deeply"),
+    "an endless card": (written("run.json", b" " * (foreign.MOST_WORDS + 1)), "it is larger than 4 MB"),
+    "a name as a link": (reconfigured("task", task="[x](http://evil.test)"), "no task named"),
+    "a made-up age": (edited("run.json", created="yesterday"), "yesterday is no number"),
+}
+"""What keeps a run out of every list: the damage, and what is said of it."""
+
+DAMAGED: dict[str, tuple[Damage, str]] = {
+    "a heartbeat of 400 digits": (edited("state.json", heartbeat=HUGE), "its state.json cannot be used"),
+    "a step that is text": (edited("state.json", step="many"), "its state.json cannot be used"),
+    "a state of no text": (written("state.json", b"\xff"), "its state.json cannot be used"),
+    "a byte in the metrics": (written("metrics.jsonl", b"\xff\n"), "its metrics.jsonl cannot be used: line 1"),
+    "a step of 400 digits": (a_line(step=HUGE), "line 1: it has a number of 401 digits"),
+    "an empty line": (written("metrics.jsonl", b"{}\n"), "line 1: it has no step"),
+    "a step that is null": (a_line(step=None), "line 1: None is no count"),
+    "a line nested deeply": (written("metrics.jsonl", b"[" * 100_000 + b"\n"), "line 1: it is nested too deeply"),
+    "an accuracy of a text": (a_line(accuracy="high"), "line 1: it is of another task"),
+    "an evaluation of text": (edited("evaluation.json", second_half="high"), "its evaluation.json cannot be used"),
+    "an evaluation beyond": (edited("evaluation.json", sequences=HUGE), "its evaluation.json cannot be used"),
+    "a perplexity of no text": (edited("evaluation.json", perplexity="low"), "it is of another task"),
+    "an evaluation without counts": (edited("evaluation.json", correct=None), "it counts nothing"),
+    "an empty example": (written("example.npz", b""), "its example.npz cannot be used"),
+    "half an example": (halved("example.npz"), "its example.npz cannot be used"),
+    "an example too large": (bomb("example.npz"), "its example.npz cannot be used: it unpacks to too much"),
+    "an example without end": (without_end("example.npz"), "its example.npz cannot be used"),
+    "a film too large": (bomb("film.npz"), "its film.npz cannot be used: it unpacks to too much"),
+    "half a film": (halved("film.npz"), "its film.npz cannot be used"),
+    "a snapshot that is a folder": (a_folder(LAST), ""),
+    "another model's snapshot": (of_another, "its weights were trained with other settings"),
+    "weights of 64 bits": (of_another_kind, ""),
+    "a config longer than its weights": (longer, "it is of another task"),
+    "a pace that is text": (edited("control.json", pace="fast"), "its control.json cannot be used"),
+    "half a snapshot": (halved(LAST), "cannot be used: it is not a whole safetensors file"),
+}
+"""What costs a run a part of itself, and is said of it where it is looked at; nothing where its files agree."""
+ALL = UNREADABLE | DAMAGED
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A small run that has ended, with everything that a run can have."""
+    run = Run.create(tmp_path_factory.mktemp("made") / "good", tiny())
+    for _ in recording.record(run):
+        pass
+    assert recording.develop(run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def root(good: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder with a run for each kind of damage, a good one, and one whose name is no text."""
+    root = tmp_path_factory.mktemp("runs")
+    for number, (damage, _) in enumerate(ALL.values()):
+        damage(Path(shutil.copytree(good.folder, root / f"bad-{number}")))
+    shutil.copytree(good.folder, root / "good")
+    shutil.copytree(good.folder, os.fsdecode(os.fsencode(root) + b"/bad-\xff"))
+    return root
+
+
+@pytest.fixture(autouse=True)
+def _here(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.models.menu.ROOT", root)
+
+
+def name(kind: str) -> str:
+    return f"bad-{list(ALL).index(kind)}"
+
+
+def said(app: Any) -> str:
+    """All warnings, errors and captions of a page, its sentences begun small."""
+    found = [each.value.replace("\\", "") for kind in ("warning", "error", "caption") for each in app.get(kind)]
+    return "\n".join(found).replace("Its ", "its ").replace("It ", "it ").replace("Line ", "line ")
+
+
+def test_what_cannot_be_read_is_left_out_with_a_sentence_each_and_the_rest_is_listed(root: Path):
+    listed = [run.name for run in list_runs(root)]
+    assert sorted(listed) == sorted(["good", *(name(kind) for kind in DAMAGED)])
+    sentences = unreadable(root)
+    assert len(sentences) == len(UNREADABLE) + 1
+    for kind, (_, why) in UNREADABLE.items():
+        (sentence,) = (each for each in sentences if f"{name(kind)} " in f"{each} ")
+        assert why in sentence
+        assert len(sentence) < 250
+        assert str(root) not in sentence
+    assert "the name of the folder bad-? is no UTF-8 text: rename it" in sentences
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_each_damage_is_named(kind: str, root: Path):
+    found = " ".join(faults(Run(root / name(kind))))
+    assert (DAMAGED[kind][1] in found) if DAMAGED[kind][1] else not found
+    assert faults(Run(root / "good")) == []
+
+
+def test_the_page_of_all_runs_stands_and_names_each(root: Path):
+    shown = said(open_page("runs", run="good"))
+    for kind, (_, why) in ALL.items():
+        assert f"{name(kind)}" in shown or not why
+        assert why in shown
+    assert "[x](http://evil.test)" in shown
+
+
+def test_the_good_one_is_not_disturbed(root: Path):
+    for page in ("overview", "heads", "film", "accuracy"):
+        app = open_page(page, run="good")
+        assert not app.error
+        assert not app.warning
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_the_first_page_of_a_damaged_run_says_so_and_stands(kind: str):
+    app = open_page("overview", run=name(kind))
+    app.run()
+    assert DAMAGED[kind][1] in said(app)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "overview"])
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_every_page_of_a_damaged_run_stands(kind: str, page: str):
+    open_page(page, run=name(kind)).run()
+
+
+@pytest.mark.parametrize("kind", ["another model's snapshot", "weights of 64 bits", "a config longer than its weights"])
+def test_weights_that_are_not_the_run_s_are_refused_and_not_cast(kind: str, root: Path, capsys: pytest.CaptureFixture):
+    assert main(["evaluate", str(root / name(kind))]) == 2
+    out, error = capsys.readouterr()
+    assert not out
+    assert error.count("\n") == 1
+    assert {
+        "another model's snapshot": "its weights were trained with other settings",
+        "weights of 64 bits": "are of float64 and not of float32 or float16",
+        "a config longer than its weights": "do not fit the model",
+    }[kind] in error
+
+
+def test_the_command_line_lists_the_others(root: Path, capsys: pytest.CaptureFixture):
+    assert main(["list", "--root", str(root)]) == 0
+    out, error = capsys.readouterr()
+    assert len(out.splitlines()) == len(DAMAGED) + 1
+    assert len(error.splitlines()) == len(UNREADABLE) + 1
+    assert all(line.startswith("left out: ") for line in error.splitlines())
+
+
+@pytest.mark.parametrize("kind", ["half an example", "a film too large", "a byte in the metrics", "half a snapshot"])
+def test_what_was_packed_damaged_is_refused_elsewhere(kind: str, root: Path, tmp_path: Path):
+    with pytest.raises(LibraryError, match=DAMAGED[kind][1]):
+        unpack(io.BytesIO(pack(Run(root / name(kind)))), tmp_path, "again")
+
+
+def refusal(file: bytes, root: Path) -> str:
+    """Why a packed run is not let in; empty where it is."""
+    try:
+        unpack(io.BytesIO(file), root, "again")
+    except LibraryError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("place", range(1, 23))
+def test_a_zip_whose_end_is_damaged_is_one_sentence(place: int, good: Run, tmp_path: Path):
+    """Each byte of the record at its end, changed in three ways."""
+    whole = pack(good)
+    for change in (1, 128, 255):
+        file = bytearray(whole)
+        file[-place] ^= change
+        assert len(refusal(bytes(file), tmp_path)) < 250
+
+
+def test_numbers_in_a_file_are_bounded_where_they_are_read():
+    assert foreign.record(f'{{"a": {2**63 - 1}, "b": -{2**63 - 1}}}') == {"a": 2**63 - 1, "b": 1 - 2**63}
+    for digits in (str(2**63), str(-(2**63)), "1" + "0" * 5000):
+        with pytest.raises(ValueError, match=f"a number of {len(digits.lstrip('-'))} digits"):
+            foreign.record(f'{{"a": {digits}}}')
+
+
+def test_little_of_what_is_foreign_is_repeated():
+    assert foreign.shortened("x" * 81) == "x" * 79 + "…"
+    assert foreign.shortened("x" * 80) == "x" * 80
+    assert foreign.shortened("a\nb\x1b[0m\udcff") == "a?b?[0m?"
+    assert foreign.quoted("x" * 1000) == repr("x" * 79 + "…")
+    assert foreign.quoted(7) == "7"
+
+
+def test_weights_of_16_bits_are_what_we_store_ourselves(good: Run, tmp_path: Path):
+    network = good.network()
+    checkpoints.save(tmp_path / "half.safetensors", network, good.config, half=True)
+    again, _ = checkpoints.load(tmp_path / "half.safetensors")
+    assert all(value.dtype == torch.float32 for value in again.state_dict().values())
+    for key, value in network.state_dict().items():
+        np.testing.assert_allclose(again.state_dict()[key], value, rtol=1e-3, atol=1e-6)
