@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,11 @@ def figures(app: AppTest) -> dict[str, dict[str, Any]]:
     """The Plotly figures on a page, by key."""
     messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
     return {header["revision"]: json.loads(body) for header, body in messages if "revision" in header}
+
+
+def shown(text: str) -> str:
+    """A text as it is read: without the backslashes by which `plain` lets its characters mean themselves."""
+    return re.sub(r"\\([^A-Za-z0-9\s])", r"\1", text)
 
 
 def trace(app: AppTest, key: str, name: str) -> dict[str, Any]:

@@ -94,7 +94,8 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     except ValueError:
         raise
     except DAMAGED as error:
-        raise ValueError(f"it is no file of arrays, or not a whole one ({shortened(str(error) or type(error).__name__)})") from None
+        why = shortened(str(error) or type(error).__name__)
+        raise ValueError(f"it is no file of arrays, or not a whole one ({why})") from None
 
 
 def _whole(digits: str) -> int:

@@ -168,7 +168,8 @@ class Run:
     @property
     def created(self) -> float:
         """When it was made, in Unix time; 0 when its card does not say."""
-        return float(self.card.get("created", 0))
+        created = self.card.get("created")
+        return float(created) if isinstance(created, int | float) and abs(created) < LATEST else 0.0
 
     @property
     def state(self) -> State:

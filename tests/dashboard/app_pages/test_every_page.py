@@ -33,6 +33,7 @@ from tests.kit.pages import (
     link,
     network,
     open_page,
+    shown,
     staged,
     trace,
 )
@@ -370,7 +371,7 @@ CONTROLS = [f"control-{name}" for name in (*MENUS, *NUMBERS)]
 def trainable(app: AppTest) -> bool:
     """Whether the button can be pressed; where it cannot, the panel says why, in the words of the error."""
     assert not app.exception
-    said, problem = [error.value.lower() for error in app.sidebar.error], []
+    said, problem = [shown(error.value).lower() for error in app.sidebar.error], []
     try:
         described(app)
     except ConfigError as error:
@@ -422,7 +423,7 @@ def test_every_option_of_every_menu_can_be_trained_or_says_why(task: str) -> Non
 def test_numbers_that_do_not_go_together_say_why(query: dict[str, str], words: str) -> None:
     app = open_page(**query)
     assert not trainable(app)
-    assert words in app.sidebar.error[0].value
+    assert words in shown(app.sidebar.error[0].value)
     for name in NUMBERS:
         if name in query:
             assert app.number_input(key=f"control-{name}").value == int(query[name])

@@ -28,7 +28,14 @@ from transformer.training.recording import record
 from transformer.training.runs import Run, list_runs
 
 ROOT = Path(__file__).resolve().parents[3]
-SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
+SHIPPED = (
+    "reverse",
+    "reverse-sinusoidal",
+    "reverse-aligned",
+    "reverse-aligned-causal",
+    "reverse-translate",
+    "shakespeare",
+)
 
 
 @pytest.mark.parametrize("name", [*SHIPPED, "small"])

@@ -60,6 +60,10 @@ def _faults(run: Run, config: RunConfig) -> Iterator[str]:
         "film.npz": lambda path: arrays.film(path, config),
         "resume.safetensors": lambda path: weights.header(path, "attention-lab-training/1"),
     }
+    try:
+        records.details(run.card)
+    except ValueError as error:
+        yield f"a detail in its run.json cannot be used: {error}"
     for name, look in readers.items():
         try:
             _read(run, name, look)
@@ -97,9 +101,10 @@ def _read(run: Run, name: str, look: Callable[[Path], Any]) -> Any:
 
 
 def _config(path: Path) -> RunConfig:
-    stored = records.card(path)["config"]
-    shelf.bring(path.parent, stored)
-    return RunConfig.from_dict(stored)
+    card = records.card(path)
+    records.details(card)
+    shelf.bring(path.parent, card["config"])
+    return RunConfig.from_dict(card["config"])
 
 
 def _state(path: Path) -> State:

@@ -47,7 +47,9 @@ def _attention(site: str, attention: Attention, mean: np.ndarray, config: RunCon
     shape = (config.model.n_heads, len(attention.queries), len(attention.keys))
     _site(site, config)
     expect(all_texts(attention.queries) and all_texts(attention.keys), "it holds no tokens")
-    fits = attention.pattern.shape == attention.scores.shape == mean.shape == shape
+    task = config.build_task()
+    means = shape if task.lawful else (shape[0], task.surveyed, task.surveyed)  # of a text, other passages
+    fits = attention.pattern.shape == attention.scores.shape == shape and mean.shape == means
     expect(
         fits and attention.mask.shape == shape[1:] and attention.mask.dtype == bool, "its heads are of another model"
     )

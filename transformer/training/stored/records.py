@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,21 @@ MOST_METRICS = 512 * 2**20
 
 
 def card(path: Path) -> dict[str, Any]:
-    """run.json, whose "config" is still to be read. Raises ValueError when it is none of ours, and OSError."""
+    """run.json, whose "config" is still to be read, and whose details may be anything. Raises ValueError when it is
+    none of ours, and OSError."""
     found = read_record(path)
     version = found.get("format")
     expect(version == FORMAT, f"the run is of another version ({shortened(version)}); this program reads {FORMAT}")
     expect(isinstance(found["config"], dict), "its settings are no record")
-    number(found.get("created", 0), 0, LATEST)
-    whole(found.get("processes", 1))
-    for name in ("device", "stepping"):
-        text(found.get(name, ""))
     return found
+
+
+def details(card: Mapping[str, Any]) -> None:
+    """What else a card says: when the run was made, and on what. Raises ValueError where it is of the wrong kind."""
+    number(card.get("created", 0), 0, LATEST)
+    whole(card.get("processes", 1))
+    for name in ("device", "stepping"):
+        text(card.get(name, ""))
 
 
 def metrics(path: Path, task: Task) -> tuple[list[dict[str, Any]], list[str]]:

@@ -213,7 +213,7 @@ def _tried(change: Callable[[], None]) -> bool:
     try:
         change()
     except BookError as error:
-        st.session_state.mask_problem = sentence(plain(str(error)))
+        st.session_state.mask_problem = sentence(str(error))
         return False
     return True
 

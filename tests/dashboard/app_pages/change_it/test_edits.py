@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dashboard.components.payload import unpack
-from tests.kit.pages import array, counted, figures, laid_out, link, network, open_page, trace
+from tests.kit.pages import array, counted, figures, laid_out, link, network, open_page, shown, trace
 from transformer import observe
 from transformer.analysis.batches import questions
 from transformer.analysis.heads.measure import measure_removal
@@ -126,7 +126,7 @@ def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link():
     app.selectbox(key="edit-kind").set_value("patch-input").run()
     app.text_input(key="edit-input").set_value("<b>~:").run()
     next(button for button in app.button if button.label == "Add").click().run()
-    assert ["needs an input such as 3_1_4" in error.value for error in app.error] == [True]
+    assert ["needs an input such as 3_1_4" in shown(error.value) for error in app.error] == [True]
     assert link(app)["edits"] == "~".join(added.values())
 
 

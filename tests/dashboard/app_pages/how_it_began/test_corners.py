@@ -35,7 +35,7 @@ from dashboard.theme import DARK, LIGHT
 from dashboard.view import training as view_training
 from dashboard.view.settings import Settings
 from tests.kit.cells import Cells, close
-from tests.kit.pages import array, figures, link, open_page, press_counted, trace
+from tests.kit.pages import array, figures, link, open_page, press_counted, shown, trace
 from transformer.__main__ import main
 from transformer.corners import CornerConfig, every_walk, walks
 from transformer.experiments.teacher_forcing import Forcing, Trial
@@ -313,7 +313,7 @@ def test_a_step_of_a_link_is_shown_and_the_curve_ends_there() -> None:
 )
 def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
     app = open_page("corners", **query)
-    assert [words in warning.value for warning in app.warning] == [True]
+    assert [words in shown(warning.value) for warning in app.warning] == [True]
     assert app.title[0].value.startswith(f"After {STEPS} steps ")
 
 

@@ -17,7 +17,7 @@ from dashboard.app_pages.text.tokens import words
 from dashboard.app_pages.text.tokens.cut import Cut, cut, vocabulary_of
 from dashboard.app_pages.text.tokens.figures import Numbered, context_bars, numbered_tokens, window_table
 from tests.kit import texts
-from tests.kit.pages import array, is_off, link, open_page, press, press_counted, trace
+from tests.kit.pages import array, is_off, link, open_page, press, press_counted, shown, trace
 from transformer import checkpoints
 from transformer.text.task import Text
 from transformer.training.runs import Run
@@ -325,7 +325,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(
 ) -> None:
     app = open_page("tokens", run="shakespeare", **nonsense)
     (warning,) = app.warning
-    assert words_of_it in warning.value
+    assert words_of_it in shown(warning.value)
     assert link(app) == {"run": "shakespeare"}
 
 

@@ -23,7 +23,7 @@ from dashboard.models import menu, passages
 from dashboard.theme import LIGHT
 from dashboard.view.settings import from_query
 from tests.kit import texts
-from tests.kit.pages import array, figures, link, open_page
+from tests.kit.pages import array, figures, link, open_page, shown
 from transformer import checkpoints, observe
 from transformer.__main__ import main
 from transformer.analysis.heads.one_token import glance
@@ -281,7 +281,7 @@ def test_a_run_with_a_law_cannot_write(capsys: pytest.CaptureFixture[str]) -> No
 )
 def test_nonsense_in_a_link_falls_back_with_one_notice(shelf: Run, nonsense: dict[str, str], said: str) -> None:
     app = open_page("writing", **{**LINK, **nonsense})
-    assert [warning.value for warning in app.warning if said in warning.value]
+    assert [warning.value for warning in app.warning if said in shown(warning.value)]
     assert len(app.warning) == 1
     assert not set(nonsense) & set(link(app)) or next(iter(nonsense)) in LINK
 

@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.app_pages.train_it.runs import table as runs_table
 from dashboard.app_pages.train_it.runs.comparison import comparable
 from dashboard.parts.prose import plain
-from tests.kit.pages import array, figures, link, open_page, trace
+from tests.kit.pages import array, figures, link, open_page, shown, trace
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.training.exchange import archive
 from transformer.training.runs import Control, Run, list_runs
@@ -237,7 +237,8 @@ def test_a_race_whose_folder_cannot_be_made_is_a_sentence(runs: Path, monkeypatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("dashboard.view.training.Run.create", refuse)
-    assert "The race did not start: [Errno 28] No space left on device." in said(press(open_page("runs"), "race-3"))
+    words = shown(said(press(open_page("runs"), "race-3")))
+    assert "The race did not start: [Errno 28] No space left on device." in words
 
 
 # --- the table
