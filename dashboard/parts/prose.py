@@ -11,6 +11,8 @@ import streamlit as st
 
 from transformer.analysis.findings import Head
 
+JOINER = "\u2060"
+
 
 def encoding_name(name: str) -> str:
     """A positional encoding as its authors write it."""
@@ -24,9 +26,13 @@ def orientation(head: Head | None = None) -> str:
 
 
 def plain(text: str) -> str:
-    """A text whose every character is meant as such: a run may be called *x*, :red[x] or www.x.org."""
-    marked = re.sub(r"([\\`*_\[\]<>$~#|@&])", r"\\\1", text)
-    return re.sub(r"(?i)www\.", lambda found: f"{found[0][:3]}\\.", re.sub(r":(?=\w)", r"\\:", marked))
+    """A text whose every character is meant as such: a run may be called *x*, :red[x] or www.x.org.
+
+    What looks like an address would become a link whatever is escaped in it (GitHub's autolinks are found in the text
+    once its marks are read), so a word joiner, which nobody sees, stands where it would begin.
+    """
+    marked = re.sub(r":(?=\w)", r"\\:", re.sub(r"([\\`*_\[\]<>$~#|&])", r"\\\1", text))
+    return re.sub(r"(?i)(?<=www)(?=\.)|(?<=:)(?=//)|(?=@)", JOINER, marked)
 
 
 def symbols(text: str) -> str:

@@ -55,7 +55,8 @@ def figures(app: AppTest) -> dict[str, dict[str, Any]]:
 
 
 def shown(text: str) -> str:
-    """A text as it is read: without the backslashes by which `plain` lets its characters mean themselves."""
+    """A text as it is read: without what `plain` put in, by which its characters mean themselves."""
+    text = text.replace("\u2060", "")
     return re.sub(r"\\([^A-Za-z0-9\s])", r"\1", text)
 
 

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -311,6 +312,17 @@ def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):
         wait_until_painted(page, PAGES[name])
         expect(page.get_by_test_id("stException")).to_have_count(0)
         expect(notices).to_have_count(0)
+
+
+def test_what_a_link_says_is_text_and_never_a_link(page: Page, address: str):
+    """Neither Markdown nor what GitHub's autolinks would find in it."""
+    foreign = "[click](http://evil.test) www.evil.test evil@evil.test <b>"
+    for name in ("architecture", "run", "mask"):
+        page.goto(f"{address}/masks?{urlencode({name: foreign})}")
+        notice = page.get_by_test_id("stAlert").filter(has_text="[click]")
+        expect(notice).to_be_visible()
+        assert notice.locator("a").count() == 0
+        assert "evil" not in " ".join(link.get_attribute("href") or "" for link in page.locator("a").all())
 
 
 def test_a_menu_can_be_set_back(page: Page, address: str):

@@ -175,7 +175,7 @@ def test_a_hostile_name_is_only_a_name(runs: Path):
     app.selectbox(key="shelf-run").set_value(HOSTILE).run()
     app = press(app, "open")
     assert link(app)["run"] == HOSTILE
-    assert plain(HOSTILE) == r"\*x\* \:red\[a\] \<b\>, \$y\$ www\.x.org %2C"
+    assert plain(HOSTILE) == r"\*x\* \:red\[a\] \<b\>, \$y\$ www^.x.org %2C".replace("^", "\u2060")
     assert plain(HOSTILE) in said(app)
     app = open_page("runs", compare="*x* :red[a] <b>%2C $y$ www.x.org %252C")
     assert app.title[0].value == f"{plain(HOSTILE)}: solved at step 40 after 0.7 s."
