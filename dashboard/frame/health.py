@@ -55,7 +55,8 @@ def strip(model: Model, alarm: Any) -> None:
 def damaged(name: str, wrong: Sequence[str]) -> str:
     """Which files of a run cannot be used."""
     parts = ". ".join(f"{each[0].upper()}{each[1:]}" for each in map(plain, wrong))
-    return f"The run **{plain(name)}** is damaged. {parts}. What cannot be used is left out, or measured anew; all else is shown."
+    rest = "What cannot be used is left out, or measured anew; all else is shown."
+    return f"The run **{plain(name)}** is damaged. {parts}. {rest}"
 
 
 def _marks(model: Model, checkup: Checkup) -> None:
