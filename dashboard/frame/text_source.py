@@ -15,6 +15,7 @@ from dashboard.view import clicks, session
 from dashboard.view.training import text_of
 from transformer.commands import corpus
 from transformer.config import SPLITS
+from transformer.foundation.checks import reason
 from transformer.text import download, shelf
 from transformer.text.corpus import TextError
 
@@ -75,7 +76,7 @@ def _remove(key: str) -> None:
     try:
         corpus.take_away(key, menu.ROOT)
     except TextError as error:
-        st.session_state.text_problem = str(error)
+        st.session_state.text_problem = reason(error)
         return
     st.session_state.removed_text = key
     session.update(text="")
@@ -86,7 +87,7 @@ def _restore(key: str) -> None:
     try:
         shelf.restore(key)
     except TextError as error:
-        st.session_state.text_problem = str(error)
+        st.session_state.text_problem = reason(error)
         return
     del st.session_state.removed_text
     session.update(text=key)
@@ -134,7 +135,7 @@ def _upload() -> None:
             session.update(text=shelf.put(file.name, file.getvalue()))
             st.session_state.text_problem = ""
         except (TextError, OSError) as error:
-            st.session_state.text_problem = str(error)
+            st.session_state.text_problem = reason(error)
             clicks.touch()
 
     st.file_uploader("Another text (.txt, UTF-8)", type="txt", key=key, on_change=uploaded, max_upload_size=LARGEST)

@@ -8,14 +8,14 @@ import base64
 import gzip
 import hashlib
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import plotly
 import streamlit as st
 from anyio import to_thread
 from plotly.offline import get_plotlyjs
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -23,6 +23,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.server.guard import Guard, is_known
 from dashboard.server.streamlit_private import served_page
 
 PLOTLY_PATH = "/assets/plotly.min.js"
@@ -44,7 +45,7 @@ def routes(first: str) -> list[BaseRoute]:
 
 def middleware() -> list[Middleware]:
     """The middleware for `st.App(middleware=…)`."""
-    return [Middleware(SecurityHeaders)]
+    return [Middleware(SecurityHeaders), Middleware(Guard)]
 
 
 async def to_first(request: Request) -> Response:
@@ -108,7 +109,7 @@ class SecurityHeaders:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in security_headers().items():
+                for name, value in security_headers(Headers(scope=scope).get("host", "")).items():
                     headers.setdefault(name, value)
                 is_page = message["status"] == 200 and headers.get("content-type", "").startswith("text/html")
                 if is_page and not scope["path"].startswith(presenter_address()):  # that one draws no figure
@@ -139,29 +140,30 @@ def base() -> str:
     return f"/{path}" if path else ""
 
 
-@cache
-def security_headers() -> dict[str, str]:
-    """The headers, by name."""
+@lru_cache(maxsize=64)
+def security_headers(host: str) -> dict[str, str]:
+    """The headers, by name, for a page that was asked for under this name."""
     return {
-        "Content-Security-Policy": content_security_policy(),
+        "Content-Security-Policy": content_security_policy(host),
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "same-origin",
     }
 
 
-def content_security_policy() -> str:
+def content_security_policy(host: str) -> str:
     """Everything from this server and nothing from elsewhere, as far as Streamlit and Plotly allow.
 
     Both write inline styles. Streamlit's page holds one inline script, which is allowed by its hash. Browsers differ
-    on whether 'self' covers websockets, so these are named.
+    on whether 'self' covers websockets, so these are named: those of this host.
     """
+    sockets = [f"ws://{host}", f"wss://{host}"] if is_known(host) else []
     directives = {
         "default-src": ["'self'"],
         "script-src": ["'self'", *inline_script_hashes()],
         "style-src": ["'self'", "'unsafe-inline'"],
         "img-src": ["'self'", "data:", "blob:"],
         "font-src": ["'self'", "data:"],
-        "connect-src": ["'self'", "ws:", "wss:", "data:", "blob:"],
+        "connect-src": ["'self'", *sockets, "data:", "blob:"],
         "worker-src": ["'self'", "blob:"],
         "object-src": ["'none'"],
         "base-uri": ["'self'"],

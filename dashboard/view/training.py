@@ -17,6 +17,7 @@ from dashboard.view.settings import BY_KEY, FAST, FIELDS, OF_TRAINING, Settings
 from transformer import masks
 from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.corners import CornerConfig
+from transformer.foundation.checks import reason
 from transformer.presets import READERS, READING, Reader
 from transformer.text import download, shelf
 from transformer.training.runs import Run, RunError, new_folder
@@ -181,7 +182,7 @@ def start_training() -> None:
     try:
         (run,) = start([training_config()])
     except (ConfigError, RunError, OSError) as error:
-        notice(f"Training did not start: {error}.")
+        notice(f"Training did not start: {reason(error)}.")
         return
     watch(run)
     deadline = time.monotonic() + FIRST_STEP
@@ -197,7 +198,7 @@ def resume(run: Run) -> None:
         if not run.waiting:
             background.pool.submit(run)
     except (RunError, OSError) as error:
-        notice(f"{run.name} did not go on: {error}.")
+        notice(f"{run.name} did not go on: {reason(error)}.")
         return
     watch(run)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from transformer.foundation.checks import reason
 from transformer.foundation.foreign import MOST_WORDS, read_record
-from transformer.training.stored.checks import said
 
 
 def read_stored(path: Path, form: str, noun: str, error: type[ValueError]) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def read_stored(path: Path, form: str, noun: str, error: type[ValueError]) -> di
     except (OSError, ValueError) as cause:
         if isinstance(cause, error):
             raise
-        raise error(f"{path.name} cannot be read: {said(cause)}") from None
+        raise error(f"{path.name} cannot be read: {reason(cause)}") from None
     if values.pop("format", None) != form:
         raise error(f"{path.name} is not a {noun}, or it is from another version")
     return values
@@ -28,4 +28,4 @@ def read_stored(path: Path, form: str, noun: str, error: type[ValueError]) -> di
 
 def damaged(path: Path, cause: Exception) -> str:
     """The sentence for a file whose values are not those of a measurement."""
-    return f"{path.name} is damaged: {said(cause)}"
+    return f"{path.name} is damaged: {reason(cause)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from transformer.foundation.foreign import quoted
+from transformer.foundation.foreign import quoted, shortened
 
 
 class UserError(ValueError):
@@ -14,6 +14,21 @@ class UserError(ValueError):
 
 class ConfigError(UserError):
     """A setting that cannot be used; the message is one sentence that says what can."""
+
+
+LONGEST = 120
+"""Characters of a library's own words that are repeated: they may quote a whole file."""
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong, to stand in a sentence: our own errors' words; of others nothing long, and no path."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    if isinstance(error, KeyError):
+        return f"it has no {shortened(error.args[0])}"
+    return shortened(str(error), LONGEST) or type(error).__name__
 
 
 def require(condition: bool, sentence: str) -> None:

@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from transformer.config import RunConfig
 from transformer.foundation.atomic_files import sync_folder, write_whole
-from transformer.foundation.checks import UserError
+from transformer.foundation.checks import UserError, reason
 from transformer.foundation.foreign import DAMAGED, read_record, shortened
 from transformer.text import shelf
 from transformer.text.shelf import TEXT_FILE
 from transformer.training import lock
 from transformer.training.stored import records
-from transformer.training.stored.checks import LATEST, expect, number, said, text, whole
+from transformer.training.stored.checks import LATEST, expect, number, text, whole
 from transformer.training.stored.weights import OTHER
 
 if TYPE_CHECKING:
@@ -125,11 +125,11 @@ class Run:
     def create(cls, folder: Path, config: RunConfig, **details: Any) -> Run:
         """Make the folder and say what is to be trained. Raises RunError if there is a run already."""
         if (folder / "run.json").exists():
-            raise RunError(f"there is a run in {folder} already: choose another folder, or delete it first")
+            raise RunError(f"there is a run in {folder.name} already: choose another folder, or delete it first")
         try:
             (folder / "snapshots").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunError(f"{folder} cannot be made: {error.strerror or error}") from None
+            raise RunError(f"the folder {folder.name} cannot be made: {reason(error)}") from None
         run = cls(folder)
         card = {"format": records.FORMAT, "config": config.to_dict(), "created": time.time(), **details}
         run.set_state("queued", 0)
@@ -153,7 +153,7 @@ class Run:
         except FileNotFoundError:
             raise RunError(f"{shortened(self.name)} is not a run: it has no run.json") from None
         except (*DAMAGED, OSError) as error:
-            raise RunError(f"the run.json of {shortened(self.name)} cannot be used: {said(error)}") from None
+            raise RunError(f"the run.json of {shortened(self.name)} cannot be used: {reason(error)}") from None
 
     @property
     def config(self) -> RunConfig:
@@ -163,7 +163,7 @@ class Run:
             shelf.bring(self.folder, config)
             return _config_of(json.dumps(config))
         except (*DAMAGED, OSError) as error:
-            raise RunError(f"the config of the run {shortened(self.name)} cannot be used: {said(error)}") from None
+            raise RunError(f"the config of the run {shortened(self.name)} cannot be used: {reason(error)}") from None
 
     @property
     def created(self) -> float:

@@ -12,7 +12,6 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from urllib.parse import urlsplit
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
@@ -20,6 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.server.guard import FOREIGN_PAGE, is_own
 from dashboard.server.rooms import addresses, documents, votes
 from dashboard.server.rooms.limits import Bucket, Refused, no_room
 from dashboard.server.rooms.rooms import LENGTH, LETTERS, Channel, Room, Rooms, Step
@@ -255,8 +255,8 @@ def _json(content: object, status: int = 200) -> Response:
 def _same_site(request: Request) -> None:
     """Refuse what a page of another site sends in the name of its reader (RFC 6454, section 7)."""
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower():
-        raise Refused(403, "Only pages of this server may ask for this.")
+    if origin is not None and not is_own(origin, request.headers.get("host", "")):
+        raise Refused(403, FOREIGN_PAGE)
 
 
 async def _body(request: Request, most: int, what: str, how: str) -> bytes:

@@ -265,12 +265,13 @@ def get(path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     """The answer of the routes and middleware to a GET, without a server."""
     app = Starlette(routes=http.routes("overview"), middleware=http.middleware())
     route, _, query = path.partition("?")
+    named = {"host": "localhost:8501"} | headers
     scope = {
         "type": "http",
         "method": "GET",
         "path": route,
         "query_string": query.encode(),
-        "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
+        "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in named.items()],
     }
     messages: list[dict] = []
 

@@ -9,6 +9,7 @@ import shutil
 import stat
 import struct
 import time
+import tomllib
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -111,6 +112,11 @@ def test_a_path_will_do_as_well(run: Run, tmp_path: Path):
 )
 def test_the_name_comes_from_the_files(file: str, name: str):
     assert name_of(file) == name
+
+
+def test_the_server_takes_as_much_as_a_packed_run_may_have():
+    server = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["server"]
+    assert server["maxUploadSize"] * 2**20 == archive.MOST_BYTES
 
 
 def test_what_is_too_large_is_not_packed(run: Run, monkeypatch: pytest.MonkeyPatch):

@@ -404,7 +404,7 @@ BAD = [
     (["train", "--device", "cuda:63", *OUT], "there is no cuda:63 here: auto would use "),
     (["train", "--device", "", *OUT], "--device must not be empty"),
     (["train", "--out", ""], "--out must not be empty"),
-    (["train", "--out", "a-file/run"], "a-file/run cannot be made: Not a directory"),
+    (["train", "--out", "a-file/run"], "the folder run cannot be made: Not a directory"),
     (["train", "--out", "x" * 300], "File name too long"),
     (["train", "--out", "nul\0"], "null"),
     (["train", "out"], "out"),
@@ -470,3 +470,11 @@ def test_bad_input_in_a_process_of_its_own(tmp_path):
     assert done.stdout == ""
     assert re.fullmatch(r"error: no task named 'knit'[^\n]+\n", done.stderr)
     assert os.listdir(tmp_path) == []
+
+
+def test_the_command_line_looks_where_the_dashboard_does(tmp_path):
+    """`ATTENTION_LAB_RUNS` names one folder for both."""
+    environment = os.environ | {"ATTENTION_LAB_RUNS": str(tmp_path)}
+    command = [sys.executable, "-m", "transformer", "list"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"no runs in {tmp_path}")

@@ -28,7 +28,7 @@ from transformer.training.library import TRASH, LibraryError, check_name, settle
 from transformer.training.runs import Run, RunError, new_folder
 
 SUFFIX = ".attention-run.zip"
-MOST_BYTES = 500 * 2**20
+MOST_BYTES = 100 * 2**20
 """The largest run that travels in one file, packed or unpacked."""
 MOST_FILES = 1000
 NAMES = (

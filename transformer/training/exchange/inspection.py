@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.config import RunConfig
+from transformer.foundation.checks import reason
 from transformer.foundation.foreign import DAMAGED, read_record
 from transformer.text import shelf
 from transformer.text.corpus import Excerpt
@@ -18,7 +19,7 @@ from transformer.text.shelf import TEXT_FILE
 from transformer.training.library import LibraryError
 from transformer.training.runs import Control, Run, RunError, State
 from transformer.training.stored import arrays, records, weights
-from transformer.training.stored.checks import expect, said
+from transformer.training.stored.checks import expect
 
 
 def inspect(run: Run) -> State:
@@ -97,7 +98,7 @@ def _read(run: Run, name: str, look: Callable[[Path], Any]) -> Any:
     except FileNotFoundError:
         raise LibraryError(f"this is no run: it has no {name}") from None
     except (*DAMAGED, OSError) as error:
-        raise LibraryError(f"its {name} cannot be used: {said(error)}") from None
+        raise LibraryError(f"its {name} cannot be used: {reason(error)}") from None
 
 
 def _config(path: Path) -> RunConfig:

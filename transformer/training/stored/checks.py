@@ -11,8 +11,6 @@ from transformer.foundation.foreign import LARGEST, shortened
 
 LATEST = 1e11
 """A Unix time beyond this is none."""
-LONGEST = 120
-"""Characters in the longest reason that is repeated; a library's own may quote a whole file."""
 
 
 def expect(condition: bool | np.bool_, what: str) -> None:
@@ -42,12 +40,3 @@ def number(value: Any, low: float = -math.inf, high: float = math.inf) -> None:
     good = good and (isinstance(value, float) or abs(value) < LARGEST)
     bounded = low > -math.inf or high < math.inf
     expect(good and (not bounded or low <= value <= high), f"{shortened(value)} is no number that could stand here")
-
-
-def said(error: BaseException) -> str:
-    """What is wrong with a file, in a few words, from what reading it ended in."""
-    if isinstance(error, KeyError):
-        return f"it has no {shortened(error.args[0])}"
-    if isinstance(error, OSError):  # whose own words name a path of this machine
-        return (error.strerror or type(error).__name__).lower()
-    return shortened(str(error), LONGEST) or type(error).__name__

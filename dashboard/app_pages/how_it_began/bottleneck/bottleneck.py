@@ -36,6 +36,7 @@ from dashboard.view import clicks, session, training
 from transformer.config import ConfigError
 from transformer.experiments.bottleneck import Bottleneck, BottleneckError
 from transformer.experiments.bottleneck_runs import plan
+from transformer.foundation.checks import reason
 from transformer.training.runs import Run, RunError
 
 AGAIN = 1.0
@@ -227,7 +228,7 @@ def begin() -> None:
     try:
         runs = training.start(list(plan().values()))
     except (ConfigError, RunError, OSError) as error:
-        session.notice(f"The training could not start: {error}.")
+        session.notice(f"The training could not start: {reason(error)}.")
         return
     session.update(compare=",".join(run.name for run in runs))
 
@@ -237,7 +238,7 @@ def measure(runs: list[Run]) -> None:
     try:
         measuring.start(FILES["own"], *(f"--runs={run.folder}" for run in runs))
     except OSError as error:
-        session.notice(f"The measurement could not start: {error}.")
+        session.notice(f"The measurement could not start: {reason(error)}.")
 
 
 def stop(live: list[Run]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from dashboard.view import clicks, session, training
 from dashboard.view.settings import Settings
 from transformer.corners import CornerConfig, floor
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, mean_interval, shared
+from transformer.foundation.checks import reason
 from transformer.training.runs import DEFAULT_ROOT
 
 SHIPPED = tuple(DEFAULT_ROOT / f"{name}.json" for name in ("corners-narrow", "corners-none", "corners"))
@@ -106,8 +106,7 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
         return
     label = "Measure" if found is None else "Measure again"
     left.button(label, icon=":material/refresh:", on_click=begin, args=(config,), width="stretch")
-    elsewhere = [] if menu.ROOT == DEFAULT_ROOT else ["--out", shlex.quote(str(path))]
-    command = " ".join(["python -m transformer corners", *options(config), *elsewhere])
+    command = " ".join(["python -m transformer corners", *options(config)])
     broken = measuring.failed and not measuring.stopped and measuring.path == path
     cut = "The last measurement was interrupted. " if broken else ""
     right.caption(f"{cut}Trains 25 GRUs in the background. On a command line: {command}")
@@ -132,7 +131,7 @@ def begin(config: CornerConfig) -> None:
     try:
         measuring.start(own(config), *options(config))
     except OSError as error:
-        session.notice(f"The measurement could not start: {error}.")
+        session.notice(f"The measurement could not start: {reason(error)}.")
 
 
 def stop(path: Path) -> None:

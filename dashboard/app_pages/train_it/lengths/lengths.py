@@ -19,6 +19,7 @@ from dashboard.view import clicks, session
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.config import ModelConfig
 from transformer.experiments.lengths import Lengths, LengthsError
+from transformer.foundation.checks import reason
 
 AGAIN = 1.0
 """Seconds between two looks at a measurement that is under way."""
@@ -131,7 +132,7 @@ def begin() -> None:
     try:
         measuring.start(FILES["own"])
     except OSError as error:
-        session.notice(f"The measurement did not start: {error}.")
+        session.notice(f"The measurement did not start: {reason(error)}.")
 
 
 # --- the bag and the race

@@ -25,6 +25,7 @@ from dashboard.view import clicks, session, training
 from dashboard.view.settings import BY_KEY
 from transformer.analysis.accuracy import ceilings
 from transformer.config import TEXT, ConfigError
+from transformer.foundation.checks import reason
 from transformer.training.library import LibraryError
 from transformer.training.runs import Run, RunError, State, list_runs, unreadable
 
@@ -242,7 +243,7 @@ def begin(each: Race) -> None:
             for run in runs:
                 run.ask(pause_at=None)
     except (ConfigError, RunError, LibraryError, OSError) as error:
-        session.notice(f"The race did not start: {error}.")
+        session.notice(f"The race did not start: {reason(error)}.")
         return
     choose([run.name for run in runs])
 

@@ -278,6 +278,7 @@ def _upload() -> None:
         _tell(f"{run.name} was added.", DONE)
 
     folded.file_uploader(f"One {archive.SUFFIX} file", type="zip", key=key, on_change=uploaded, max_upload_size=LARGEST)
+    folded.caption(f"At most {LARGEST} MB. A larger run travels as a folder: copy it into the folder of runs.")
 
 
 def _busy(run: Run) -> str:

@@ -757,9 +757,11 @@ class TestMeasuring:
         for elsewhere in (False, True):
             if elsewhere:
                 monkeypatch.setattr(menu, "ROOT", tmp_path)
+                monkeypatch.setattr("transformer.commands.measure.ROOT", tmp_path)  # as ATTENTION_LAB_RUNS has both
             query = {"corner_width": "3", "corner_noise": "0.15", "corner_affine": "0", "corner_seed": "4"}
             app = open_page("corners", corner_part="forcing", **query)
             (told,) = [caption.value for caption in app.caption if "On a command line" in caption.value]
+            assert str(tmp_path) not in told
             assert main(shlex.split(told.partition("python -m transformer ")[2])) == 0
             ((made, path),) = written
             assert made == CornerConfig(d_model=3, affine=False, noise=0.15)
@@ -821,7 +823,7 @@ class TestMeasuring:
 
     def test_what_cannot_begin_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(self: teacher_forcing.Measuring, path: Path, *options: str) -> None:
-            raise OSError("no room")
+            raise OSError(28, "no room")
 
         monkeypatch.setattr(teacher_forcing.Measuring, "start", refuse)
         app = open_page("corners", corner_part="forcing", corner_width="3")

@@ -236,7 +236,7 @@ class TestMeasuringAnew:
 
     def test_what_cannot_begin_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(self: lengths_measurement.Measuring, path: Path) -> None:
-            raise OSError("no room")
+            raise OSError(28, "no room")
 
         monkeypatch.setattr(lengths_measurement.Measuring, "start", refuse)
         app = open_page("lengths")

@@ -238,7 +238,7 @@ def test_a_race_whose_folder_cannot_be_made_is_a_sentence(runs: Path, monkeypatc
 
     monkeypatch.setattr("dashboard.view.training.Run.create", refuse)
     words = shown(said(press(open_page("runs"), "race-3")))
-    assert "The race did not start: [Errno 28] No space left on device." in words
+    assert "The race did not start: No space left on device." in words
 
 
 # --- the table
