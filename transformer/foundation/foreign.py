@@ -33,7 +33,6 @@ DAMAGED = (
     MemoryError,
     NotImplementedError,
     EOFError,
-    SyntaxError,
     RuntimeError,
     zipfile.BadZipFile,
     zlib.error,
@@ -89,11 +88,12 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         with zipfile.ZipFile(content) as packed:
             if sum(entry.file_size for entry in packed.infolist()) > MOST_NUMBERS:
                 raise ValueError("it unpacks to too much")
+        content.seek(0)
         with np.load(content, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except ValueError:
         raise
-    except DAMAGED as error:
+    except Exception as error:  # of a dozen kinds, down to a tokenizer's: NumPy raises what it stumbles over
         why = shortened(str(error) or type(error).__name__)
         raise ValueError(f"it is no file of arrays, or not a whole one ({why})") from None
 

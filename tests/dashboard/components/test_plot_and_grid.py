@@ -1,16 +1,12 @@
 """The Python side of the two web components, and what the server adds to Streamlit."""
 
-import asyncio
 import gzip
 import json
 import re
 import tomllib
-from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import plotly
@@ -26,6 +22,7 @@ from dashboard.components.payload import pack, unpack
 from dashboard.components.plot import coloured, pack_figure
 from dashboard.server import http
 from dashboard.theme import DARK, LIGHT, Palette, pattern_colours
+from tests.kit.asgi import to_its_end
 
 LOOKS: dict = {"key": "heads", "focus": 0, "alt": "Patterns."}
 
@@ -255,12 +252,6 @@ def test_no_folder_is_crowded_and_none_imports_another_in_a_circle() -> None:
 # Server
 
 
-def run(answer: Coroutine[Any, Any, None]) -> None:
-    """To its end, in a thread of its own: where a browser is driven, this one has an event loop already."""
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, answer).result()
-
-
 def get(path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     """The answer of the routes and middleware to a GET, without a server."""
     app = Starlette(routes=http.routes("overview"), middleware=http.middleware())
@@ -281,7 +272,7 @@ def get(path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     async def send(message: dict) -> None:
         messages.append(message)
 
-    run(app(scope, receive, send))
+    to_its_end(app(scope, receive, send))
     start, *rest = messages
     answer = {name.decode(): value.decode() for name, value in start["headers"]}
     return start["status"], answer, b"".join(message["body"] for message in rest)
@@ -353,5 +344,5 @@ def test_websockets_pass_through_untouched() -> None:
         seen.extend([receive, send])
 
     receive, send = object(), object()
-    run(http.SecurityHeaders(inner)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
+    to_its_end(http.SecurityHeaders(inner)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
     assert seen == [receive, send]

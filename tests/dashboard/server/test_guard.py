@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import streamlit as st
 
 from dashboard.server import guard, http
+from tests.kit.asgi import to_its_end
 from tests.kit.driving import dashboard
 
 KNOWN = [
@@ -113,7 +113,7 @@ def asked(kind: str = "http", method: str = "GET", path: str = "/", **headers: s
 
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": kind, "path": path, "headers": raw, "query_string": b""} | ({"method": method} if method else {})
-    asyncio.run(guard.Guard(inner)(scope, receive, send))
+    to_its_end(guard.Guard(inner)(scope, receive, send))
     return [] if sent == [{"type": "let in"}] else sent
 
 

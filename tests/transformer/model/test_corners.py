@@ -17,6 +17,7 @@ from transformer.config import ATTENTIONS, ConfigError
 from transformer.corners import CornerConfig, Walks, error, every_walk, floor, walks
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, Trial, mean_interval, shared
 from transformer.experiments.teacher_forcing_measure import carry_out, plan
+from transformer.foundation.foreign import MOST_WORDS
 from transformer.recurrent.corners import build_walker, look_back, say_corners, train_corners
 from transformer.recurrent.roll_out import roll_out
 
@@ -348,7 +349,7 @@ class TestTeacherForcing:
         ("harm", "words"),
         [
             (lambda text: "{", "not JSON"),
-            (lambda text: "[1]", "not a measurement"),
+            (lambda text: "[1]", "it is no record"),
             (lambda text: text.replace("forcing/1", "forcing/9"), "another version"),
             (lambda text: text.replace('"error":0.5', '"error":-1'), "not valid numbers"),
             (lambda text: text.replace('"error":0.5', '"error":NaN'), "not valid numbers"),
@@ -356,7 +357,7 @@ class TestTeacherForcing:
             (lambda text: text.replace('"noise":0.1', '"noise":9'), "noise must be"),
             (lambda text: text.replace('"attention":"none"', '"attention":"look"'), "attention must be"),
             (lambda text: text.replace('"trials":[{', '"trials":[{"more":1,'), "damaged"),
-            (lambda text: " " * 4_000_001, "too large"),
+            (lambda text: " " * (MOST_WORDS + 1), "too large"),
         ],
     )
     def test_a_harmed_file_is_a_sentence(self, harm, words: str, tmp_path: Path) -> None:
