@@ -19,7 +19,7 @@ import streamlit as st
 from dashboard.components.documents import pages
 from dashboard.server import http, rooms
 from dashboard.server.sockets import answer_at_once
-from dashboard.server.streamlit_private import let_one_run_at_the_state
+from dashboard.server.streamlit_private import let_one_run_at_the_state, send_nothing_into_a_block_that_was_dropped
 from dashboard.view.pages import OVERVIEW
 from transformer.foundation.checks import ConfigError
 
@@ -35,6 +35,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     """Pay for PyTorch while nobody waits, keep a warm training process at hand, and mend what serves."""
     answer_at_once()
     let_one_run_at_the_state()
+    send_nothing_into_a_block_that_was_dropped()
     background.start()
     async with rooms.running(rooms.place()):
         yield {}

@@ -19,6 +19,8 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState
 
@@ -119,6 +121,40 @@ def let_one_run_at_the_state() -> None:
     changed size during iteration", and no callback runs.
     """
     SafeSessionState._lock = _OneLock()  # type: ignore[assignment]
+
+
+def send_nothing_into_a_block_that_was_dropped() -> None:
+    """Take out of the queue to the browser, when a click clears it, whatever stands in a block that is cleared too.
+
+    A click in a fragment drops what its last run has queued, but neither what other fragments inside it have, nor what
+    the browser is only referred to, for a reference no longer says whose it is. Without this, such a message names a
+    place in a block that is still to come again, and the browser shows no page any more ("Bad delta path").
+    """
+    ForwardMsgQueue.clear = _clear  # type: ignore[assignment, method-assign]
+
+
+_clear_one_by_one = ForwardMsgQueue.clear
+
+
+def _clear(
+    queue: ForwardMsgQueue, retain_lifecycle_msgs: bool = False, fragment_ids_this_run: list[str] | None = None
+) -> None:
+    before = queue._queue
+    _clear_one_by_one(queue, retain_lifecycle_msgs, fragment_ids_this_run)
+    if not queue._queue:
+        return
+    kept = {id(message) for message in queue._queue}
+    dropped = {_place(message) for message in before if id(message) not in kept} - {()}
+    queue._queue = [
+        message
+        for message in queue._queue
+        if not any(_place(message)[:depth] in dropped for depth in range(1, len(_place(message))))
+    ]
+
+
+def _place(message: ForwardMsg) -> tuple[int, ...]:
+    """Where on the page a message belongs; () where it is about something else."""
+    return tuple(message.metadata.delta_path)
 
 
 def served_page() -> str:

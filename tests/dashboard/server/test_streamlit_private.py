@@ -15,7 +15,9 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.component_manager import BidiComponentManager
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, ThreadState
 from streamlit.runtime.state import SafeSessionState, SessionState
@@ -193,6 +195,74 @@ def _widget(
         value_type="bool_value",
         callback=callback,
     )
+
+
+def block(*place: int, fragment: str = "") -> ForwardMsg:
+    """What adds a block to the page."""
+    message = ForwardMsg()
+    message.metadata.delta_path.extend(place)
+    message.delta.add_block.allow_empty = True
+    message.delta.fragment_id = fragment
+    return message
+
+
+def element(*place: int, fragment: str = "") -> ForwardMsg:
+    message = ForwardMsg()
+    message.metadata.delta_path.extend(place)
+    message.delta.new_element.markdown.body = str(place)
+    message.delta.fragment_id = fragment
+    return message
+
+
+def reference(*place: int) -> ForwardMsg:
+    """What stands for a large message that the browser has already: it does not say whose it is."""
+    message = ForwardMsg()
+    message.metadata.delta_path.extend(place)
+    message.ref_hash = "hash"
+    return message
+
+
+def test_what_stands_in_a_dropped_block_is_dropped_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a page with two fragments, one inside the other, whose outer one is asked for again."""
+    messages = [
+        block(0, 0),
+        block(0, 1, fragment="outer"),
+        element(0, 1, 0, fragment="outer"),
+        block(0, 1, 1, fragment="outer"),
+        element(0, 1, 1, 0, fragment="inner"),
+        reference(0, 1, 1, 1),
+        reference(0, 2),
+        element(0, 3, fragment="another"),
+    ]
+    monkeypatch.setattr(ForwardMsgQueue, "clear", ForwardMsgQueue.clear)  # to be put back
+    places = {}
+    for mended in (False, True):
+        ForwardMsgQueue.clear = streamlit_private._clear_one_by_one
+        if mended:
+            streamlit_private.send_nothing_into_a_block_that_was_dropped()
+        queue = ForwardMsgQueue()
+        for message in messages:
+            queue.enqueue(message)
+        queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["outer"])
+        places[mended] = [tuple(message.metadata.delta_path) for message in queue.flush()]
+    orphans = [(0, 1, 1, 0), (0, 1, 1, 1)]
+    assert places[False] == [(0, 0), *orphans, (0, 2), (0, 3)], "Streamlit sends what the browser cannot place"
+    assert places[True] == [(0, 0), (0, 2), (0, 3)]
+
+
+def test_a_whole_run_clears_the_queue_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ForwardMsgQueue, "clear", ForwardMsgQueue.clear)
+    streamlit_private.send_nothing_into_a_block_that_was_dropped()
+    queue = ForwardMsgQueue()
+    session = ForwardMsg()
+    session.new_session.page_script_hash = "page"
+    for message in (session, block(0, 0), element(0, 0, 0)):
+        queue.enqueue(message)
+    queue.clear(retain_lifecycle_msgs=True)
+    assert queue.flush() == [session]
+    queue.enqueue(element(0, 0))
+    queue.clear()
+    assert queue.is_empty()
 
 
 def test_the_served_page_has_one_script_written_into_it() -> None:

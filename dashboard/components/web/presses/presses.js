@@ -1,13 +1,19 @@
 // A button that counts how often it was pressed, by click or by key. The count is what Python is told, so that presses
 // which come faster than it can answer are told together: Streamlit makes one of a button's that wait for each other.
+//
+// While the page is being drawn a press waits. A rerun that begins in the midst of another may name a place on the page
+// that the browser has just taken away, and then nothing is shown any more ("Bad delta path", Streamlit 1.67).
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
-import { onReconnect } from '../../attention-lab.shared/kit/streamlit_private.js';
+import { isRerunning, onReconnect } from '../../attention-lab.shared/kit/streamlit_private.js';
 
 const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
 // What the arrow keys move by itself, where it has the focus.
 const MOVED = '[role=slider], [role=radio], [role=tab], [role=menuitem], [role=option], [role=combobox], [role=grid], canvas';
+
+const BEGINS = 150; // milliseconds in which what was told has begun to be answered
+const PATIENCE = 2000; // milliseconds for which a press waits at most: a page may measure for longer
 
 export default mounting('presses', (root) => new Presses(root.querySelector('button')));
 
@@ -17,6 +23,8 @@ class Presses {
     this.since = Date.now(); // another place counts anew
     this.count = 0;
     this.keys = [];
+    this.begins = 0; // until when what was told last has not begun to be answered
+    this.waiting = undefined; // the timer of a press that waits
     this.over = new AbortController();
     host.addEventListener('click', () => this.press());
     // A server that was started anew begins a session with the first it hears: with this, not with the next press.
@@ -49,10 +57,26 @@ class Presses {
   }
 
   press() {
-    this.tell('presses', { since: this.since, count: ++this.count });
+    this.count += 1;
+    if (this.waiting === undefined) this.hand(performance.now());
+  }
+
+  /** Tell Python of the presses, once it has answered those of which it was told. */
+  hand(pressed) {
+    const now = performance.now();
+    const busy = isRerunning() || now < this.begins;
+    if (busy && now - pressed < PATIENCE) {
+      this.waiting = setTimeout(() => this.hand(pressed), 16);
+      return;
+    }
+    this.waiting = undefined;
+    this.begins = now + BEGINS;
+    this.tell('presses', { since: this.since, count: this.count });
   }
 
   dispose() {
+    if (this.waiting !== undefined) this.hand(-Infinity); // none is lost
+    clearTimeout(this.waiting);
     this.over.abort();
     this.still();
   }
