@@ -22,7 +22,7 @@ from dashboard.components.payload import pack, unpack
 from dashboard.components.plot import coloured, pack_figure
 from dashboard.server import http
 from dashboard.theme import DARK, LIGHT, Palette, pattern_colours
-from tests.kit.asgi import to_its_end
+from tests.kit.rooms.asgi import to_its_end
 
 LOOKS: dict = {"key": "heads", "focus": 0, "alt": "Patterns."}
 

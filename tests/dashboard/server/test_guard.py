@@ -12,8 +12,8 @@ import pytest
 import streamlit as st
 
 from dashboard.server import guard, http
-from tests.kit.asgi import to_its_end
 from tests.kit.driving import dashboard
+from tests.kit.rooms.asgi import to_its_end
 
 KNOWN = [
     "localhost",
