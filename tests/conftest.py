@@ -3,9 +3,10 @@
 import os
 import pkgutil
 import tempfile
-from functools import partial
+from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import jaxtyping
@@ -15,15 +16,29 @@ _cache = tempfile.TemporaryDirectory(prefix="attention-lab-", ignore_cleanup_err
 os.environ["ATTENTION_LAB_CACHE"] = _cache.name
 
 _jaxtyped = jaxtyping.jaxtyped
+_shapes = {"checked": True}
 
 
 def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
-    """What has no array among its arguments has no shape to check, and checking costs more than most functions."""
+    """What has no array among its arguments has no shape to check, and checking costs more than most functions.
+
+    By day the library's own tests check shapes; under pages they are checked by night.
+    """
     if fn is None:
         return partial(_jaxtyped_where_there_are_shapes, **options)
     asked = getattr(fn, "__func__", None) or getattr(fn, "fget", None) or fn
     shaped = any("[Tensor," in each or "[np.ndarray," in each for each in map(str, asked.__annotations__.values()))
-    return _jaxtyped(fn, **options) if shaped else fn
+    if not shaped:
+        return fn
+    checked = _jaxtyped(fn, **options)
+    if not isinstance(fn, FunctionType):
+        return checked
+
+    @wraps(fn)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return (checked if _shapes["checked"] else fn)(*args, **kwargs)
+
+    return called
 
 
 # Before anything imports transformer. The numeric tower: an int is welcome where a float is asked for (PEP 484).
@@ -76,12 +91,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByModule:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the browser's tests, nightly where they are no smoke test, and begin with what takes long.
 
-    What takes long is what is nightly, and of the rest the browser's, whose folder is the first.
+    What takes long is what is nightly, and of the rest the browser's, whose folder is the first. Of the cases of a test
+    that is `daily(n)`, n run every day, spread over all of them; the others are nightly.
     """
+    cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.path.is_relative_to(TESTS / "browser"):
             item.add_marker("browser")
             if not item.get_closest_marker("smoke"):
+                item.add_marker("nightly")
+        if item.get_closest_marker("daily"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for each in cases.values():
+        (count,) = each[0].get_closest_marker("daily").args
+        kept = {round(place * (len(each) - 1) / max(1, count - 1)) for place in range(count)}
+        for place, item in enumerate(each):
+            if place not in kept:
                 item.add_marker("nightly")
     items.sort(key=lambda item: item.get_closest_marker("nightly") is None)
 
@@ -93,6 +118,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     reasons = [report.longrepr[2].removeprefix("Skipped: ") for report in skipped if "browser" in report.keywords]
     if reasons:
         reporter.write_line(f"{len(reasons)} tests of tests/browser did not run: {', '.join(sorted(set(reasons)))}.")
+
+
+@pytest.fixture(autouse=True)
+def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every shape by night, and by day under the library's own tests."""
+    by_day = "not nightly" in request.config.option.markexpr
+    inside = request.path.is_relative_to(TESTS / "transformer")
+    monkeypatch.setitem(_shapes, "checked", inside or not by_day)
 
 
 @pytest.fixture(autouse=True)

@@ -255,6 +255,7 @@ def test_the_good_one_is_not_disturbed(root: Path):
         assert not app.warning
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_the_first_page_of_a_damaged_run_says_so_and_stands(kind: str):
     app = open_page("overview", run=name(kind))

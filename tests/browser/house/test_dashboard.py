@@ -97,7 +97,6 @@ def test_what_cannot_be_trained_says_why(page: Page, address: str, label: str, d
 # Heads
 
 
-@pytest.mark.smoke
 def test_a_click_in_the_grid_enlarges_a_head_and_the_link_keeps_it(
     page: Page, new_page: Callable[..., Page], address: str
 ):

@@ -43,7 +43,6 @@ def sentence(page: Page) -> Locator:
     return page.locator(".st-key-head-pattern .al-plot-sentence")
 
 
-@pytest.mark.smoke
 def test_pointing_at_a_cell_is_answered_by_every_picture(page: Page, address: str):
     open_heads(page, address)
     said = r"^Output '6' at 9 \(reading 'SEP'\) reads key '6' at 8: "

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import wait_until_painted
 
 
-@pytest.mark.smoke
 def test_the_steps_are_gone_through_by_key(page: Page, address: str):
     page.goto(f"{address}/inside?run=reverse")
     wait_until_painted(page, 3)

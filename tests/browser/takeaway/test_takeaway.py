@@ -76,13 +76,11 @@ def chunks(png: bytes) -> list[tuple[bytes, bytes]]:
     return found
 
 
-@pytest.mark.smoke
 def test_the_files_are_called_what_they_are(files: dict[tuple[str, str], Path]):
     for (key, kind), file in files.items():
         assert file.name == f"{key}-{RUN}-step{STEP}.{kind}"
 
 
-@pytest.mark.smoke
 def test_the_numbers_are_the_models_own(
     files: dict[tuple[str, str], Path], patterns: dict[str, np.ndarray], links: dict[str, str]
 ):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import plot, point_at_cell, query, wait_until_painted
 
 
-@pytest.mark.smoke
 def test_a_row_of_the_map_is_a_head(page: Page, address: str) -> None:
     page.goto(f"{address}/reading?run=reverse")
     wait_until_painted(page, 4)

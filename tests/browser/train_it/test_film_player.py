@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -64,7 +63,6 @@ def test_it_plays_by_itself_without_asking_the_server(page: Page, address: str, 
     assert before["playing"] == "true"
 
 
-@pytest.mark.smoke
 def test_hands_and_keys_move_it(new_page: Callable[..., Page], address: str, runs: Path):
     page = new_page(reduced_motion="reduce")
     open_film(page, address)

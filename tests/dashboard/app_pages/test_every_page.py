@@ -63,6 +63,7 @@ def test_every_page_opens_on_every_run(run: str) -> None:
 # Numbers
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("question", [PI, [9, 8, 7, 6, 5, 4, 3, 2], [0, 0, 7, 0, 0, 0, 0, 1]])
 def test_the_title_counts_what_is_right(run: str, question: list[int]) -> None:
@@ -81,6 +82,7 @@ def test_the_title_counts_what_is_right_before_training() -> None:
     assert f"{right} of 8 right" in open_page(run="reverse", step="0").title[0].value
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
 def test_the_verdict_and_the_table_are_counts(run: str) -> None:
     model, config = network(run)
@@ -117,6 +119,7 @@ def test_the_accuracy_is_measured_on_as_many_sequences_as_the_link_says(sequence
     assert any(f"on {int(sequences):,} fresh sequences" in caption.value for caption in app.caption)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
 def test_the_patterns_are_those_of_the_model(run: str) -> None:
     model, config = network(run)
@@ -195,6 +198,7 @@ def test_the_loss_is_the_run_s_own() -> None:
 # Links
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize(
     ("page", "query", "widgets"),
     [
@@ -264,6 +268,7 @@ def test_a_link_enlarges_its_head() -> None:
     np.testing.assert_allclose(np.nan_to_num(values["pattern"]), expected, atol=1e-5)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -381,6 +386,7 @@ def trainable(app: AppTest) -> bool:
     return not problem
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "task",
     [

@@ -64,6 +64,7 @@ def said(app: AppTest) -> str:
     return "\n".join(each.value for each in (*app.title, *app.markdown, *app.caption, *app.info))
 
 
+@pytest.mark.daily(8)
 @GRUS
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_opens_and_at_any_step_where_that_matters(

@@ -26,6 +26,7 @@ def test_nothing_is_asked_unless_one_wants_it(page: str) -> None:
     assert asked(open_page(page, run="reverse")) is None
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("page", "run", "kind"),
     [

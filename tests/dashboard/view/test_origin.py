@@ -46,6 +46,7 @@ def digest_of(run: str, step: int) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("page", ["overview", "heads", "layers", "film", "masks", "positions", "accuracy", "runs"])
 def test_every_page_says_its_weights_and_a_link_to_its_view(page: str) -> None:
     app = open_page(page, run="reverse", step="13", head="decoder.0.self_attention.1")

@@ -74,6 +74,7 @@ def agrees(model, text, more, sampling):
 # --- with a cache and without
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("mask", ["causal", "prefix:4", "full"])
 @pytest.mark.parametrize("positions", ENCODINGS.names())
 def test_the_cache_changes_nothing_under_any_encoding(positions, mask):

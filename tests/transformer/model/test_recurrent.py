@@ -355,6 +355,7 @@ def test_it_can_be_poked_and_its_slopes_taken(attention: str) -> None:
 # --- a run
 
 
+@pytest.mark.daily(2)
 @ATTENTION
 def test_a_run_of_it_is_made_kept_read_and_inspected(attention: str, tmp_path) -> None:
     config = configured(attention, max_steps=6, teacher_forcing=0.5)

@@ -107,6 +107,7 @@ def test_the_map_of_removals_is_a_loop_over_heads_under_the_edits():
     np.testing.assert_allclose(drawn, expected, atol=1e-6)
 
 
+@pytest.mark.nightly
 def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link():
     added = {
         "shuffled": f"shuffled:{SITE}.0",

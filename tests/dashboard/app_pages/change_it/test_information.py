@@ -86,6 +86,7 @@ VARIANTS = [
 # --- the library
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("architecture", "options"), VARIANTS)
 def test_poking_is_what_a_call_for_each_symbol_in_each_place_finds(architecture: str, options: dict) -> None:
     model, batch, _ = untrained(architecture, **options)
@@ -294,6 +295,7 @@ def test_while_it_is_measured_the_page_says_what_and_how_far(monkeypatch: pytest
     assert app.title[0].value.startswith("Replacing '2' at 5 moves")
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
 def test_the_matrices_are_those_counted_by_hand(run: str) -> None:
     model, tokens, source = read_by(run, PI)
@@ -416,6 +418,7 @@ def test_a_mask_that_shows_the_answer_is_said_to_leak(runs: Path) -> None:
     assert "leaks" in {each.get("name") for each in figures(app)["moves"]["data"]}
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("task", "changes"),
     [

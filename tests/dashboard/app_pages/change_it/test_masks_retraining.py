@@ -233,6 +233,7 @@ def test_what_somebody_else_still_watches_is_not_broken_off() -> None:
     other.leave()
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", [*SHIPPED, "compiled"])
 def test_the_ways_are_drawn_for_every_model(run: str) -> None:
     app = open_page("masks", run=run, mask="causal", target="3", **FAST)

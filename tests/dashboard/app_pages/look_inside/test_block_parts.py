@@ -66,6 +66,7 @@ def test_each_part_opens_on_every_kind_of_model(run, part):
     assert next(control for control in app.get("button_group") if control.key == "control-part")
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize(
     ("task", "changes"),

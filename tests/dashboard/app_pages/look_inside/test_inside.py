@@ -65,6 +65,7 @@ WORKERS = {
 }
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", WORKERS)
 def test_the_digits_on_the_page_are_those_of_the_run(run: str) -> None:
     head = Head.parse(WORKERS[run])
@@ -141,6 +142,7 @@ def test_of_many_values_those_are_weighed_one_by_one_that_weigh_most() -> None:
     assert any(said in each.value for each in app.caption)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", WORKERS)
 def test_the_weighted_sum_is_written_out_and_the_query_that_mixes_most_is_offered(run: str) -> None:
     head = Head.parse(WORKERS[run])
@@ -371,6 +373,7 @@ def test_a_query_that_sees_one_key_is_not_divided_in_words() -> None:
     assert any("This query sees one key only: its weight is 1, whatever is divided." in m.value for m in app.markdown)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", WORKERS)
 def test_a_dot_product_is_written_out_for_the_key_that_is_chosen(run: str) -> None:
     head, place = Head.parse(WORKERS[run]), 5

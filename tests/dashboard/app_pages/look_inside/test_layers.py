@@ -66,6 +66,7 @@ def known(run: str) -> slice:
     return {"reverse-aligned-causal": slice(4, 8)}.get(run, slice(-8, None))
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
 def test_a_stage_says_what_the_model_says_when_all_later_parts_are_silent(run: str) -> None:
     model, tokens, source, targets = asked(run, PI)

@@ -66,6 +66,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.daily(8)
 @pytest.mark.parametrize(("architecture", "norm", "positions"), EVERY)
 def test_every_plan_has_the_models_parameters_and_shapes(architecture: str, norm: str, positions: str) -> None:
     """Of every architecture, norm and encoding, of depth 1 to 6, with all parts and without some."""
@@ -240,6 +241,7 @@ def test_every_box_has_a_sentence_and_a_page(architecture: str) -> None:
                     assert not PAGES[address].transformer
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("run", "level"),
     [

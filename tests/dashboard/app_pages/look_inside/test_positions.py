@@ -298,6 +298,7 @@ def test_a_link_is_a_view_and_the_sliders_write_it() -> None:
     assert link(app) == {"run": "reverse", "encoding": "alibi", "base": "1000000"}
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(
     "query",
     [
@@ -345,6 +346,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Non
     return made
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("task", "length", "shape"),
     [

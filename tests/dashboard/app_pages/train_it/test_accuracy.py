@@ -156,6 +156,7 @@ def test_a_head_that_is_not_there_cannot_be_removed():
 # --- the page
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("run", "step"), EARLY)
 def test_the_map_of_symbols_is_counted_and_its_columns_weigh_up_to_the_bars(run: str, step: int):
     model, config = network(run, step)
@@ -308,6 +309,7 @@ def test_the_hardest_are_real_and_in_order(run: str, step: int):
     assert bold(app)[-1].startswith(f"{count} of {MANY} answers {verb}{expected[0]}{end}")
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("run", ["compiled", "reverse-translate"])
 @pytest.mark.parametrize("depth", ["training", "head", "symbol", "length", "confusion", "hardest"])
 def test_every_look_opens_and_stays_in_the_link(run: str, depth: str):
@@ -373,6 +375,7 @@ KINDS = {
 }
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_look_opens_on_every_kind_of_model(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Of each the whole model's row, where heads are removed, is the bars; and the rows of confusions sum to one."""

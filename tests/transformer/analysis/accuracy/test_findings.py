@@ -58,6 +58,7 @@ def test_the_kept_survey_is_the_survey(shipped):
         np.testing.assert_allclose(kept.patterns[site], pattern, atol=1e-5)
 
 
+@pytest.mark.daily(2)
 def test_the_kept_accuracy_is_the_accuracy(shipped):
     model, config = load(shipped.snapshot())
     task = config.build_task()

@@ -31,6 +31,7 @@ FIGURES = {
 }
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("asked", FIGURES)
 @pytest.mark.parametrize("run", RUNS)
 def test_every_question_is_answered_for_every_model(run, asked):
