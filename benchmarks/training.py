@@ -24,10 +24,10 @@ from transformer.config import RunConfig
 from transformer.model import build
 from transformer.presets import PRESETS, Preset
 from transformer.training.loop import Training, train
-from transformer.training.pool import Worker
+from transformer.training.queue.pool import Worker
+from transformer.training.queue.worker import warm_up
 from transformer.training.quick import answer, small
 from transformer.training.runs import Run
-from transformer.training.worker import warm_up
 
 PAGE = "RESULTS.md"
 PATIENCE = 120.0

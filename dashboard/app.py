@@ -1,7 +1,9 @@
 """What `streamlit run dashboard/app.py` starts: the server. The dashboard itself begins in main.py."""
 
+import asyncio
 import os
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,16 +17,25 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Before any page: Plotly looks at pandas wherever it finds it, even half imported by the page of another session.
 import pandas  # noqa: F401
 import streamlit as st
+from anyio import to_thread
 
 from dashboard.components.documents import pages
-from dashboard.server import http, rooms
+from dashboard.models import menu
+from dashboard.server import entrance, http, roles, rooms
 from dashboard.server.sockets import answer_at_once
 from dashboard.server.streamlit_private import let_one_run_at_the_state, send_nothing_into_a_block_that_was_dropped
 from dashboard.view.pages import OVERVIEW
 from transformer.foundation.checks import ConfigError
 
+SWEEP = 3600.0
+"""Seconds between two looks for folders of guests that nobody uses any more."""
+
 try:
     rooms.place()
+    roles.asked()
+    owners_link = (
+        "" if roles.asked() == "owner" or (roles.asked() is None and roles.is_alone()) else f"/?token={roles.token()}"
+    )
 except ConfigError as error:
     print(error, file=sys.stderr)
     raise SystemExit(2) from None
@@ -37,9 +48,23 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     let_one_run_at_the_state()
     send_nothing_into_a_block_that_was_dropped()
     background.start()
+    if owners_link:
+        print(
+            f"  Others are {roles.asked() or 'guest'}s here. The owner's link: {http.own_address()}{owners_link}",
+            flush=True,
+        )
+    sweeping = asyncio.create_task(forget_guests())
     async with rooms.running(rooms.place()):
         yield {}
+    sweeping.cancel()
     background.stop()
+
+
+async def forget_guests() -> None:
+    """Delete what guests have left, again and again."""
+    while True:
+        await to_thread.run_sync(menu.forget_guests, time.time())
+        await asyncio.sleep(SWEEP)
 
 
 app = st.App(
@@ -47,7 +72,7 @@ app = st.App(
     routes=[
         *http.routes(OVERVIEW.address),
         *pages.routes(),
-        *rooms.routes(http.base(), rooms.place(), pages.live_page),
+        *rooms.routes(http.base(), rooms.place(), pages.live_page, entrance.is_owner),
     ],
     middleware=http.middleware(),
     lifespan=lifespan,

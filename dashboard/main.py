@@ -11,7 +11,7 @@ from dashboard.components import appearance
 from dashboard.frame import glossary, health, lecture, live, other_models, prediction, sharing, sidebar, training_panel
 from dashboard.parts import prose, waiting
 from dashboard.server.streamlit_private import run_again
-from dashboard.view import clicks, session, training
+from dashboard.view import clicks, permission, session, training
 from dashboard.view.pages import OVERVIEW, PAGES
 from transformer.foundation.checks import UserError
 
@@ -81,6 +81,8 @@ with told():
     body()
     with st.sidebar:
         training_panel.panel()
+        if said := permission.standing():
+            st.caption(f":material/badge: {said}")
         prediction.switch()
         if not session.settings().lecture:
             sharing.button()

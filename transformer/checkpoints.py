@@ -70,6 +70,7 @@ def save(path: Path | str, model: Network, config: RunConfig, *, half: bool = Fa
         for name, tensor in model.state_dict().items()
         if name not in _derived(config)
     }
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, packed(weights, {"format": FORMAT, "config": json.dumps(config.to_dict())}))
 
 

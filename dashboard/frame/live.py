@@ -14,7 +14,9 @@ from dashboard.frame import live_pictures, training_panel
 from dashboard.lectures.shelf import shelf
 from dashboard.models import menu
 from dashboard.parts.text import newest, whole
-from dashboard.view import clicks, session, training
+from dashboard.parts.widgets import barred
+from dashboard.server import background
+from dashboard.view import clicks, permission, session, training
 from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.config import RunConfig
 from transformer.training.runs import Run, State
@@ -48,7 +50,7 @@ def panel() -> None:
 
 def _of_another(name: str) -> None:
     """One quiet line for a training that this session did not start, and the button that shows it as one's own is."""
-    state = Run(menu.ROOT / name).state
+    state = menu.run_called(name).state
     if not state.live or st.session_state.get("watching") == name:
         clicks.again()  # the line goes: the run's result is in the menus, or its panel comes
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-of-another"):
@@ -63,7 +65,7 @@ def _watch_another(name: str) -> None:
 
 def _watch(name: str) -> None:
     began = time.perf_counter()
-    run = Run(menu.ROOT / name)
+    run = menu.run_called(name)
     own = session.started() == name
     state, metrics = run.state, run.metrics()
     longest = _longest() if own else None
@@ -137,37 +139,46 @@ def _film_is_coming(run: Run) -> bool:
 
 
 def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> None:
-    """What is going on, and the buttons that change it."""
+    """What is going on, and the buttons that change it; whose training it is not only looks."""
+    why = permission.to_resume(run)
+    options = barred(why)
     if not state.live:
         words, resume, close = st.columns([9, 2.2, 0.8], vertical_alignment="center")
         words.markdown(_headline(run, state, metrics, own))
         if run.resumable:
-            resume.button("Resume", icon=":material/resume:", on_click=training.resume, args=(run,), key="resume")
+            resume.button(
+                "Resume", icon=":material/resume:", on_click=training.resume, args=(run,), key="resume", **options
+            )
         if close.button("", icon=":material/close:", help="Close this panel", type="tertiary", key="put-away"):
             _put_away()
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.container(width=WORDS).markdown(_headline(run, state, metrics, own))
         with st.container(width=PACE):
-            training_panel.pick_pace(run)
+            training_panel.pick_pace(run, why)
         if state.status == "paused":
-            st.button("Resume", icon=":material/resume:", on_click=_go_on, args=(run,), shortcut="P", key="go-on")
+            st.button(
+                "Resume", icon=":material/resume:", on_click=_go_on, args=(run,), shortcut="P", key="go-on", **options
+            )
         else:
-            st.button("Pause", icon=":material/pause:", on_click=_pause, args=(run,), shortcut="P", key="pause")
-        counted_button(
-            "Step",
-            lambda presses: _step(run, presses),
-            key="one-step",
-            icon="skip_next",
-            letter="N",
-            help_="Take one step and pause",
-            width="content",
-        )
-        st.button("Stop", icon=":material/stop:", on_click=training.stop, args=(run,), key="stop")
+            st.button(
+                "Pause", icon=":material/pause:", on_click=_pause, args=(run,), shortcut="P", key="pause", **options
+            )
+        if not why:
+            counted_button(
+                "Step",
+                lambda presses: _step(run, presses),
+                key="one-step",
+                icon="skip_next",
+                letter="N",
+                help_="Take one step and pause",
+                width="content",
+            )
+        st.button("Stop", icon=":material/stop:", on_click=training.stop, args=(run,), key="stop", **options)
 
 
 def _pause(run: Run) -> None:
-    run.ask(pause_at=0)
+    training.ask(run, pause_at=0)
     _obeyed(lambda: run.state.status != "running")
 
 
@@ -175,7 +186,7 @@ def _step(run: Run, presses: int) -> None:
     """A step more for each press, however far it is: the count of the control file, not of this page."""
     clicks.touch()
     step = max(run.state.step, run.control.pause_at or 0) + presses
-    run.ask(pause_at=step)
+    training.ask(run, pause_at=step)
     _obeyed(lambda: run.state.step >= step)
 
 
@@ -191,7 +202,7 @@ def _go_on(run: Run) -> None:
     if not run.waiting:
         training.resume(run)
         return
-    run.ask(pause_at=None)
+    training.ask(run, pause_at=None)
 
 
 def progress(config: RunConfig, step: int, metrics: list[dict[str, Any]]) -> tuple[float, str]:
@@ -224,9 +235,13 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
     if cut:
         reason = f"stopped at step {state.step}, because this lecture gives a training {cut} s"
     if state.status == "queued":
-        return f"**{run.name}** is waiting for its turn …"
+        place, waiting = background.pool.place(run)
+        where = f", number {place} of {waiting} in the queue" if place else ""
+        return f"**{run.name}** is waiting for its turn{where} …"
     if state.status == "measuring":
         return f"**{run.name}**: {reason}. Measuring it …"
+    if state.status == "paused" and run.waiting and run.control.pause_at is None and not run.control.stop:
+        return f"**{run.name}** goes on at step {state.step} as soon as another training makes room …"
     if state.status == "paused":
         return f"**{run.name}** is paused at step {state.step} of at most {most}."
     read = newest(metrics)

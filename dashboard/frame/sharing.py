@@ -12,7 +12,7 @@ from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
 from dashboard.lectures.lecture import Lecture
 from dashboard.server.http import room_address
-from dashboard.view import session
+from dashboard.view import permission, session
 from dashboard.view.pages import OVERVIEW, PAGES
 
 CODE = re.compile(r"[A-Z0-9]{4}")
@@ -26,6 +26,7 @@ HTML = """
       <h2>A room</h2>
       <p>Others follow this page on their own screens, and send what they predict. No names are asked.</p>
       <button class="start primary" type="button">Open a room</button>
+      <p class="why" hidden></p>
     </div>
     <div class="room" hidden>
       <h2>This room is open</h2>
@@ -58,7 +59,8 @@ def button(lecture: Lecture | None = None) -> None:
     steps = [] if lecture is None else [link(lecture, at) for at in range(1, len(lecture.steps) + 1)]
     name, title = ("", "") if lecture is None else (lecture.name, lecture.title)
     mount = renderer("sharing", html=HTML, isolate_styles=True)
-    mount(key="sharing", data=pack({"name": name, "title": title, "steps": steps}, b""), width="content")
+    why = permission.for_the_owner("open a room")
+    mount(key="sharing", data=pack({"name": name, "title": title, "steps": steps, "why": why}, b""), width="content")
 
 
 def link(lecture: Lecture, at: int) -> str:

@@ -10,8 +10,8 @@ import streamlit as st
 from dashboard.models import background, menu
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
-from dashboard.parts.widgets import bound_choice
-from dashboard.view import clicks, session
+from dashboard.parts.widgets import barred, bound_choice
+from dashboard.view import clicks, permission, session
 from dashboard.view.training import text_of
 from transformer.commands import corpus
 from transformer.config import SPLITS
@@ -53,6 +53,7 @@ def _named(key: str) -> str:
 
 def _shelved(key: str) -> None:
     """Take the chosen text off the shelf, and have the last one back."""
+    why = permission.for_the_owner("add and remove texts")
     with st.container(horizontal=True, gap="small"):
         if key:
             st.button(
@@ -61,7 +62,9 @@ def _shelved(key: str) -> None:
                 args=(key,),
                 icon=":material/delete:",
                 key="text-remove",
-                help=f"Takes {_named(key)} off the list; what has been trained on it stays, and can be looked at",
+                disabled=bool(why),
+                help=why
+                or f"Takes {_named(key)} off the list; what has been trained on it stays, and can be looked at",
             )
         removed = st.session_state.get("removed_text")
         if removed and not shelf.at_hand(removed):
@@ -72,6 +75,7 @@ def _shelved(key: str) -> None:
 
 
 @clicks.once
+@permission.owners
 def _remove(key: str) -> None:
     try:
         corpus.take_away(key, menu.ROOT)
@@ -83,6 +87,7 @@ def _remove(key: str) -> None:
 
 
 @clicks.once
+@permission.owners
 def _restore(key: str) -> None:
     try:
         shelf.restore(key)
@@ -103,13 +108,15 @@ def _fetch() -> None:
         on_click=_begin,
         icon=":material/download:",
         width="stretch",
-        help="The complete works, 5.4 MB from Project Gutenberg, once",
+        disabled=bool(why := permission.for_the_owner("fetch texts")),
+        help=why or "The complete works, 5.4 MB from Project Gutenberg, once",
     )
     if shakespeare.problem:
         st.error(f"{plain(shakespeare.problem)}.", icon=":material/cloud_off:")
 
 
 @clicks.once
+@permission.owners
 def _begin() -> None:
     shakespeare.start()
     shakespeare.wait(waiting.AGAIN)  # so that a refusal is the click's own answer
@@ -124,11 +131,12 @@ def _progress() -> None:
 
 def _upload() -> None:
     """Another text, from a file; it is chosen at once."""
+    why = permission.for_the_owner("add and remove texts")
     key = f"text-file-{st.session_state.setdefault('texts_read', 0)}"
 
     def uploaded() -> None:
         file = st.session_state.get(key)
-        if file is None:
+        if file is None or why:
             return
         st.session_state.texts_read += 1  # a new one, so that the same file can be tried again
         try:
@@ -138,7 +146,14 @@ def _upload() -> None:
             st.session_state.text_problem = reason(error)
             clicks.touch()
 
-    st.file_uploader("Another text (.txt, UTF-8)", type="txt", key=key, on_change=uploaded, max_upload_size=LARGEST)
+    st.file_uploader(
+        "Another text (.txt, UTF-8)",
+        type="txt",
+        key=key,
+        on_change=uploaded,
+        max_upload_size=LARGEST,
+        **barred(why),
+    )
     if problem := st.session_state.pop("text_problem", ""):
         st.error(f"{plain(problem)}.", icon=":material/error:")
 

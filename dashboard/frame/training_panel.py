@@ -10,7 +10,7 @@ from dashboard.frame import text_source
 from dashboard.parts.prose import encoding_name, plain, sentence
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.server import background
-from dashboard.view import session, training
+from dashboard.view import permission, session, training
 from dashboard.view.settings import BY_KEY, FAST, PACES, Settings
 from dashboard.view.training import MOST_SYMBOLS, REVERSAL, fields_of, fields_of_reader, is_mask
 from transformer import masks
@@ -168,8 +168,7 @@ def _train_button() -> None:
         )
         return
     try:
-        training.training_config()
-        problem = ""
+        problem = permission.to_train([training.training_config()])
     except ConfigError as error:
         problem = sentence(str(error))
     st.button(
@@ -181,14 +180,14 @@ def _train_button() -> None:
         icon=":material/play_arrow:",
         shortcut="T",
     )
-    if problem and st.session_state.get("offered"):  # nobody has asked for it yet
+    if problem and (st.session_state.get("offered") or not permission.may_train()):  # nobody has asked for it yet
         st.caption(plain(problem))
     elif problem:
         st.error(plain(problem), icon=":material/error:")
 
 
-def pick_pace(run: Run | None = None) -> None:
-    """How fast a training goes; for one that is under way, from now on."""
+def pick_pace(run: Run | None = None, why: str = "") -> None:
+    """How fast a training goes; for one that is under way, from now on, unless `why` says why not."""
     names = {FAST: "as fast as possible", BY_KEY: "one by one, with N", "1": "1 a second"}
     pace = session.settings().pace
 
@@ -206,7 +205,8 @@ def pick_pace(run: Run | None = None) -> None:
         picked=picked,
         format_func=lambda pace: names.get(pace, f"{pace} a second"),
         label_visibility="visible" if run is None else "collapsed",
-        help="How fast the steps are taken",
+        disabled=bool(why),
+        help=why or "How fast the steps are taken",
     )
 
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from dashboard.models.passages import known
 from transformer.compiled import compiled_config
 from transformer.config import RunConfig
 from transformer.foundation.words import counted
 from transformer.text.perplexity import said
-from transformer.training.runs import ROOT, State, list_runs
+from transformer.training.runs import ROOT, Run, RunError, State, list_runs
 
 COMPILED = "compiled"
+GUESTS = ".guests"
+"""The folder, below that of the runs, in which each guest has one."""
+OF_GUEST = re.compile(r"[^@/\\]+@([a-z0-9]{6})")
+"""The name of a guest's run: it ends with the guest's own."""
+DAY = 86_400.0
+"""Seconds after its last change for which a guest's folder is kept."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,8 @@ class Choice:
         accuracy = "" if self.accuracy is None else f" · {self.accuracy:.3f}"
         if self.config.task.text:
             accuracy = "" if self.perplexity is None else f" · perplexity {said(self.perplexity)}"
+        if OF_GUEST.fullmatch(self.name):  # whose name would leave no room for the accuracy
+            return f"{self.name.rpartition('@')[0]}{accuracy} · guest's"
         return f"{self.name}{accuracy}"
 
     def description(self) -> str:
@@ -58,17 +70,69 @@ FIRST = "reverse"
 """The run that is shown when a link names none."""
 
 
-def menu() -> dict[str, Choice]:
-    """The model menu: the first of the shipped runs, the others, newest first, and the one compiled by hand."""
+def run_called(name: str) -> Run:
+    """The run of a name, a guest's in the guest's folder; whether there is one is not asked."""
+    found = OF_GUEST.fullmatch(name)
+    if found is None or (ROOT / name).exists():
+        return Run(ROOT / name)
+    return Run(folder_of(found[1]) / name)
+
+
+def folder_of(guest: str) -> Path:
+    """Where the runs of a guest lie; of nobody in particular, where all others do."""
+    return ROOT / GUESTS / guest if guest else ROOT
+
+
+def guest_of(run: Run) -> str:
+    """Which guest's a run is; empty where it is no guest's."""
+    return run.folder.parent.name if run.folder.parent.parent == ROOT / GUESTS else ""
+
+
+def runs_of_guests() -> list[Run]:
+    """The runs of all guests, oldest first."""
+    return [run for folder in folders_of_guests() for run in list_runs(folder)]
+
+
+def forget_guests(now: float) -> None:
+    """Delete the folders of guests in which nothing has changed for a day."""
+    for folder in folders_of_guests():
+        latest = max((run.state.heartbeat for run in list_runs(folder)), default=folder.stat().st_mtime)
+        if now - latest > DAY:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def folders_of_guests() -> Iterator[Path]:
+    """Where guests' runs lie."""
+    folder = ROOT / GUESTS
+    if folder.is_dir():
+        yield from sorted(path for path in folder.iterdir() if path.is_dir())
+
+
+def menu(guest: str = "", named: str = "") -> dict[str, Choice]:
+    """The model menu: the first of the shipped runs, the others, newest first, and the one compiled by hand.
+
+    A guest's own stand among them, and the one that a link names, whosever it is.
+    """
     found = {}
-    for run in list_runs(ROOT):
-        steps = tuple(run.snapshots())
-        if steps:
-            measured = run.evaluation or {}
-            found[run.name] = Choice(
-                run.name, run.config, run.state, measured.get("second_half"), steps, measured.get("perplexity")
-            )
+    for run in [*list_runs(ROOT), *(list_runs(folder_of(guest)) if guest else ())]:
+        if (choice := _choice(run)) is not None:
+            found[run.name] = choice
+    if named not in found and OF_GUEST.fullmatch(named):
+        try:
+            choice = _choice(run_called(named))
+        except RunError:
+            choice = None
+        if choice is not None:
+            found[named] = choice
     first = {name: found.pop(name) for name in (FIRST,) if name in found}
     others = dict(sorted(found.items(), key=lambda item: item[1].state.heartbeat, reverse=True))
     compiled = Choice(COMPILED, compiled_config(), State("finished"), 1.0, (0,))
     return {**first, **others, COMPILED: compiled}
+
+
+def _choice(run: Run) -> Choice | None:
+    """A run's entry; None as long as it has no weights. Raises RunError where it is none."""
+    steps, measured = tuple(run.snapshots()), run.evaluation or {}
+    if not steps:
+        return None
+    return Choice(run.name, run.config, run.state, measured.get("second_half"), steps, measured.get("perplexity"))

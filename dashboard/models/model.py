@@ -48,7 +48,7 @@ class Model:
 
     @classmethod
     def of(cls, choice: Choice, step: int) -> Model:
-        stamp = 0.0 if choice.name == COMPILED else Run(menu.ROOT / choice.name).snapshot(step).stat().st_mtime
+        stamp = 0.0 if choice.name == COMPILED else menu.run_called(choice.name).snapshot(step).stat().st_mtime
         return cls(choice.name, step, choice.config, stamp)
 
     @property
@@ -57,7 +57,7 @@ class Model:
 
     @property
     def run(self) -> Run | None:
-        return None if self.name == COMPILED else Run(menu.ROOT / self.name)
+        return None if self.name == COMPILED else menu.run_called(self.name)
 
     def maker(self) -> Maker:
         """Whose numbers these are, for whatever is saved of them."""
@@ -129,7 +129,7 @@ def _example(model: Model, question: Question | None = None) -> Example | None:
 
 @cached(16)
 def _kept_example(model: Model) -> Example | None:
-    run = Run(menu.ROOT / model.name)
+    run = menu.run_called(model.name)
     kept = run.example
     return kept if kept is not None and kept.snapshot == run.digest(model.step) else None
 
@@ -141,14 +141,14 @@ def _evaluation(model: Model) -> Accuracy | None:
 
 @cached(16)
 def _kept_evaluation(model: Model) -> Accuracy | None:
-    run = Run(menu.ROOT / model.name)
+    run = menu.run_called(model.name)
     kept = run.evaluation or {}
     return Accuracy.from_evaluation(kept, model.task) if kept.get("snapshot") == run.digest(model.step) else None
 
 
 @cached(4, "Taking the film …")
 def _film(name: str, snapshots: tuple[tuple[int, float], ...], made: float | None) -> Film:
-    run = Run(menu.ROOT / name)
+    run = menu.run_called(name)
     kept = run.film
     if kept is not None and kept.snapshot == run.digest():
         return kept
@@ -180,7 +180,7 @@ def _file_digest(path: Path, stamp: float) -> str:
 def _network(model: Model) -> Network:
     if model.name == COMPILED:
         return compiled_reverser()
-    return Run(menu.ROOT / model.name).network(model.step)
+    return menu.run_called(model.name).network(model.step)
 
 
 @cached(32)

@@ -27,6 +27,11 @@ LATE = 1.0
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
+def barred(why: str) -> dict[str, Any]:
+    """Options of a control that cannot be used, and says why; none where nothing stands against it."""
+    return {"disabled": True, "help": why} if why else {}
+
+
 def controlled(
     widget: Callable[..., Any], label: str, *args: Any, key: str, value: Any, picked: Callable[[Any], None], **rest: Any
 ) -> Any:

@@ -10,13 +10,14 @@ import threading
 import time
 from typing import Any
 
-from transformer.training.pool import Pool
+from transformer.training import runs
+from transformer.training.queue.pool import Pool
 
 SETTLE = 2.0
 """Seconds left to the first page, which wants the processors for itself."""
 PATIENCE = 20.0
 """Seconds for which this process leaves the processors to the first spare."""
-pool = Pool()
+pool = Pool(root=runs.ROOT)
 
 
 def start() -> None:
@@ -41,7 +42,7 @@ def _prepare() -> None:
 
     import transformer.analysis.heads
     import transformer.checkpoints  # noqa: F401
-    from transformer.training.worker import warm_up
+    from transformer.training.queue.worker import warm_up
 
     for worker in pool.workers:
         worker.ready.wait(PATIENCE)  # a click on Train is likelier than a question that trains on the spot

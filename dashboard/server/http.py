@@ -23,7 +23,10 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.server.entrance import Entrance
 from dashboard.server.guard import Guard, is_known
+from dashboard.server.readiness import PATH, readiness
+from dashboard.server.rooms import addresses
 from dashboard.server.streamlit_private import served_page
 
 PLOTLY_PATH = "/assets/plotly.min.js"
@@ -39,13 +42,14 @@ def routes(first: str) -> list[BaseRoute]:
     return [
         Route(f"{base()}{PLOTLY_PATH}", plotly_js, methods=["GET"]),
         Route(f"{base()}/{first}", to_first, methods=["GET"]),
+        Route(f"{base()}{PATH}", readiness, methods=["GET"]),
         Mount(presenter_address().rstrip("/"), StaticFiles(directory=PRESENTER, html=True)),
     ]
 
 
 def middleware() -> list[Middleware]:
     """The middleware for `st.App(middleware=…)`."""
-    return [Middleware(SecurityHeaders), Middleware(Guard)]
+    return [Middleware(SecurityHeaders), Middleware(Guard), Middleware(Entrance, base=base())]
 
 
 async def to_first(request: Request) -> Response:
@@ -132,6 +136,15 @@ def presenter_address() -> str:
 def room_address(code: str) -> str:
     """The page of those who follow a room."""
     return f"{base()}/room/{code}"
+
+
+def own_address() -> str:
+    """Where a browser finds this server, as far as the server can know: by the address it listens on."""
+    named = str(st.get_option("server.address") or "")
+    host = named if named not in ("", "0.0.0.0", "::") else addresses.own_address() or "localhost"
+    scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    host = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{host}:{st.get_option('server.port')}{base()}"
 
 
 def base() -> str:

@@ -20,6 +20,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime import Runtime, exists, get_instance
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState
@@ -34,6 +35,14 @@ SIDEBAR = ('[data-testid="stSidebar"]', '[data-testid="stExpandSidebarButton"]')
 """The sidebar, and the button that opens it. Without them it stands beside every step of a lecture."""
 STOPS_WITHIN = 0.05
 """Seconds after which a run that waits for the state asks again whether it is to stop."""
+
+
+def is_served() -> bool:
+    """Does a server run the script? Not in a test, nor where a lecture is checked, whose runtime only looks like one.
+
+    Without it nobody is taken for a stranger, or everybody (view/permission.py).
+    """
+    return exists() and type(get_instance()) is Runtime
 
 
 def fragments_asked() -> list[str] | None:

@@ -13,6 +13,7 @@ from dashboard.models import menu as model_menu
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.models.passages import parsed
+from dashboard.view import permission
 from dashboard.view.clicks import touch
 from dashboard.view.settings import AROUND, FIELDS, OF_MODEL, Settings, from_query
 
@@ -34,13 +35,14 @@ def begin(page: str) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
-    state.page, state.menu, state.around = page, model_menu.menu(), None
+    state.page, state.around = page, None
     listen()
     if "settings" not in state or (query and not touched and query != state.get("written")):
         state.settings, found = from_query(query)
         for sentence in found:
             notice(sentence)
         state.written = query  # so that going forward again is read as well
+    state.menu = _menu()
     state.write = touched or moved or state.get("write", False)  # of a rerun that was cut off before its end
 
 
@@ -54,6 +56,11 @@ def end() -> None:
     if (state.pop("write", False) or state.pop("touched", False)) and st.query_params.to_dict() != query:
         st.query_params.from_dict(query)
         state.written = query
+
+
+def _menu() -> dict[str, Choice]:
+    """The models that this session can look at."""
+    return model_menu.menu(permission.visitor().name, st.session_state.settings.run)
 
 
 def _query() -> dict[str, str]:
@@ -78,7 +85,7 @@ def is_shown_around_otherwise() -> bool:
 def _around() -> object:
     view = settings()
     asked = (view.head, view.measured_length) if view.predict else None  # another answer is to be predicted
-    return [getattr(view, name) for name in AROUND], asked, started(), list(model_menu.menu())
+    return [getattr(view, name) for name in AROUND], asked, started(), list(_menu())
 
 
 def finish() -> None:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from dashboard.models import menu as model_menu
 from dashboard.models.walks.corners import ATTENTION
 from dashboard.server import background
+from dashboard.view import permission
 from dashboard.view.clicks import once, touch
 from dashboard.view.session import choices, chosen, notice, settings, started
 from dashboard.view.settings import BY_KEY, FAST, FIELDS, OF_TRAINING, Settings
 from transformer import masks
 from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.corners import CornerConfig
-from transformer.foundation.checks import reason
+from transformer.foundation.checks import UserError, reason
 from transformer.presets import READERS, READING, Reader
 from transformer.text import download, shelf
-from transformer.training.runs import Run, RunError, new_folder
+from transformer.training.runs import Run, new_folder
 
 MOST_SYMBOLS, MOST_TOKENS = 64, 512
 """The longest question, and the longest window of a text, that the panel trains on."""
@@ -165,13 +167,14 @@ def training_config() -> RunConfig:
 
 
 def start(configs: Sequence[RunConfig]) -> list[Run]:
-    """Make a run of each config and put them into the queue, at the view's pace."""
-    runs, wishes = [], pace_wishes(settings().pace)
+    """Make a run of each config and put them into the queue, at the view's pace. Raises Refused."""
+    permission.require(permission.to_train(configs))
+    runs, wishes, who = [], pace_wishes(settings().pace), permission.visitor().name
     for config in configs:
         # Nothing in here asks for the session's state: that is where a click is broken off by the next one.
-        run = Run.create(new_folder(model_menu.ROOT, config), config)
+        run = Run.create(new_folder(model_menu.folder_of(who), config, f"@{who}" if who else ""), config)
         run.ask(**wishes)
-        background.pool.submit(run)
+        background.pool.submit(run, who)
         runs.append(run)
     return runs
 
@@ -181,7 +184,7 @@ def start_training() -> None:
     """Train what the panel describes; the page then watches the folder."""
     try:
         (run,) = start([training_config()])
-    except (ConfigError, RunError, OSError) as error:
+    except (UserError, OSError) as error:
         notice(f"Training did not start: {reason(error)}.")
         return
     watch(run)
@@ -194,10 +197,11 @@ def resume(run: Run) -> None:
     """Go on with a training that was paused or cut off: at once if its process still waits, else in another."""
     touch()
     try:
+        permission.require(permission.to_resume(run))
         run.ask(stop=False, **pace_wishes(settings().pace, run.state.step))
         if not run.waiting:
-            background.pool.submit(run)
-    except (RunError, OSError) as error:
+            background.pool.submit(run, permission.visitor().name)
+    except (UserError, OSError) as error:
         notice(f"{run.name} did not go on: {reason(error)}.")
         return
     watch(run)
@@ -211,15 +215,30 @@ def stop(run: Run) -> None:
 
 def end(run: Run) -> None:
     """The same where nobody clicked."""
-    if not background.pool.withdraw(run):
-        run.request_stop()
-        if run.state.status == "paused" and not run.waiting:
-            run.set_state("stopped", run.state.step, f"stopped by hand at step {run.state.step}")
+    if permission.to_change(run):
+        return
+    try:
+        if not background.pool.withdraw(run):
+            run.request_stop()
+            if run.state.status == "paused" and not run.waiting:
+                run.set_state("stopped", run.state.step, f"stopped by hand at step {run.state.step}")
+    except OSError as error:
+        notice(f"{run.name} was not stopped: {reason(error)}.")
 
 
 def set_pace(run: Run) -> None:
     """Let the view's pace hold for a training that goes on."""
-    run.ask(**pace_wishes(settings().pace, run.state.step))
+    ask(run, **pace_wishes(settings().pace, run.state.step))
+
+
+def ask(run: Run, **wishes: Any) -> None:
+    """Ask a training for something, if it is one's own to ask."""
+    if permission.to_change(run):
+        return
+    try:
+        run.ask(**wishes)
+    except OSError as error:
+        notice(f"{run.name} cannot be told: {reason(error)}.")
 
 
 def pace_wishes(pace: str, step: int = 0) -> dict[str, object]:
@@ -239,8 +258,9 @@ def watch(run: Run) -> None:
 def watched() -> Run | None:
     """The run to watch: the one this session started, or any that is training now."""
     live = (choice.name for choice in choices().values() if choice.state.live)
-    found = next((name for name in live if Run(model_menu.ROOT / name).waiting), None)
+    found = next((name for name in live if model_menu.run_called(name).waiting), None)
     if found and not started():
         st.session_state.found = found
     name = started() or st.session_state.get("found")
-    return Run(model_menu.ROOT / name) if name and (model_menu.ROOT / name / "run.json").is_file() else None
+    run = model_menu.run_called(name) if name else None
+    return run if run is not None and (run.folder / "run.json").is_file() else None

@@ -93,6 +93,7 @@ class Bottleneck:
 
     def save(self, path: Path) -> None:
         """Write it whole. Raises OSError."""
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":")).encode())
 
     @classmethod

@@ -139,6 +139,7 @@ class Lengths:
         """Write it whole. Raises OSError."""
         values = {"format": FORMAT, **asdict(self), "trials": [asdict(trial) for trial in self.trials]}
         values["config"] = self.config.to_dict()
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(values, separators=(",", ":")).encode())
 
     @classmethod

@@ -81,6 +81,7 @@ class Forcing:
 
     def save(self, path: Path) -> None:
         """Write it whole. Raises OSError."""
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":")).encode())
 
     @classmethod

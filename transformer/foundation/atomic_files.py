@@ -15,9 +15,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
     A process killed in the midst of it leaves the old file, and a hidden one that nobody reads. The bytes are on the
     disk before the file gets its name, and the name before this returns: after a power loss, too, it is the old one or
-    the new one.
+    the new one. The folder has to be there: one that somebody has taken away is not made anew.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
         with temporary.open("wb") as file:

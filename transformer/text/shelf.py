@@ -70,6 +70,7 @@ def put(name: str, content: bytes) -> str:
                 f"the texts here may have {TOGETHER // 2**20} MB together, and with {name} they would have "
                 f"{(there + len(encoded)) / 2**20:.1f}: remove one first"
             )
+        folder().mkdir(parents=True, exist_ok=True)
         write_whole(_file(key), encoded)
     return key
 

@@ -53,6 +53,8 @@ class Events:
             if step.accuracy is not None:
                 self.writer.flush()
         except OSError:
+            with contextlib.suppress(OSError):
+                self.writer.close()
             self.writer = None
 
     def _write(self, step: int, **content: Any) -> None:

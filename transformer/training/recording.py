@@ -28,6 +28,7 @@ from transformer.training import lock, resume
 from transformer.training.device import describe_device, memory, resolve_device
 from transformer.training.events import Events
 from transformer.training.loop import Step, Training, TrainingError
+from transformer.training.queue.places import Places
 from transformer.training.requests import Wishes
 from transformer.training.runs import Run, RunError
 from transformer.training.team import ALONE, Team
@@ -93,17 +94,22 @@ def _read(model: Network, task: Task) -> dict[str, Any]:
 
 
 def record(
-    run: Run, team: Team = ALONE, device: torch.device | None = None, config: RunConfig | None = None
+    run: Run,
+    team: Team = ALONE,
+    device: torch.device | None = None,
+    config: RunConfig | None = None,
+    places: Places | None = None,
 ) -> Iterator[Step]:
     """Train what the run's card says, into its folder, yielding each step; go on where it was left, if it was.
 
     The folder tells the truth at every instant: metrics are appended line by line, everything else is replaced whole,
     and an end of any kind leaves its reason. The last weights are always kept. Raises RunError when another process
     is training it. Of a team only the leading process writes; the others may not see the folder, and need the `config`.
+    Of the `places`, one of which has to be held, it gives its own away while it is paused.
     """
     try:
         with lock.hold(run.folder) if team.leads else contextlib.nullcontext():
-            yield from _Recording(run, team, device, config or run.config).steps()
+            yield from _Recording(run, team, device, config or run.config, places).steps()
     except lock.Occupied as error:
         raise RunError(str(error)) from None
 
@@ -111,12 +117,14 @@ def record(
 class _Recording:
     """One process's work on a run, from taking it up to leaving it. Only the leading process of a team writes."""
 
-    def __init__(self, run: Run, team: Team, device: torch.device | None, config: RunConfig) -> None:
+    def __init__(
+        self, run: Run, team: Team, device: torch.device | None, config: RunConfig, places: Places | None
+    ) -> None:
         self.run, self.team, self.config = run, team, config
         self.device = device
         self.step, self.pause = 0, SAVE_EVERY
         self.last_beat = self.last_save = 0.0
-        self.wishes = Wishes(run, team)
+        self.wishes = Wishes(run, team, places=places)
         lawful = self.config.build_task().lawful
         self.kept = set(snapshot_steps(self.config.training.max_steps, *(() if lawful else FEW_SNAPSHOTS)))
 
@@ -155,6 +163,7 @@ class _Recording:
         self.step = training.step
         self.stepping = training.stepping
         if self.team.leads:
+            (self.run.folder / "snapshots").mkdir(exist_ok=True)
             self.run.cut_metrics(self.step)
             for step, path in self.run.snapshots().items():
                 if step > self.step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from transformer.training.queue.places import Places
 from transformer.training.runs import Control, Run
 from transformer.training.team import Team
 
@@ -18,8 +19,9 @@ GO, WAIT, END = range(3)
 class Wishes:
     """The run's control file, read when it changes. The leading process decides, and the others follow."""
 
-    def __init__(self, run: Run, team: Team, patience: float = PATIENCE) -> None:
+    def __init__(self, run: Run, team: Team, patience: float = PATIENCE, places: Places | None = None) -> None:
         self.path, self.run, self.team, self.patience = run.folder / "control.json", run, team, patience
+        self.places = places
         self.control, self.mark = Control(), (0, 0)
         self.due = 0.0
         self.paused = False
@@ -30,7 +32,8 @@ class Wishes:
     def heed(self, step: int, pause: Callable[[], None], beat: Callable[[], None]) -> bool:
         """Wait for as long as is asked for before the step after `step`; False when it is not to be taken.
 
-        `pause` is called when a pause begins, `beat` again and again while it lasts.
+        Who pauses gives its place to others, and goes on once there is one. `pause` is called when a pause begins,
+        `beat` again and again while it lasts.
         """
         self.paused, began = False, 0.0
         while True:
@@ -45,6 +48,8 @@ class Wishes:
                 if not self.paused:
                     pause()
                     began = now
+                    if self.places is not None:
+                        self.places.give()
                 beat()
                 self.tired = now - began > self.patience
                 time.sleep(TICK)
@@ -61,7 +66,7 @@ class Wishes:
         if early:  # in small bits, so that a wish is heard while it waits for its turn
             time.sleep(min(TICK, max(0.0, self.due - time.monotonic())))
             return self._word(step)
-        return GO
+        return GO if self.places is None or self.places.take() else WAIT
 
     def _pace(self) -> None:
         pace = self.control.pace

@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -126,18 +127,19 @@ class Run:
         """Make the folder and say what is to be trained. Raises RunError if there is a run already."""
         if (folder / "run.json").exists():
             raise RunError(f"there is a run in {folder.name} already: choose another folder, or delete it first")
+        run, new, task = cls(folder), not folder.exists(), config.task
+        card = {"format": records.FORMAT, "config": config.to_dict(), "created": time.time(), **details}
         try:
             (folder / "snapshots").mkdir(parents=True, exist_ok=True)
+            run.set_state("queued", 0)
+            if task.text:
+                shelf.excerpt(task.text, task.split, task.min_count).save(folder / TEXT_FILE)
+            run._write("run.json", card)
+            sync_folder(folder.parent)
         except OSError as error:
+            if new:
+                shutil.rmtree(folder, ignore_errors=True)
             raise RunError(f"the folder {folder.name} cannot be made: {reason(error)}") from None
-        run = cls(folder)
-        card = {"format": records.FORMAT, "config": config.to_dict(), "created": time.time(), **details}
-        run.set_state("queued", 0)
-        task = config.task
-        if task.text:
-            shelf.excerpt(task.text, task.split, task.min_count).save(folder / TEXT_FILE)
-        run._write("run.json", card)
-        sync_folder(folder.parent)
         return run
 
     @property
@@ -353,11 +355,11 @@ def _looked_at(root: Path) -> Iterator[tuple[Run, str]]:
         yield run, fault
 
 
-def new_folder(root: Path, config: RunConfig) -> Path:
-    """A fresh folder's name that says what is in it: reverse-8-2x4-learned-2."""
+def new_folder(root: Path, config: RunConfig, ending: str = "") -> Path:
+    """A fresh folder's name that says what is in it, and ends as asked: reverse-8-2x4-learned-2."""
     model, task = config.model, config.task
     shape = f"gru-{model.attention}" if model.recurrent else f"{model.n_layers}x{model.n_heads}-{model.positions}"
     named = task.text.rpartition("-")[0] + ("" if task.split == "words" else "-characters")
     stem = f"{named if task.text else task.task}-{task.length}-{shape}"
     taken = {path.name for path in root.glob(f"{stem}*")} if root.is_dir() else set()
-    return root / next(name for i in range(1, 1_000_000) if (name := f"{stem}-{i}") not in taken)
+    return root / next(name for i in range(1, 1_000_000) if (name := f"{stem}-{i}{ending}") not in taken)

@@ -34,9 +34,14 @@ AGAIN = 1_000
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 
-def routes(base: str, rooms: Rooms, page: Callable[[], str]) -> list[BaseRoute]:
-    """The routes under `base`, "" or "/lab", of rooms that live there; `page` is the HTML that followers get."""
-    desk = Desk(base, rooms, page)
+def routes(
+    base: str, rooms: Rooms, page: Callable[[], str], opens: Callable[[Request], bool] = lambda request: True
+) -> list[BaseRoute]:
+    """The routes under `base`, "" or "/lab", of rooms that live there.
+
+    `page` is the HTML that followers get, and `opens` says whether who sends a request may open a room.
+    """
+    desk = Desk(base, rooms, page, opens)
     room = f"{base}/room/{{code}}"
     return [
         Route(f"{base}/rooms", Answers(POST=desk.open)),
@@ -94,14 +99,16 @@ class Incoming:
 class Desk:
     """Where requests are answered."""
 
-    def __init__(self, base: str, rooms: Rooms, page: Callable[[], str]) -> None:
-        self._base, self._rooms, self._limits, self._page = base, rooms, rooms.limits, page
+    def __init__(self, base: str, rooms: Rooms, page: Callable[[], str], opens: Callable[[Request], bool]) -> None:
+        self._base, self._rooms, self._limits, self._page, self._opens = base, rooms, rooms.limits, page, opens
         self._openings = Bucket(self._limits.openings, self._limits.openings_at_once)
         self._rates: dict[str, Rates] = {}
         self._checks: CapacityLimiter | None = None
 
     async def open(self, request: Request) -> ASGIApp:
         _same_site(request)
+        if not self._opens(request):
+            raise Refused(403, "Only the owner of this server can open a room.")
         if not self._openings.take():
             raise Refused(429, "Too many rooms were opened in the last minute. Try again in a moment.")
         opened = await self._rooms.open()

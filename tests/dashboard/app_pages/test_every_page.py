@@ -447,7 +447,7 @@ def test_train_hands_over_what_the_panel_describes(tmp_path: Path, monkeypatch: 
     """The run is made and handed to the worker, watched, and its model taken when it has ended."""
     monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
     handed: list[Run] = []
-    monkeypatch.setattr("dashboard.server.background.pool.submit", handed.append)
+    monkeypatch.setattr("dashboard.server.background.pool.submit", lambda run, who: handed.append(run))
     monkeypatch.setattr("dashboard.view.training.FIRST_STEP", 0.0)
     app = open_page("heads", seed="3", layers="1", heads="2", width="32", max_steps="6", length="4")
     config = described(app)

@@ -248,7 +248,7 @@ def test_the_panel_asks_what_means_something_and_trains_it(
     handed: list[Run] = []
     shutil.copytree(made / "plain", tmp_path / "plain")
     monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
-    monkeypatch.setattr("dashboard.server.background.pool.submit", handed.append)
+    monkeypatch.setattr("dashboard.server.background.pool.submit", lambda run, who: handed.append(run))
     monkeypatch.setattr("dashboard.view.training.FIRST_STEP", 0.0)
     app = open_page("heads", run="plain", task="reverse-translate", positions="rotary", heads="3")
     assert keys(app) == set(HIDDEN)

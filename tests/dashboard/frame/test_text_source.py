@@ -57,7 +57,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def handed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     queue: list[Run] = []
-    monkeypatch.setattr("dashboard.server.background.pool.submit", queue.append)
+    monkeypatch.setattr("dashboard.server.background.pool.submit", lambda run, who: queue.append(run))
     return queue
 
 

@@ -44,7 +44,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def handed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """What the panel has put into the queue; nobody trains it."""
     queue: list[Run] = []
-    monkeypatch.setattr("dashboard.server.background.pool.submit", queue.append)
+    monkeypatch.setattr("dashboard.server.background.pool.submit", lambda run, who: queue.append(run))
     return queue
 
 
@@ -176,7 +176,7 @@ def test_a_long_training_is_redrawn_less_often_and_at_once_again_when_it_is_paus
 
 
 def test_a_training_that_does_not_start_says_why(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(run: Run) -> None:
+    def full(run: Run, who: str) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("dashboard.server.background.pool.submit", full)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shutil
@@ -21,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from transformer.foundation.foreign import MOST_WORDS, shortened
+from transformer.foundation.foreign import MOST_WORDS, record, shortened
 from transformer.text.shelf import TEXT_FILE
 from transformer.training.exchange import inspection
 from transformer.training.library import TRASH, LibraryError, check_name, settle
@@ -68,7 +69,7 @@ def pack(run: Run) -> bytes:
     try:
         with zipfile.ZipFile(file, "w") as packed:
             for path in _parts(run):
-                packed.writestr(_info(path.relative_to(run.folder).as_posix()), path.read_bytes())
+                packed.writestr(_info(path.relative_to(run.folder).as_posix()), _content(path))
     except OSError as error:
         raise LibraryError(f"{run.name} cannot be packed: {error.strerror or error}") from None
     return file.getvalue()
@@ -181,6 +182,18 @@ def _parts(run: Run) -> list[Path]:
     """The files that travel, in their order."""
     paths = [run.folder / name for name in NAMES]
     return [path for path in (*paths, *run.snapshots().values()) if path.is_file()]
+
+
+def _content(path: Path) -> bytes:
+    """What of a file travels: all of it but the name of this machine, which the state of a paused run holds."""
+    content = path.read_bytes()
+    if path.name != "state.json":
+        return content
+    with contextlib.suppress(ValueError):  # a damaged one travels as it is
+        state = record(content)
+        if state.get("host"):
+            return json.dumps(state | {"host": ""}, indent=1).encode()
+    return content
 
 
 def _info(name: str) -> zipfile.ZipInfo:

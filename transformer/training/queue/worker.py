@@ -1,8 +1,9 @@
 """The training process: it has already paid for importing PyTorch, and waits on its stdin for runs to train.
 
-`python -m transformer.training.worker` prints "ready", reads one run folder a line, and prints "done" after each. A
-plain subprocess, not multiprocessing, whose children would run the Streamlit script again. When whoever started it
-goes away, it trains on to the end of its run, for the run belongs to its folder.
+`python -m transformer.training.queue.worker [ROOT MOST]` prints "ready", reads one run folder a line, and prints "done"
+after each. Of all processes that name the same ROOT at most MOST train at once. It is a plain subprocess: the children
+of multiprocessing would run the Streamlit script again. When whoever started it goes away, it trains on to the end of
+its run, for the run belongs to its folder.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ import contextlib
 import os
 import select
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from transformer.training import events
+from transformer.training.queue.places import Places
 from transformer.training.runs import Run
+
+TICK, BEAT = 0.1, 1.0
+"""Seconds between two looks whether a place is free, and between two signs of life of the run that waits for it."""
 
 
 def warm_up() -> None:
@@ -40,13 +46,17 @@ def main() -> None:
     warm_up()
     from transformer.training.recording import develop, record
 
+    places = Places(Path(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) == 3 else None
     films: list[Run] = []
     _say("ready")
     for line in _lines():
         run = Run(Path(line))
         with contextlib.suppress(Exception):  # the run folder has the reason; nobody reads this process's stderr
-            for _ in record(run):
-                pass
+            if places is None or _its_turn(run, places):
+                for _ in record(run, places=places):
+                    pass
+        if places is not None:
+            places.give()
         films.append(run)
         _say("done")
         while films and not _called():
@@ -57,6 +67,20 @@ def main() -> None:
     for run in films:
         with contextlib.suppress(Exception):
             develop(run)
+
+
+def _its_turn(run: Run, places: Places) -> bool:
+    """Wait until a place is free; False when the run is taken out of the queue before."""
+    due = 0.0
+    while not places.take():
+        if run.control.stop:
+            run.set_state("stopped", run.state.step, "taken out of the queue before its turn")
+            return False
+        if time.monotonic() >= due:
+            run.set_state("queued", run.state.step)
+            due = time.monotonic() + BEAT
+        time.sleep(TICK)
+    return True
 
 
 def _say(word: str) -> None:

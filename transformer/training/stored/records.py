@@ -16,6 +16,19 @@ from transformer.training.stored.checks import LATEST, expect, number, text, who
 
 FORMAT = "attention-lab-run/1"
 MOST_METRICS = 512 * 2**20
+LINE = (
+    "step",
+    "loss",
+    "learning_rate",
+    "gradient_norm",
+    "seconds",
+    "milliseconds",
+    "solved",
+    "held_out_loss",
+    "accuracy",
+    "probed",
+)
+"""What a line of the metrics holds; all else in it is not kept."""
 """Bytes of all lines of metrics.jsonl: over 2 million steps."""
 
 
@@ -79,7 +92,7 @@ def line(written: bytes, targets: int) -> dict[str, Any]:
         for share in shares:
             number(share, 0, 1)
         expect(whole(found.get("probed", 1)) > 0, "it was measured on nothing")
-    return found
+    return {name: found[name] for name in LINE if name in found}
 
 
 def evaluation(path: Path, task: Task) -> dict[str, Any]:

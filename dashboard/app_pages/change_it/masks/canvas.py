@@ -18,9 +18,9 @@ from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
 from dashboard.parts.long_inputs import spans, squares, squares_sentence
 from dashboard.parts.prose import plain, sentence
-from dashboard.parts.widgets import controlled
+from dashboard.parts.widgets import barred, controlled
 from dashboard.server.streamlit_private import DeltaGenerator
-from dashboard.view import clicks, session
+from dashboard.view import clicks, permission, session
 from dashboard.view.settings import longest
 from dashboard.view.training import is_mask
 from transformer import masks
@@ -147,7 +147,14 @@ def _kept(mask: Mask, n: int) -> None:
         if here is None:
             _keep(mask)
         else:
-            st.button(f"Delete “{plain(here)}”", on_click=_delete, args=(here,), icon=":material/delete:")
+            why = permission.for_the_owner("delete masks")
+            st.button(
+                f"Delete “{plain(here)}”",
+                on_click=_delete,
+                args=(here,),
+                icon=":material/delete:",
+                **barred(why),
+            )
         if deleted := st.session_state.get("deleted_mask"):
             st.button(f"Bring “{plain(deleted[0])}” back", on_click=_restore, args=deleted, icon=":material/undo:")
         if problem := st.session_state.pop("mask_problem", ""):
@@ -172,11 +179,11 @@ def _menu(book: dict[str, str], here: str | None) -> None:
 
 
 def _keep(mask: Mask) -> None:
-    key = "control-mask-name"
+    key, why = "control-mask-name", permission.for_the_owner("save masks")
 
     def written(typed: str) -> None:
         name = typed.strip()
-        if not name:
+        if not name or why:
             clicks.touch()
         elif _tried(lambda: kept_masks.keep(menu.ROOT, name, mask)):
             st.session_state[key] = ""
@@ -189,10 +196,12 @@ def _keep(mask: Mask) -> None:
         picked=written,
         max_chars=kept_masks.MOST_LETTERS,
         placeholder="a name, then Enter",
+        **barred(why),
     )
 
 
 @clicks.once
+@permission.owners
 def _delete(name: str) -> None:
     def done() -> None:
         st.session_state.deleted_mask = (name, kept_masks.drop(menu.ROOT, name))
@@ -201,6 +210,7 @@ def _delete(name: str) -> None:
 
 
 @clicks.once
+@permission.owners
 def _restore(name: str, mask: Mask) -> None:
     if _tried(lambda: kept_masks.keep(menu.ROOT, name, mask)):
         del st.session_state.deleted_mask

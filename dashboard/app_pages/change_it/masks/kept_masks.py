@@ -72,6 +72,7 @@ def check_name(name: str) -> None:
 
 def _write(root: Path, book: dict[str, str]) -> None:
     try:
+        root.mkdir(parents=True, exist_ok=True)
         write_whole(root / FILE, json.dumps({"masks": book}, ensure_ascii=False, indent=1).encode())
     except OSError as error:
         raise BookError(f"{FILE} cannot be written: {error.strerror or error}") from None

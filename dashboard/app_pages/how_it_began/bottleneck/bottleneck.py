@@ -31,8 +31,8 @@ from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.heads import alignment_sentence
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import bound_choice, bound_number
-from dashboard.view import clicks, session, training
+from dashboard.parts.widgets import barred, bound_choice, bound_number
+from dashboard.view import clicks, permission, session, training
 from transformer.config import ConfigError
 from transformer.experiments.bottleneck import Bottleneck, BottleneckError
 from transformer.experiments.bottleneck_runs import plan
@@ -167,9 +167,16 @@ def anew(found: Bottleneck | None) -> None:
         measure(runs)
     live = [run for run in runs if run.state.live]
     left, right = st.columns([1, 3], vertical_alignment="center")
+    options = barred(permission.for_the_owner("train and measure the three anew"))
     if live or measuring.running:
         left.button(
-            "Stop all three", icon=":material/stop:", on_click=stop, args=(live,), width="stretch", key="stop-trio"
+            "Stop all three",
+            icon=":material/stop:",
+            on_click=stop,
+            args=(live,),
+            key="stop-trio",
+            width="stretch",
+            **options,
         )
         with right:
             waiting.until(
@@ -180,8 +187,10 @@ def anew(found: Bottleneck | None) -> None:
             )
         return
     if is_due(runs):
-        left.button("Measure them", icon=":material/refresh:", on_click=measure, args=(runs,), width="stretch")
-    left.button("Train again", icon=":material/refresh:", on_click=begin, width="stretch")
+        left.button(
+            "Measure them", icon=":material/refresh:", on_click=measure, args=(runs,), width="stretch", **options
+        )
+    left.button("Train again", icon=":material/refresh:", on_click=begin, width="stretch", **options)
     right.caption(words_beside(found, runs))
 
 
@@ -223,6 +232,7 @@ def _progress(runs: list[Run]) -> None:
 
 
 @clicks.once
+@permission.owners
 def begin() -> None:
     """Put three runs into the queue; what is shown stays until they are measured."""
     try:
@@ -233,6 +243,7 @@ def begin() -> None:
     session.update(compare=",".join(run.name for run in runs))
 
 
+@permission.owners
 def measure(runs: list[Run]) -> None:
     """Measure three trained runs in a process of its own."""
     try:
@@ -241,6 +252,7 @@ def measure(runs: list[Run]) -> None:
         session.notice(f"The measurement could not start: {reason(error)}.")
 
 
+@permission.owners
 def stop(live: list[Run]) -> None:
     """End what is under way."""
     clicks.touch()

@@ -154,7 +154,7 @@ def _rate(config: RunConfig) -> str:
 def attending(each: Contestant, choices: Mapping[str, Choice]) -> Model | None:
     """The measured model itself, if its run and its weights are still here."""
     choice = choices.get(each.run)
-    if choice is None or Run(menu.ROOT / each.run).digest() != each.snapshot:
+    if choice is None or menu.run_called(each.run).digest() != each.snapshot:
         return None
     return Model.of(choice, choice.snapshots[-1])
 

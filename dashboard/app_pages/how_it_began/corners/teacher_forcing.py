@@ -16,8 +16,8 @@ from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.models.cache import cached
 from dashboard.parts import waiting
-from dashboard.parts.widgets import bound_choice
-from dashboard.view import clicks, session, training
+from dashboard.parts.widgets import barred, bound_choice
+from dashboard.view import clicks, permission, session, training
 from dashboard.view.settings import Settings
 from transformer.corners import CornerConfig, floor
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, mean_interval, shared
@@ -97,15 +97,16 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
         waiting.until(lambda: not measuring.running or measuring.path == path, lambda: st.caption(ANOTHER), every=AGAIN)
         return
     left, right = st.columns([1, 3], vertical_alignment="center")
+    closed = barred(permission.for_the_owner("measure anew"))
     if measuring.running:
-        left.button("Stop measuring", icon=":material/stop:", on_click=stop, args=(path,), width="stretch")
+        left.button("Stop measuring", icon=":material/stop:", on_click=stop, args=(path,), width="stretch", **closed)
         with right:
             waiting.until(
                 lambda: not (measuring.running and measuring.path == path), lambda: progress(path), every=AGAIN
             )
         return
     label = "Measure" if found is None else "Measure again"
-    left.button(label, icon=":material/refresh:", on_click=begin, args=(config,), width="stretch")
+    left.button(label, icon=":material/refresh:", on_click=begin, args=(config,), width="stretch", **closed)
     command = " ".join(["python -m transformer corners", *options(config)])
     broken = measuring.failed and not measuring.stopped and measuring.path == path
     cut = "The last measurement was interrupted. " if broken else ""
@@ -123,6 +124,7 @@ def progress(path: Path) -> None:
 
 
 @clicks.once
+@permission.owners
 def begin(config: CornerConfig) -> None:
     """Measure in a process of its own."""
     if measuring.running and measuring.path != own(config):
@@ -134,6 +136,7 @@ def begin(config: CornerConfig) -> None:
         session.notice(f"The measurement could not start: {reason(error)}.")
 
 
+@permission.owners
 def stop(path: Path) -> None:
     """End this measurement, and no other that has begun since."""
     if measuring.path == path:

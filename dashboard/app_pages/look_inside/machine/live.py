@@ -42,7 +42,7 @@ def _moving(name: str) -> None:
     from transformer.analysis.machine.movement import moved
     from transformer.checkpoints import CheckpointError
 
-    run = Run(menu.ROOT / name)
+    run = menu.run_called(name)
     steps = list(run.snapshots())[-2:]
     try:
         states = [run.network(step).state_dict() for step in steps]

@@ -14,8 +14,8 @@ from dashboard.models import background, no_positions
 from dashboard.models.quick_training import Lesson
 from dashboard.parts import claims, waiting
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import bound, bound_choice, controlled
-from dashboard.view import clicks, session
+from dashboard.parts.widgets import barred, bound, bound_choice, controlled
+from dashboard.view import clicks, permission, session
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.config import ModelConfig
 from transformer.experiments.lengths import Lengths, LengthsError
@@ -95,12 +95,14 @@ def places(found: Lengths) -> None:
 def anew() -> None:
     """The button, and how far the measurement is."""
     left, right = st.columns([1, 3], vertical_alignment="center")
+    options = barred(permission.for_the_owner("measure anew"))
     if measuring.running:
-        left.button("Stop measuring", icon=":material/stop:", on_click=measuring.stop, width="stretch")
+        stop = permission.owners(measuring.stop)
+        left.button("Stop measuring", icon=":material/stop:", on_click=stop, width="stretch", **options)
         with right:
             waiting.until(lambda: not measuring.running, _progress, then=_measured, every=AGAIN)
         return
-    left.button("Measure again", icon=":material/refresh:", on_click=begin, width="stretch")
+    left.button("Measure again", icon=":material/refresh:", on_click=begin, width="stretch", **options)
     text = (
         "Trains all of these models again, in a process of its own: about two minutes on two cores. On a command line: "
     )
@@ -126,6 +128,7 @@ def _progress() -> None:
 
 
 @clicks.once
+@permission.owners
 def begin() -> None:
     """Measure in a process of its own; what is shown stays until there is something new."""
     session.update(measurement="")

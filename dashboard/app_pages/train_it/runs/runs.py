@@ -20,14 +20,13 @@ from dashboard.models.model import Model, maker_of
 from dashboard.parts import waiting
 from dashboard.parts.film import COUNTS
 from dashboard.parts.prose import plain, sentence
-from dashboard.parts.widgets import bound_choice
-from dashboard.view import clicks, session, training
+from dashboard.parts.widgets import barred, bound_choice
+from dashboard.view import clicks, permission, session, training
 from dashboard.view.settings import BY_KEY
 from transformer.analysis.accuracy import ceilings
 from transformer.config import TEXT, ConfigError
-from transformer.foundation.checks import reason
-from transformer.training.library import LibraryError
-from transformer.training.runs import Run, RunError, State, list_runs, unreadable
+from transformer.foundation.checks import UserError, reason
+from transformer.training.runs import Run, State, list_runs, unreadable
 
 REFRESH = 0.5  # seconds between two looks at the runs, while one of them is trained
 HEIGHT = 360
@@ -78,6 +77,15 @@ def unquoted(text: str) -> str:
     return text.replace("%2C", ",").replace("%25", "%")
 
 
+def everybody() -> list[Run]:
+    """The runs that are listed: a guest's own beside those of the server, and to its owner those of all guests."""
+    someone = permission.visitor()
+    if someone.role == "owner":
+        return [*list_runs(model_menu.ROOT), *model_menu.runs_of_guests()]
+    own = list_runs(model_menu.folder_of(someone.name)) if someone.name else []
+    return [*list_runs(model_menu.ROOT), *own]
+
+
 # --- together
 
 
@@ -105,7 +113,7 @@ def together(names: list[str]) -> None:
 
 def present(names: list[str]) -> list[Run]:
     """The runs of these names that are still there."""
-    return [run for run in (Run(model_menu.ROOT / name) for name in names) if (run.folder / "run.json").is_file()]
+    return [run for run in (model_menu.run_called(name) for name in names) if (run.folder / "run.json").is_file()]
 
 
 def is_news(names: list[str], were_live: bool) -> bool:
@@ -130,13 +138,14 @@ def controls(standings: Sequence[Standing]) -> None:
     ):
         with place:
             bound_choice(st.segmented_control, label, field, menu, menu[0], format_func=NAMES.__getitem__)
-    racing = [Run(model_menu.ROOT / each.name) for each in standings if each.state.live]
+    racing = [model_menu.run_called(each.name) for each in standings if each.state.live]
     if racing:
         right.button(
             "Stop all" if len(racing) > 1 else "Stop",
             icon=":material/stop:",
             on_click=stop_all,
             args=(racing,),
+            **barred(next(filter(None, map(permission.to_change, racing)), "")),
             width="stretch",
             key="stop-all",
         )
@@ -184,7 +193,7 @@ def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
         guess=COUNTS if standings and all(each.reads for each in standings) else "guessing",
         height=HEIGHT,
     )
-    makers = [maker_of(Run(model_menu.ROOT / each.name), each.step) for each in standings]
+    makers = [maker_of(model_menu.run_called(each.name), each.step) for each in standings]
     told = "; ".join(f"{each.label.text}: {outcome(each)}" for each in standings)
     what = "Loss" if measure == "loss" else "Accuracy of the second half"
     plot(figure, key="compare", alt=f"{what} by {clock}. {told}.", height=HEIGHT, makers=makers)
@@ -225,8 +234,8 @@ def race() -> None:
                 icon=":material/flag:",
                 on_click=begin,
                 args=(each,),
-                disabled=bool(each.problem),
-                help=plain(sentence(each.problem)) if each.problem else each.sentence,
+                disabled=bool(each.problem or permission.to_train(each.configs)),
+                help=plain(sentence(each.problem or permission.to_train(each.configs) or each.sentence)),
                 key=f"race-{place}",
             )
     for each in races(config):
@@ -241,14 +250,14 @@ def begin(each: Race) -> None:
         runs = training.start(each.configs)
         if session.settings().pace == BY_KEY:
             for run in runs:
-                run.ask(pause_at=None)
-    except (ConfigError, RunError, LibraryError, OSError) as error:
+                training.ask(run, pause_at=None)
+    except (UserError, OSError) as error:
         session.notice(f"The race did not start: {reason(error)}.")
         return
     choose([run.name for run in runs])
 
 
-everyone = {run.name: run for run in list_runs(model_menu.ROOT)}
+everyone = {run.name: run for run in everybody()}
 shown = compared(everyone)
 if session.started() and session.started() not in [run.name for run in shown]:
     live.panel()  # what was begun here, and does not stand in the chart

@@ -16,7 +16,8 @@ from dashboard.models import menu
 from dashboard.parts.prose import plain
 from dashboard.parts.tables import ticked_table
 from dashboard.parts.widgets import controlled
-from dashboard.view import clicks, session, training
+from dashboard.view import clicks, permission, session, training
+from transformer.foundation.checks import UserError
 from transformer.training import library
 from transformer.training.exchange import archive
 from transformer.training.library import LibraryError, changes
@@ -166,9 +167,13 @@ def _rename(place: Any, run: Run, compared: Sequence[str], choose: Callable[[lis
         name = typed.strip()
         if not run.folder.is_dir():
             return  # it has moved: the browser may send a field once more that has just gone
+        guest = menu.guest_of(run)
+        if guest:  # whose runs are found by its own name at their end
+            name = f"{name.removesuffix(f'@{guest}').replace('@', '')}@{guest}"
         try:
+            permission.require(permission.to_change(run))
             new = library.rename(run, name)
-        except LibraryError as error:
+        except UserError as error:
             _tell(f"{run.name} was not renamed: {error}.", FAILED)
             return
         if new == run:
@@ -200,8 +205,9 @@ def _buttons(run: Run, compared: Sequence[str], choose: Callable[[list[str]], No
 
     def deleted() -> None:
         try:
+            permission.require(permission.to_change(run))
             library.delete(run)
-        except LibraryError as error:
+        except UserError as error:
             _tell(f"{run.name} was not deleted: {error}.", FAILED)
             return
         choose([name for name in compared if name != run.name])
@@ -229,7 +235,13 @@ def _buttons(run: Run, compared: Sequence[str], choose: Callable[[list[str]], No
     )
     if run.state.live:
         four.button(
-            "Stop it", icon=":material/stop:", on_click=training.stop, args=(run,), width="stretch", key="stop-it"
+            "Stop it",
+            icon=":material/stop:",
+            on_click=training.stop,
+            args=(run,),
+            disabled=bool(permission.to_change(run)),
+            width="stretch",
+            key="stop-it",
         )
     for reason in dict.fromkeys(filter(None, (busy, packable, missing))):
         st.caption(f":material/info: {plain(reason)}.")
@@ -237,10 +249,14 @@ def _buttons(run: Run, compared: Sequence[str], choose: Callable[[list[str]], No
 
 def _undo() -> None:
     """The way back from the newest deletion, for as long as the trash has it."""
-    found = library.trash(menu.ROOT)
+    someone = permission.visitor()
+    folders = [menu.folder_of(someone.name)] if someone.name or someone.role == "owner" else []
+    if someone.role == "owner":  # who deletes a guest's, too
+        folders += menu.folders_of_guests()
+    found = [trashed for folder in folders for trashed in library.trash(folder)]
     if not found:
         return
-    newest = found[0]
+    newest = max(found, key=lambda trashed: trashed.deleted)
 
     def undone() -> None:
         try:
@@ -261,6 +277,7 @@ def _upload() -> None:
     folded = st.expander("Add a run from a file", icon=":material/upload:", on_change="rerun", key="bring-in")
     if not folded.open:
         return
+    why = permission.for_the_owner("add runs from a file")
     count = st.session_state.setdefault("uploads", 0)
     key = f"shelf-upload-{count}"
 
@@ -269,6 +286,8 @@ def _upload() -> None:
         if file is None or st.session_state.uploads != count:
             return  # nothing, or sent once more
         st.session_state.uploads = count + 1  # an empty box for the next one
+        if why:
+            return
         try:
             run = archive.unpack(file, menu.ROOT, archive.name_of(file.name))
         except (LibraryError, RunError) as error:
@@ -277,12 +296,24 @@ def _upload() -> None:
         st.session_state["shelf-run"] = run.name
         _tell(f"{run.name} was added.", DONE)
 
-    folded.file_uploader(f"One {archive.SUFFIX} file", type="zip", key=key, on_change=uploaded, max_upload_size=LARGEST)
+    folded.file_uploader(
+        f"One {archive.SUFFIX} file",
+        type="zip",
+        key=key,
+        on_change=uploaded,
+        max_upload_size=LARGEST,
+        disabled=bool(why),
+    )
+    if why:
+        folded.caption(f":material/info: {why}")
+        return
     folded.caption(f"At most {LARGEST} MB. A larger run travels as a folder: copy it into the folder of runs.")
 
 
 def _busy(run: Run) -> str:
     """Why a run is to be left alone now; empty when it may be moved."""
+    if why := permission.to_change(run):
+        return why.removesuffix(".")
     state = run.state
     if state.live and (state.status != "paused" or run.waiting):
         return f"{run.name} is {state.status}: stop it first"

@@ -35,6 +35,9 @@ class Sharing {
   update(message) {
     this.given = unpack(message.slice()).header;
     this.part('lecture').hidden = !this.given.steps.length;
+    this.part('start').disabled = Boolean(this.given.why);
+    this.part('why').hidden = !this.given.why;
+    this.part('why').textContent = this.given.why;
     this.host.dataset.state = 'ready';
   }
 
@@ -46,7 +49,7 @@ class Sharing {
     const below = at.bottom + 4 + offsetHeight <= innerHeight;
     this.panel.style.left = `${Math.max(4, Math.min(at.right, innerWidth - 4) - offsetWidth)}px`;
     this.panel.style.top = `${Math.max(4, below ? at.bottom + 4 : at.top - 4 - offsetHeight)}px`;
-    this.panel.querySelector('button:not([hidden])').focus();
+    this.panel.querySelector('button:not([hidden], [disabled])').focus();
   }
 
   async start() {

@@ -47,7 +47,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def handed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """What is put into the queue; nobody trains it."""
     queue: list[Run] = []
-    monkeypatch.setattr("dashboard.server.background.pool.submit", queue.append)
+    monkeypatch.setattr("dashboard.server.background.pool.submit", lambda run, who: queue.append(run))
     return queue
 
 

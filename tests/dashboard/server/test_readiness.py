@@ -1,0 +1,87 @@
+"""The address that says whether people may be sent here: what it waits for, and what it says meanwhile."""
+
+from __future__ import annotations
+
+import os
+import threading
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+
+from dashboard.server import background, http, readiness, roles
+from tests.kit.rooms.asgi import to_its_end
+
+
+@pytest.fixture(autouse=True)
+def _all_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(roles.ASKED, raising=False)
+    monkeypatch.setattr("transformer.training.runs.ROOT", tmp_path)
+    warm(monkeypatch, True)
+    monkeypatch.setattr(background, "torch", lambda: types)
+
+
+def warm(monkeypatch: pytest.MonkeyPatch, *ready: bool) -> None:
+    """As many training processes, some of them warm."""
+    workers = [types.SimpleNamespace(ready=threading.Event()) for _ in ready]
+    for worker, is_ready in zip(workers, ready, strict=True):
+        if is_ready:
+            worker.ready.set()
+    monkeypatch.setattr(background.pool, "workers", workers)
+
+
+def answer() -> tuple[int, str, str]:
+    """Status, words and how long they may be kept, from the very route of the server."""
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        sent.append(dict(message))
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    (route,) = [each for each in http.routes("heads") if getattr(each, "path", "") == f"{http.base()}/ready"]
+    scope = {"type": "http", "method": "GET", "path": route.path, "headers": [], "query_string": b""}  # type: ignore[attr-defined]
+    to_its_end(Starlette(routes=[route])(scope, receive, send))
+    start, body = sent[0], sent[1]
+    return start["status"], body["body"].decode(), dict(start["headers"])[b"cache-control"].decode()
+
+
+def test_it_is_ready_once_all_is_there_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    assert answer() == (200, "ready", "no-store")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_warm_process_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    warm(monkeypatch, False, True)
+    assert readiness.lacks() == ""
+
+
+@pytest.mark.parametrize("ready", [(), (False,), (False, False)])
+def test_a_cold_pool_is_waited_for(ready: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    warm(monkeypatch, *ready)
+    assert answer() == (503, "No training process is warm yet.", "no-store")
+
+
+def test_pytorch_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "torch", lambda: None)
+    assert answer() == (503, "PyTorch is not imported yet.", "no-store")
+
+
+def test_without_the_folder_of_runs_nobody_is_sent_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformer.training.runs.ROOT", tmp_path / "gone")
+    assert answer()[:2] == (503, "The folder of runs cannot be written: No such file or directory.")
+    monkeypatch.setenv(roles.ASKED, "viewer")
+    assert answer()[:2] == (503, "The folder of runs is not there.")
+
+
+def test_a_read_only_folder_is_enough_for_viewers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(**_: object) -> None:
+        raise OSError(30, os.strerror(30))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    assert answer()[:2] == (503, "The folder of runs cannot be written: Read-only file system.")
+    monkeypatch.setenv(roles.ASKED, "viewer")
+    assert answer()[:2] == (200, "ready")
