@@ -9,7 +9,7 @@ WORKERS ?= 2
 # Some systems forbid it; each of the processes that the tests start would then compile all sources by itself.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test nightly coverage lint check checkpoints screenshots clean
+.PHONY: run test nightly coverage lint check checkpoints screenshots licences clean
 
 run: $(VENV)/.run
 	$(BIN)/streamlit run dashboard/app.py
@@ -44,6 +44,10 @@ checkpoints: $(VENV)/.run
 # The README's picture, made anew from the running dashboard.
 screenshots: $(VENV)/.dev
 	$(BIN)/python docs/screenshots.py
+
+# docs/licences.md, from what is installed and pinned; deploy/update.sh pins anew.
+licences: $(VENV)/.dev
+	$(BIN)/python deploy/licences.py
 
 $(VENV)/.run: requirements.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
