@@ -19,9 +19,9 @@ CODE = re.compile(r"[A-Z0-9]{4}")
 
 HTML = """
 <div class="al-sharing">
-  <button class="open" type="button" aria-haspopup="dialog" aria-expanded="false"
+  <button class="open" type="button" aria-haspopup="dialog" popovertarget="al-sharing-panel"
     title="A room in which others follow this page, and hand-outs"><span class="open-words">Share</span></button>
-  <div class="panel" popover="auto" role="dialog" aria-label="Share">
+  <div class="panel" id="al-sharing-panel" popover="auto" role="dialog" aria-label="Share">
     <div class="none">
       <h2>A room</h2>
       <p>Others follow this page on their own screens, and send what they predict. No names are asked.</p>

@@ -19,8 +19,9 @@ class Sharing {
     this.panel = root.querySelector('.panel');
     this.said = root.querySelector('.said');
     window.__writing = { isReady, write }; // for a lecture's hand-out, which asks the pages in a frame of its own (files.js)
-    this.button.addEventListener('click', () => this.toggle());
-    this.panel.addEventListener('toggle', ({ newState }) => this.button.setAttribute('aria-expanded', newState === 'open'));
+    // The browser itself opens and closes the panel, also before this script is here.
+    this.panel.addEventListener('toggle', ({ newState }) => newState === 'open' && this.place());
+    if (this.panel.matches(':popover-open')) this.place();
     this.panel.addEventListener('keydown', (event) => event.key !== 'Escape' && event.stopPropagation()); // no key of the lecture
     for (const [name, act] of Object.entries({ start: () => this.start(), end: () => this.end(), view: () => this.save(viewFile), lecture: () => this.save(lectureFile) })) {
       root.querySelector(`.${name}`).addEventListener('click', act);
@@ -41,9 +42,8 @@ class Sharing {
     this.host.dataset.state = 'ready';
   }
 
-  toggle() {
-    if (this.panel.matches(':popover-open')) return this.panel.hidePopover();
-    this.panel.showPopover();
+  /** Beside the button, and the keyboard in it. */
+  place() {
     const at = this.button.getBoundingClientRect();
     const { offsetWidth, offsetHeight } = this.panel;
     const below = at.bottom + 4 + offsetHeight <= innerHeight;
