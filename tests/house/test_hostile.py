@@ -8,6 +8,8 @@ import os
 import random
 import shutil
 import struct
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +23,7 @@ from safetensors.torch import save_file
 
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import FIELDS, from_query
-from tests.kit.pages import open_page, shown
+from tests.kit.pages import ROOT, open_page, shown
 from tests.kit.runs import tiny
 from transformer import checkpoints
 from transformer.__main__ import main
@@ -90,11 +92,11 @@ def bomb(name: str) -> Damage:
     return damage
 
 
-def without_end(name: str) -> Damage:
-    """An array whose header promises more numbers than any memory holds."""
+def without_end(name: str, numbers: int = 10**15) -> Damage:
+    """An array whose header promises more numbers than are there, by default than any memory holds."""
 
     def damage(folder: Path) -> None:
-        head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }"
+        head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({numbers},), }}".encode()
         array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head) + 1) + head + b"\n"
         with zipfile.ZipFile(folder / name, "w") as made:
             made.writestr("text.npy", array)
@@ -343,6 +345,85 @@ def test_weights_of_16_bits_are_what_we_store_ourselves(good: Run, tmp_path: Pat
         np.testing.assert_allclose(again.state_dict()[key], value, rtol=1e-3, atol=1e-6)
 
 
+# --- memory
+
+READING = """
+import sys
+from pathlib import Path
+from transformer import checkpoints
+from transformer.training.exchange.archive import unpack
+from transformer.training.exchange.inspection import faults
+from transformer.training.library import LibraryError
+from transformer.training.runs import Run, list_runs, unreadable
+def peak():
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+before = peak()
+for folder in sorted(Path(sys.argv[1]).iterdir()):
+    list_runs(folder), unreadable(folder)
+    for run in list_runs(folder):
+        faults(run), run.state, run.control, run.metrics(), run.evaluation, run.example, run.film
+        try:
+            run.network()
+        except (ValueError, checkpoints.CheckpointError):
+            pass
+    for file in folder.glob("*.zip"):
+        try:
+            unpack(file, folder / "in", "again")
+        except LibraryError:
+            pass
+    print(folder.name, (peak() - before) // 1024)
+"""
+MOST_MEMORY = 1024
+"""Megabytes beyond what its libraries take. An array file may unpack to 256, is read into as many, and the arrays in it
+are checked and turned by copies; a line of metrics may have 4, and is lists of lists in forty times that."""
+
+
+def almost_too_large(folder: Path) -> None:
+    """An array that is let in by its size alone."""
+    numbers = np.zeros(foreign.MOST_NUMBERS - 4096, dtype=np.uint8)
+    np.savez_compressed(folder / "example.npz", text=numbers)
+
+
+def of_lists(folder: Path) -> None:
+    """Long lines of metrics that hold what takes most memory of each byte, and belongs to no line."""
+    filler = ",".join(["[]"] * (foreign.MOST_WORDS // 3 - 100))
+    line = '{"step": %d, "loss": 1, "learning_rate": 1, "gradient_norm": 1, "seconds": 1, "x": [%s]}\n'
+    with (folder / "metrics.jsonl").open("w") as file:
+        for step in range(1, 7):
+            file.write(line % (step, filler))
+
+
+GREEDY: dict[str, Damage] = {
+    "bomb of an example": bomb("example.npz"),
+    "bomb of a film": bomb("film.npz"),
+    "example almost too large": almost_too_large,
+    "example without end": without_end("example.npz"),
+    "example of 10⁹": without_end("example.npz", 10**9),
+    "lists in the card": edited("run.json", x=[[]] * (foreign.MOST_WORDS // 5)),
+    "nested state": written("state.json", b"[" * (foreign.MOST_WORDS - 1)),
+    "lists in the metrics": of_lists,
+    "width": reconfigured("model", d_model=4096, n_layers=48),
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
+def test_the_memory_that_reading_takes_is_bounded(good: Run, tmp_path: Path):
+    """The greediest files that we know, one after the other, in a process that reads nothing else."""
+    for name, damage in GREEDY.items():
+        damage(Path(shutil.copytree(good.folder, tmp_path / "runs" / name / "run")))
+    with zipfile.ZipFile(tmp_path / "runs" / "bomb of an example" / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as made:
+        for each in ("run.json", "state.json", LAST):
+            made.write(good.folder / each, each)
+        made.writestr("metrics.jsonl", b"0" * (90 * 2**20))
+    command = [sys.executable, "-c", READING, str(tmp_path / "runs")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+    assert ended.returncode == 0, ended.stderr
+    taken = dict(line.rsplit(" ", 1) for line in ended.stdout.splitlines())
+    assert len(taken) == len(GREEDY)
+    assert max(map(int, taken.values())) < MOST_MEMORY, taken
+
+
 # --- fuzzing, with a fixed seed: few by day, many by night
 
 BY_DAY, BY_NIGHT = (0, 1), pytest.mark.nightly
@@ -441,18 +522,22 @@ def test_a_mutated_archive_is_let_in_whole_or_refused_and_leaves_nothing(seed: i
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a changed weight may be any number, and its products none
+@pytest.mark.parametrize("seed", range(20))
 def test_a_mutated_folder_through_the_pages(seed: int, good: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Ten a seed, each on a page by turns; the good one beside it is never left out."""
-    dice = random.Random(1000 + seed)
-    for number in range(10):
-        root = tmp_path / str(number)
-        run = harmed(good, root / "run", dice)
-        shutil.copytree(good.folder, root / "good")
-        monkeypatch.setattr("dashboard.models.menu.ROOT", root)
-        app = open_page(dice.choice(list(PAGES)), run=run.name).run()
+    """A hundred a seed, each on a page by turns, every tenth drawn twice; the good one beside it is never left out."""
+    dice, root = random.Random(1000 + seed), tmp_path / "runs"
+    monkeypatch.setattr("dashboard.models.menu.ROOT", root)
+    shutil.copytree(good.folder, root / "good")
+    pages = list(PAGES)
+    for number in range(100):
+        run = harmed(good, root / f"run-{number}", dice)
+        app = open_page(pages[(100 * seed + number) % len(pages)], run=run.name)
+        if number % 10 == 0:
+            app.run()
         assert not app.exception
         assert "good" in [each.name for each in list_runs(root)]
+        shutil.rmtree(run.folder)
 
 
 TEXTS = (

@@ -16,7 +16,8 @@ import torch
 
 from transformer import checkpoints
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.training.recording import record, snapshot_steps
+from transformer.training.exchange.inspection import faults
+from transformer.training.recording import develop, record, snapshot_steps
 from transformer.training.runs import Run
 
 CONFIG = RunConfig(
@@ -39,6 +40,9 @@ def look(run: Run, before: int) -> int:
     assert steps == list(range(1, len(steps) + 1)), steps
     for path in run.snapshots().values():
         checkpoints.load(path)
+    # Half a line at the end of the metrics is what an unbuffered kill leaves; all else is whole.
+    wrong = [each for each in faults(run) if not each.startswith("its metrics.jsonl cannot be used: line")]
+    assert not wrong, wrong
     last = max(run.snapshots(), default=0)
     assert len(steps) >= last, (last, steps[-1:])
     missing = [step for step in snapshot_steps(150) if step < last and step not in run.snapshots()]
@@ -56,6 +60,7 @@ def main() -> None:
             for _ in record(run):
                 # Slow enough to be killed in the midst of everything, also of the measurements at the end.
                 time.sleep(0.001)
+            develop(run)
             os._exit(0)
         time.sleep(rng.uniform(0, LONGEST))
         os.kill(child, signal.SIGKILL)
@@ -75,6 +80,7 @@ def main() -> None:
             last = now
     for _ in record(run):
         pass
+    develop(run)
     print(kills)
 
 

@@ -65,6 +65,14 @@ def test_the_same_run_makes_the_same_bytes_and_nothing_else_travels(run: Run):
         assert sorted(file.namelist()) == sorted(digests(run))
 
 
+def test_the_name_of_the_machine_does_not_travel(run: Run):
+    run.set_state("paused", 3)
+    stored = json.loads((run.folder / "state.json").read_text())
+    assert stored["host"]
+    with zipfile.ZipFile(io.BytesIO(pack(run))) as packed:
+        assert json.loads(packed.read("state.json")) == stored | {"host": ""}
+
+
 def test_a_run_that_was_cut_off_can_go_on_elsewhere(tmp_path: Path):
     """To the same numbers as if it had never travelled."""
     whole, cut = Run.create(tmp_path / "whole", tiny(max_steps=8)), Run.create(tmp_path / "cut", tiny(max_steps=8))

@@ -1,26 +1,37 @@
 """Trainings that are killed, and taken up again: real processes, random moments, nothing lost but a few steps."""
 
+import contextlib
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
 
+from tests.kit.driving import dashboard
 from tests.kit.killing import CONFIG
 from transformer.config import RunConfig, TrainingConfig
-from transformer.training.pool import Pool
-from transformer.training.recording import record
-from transformer.training.runs import Run, list_runs
+from transformer.training.exchange.inspection import faults
+from transformer.training.queue.pool import Pool
+from transformer.training.recording import develop, record
+from transformer.training.runs import Run, RunError, list_runs
 
 pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).parents[3]
 UNSOLVED = RunConfig(
     task=CONFIG.task, model=CONFIG.model, training=TrainingConfig(max_steps=100_000, solved_at=2, device="cpu")
 )
-PATIENCE = 60.0
+PATIENCE, WARM = 60.0, 8.0
+"""Seconds for which anything is waited for, and after which a worker that has not begun a run will not."""
+SETTINGS = "layers=1&heads=1&width=16&length=4&max_steps=300&seed=3"
+"""Of a training that takes about a second."""
 
 
 def curve(run: Run) -> list[tuple]:
@@ -39,22 +50,94 @@ def unbroken(tmp_path_factory) -> Run:
     run = Run.create(tmp_path_factory.mktemp("unbroken") / "run", CONFIG)
     for _ in record(run):
         pass
+    develop(run)
     return run
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_twenty_five_kills_at_random_moments_change_no_number(unbroken, tmp_path, seed):
+@pytest.mark.parametrize("seed", range(4))
+def test_forty_eight_kills_at_random_moments_change_no_number(unbroken, tmp_path, seed):
     """After each kill every file is whole and no snapshot is missing (see the kit); at the end nothing differs."""
-    command = [sys.executable, "-m", "tests.kit.killing", str(tmp_path / "run"), "25", str(seed)]
+    command = [sys.executable, "-m", "tests.kit.killing", str(tmp_path / "run"), "48", str(seed)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=4 * PATIENCE)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == "25\n"
+    assert ended.stdout == "48\n"
     run = Run(tmp_path / "run")
     assert run.state.status == "finished"
     assert curve(run) == curve(unbroken)
     assert list(run.snapshots()) == list(unbroken.snapshots())
     assert run.digest() == unbroken.digest()
     assert run.evaluation == unbroken.evaluation
+    assert faults(run) == []
+    film, whole = (np.load(each.folder / "film.npz") for each in (run, unbroken))
+    assert film.files == whole.files
+    assert all(np.array_equal(film[name], whole[name]) for name in whole.files)
+
+
+class Tab:
+    """A page of a server as a browser opens it, which draws nothing."""
+
+    def __init__(self, address: str) -> None:
+        url = address.replace("http", "ws") + "/_stcore/stream"
+        self.socket = connect(url, subprotocols=["streamlit"], max_size=None, ping_interval=None, legacy=True)
+
+    def open(self, query: str, clicked: str = "") -> None:
+        """Ask for a view; `clicked` is the button that is pressed with it. Nothing is waited for."""
+        asked = BackMsg()
+        asked.rerun_script.query_string = query
+        if clicked:
+            asked.rerun_script.widget_states.widgets.add(id=clicked, trigger_value=True)
+        self.socket.send(asked.SerializeToString())
+
+    def button(self, label: str) -> str:
+        """What a button is called, once the page is drawn to its end."""
+        found = ""
+        while True:
+            message = ForwardMsg.FromString(self.socket.recv(PATIENCE))
+            element = message.delta.new_element
+            if element.WhichOneof("type") == "button" and element.button.label == label:
+                found = element.button.id
+            if message.WhichOneof("type") == "script_finished":
+                return found
+
+
+def brought_to_its_end(run: Run, since: float) -> None:
+    """Wait for the worker that a killed server left, or take its run up if there is none so long `since`."""
+    deadline = time.monotonic() + PATIENCE
+    while run.state.status != "finished" or run.waiting:
+        assert time.monotonic() < deadline, run.state
+        if not run.waiting and time.monotonic() - since > WARM:
+            with contextlib.suppress(RunError):  # its worker was slow, and has it by now
+                for _ in record(run):
+                    pass
+        time.sleep(0.02)
+
+
+def test_eight_kills_of_the_server_lose_no_run(tmp_path):
+    """A page is open, and a training begun by it; the server starts again each time, and no run differs at the end."""
+    dice, root = random.Random(0), tmp_path / "runs"
+    for number in range(8):
+        log = tmp_path / f"log-{number}"
+        with dashboard(root, log, killed=True) as address:
+            tab = Tab(address)
+            tab.open(SETTINGS)
+            train = tab.button("Train")
+            assert train
+            tab.open(SETTINGS, train)
+            time.sleep(dice.uniform(0, 2))
+        tab.socket.close()
+        assert "Traceback" not in log.read_text(errors="replace")
+        for run in list_runs(root):
+            assert not [each for each in faults(run) if "metrics.jsonl" not in each]
+    runs, since = list_runs(root), time.monotonic()
+    assert len(runs) > 4, "most kills came after the click was heard"
+    unbroken = Run.create(tmp_path / "unbroken", runs[0].config)
+    for _ in record(unbroken):
+        pass
+    for run in runs:
+        brought_to_its_end(run, since)
+        assert faults(run) == []
+        assert curve(run) == curve(unbroken)
+        assert run.digest() == unbroken.digest()
 
 
 @pytest.fixture(scope="module")
