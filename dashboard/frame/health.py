@@ -15,6 +15,7 @@ from dashboard.parts.prose import plain
 from dashboard.parts.tables import height_of
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import session
+from transformer.foundation.checks import reason
 
 if TYPE_CHECKING:
     from transformer.analysis.health.case import Checkup, Finding
@@ -45,7 +46,7 @@ def strip(model: Model, alarm: Any) -> None:
         try:
             found = checkup(model, session.question(model))
         except Exception as error:  # whatever it is, the page stands without it
-            st.caption(f":material/help: Health not checked: {plain(str(error)) or type(error).__name__}.")
+            st.caption(f":material/help: Health not checked: {plain(reason(error))}.")
             return
         st.fragment(_marks)(model, found)
     if found.broken:

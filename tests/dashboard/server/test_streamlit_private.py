@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import streamlit as st
@@ -17,6 +18,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime import Runtime
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, ThreadState
@@ -285,3 +287,12 @@ def test_no_other_module_imports_an_inside_of_streamlit() -> None:
                 f"{path.name}: {name}" for name in names if name.split(".")[0] == "streamlit" and name not in PUBLIC
             ]
     assert {line.partition(":")[0] for line in found} == {"streamlit_private.py"}, found
+
+
+def test_a_server_is_told_from_what_only_looks_like_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Runtime._instance` is the server's; a test's page runs with another thing in its place."""
+    assert not streamlit_private.is_served()
+    monkeypatch.setattr(Runtime, "_instance", MagicMock(spec=Runtime))
+    assert not streamlit_private.is_served()
+    monkeypatch.setattr(Runtime, "_instance", object.__new__(Runtime))
+    assert streamlit_private.is_served()
