@@ -20,12 +20,13 @@ lock() {
 }
 
 lock cuda
-if [ -n "${TORCH_CPU:-}" ]; then
-  lock cpu --find-links "$TORCH_CPU"
-else
-  lock cpu --torch-backend cpu
-fi
-
 python=.venv/bin/python
 [ -x "$python" ] || python=python3
+if [ -n "${TORCH_CPU:-}" ]; then
+  lock cpu --find-links "$TORCH_CPU"
+  "$python" deploy/one_build.py --find-links "$TORCH_CPU"
+else
+  lock cpu --torch-backend cpu
+  "$python" deploy/one_build.py --extra-index-url https://download.pytorch.org/whl/cpu
+fi
 "$python" deploy/licences.py

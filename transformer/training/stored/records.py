@@ -16,6 +16,7 @@ from transformer.training.stored.checks import LATEST, expect, number, text, who
 
 FORMAT = "attention-lab-run/1"
 MOST_METRICS = 512 * 2**20
+"""Bytes of all lines of metrics.jsonl: over 2 million steps."""
 LINE = (
     "step",
     "loss",
@@ -29,7 +30,6 @@ LINE = (
     "probed",
 )
 """What a line of the metrics holds; all else in it is not kept."""
-"""Bytes of all lines of metrics.jsonl: over 2 million steps."""
 
 
 def card(path: Path) -> dict[str, Any]:
