@@ -1,7 +1,7 @@
-"""Leave in the lock files one hash a package: of the file that this Python installs, which has to be what they are for.
+"""Leave in the lock files one hash a package: of the file that this Python installs, which has to be theirs.
 
-`python deploy/one_build.py [OPTIONS OF PIP]`, run by update.sh. Without it a lock lists every file of every release, for
-systems that no container here runs on. Packages that only the CUDA lock has keep all of theirs.
+`python deploy/one_build.py [OPTIONS OF PIP]`, run by update.sh. Without it a lock lists every file of every release,
+for systems that no container here runs on. Packages that only the CUDA lock has keep all of theirs.
 """
 
 from __future__ import annotations
