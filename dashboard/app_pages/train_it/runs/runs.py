@@ -229,13 +229,14 @@ def race() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="races"):
         st.markdown("**Race**", width="content", help=f"Variants of what the training panel describes: {described}")
         for place, each in enumerate(races(config)):
+            why = each.problem or permission.to_train(each.configs)
             st.button(
                 each.name,
                 icon=":material/flag:",
                 on_click=begin,
                 args=(each,),
-                disabled=bool(each.problem or permission.to_train(each.configs)),
-                help=plain(sentence(each.problem or permission.to_train(each.configs) or each.sentence)),
+                disabled=bool(why),
+                help=plain(sentence(why)) if why else each.sentence,
                 key=f"race-{place}",
             )
     for each in races(config):
