@@ -32,10 +32,8 @@ SWEEP = 3600.0
 
 try:
     rooms.place()
-    roles.asked()
-    owners_link = (
-        "" if roles.asked() == "owner" or (roles.asked() is None and roles.is_alone()) else f"/?token={roles.token()}"
-    )
+    others = roles.others_at_best()
+    owners_link = "" if others == "owner" else f"{http.own_address()}/?token={roles.token()}"
 except ConfigError as error:
     print(error, file=sys.stderr)
     raise SystemExit(2) from None
@@ -49,10 +47,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     send_nothing_into_a_block_that_was_dropped()
     background.start()
     if owners_link:
-        print(
-            f"  Others are {roles.asked() or 'guest'}s here. The owner's link: {http.own_address()}{owners_link}",
-            flush=True,
-        )
+        print(f"  Others are {others}s here. The owner's link: {owners_link}", flush=True)
     sweeping = asyncio.create_task(forget_guests())
     async with rooms.running(rooms.place()):
         yield {}

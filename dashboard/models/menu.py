@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,16 +96,14 @@ def runs_of_guests() -> list[Run]:
 def forget_guests(now: float) -> None:
     """Delete the folders of guests in which nothing has changed for a day."""
     for folder in folders_of_guests():
-        latest = max((run.state.heartbeat for run in list_runs(folder)), default=folder.stat().st_mtime)
-        if now - latest > DAY:
-            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another server has just deleted it
+            if now - max([folder.stat().st_mtime, *(run.state.heartbeat for run in list_runs(folder))]) > DAY:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
-def folders_of_guests() -> Iterator[Path]:
+def folders_of_guests() -> list[Path]:
     """Where guests' runs lie."""
-    folder = ROOT / GUESTS
-    if folder.is_dir():
-        yield from sorted(path for path in folder.iterdir() if path.is_dir())
+    return sorted(path for path in (ROOT / GUESTS).glob("*") if path.is_dir())
 
 
 def menu(guest: str = "", named: str = "") -> dict[str, Choice]:

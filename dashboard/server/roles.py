@@ -67,7 +67,13 @@ def visitor(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Visitor:
 
 def others(headers: Mapping[str, str]) -> Role:
     """Who somebody is that does not have the owner's link."""
-    return asked() or ("owner" if is_alone() and _is_from_here(headers) else "guest")
+    role = others_at_best()
+    return "guest" if role == "owner" and asked() is None and not _is_from_here(headers) else role
+
+
+def others_at_best() -> Role:
+    """The same, of somebody who asks directly from this machine."""
+    return asked() or ("owner" if is_alone() else "guest")
 
 
 def asked() -> Role | None:

@@ -20,7 +20,7 @@ from transformer.foundation.checks import UserError
 from transformer.training.runs import Run, list_runs
 
 P = ParamSpec("P")
-LOOKING = "You can only look here: this server lets only its owner change anything."
+LOOKING = "You can only look here: only the owner of this server can change anything."
 MOST: dict[str, tuple[str, int]] = {
     "n_layers": ("layers", 4),
     "d_model": ("numbers in d_model", 128),
@@ -68,8 +68,8 @@ def standing() -> str:
     if someone.role == "viewer":
         return LOOKING
     return (
-        f"You are a guest here. What you train is yours alone to change, is called “…@{someone.name}”, and is deleted "
-        "after a day without change."
+        "You are a guest here. Only you and the owner of this server can change what you train. Its name ends with "
+        f"“@{someone.name}”, and it is deleted a day after its last change."
     )
 
 
@@ -119,7 +119,7 @@ def to_train(configs: Sequence[RunConfig] = ()) -> str:
     if own + max(1, len(configs)) > KEPT:
         return f"A guest keeps at most {KEPT} runs, and you have {own}: delete one on the page Runs and races."
     if configs and len(menu.runs_of_guests()) + len(configs) > OF_ALL:
-        return "This server has no room for more runs of guests today."
+        return f"This server keeps {OF_ALL} runs of guests at most, and has them already: try again later."
     return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,11 @@ class State(dict):
     __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
 
 
-def open_page(page: str = "overview", **query: str) -> AppTest:
-    """A page, as the link with these parameters opens it."""
+def open_page(page: str = "overview", state: Mapping[str, Any] | None = None, **query: str) -> AppTest:
+    """A page, as the link with these parameters opens it, in a session that knows `state` already."""
     app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    for name, known in (state or {}).items():
+        app.session_state[name] = known
     for name, value in query.items():
         app.query_params[name] = value
     app.switch_page(PAGES[page].script).run()

@@ -50,7 +50,7 @@ def test_guests_do_not_see_or_touch_each_other_and_the_owner_may_do_all(
     for page in (ann, bob):
         page.goto(f"{shared}/{preset}")
         expect(page.get_by_text("You are a guest here")).to_be_visible()
-    names = [re.search(r"…@(\w{6})", page.get_by_text("You are a guest here").inner_text())[1] for page in (ann, bob)]
+    names = [re.search(r"“@(\w{6})", page.get_by_text("You are a guest here").inner_text())[1] for page in (ann, bob)]
     assert names[0] != names[1]
 
     button(ann, "Train T").or_(ann.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary")).first.click()
@@ -58,7 +58,7 @@ def test_guests_do_not_see_or_touch_each_other_and_the_owner_may_do_all(
     (trained,) = (runs / ".guests" / names[0]).iterdir()
     assert trained.name.endswith(f"@{names[0]}")
     ann.reload()
-    expect(ann.get_by_text(f"…@{names[0]}")).to_be_visible()  # the same guest
+    expect(ann.get_by_text(f"“@{names[0]}”")).to_be_visible()  # the same guest
 
     bob.goto(f"{shared}/runs")
     expect(bob.get_by_role("heading", name="All runs")).to_be_visible()

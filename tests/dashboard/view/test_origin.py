@@ -18,20 +18,11 @@ from streamlit.testing.v1 import AppTest
 from dashboard.components.origin import Maker, origin_element
 from dashboard.components.payload import unpack
 from dashboard.components.plot import pack_figure
-from dashboard.view.pages import PAGES
 from dashboard.view.settings import from_query
+from tests.kit.pages import open_page
 from transformer import compiled_reverser
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-def open_page(page: str, **query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.switch_page(PAGES[page].script).run()
-    assert not app.exception
-    return app
 
 
 def origin(app: AppTest) -> dict[str, Any]:

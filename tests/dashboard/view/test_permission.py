@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime.state import SessionState
 from streamlit.testing.v1 import AppTest
 
 from dashboard.models import menu
 from dashboard.server import background
 from dashboard.server.roles import VIEWER, Visitor
 from dashboard.view import permission
-from dashboard.view.pages import PAGES
-from tests.kit.pages import ROOT, State, shown
+from tests.kit.pages import ROOT, State, open_page, shown
 from tests.kit.runs import tiny
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.presets import PRESETS
@@ -65,13 +66,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def page(someone: Visitor, address: str = "overview", **query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
-    app.session_state["visitor"] = someone
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.switch_page(PAGES[address].script).run()
-    assert not app.exception
-    return app
+    return open_page(address, {"visitor": someone}, **query)
 
 
 def everything(root: Path) -> dict[str, bytes]:
@@ -184,7 +179,7 @@ def test_a_guest_s_trainings_and_runs_are_counted(queue: Queue, root: Path, monk
     assert "at most 1 runs, and you have 1: delete one" in permission.to_train()
     monkeypatch.setattr(permission, "KEPT", 12)
     monkeypatch.setattr(permission, "OF_ALL", 2)
-    assert "no room for more runs of guests" in permission.to_train([RunConfig()])
+    assert "keeps 2 runs of guests at most, and has them already" in permission.to_train([RunConfig()])
 
 
 def test_a_guest_renames_and_deletes_one_s_own_and_has_it_back(root: Path) -> None:
@@ -312,3 +307,12 @@ def test_whose_a_run_is(root: Path) -> None:
     (root / "mail@office").mkdir()
     assert menu.run_called("mail@office").folder == root / "mail@office"  # somebody's own, who is no guest
     assert "../x@abcdef" not in menu.menu(named="../x@abcdef")
+
+
+def test_no_message_of_a_browser_says_who_it_is() -> None:
+    """A browser may send a value under any name; what the session keeps under that is kept."""
+    state = SessionState(_old_state={"visitor": GUEST})
+    sent = WidgetStates()
+    sent.widgets.add(id="visitor", json_value='{"role": "owner"}')
+    state.set_widgets_from_proto(sent)
+    assert state["visitor"] == GUEST

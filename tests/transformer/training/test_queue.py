@@ -16,7 +16,7 @@ from tests.kit.runs import tiny
 from transformer.config import RunConfig, TrainingConfig
 from transformer.training.queue import pool as pool_module
 from transformer.training.queue.places import Places
-from transformer.training.queue.pool import Pool, Waiting, in_turn
+from transformer.training.queue.pool import Pool, Waiting, Worker, in_turn
 from transformer.training.runs import Run, RunError
 
 PATIENCE = 60.0
@@ -119,6 +119,31 @@ def test_the_queue_is_bounded_and_says_one_s_place(tmp_path: Path, monkeypatch: 
     assert not pool.withdraw(a1)
     assert a1.state.status == "stopped"
     assert pool.place(b1) == (2, 2)
+
+
+class At(Worker):
+    """A worker without a process."""
+
+    def __init__(self, run: Run | None, who: str, since: float) -> None:
+        self.run, self.who, self.since = run, who, since
+
+
+def test_a_pause_of_the_owner_s_is_never_ended_for_others(tmp_path: Path) -> None:
+    pool, runs = Idle(1), [Run.create(tmp_path / name, tiny()) for name in ("owner", "late", "early")]
+    for run in runs:
+        run.set_state("paused", 1)
+    pool.workers = [At(run, who, since) for run, who, since in zip(runs, ("", "a", "b"), (0.0, 2.0, 1.0), strict=True)]
+    pool._end_a_pause()
+    assert [run.control.stop for run in runs] == [False, False, True]
+    pool.workers = pool.workers[:1]
+    pool._end_a_pause()
+    assert not runs[0].control.stop
+
+
+def test_a_training_without_a_folder_or_without_a_run_is_stopped_in_silence(tmp_path: Path) -> None:
+    At(Run(tmp_path / "gone"), "a", 0.0).stop()
+    At(None, "a", 0.0).stop()
+    assert not (tmp_path / "gone").exists()
 
 
 LONG = RunConfig(

@@ -87,7 +87,8 @@ class Worker:
     @property
     def busy(self) -> bool:
         """Is it taking steps? A paused training keeps its process, but not a place in the queue."""
-        return self.run is not None and self.run.state.status != "paused"
+        run = self.run  # which may end at any moment
+        return run is not None and run.state.status != "paused"
 
     def train(self, run: Run, who: str = "") -> None:
         """Hand over a run; it is trained to its end, whoever leaves. Raises OSError if the process is dead."""
@@ -95,6 +96,13 @@ class Worker:
         self.process.stdin.write(f"{run.folder}\n")
         self.process.stdin.flush()
         self.run, self.who, self.since = run, who, time.monotonic()
+
+    def stop(self) -> None:
+        """Let the training that it has end, if it has one."""
+        run = self.run
+        if run is not None:
+            with contextlib.suppress(OSError):  # its folder is gone, or cannot be written
+                run.request_stop()
 
     def dismiss(self) -> None:
         """Let it end: at once without a run, else after it."""
@@ -219,16 +227,14 @@ class Pool:
         if self._idle() is None and not self._short() and len(self.workers) < self.most + SPARE:
             self._spawn()
         for worker in self.workers:
-            if worker.run is not None and worker.who and time.monotonic() - worker.since > LONGEST:
-                worker.run.request_stop()
+            if worker.who and time.monotonic() - worker.since > LONGEST:
+                worker.stop()
 
     def _end_a_pause(self) -> None:
-        """Let the longest paused training give its process back; it can be resumed from its folder."""
-        paused = [worker for worker in self.workers if worker.run is not None and not worker.busy]
+        """Let the longest paused training give its process back; it can be resumed from its folder. Not the owner's."""
+        paused = [worker for worker in self.workers if worker.who and worker.run is not None and not worker.busy]
         if paused:
-            longest = min(paused, key=lambda worker: worker.since)
-            assert longest.run is not None
-            longest.run.request_stop()
+            min(paused, key=lambda worker: worker.since).stop()
 
     def _waiting(self, run: Run) -> Waiting | None:
         """A run's entry in the queue."""

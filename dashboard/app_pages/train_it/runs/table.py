@@ -15,7 +15,7 @@ from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS
 from dashboard.models import menu
 from dashboard.parts.prose import plain
 from dashboard.parts.tables import ticked_table
-from dashboard.parts.widgets import controlled
+from dashboard.parts.widgets import barred, controlled
 from dashboard.view import clicks, permission, session, training
 from transformer.foundation.checks import UserError
 from transformer.training import library
@@ -239,9 +239,9 @@ def _buttons(run: Run, compared: Sequence[str], choose: Callable[[list[str]], No
             icon=":material/stop:",
             on_click=training.stop,
             args=(run,),
-            disabled=bool(permission.to_change(run)),
             width="stretch",
             key="stop-it",
+            **barred(permission.to_change(run)),
         )
     for reason in dict.fromkeys(filter(None, (busy, packable, missing))):
         st.caption(f":material/info: {plain(reason)}.")
