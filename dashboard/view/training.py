@@ -163,7 +163,10 @@ FIRST_STEP = 0.3
 
 def training_config() -> RunConfig:
     """What the training panel describes. Raises ConfigError with a sentence when it cannot be trained."""
-    return config_of(settings())
+    view = settings()
+    if view.task == TEXT and not text_of(view) and permission.for_the_owner("add texts"):
+        raise ConfigError("there is no text to read yet, and only the owner of this server can add one")
+    return config_of(view)
 
 
 def start(configs: Sequence[RunConfig]) -> list[Run]:

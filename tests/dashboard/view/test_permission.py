@@ -316,3 +316,10 @@ def test_no_message_of_a_browser_says_who_it_is() -> None:
     sent.widgets.add(id="visitor", json_value='{"role": "owner"}')
     state.set_widgets_from_proto(sent)
     assert state["visitor"] == GUEST
+
+
+def test_where_there_is_no_text_nobody_is_told_to_do_what_is_the_owner_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformer.text.shelf.keys", lambda: ())
+    for someone, said in ((GUEST, "only the owner of this server can add one"), (permission.OWNER, "or upload a text")):
+        app = page(someone, task="text")
+        assert any("There is no text to read yet" in each and said in each for each in (e.value for e in app.error))
