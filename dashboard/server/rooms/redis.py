@@ -17,6 +17,7 @@ after the rooms that are followed at it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -292,7 +293,9 @@ class RedisRooms:
                         heard = await news.get_message(ignore_subscribe_messages=True, timeout=POLL)
                         if heard is not None:
                             await self._look_after([heard["data"].decode()])
-            except (RedisError, OSError):
+            except Exception as error:  # whatever it was: who follows here would hear of nothing any more
+                if not isinstance(error, RedisError | OSError):
+                    logging.getLogger(__name__).exception("news of rooms could not be read")
                 await asyncio.sleep(POLL)
 
     async def _look_after(self, codes: list[str]) -> None:

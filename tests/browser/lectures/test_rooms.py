@@ -84,6 +84,15 @@ def test_every_step_comes_to_who_follows(lecturer: Page, follower: Page, address
             lecturer.locator("body").press("ArrowRight")
 
 
+def test_a_page_that_did_not_come_is_asked_for_again(lecturer: Page, follower: Page, address: str) -> None:
+    code = open_room(lecturer, f"{address}/?lecture=attention&sidebar=0")
+    follower.route("**/document/*", lambda route: route.abort(), times=1)
+    follower.goto(f"{address}/room/{code}")
+    expect(follower.locator("#said")).to_contain_text("could not be shown")
+    step_of(follower, 1)
+    expect(follower.locator("#said")).to_be_hidden()
+
+
 def test_predictions_come_back_and_the_answer_waits(
     lecturer: Page, follower: Page, chromium: Browser, address: str
 ) -> None:
@@ -160,6 +169,7 @@ def test_a_killed_server_comes_back_at_the_step(chromium: Browser, runs: Path, f
                 lecturer.locator("body").press("ArrowRight")
             expect(lecturer.get_by_text("step 2 of")).to_be_visible()
             lecturer.locator("body").press("ArrowRight")
+            expect(lecturer.get_by_text("step 3 of")).to_be_visible()
             step_of(follower, 3)
 
 

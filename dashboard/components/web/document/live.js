@@ -6,7 +6,7 @@ import { kept } from '../prediction/memory.js';
 import { Reader } from './reader.js';
 import { STYLES } from './styles.js';
 
-const AGAIN = 3000; // ms after which a room that was full, or away, is asked again
+const AGAIN = 3000; // ms after which a room that was full, or away, is asked again, and a page that did not come
 const VOTER = 'attention-lab-voter'; // random, kept for this tab: one vote of each tab counts
 const code = location.pathname.split('/').pop();
 const at = (id) => document.getElementById(id);
@@ -34,8 +34,13 @@ function listen() {
 }
 
 /** Fetch the newest document and show it; one that is overtaken on its way is not shown. */
-async function follow({ document: hash }) {
+function follow({ document: hash }) {
   wanted = hash;
+  fetchWanted();
+}
+
+async function fetchWanted() {
+  const hash = wanted;
   if (!hash) return say('The lecturer has opened this room. The first page comes as soon as it is shown.');
   if (hash === present) return;
   try {
@@ -44,7 +49,9 @@ async function follow({ document: hash }) {
     if (!answer.ok) throw new Error((await answer.json()).error);
     show(await answer.json(), hash);
   } catch (error) {
+    if (wanted !== hash) return;
     say(`This page could not be shown: ${error.message}`);
+    setTimeout(() => wanted === hash && fetchWanted(), AGAIN);
   }
 }
 

@@ -53,11 +53,11 @@ export class Room {
   async look() {
     if (!this.dirty || this.sending || performance.now() - this.sentAt < STARTED || !isReady()) return;
     this.dirty = false;
-    const document_ = write();
-    const text = JSON.stringify({ ...document_, made: '' });
-    if (text === this.sent) return;
     this.sending = true;
     try {
+      const document_ = write();
+      const text = JSON.stringify({ ...document_, made: '' });
+      if (text === this.sent) return;
       const query = new URLSearchParams({ question: document_.question, kind: document_.kind, shown: document_.covered ? '0' : '1' });
       const body = await compressed(JSON.stringify(document_));
       const answer = await this.ask(`document?${query}`, { method: 'PUT', body });
@@ -65,6 +65,8 @@ export class Room {
       this.sent = text;
       this.sentAt = performance.now();
       this.changed({ trouble: '', shown: answer.document, followers: answer.followers });
+    } catch (error) {
+      this.failed(error); // what is written down may just be taken away
     } finally {
       this.sending = false;
     }
@@ -89,11 +91,15 @@ export class Room {
       if (!answer.ok) throw new Error((await answer.json()).error);
       return await answer.json();
     } catch (error) {
-      this.dirty = true;
-      this.sentAt = performance.now() + COUNTS;
-      this.changed({ trouble: `Nobody is shown this page at the moment (${error.message}). Trying again …` });
-      return null;
+      return this.failed(error);
     }
+  }
+
+  failed(error) {
+    this.dirty = true;
+    this.sentAt = performance.now() + COUNTS;
+    this.changed({ trouble: `Nobody is shown this page at the moment (${error.message}). Trying again …` });
+    return null;
   }
 
   /** The room has ended on the server. */
