@@ -1,4 +1,4 @@
-"""What surrounds the lab fails: a full disk, a folder that is only read, folders that vanish, two servers on one."""
+"""What surrounds the lab fails: a full disk, a folder that is only read, folders that vanish."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ import subprocess
 import zipfile
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Error, Page, expect
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components.payload import unpack as unpacked
 from dashboard.view.pages import PAGES
-from tests.kit.driving import browser, dashboard, type_into
 from tests.kit.pages import ROOT, link, open_page, shown
 from tests.kit.runs import digests, names, tiny
 from transformer import checkpoints
@@ -399,50 +396,3 @@ def test_no_export_tells_where_things_lie_and_on_which_machine(root: Path, monke
     with zipfile.ZipFile(io.BytesIO(pack(run))) as packed:
         for name in packed.namelist():
             assert named_in(packed.read(name).decode("latin-1"), root) == [], name
-
-
-# --- two servers on one folder
-
-
-def without_errors(page: Page) -> None:
-    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_attached()
-    expect(page.locator("[data-testid=stException]")).to_have_count(0)
-
-
-@pytest.mark.nightly
-def test_two_servers_share_a_folder(root: Path, tmp_path: Path):
-    """A run begun by one is seen and stopped by the other; one renames what the other looks at."""
-    logs = [tmp_path / "one.log", tmp_path / "two.log"]
-    with ExitStack() as opened:
-        one, two = (opened.enter_context(dashboard(root, log)) for log in logs)
-        try:
-            chromium = opened.enter_context(browser())
-        except Error as error:
-            pytest.skip(f"no Chromium can be started ({error.message.splitlines()[0]})")
-        here, there = (chromium.new_page(viewport={"width": 1440, "height": 900}) for _ in range(2))
-
-        here.goto(f"{one}/positions?run=good&layers=1&heads=1&width=8&positions=none&max_steps=100000")
-        here.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary").click()
-        panel = here.locator(".st-key-training p").first
-        expect(panel).to_contain_text("none-1")
-        (run,) = (run for run in list_runs(root) if run.name not in ("good", "other"))
-        there.goto(f"{two}/?run=good")
-        expect(there.locator(".st-key-training-of-another")).to_contain_text(run.name)
-        there.get_by_role("button", name="Watch", exact=True).click()
-        expect(there.locator(".st-key-training p").first).to_contain_text(run.name)
-        there.locator(".st-key-stop button").click()
-        expect(panel).to_contain_text("stopped by hand")
-        assert run.state.status == "stopped"
-        assert faults(run) == []
-
-        here.goto(f"{one}/runs?run=good&compare=good")
-        there.goto(f"{two}/heads?run=good")
-        without_errors(there)
-        type_into(here, "Rename it", "mine")
-        expect(here.get_by_text("good is now called mine.")).to_be_visible()
-        there.reload()
-        expect(there.get_by_label("Model", exact=True)).to_have_value(re.compile("other|none-1"))
-        without_errors(there)
-    assert names(root) == sorted(["mine", "other", run.name])
-    for log in logs:
-        assert "Traceback" not in log.read_text(errors="replace")
