@@ -243,7 +243,6 @@ def test_more_sequences_give_narrower_intervals(page: Page, address: str):
 # Input
 
 
-@pytest.mark.smoke
 def test_a_typed_sequence_is_reversed_and_nonsense_changes_nothing(page: Page, address: str):
     page.goto(address)
     wait_until_painted(page, plots=3)

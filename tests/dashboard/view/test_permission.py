@@ -160,6 +160,7 @@ def test_what_is_too_large_for_a_guest_is_said(
     assert not permission.to_train([config])
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 def test_a_guest_can_train_every_preset(preset: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamlit.session_state", State(visitor=GUEST))
@@ -252,6 +253,7 @@ def test_a_viewer_trains_nothing(root: Path, queue: Queue) -> None:
     assert everything(root) == before
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("someone", [GUEST, VIEWER], ids=lambda someone: someone.role)
 @pytest.mark.parametrize(
     ("address", "label"), [("lengths", "Measure again"), ("corners", "Measure again"), ("bottleneck", "Train again")]

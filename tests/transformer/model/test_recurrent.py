@@ -209,6 +209,7 @@ def test_a_training_with_little_help_is_taken_up_to_the_bit(teacher_forcing: flo
     assert [step.loss for step in steps_of(Training(build(helped), helped))] != alone
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("attention", ["none", "scaled-dot"])
 def test_it_learns_to_reverse_three_symbols_by_itself(attention: str) -> None:
     config = configured(attention, length=3, d_model=32, max_steps=150)

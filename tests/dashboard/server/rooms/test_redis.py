@@ -199,6 +199,7 @@ def test_a_room_outlives_a_killed_server(redis: RedisServer) -> None:
         stream.close()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_is_told_to_end_does_not_wait_for_its_followers(address: str, number: signal.Signals) -> None:
     """Rooms of its own are over then; those in Redis go on, and nobody is told that they ended."""
