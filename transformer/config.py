@@ -25,6 +25,8 @@ ATTENTIONS = ("none", "uniform", "dot", "scaled-dot", "additive")
 """How a GRU's decoder may look back at its encoder."""
 POSITIONS: tuple[str, ...] = folder_names(Path(__file__).parent / "positions")
 MAX_TOKENS, MAX_WIDTH, MAX_LAYERS = 4096, 4096, 48
+MAX_PENALTIES = 2**26
+"""Numbers in ALiBi's table, one for each head and pair of positions; as float32 they take 256 MiB."""
 PROBE_SEQUENCES = 512
 """Fresh sequences behind each accuracy that is measured while training."""
 TEXT = "text"
@@ -282,6 +284,12 @@ class RunConfig:
             mask.longest is None or task.n_ctx <= mask.longest,
             f"the mask was painted for {mask.longest} positions, but the task {self.task.task} of length "
             f"{self.task.length} has {task.n_ctx}",
+        )
+        penalties = model.n_heads * task.n_ctx**2 if model.positions == "alibi" else 0
+        require(
+            penalties <= MAX_PENALTIES,
+            f"alibi keeps a number for each head and pair of positions; {model.n_heads} heads and {task.n_ctx:,} "
+            f"positions take {penalties:,}, and at most {MAX_PENALTIES:,} are kept",
         )
         lawful = {"text": "", "split": "words", "min_count": 5}
         meaningless = lawful if task.lawful else {"min_length": None, "symbols": 10}

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
 from transformer.observation import observe
 from transformer.positions import ENCODINGS, NO_POSITIONS
@@ -160,6 +160,15 @@ def test_alibi_slopes_are_the_papers(n_heads, slopes):
         for query in range(N_CTX):
             for key in range(N_CTX):
                 assert bias[head, query, key] == -slope * abs(query - key)
+
+
+def test_alibi_is_refused_where_its_table_would_fill_the_memory():
+    """Of the longest input, 4,096 positions, four heads have a table of 2²⁶ numbers."""
+    task = TaskConfig(length=2048)
+    assert RunConfig(task=task, model=ModelConfig(positions="alibi", n_heads=4)).build_task().n_ctx == 4096
+    with pytest.raises(ConfigError, match="8 heads and 4,096 positions take 134,217,728, and at most 67,108,864"):
+        RunConfig(task=task, model=ModelConfig(positions="alibi", n_heads=8))
+    RunConfig(task=task, model=ModelConfig(positions="rotary", n_heads=8))
 
 
 def test_alibi_is_symmetric_and_cut_to_size():
