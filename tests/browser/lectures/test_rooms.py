@@ -18,6 +18,11 @@ PHONE = {"width": 390, "height": 844}
 COVERED = (
     "() => document.querySelector('.st-key-prediction') !== null && !('predicted' in document.documentElement.dataset)"
 )
+TERMS = """() => {
+  const glossary = document.querySelector('.al-glossary').__glossary;
+  glossary.read();
+  return glossary.found.map(({ name }) => name).sort((one, other) => one.localeCompare(other));
+}"""
 BARS = "accuracy?run=reverse&lecture=attention&lecture_step=2&sidebar=0"
 
 
@@ -78,6 +83,8 @@ def test_every_step_comes_to_who_follows(lecturer: Page, follower: Page, address
         title = lecturer.get_by_role("heading", level=1).first
         expect(title).to_be_visible()
         expect(follower.get_by_role("heading", level=1).first).to_have_text(title.inner_text())
+        lecturer.wait_for_function(SETTLED)
+        expect(follower.locator("#terms dt")).to_have_text(lecturer.evaluate(TERMS))
         assert follower.evaluate("() => document.documentElement.scrollWidth") == PHONE["width"], step.title
         if at < len(lecture.steps):
             lecturer.wait_for_function(SETTLED)

@@ -4,6 +4,7 @@ import { fromBase64 } from '../kit/base64.js';
 import { Reader } from './reader.js';
 import { element } from '../prediction/element.js';
 import { STYLES } from './styles.js';
+import { explain } from './terms.js';
 
 const KEYS = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 };
 const TYPING = 'input, textarea, select, [role=slider], [role=application]';
@@ -46,8 +47,7 @@ function go(place) {
   const notes = [shown.notes, shown.lecture?.notes].filter(Boolean).join('\n\n');
   at('notes').hidden = !notes;
   at('notes-text').textContent = notes;
-  at('terms').hidden = !shown.terms?.length;
-  at('terms-list').replaceChildren(...(shown.terms ?? []).flatMap(([name, meaning]) => [element('dt', { textContent: name }), element('dd', { textContent: `${meaning}.` })]));
+  explain(shown.terms);
   at('link').href = at('link').textContent = shown.link;
   at('weights').replaceChildren(...shown.makers.map(weights));
   at('made').textContent = `Written ${shown.made.slice(0, 16).replace('T', ' ')} UTC with ${shown.software}. Everything that is shown is in this file.`;

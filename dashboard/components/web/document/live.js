@@ -5,6 +5,7 @@ import { element } from '../prediction/element.js';
 import { kept } from '../prediction/memory.js';
 import { Reader } from './reader.js';
 import { STYLES } from './styles.js';
+import { explain } from './terms.js';
 
 const AGAIN = 3000; // ms after which a room that was full, or away, is asked again, and a page that did not come
 const VOTER = 'attention-lab-voter'; // random, kept for this tab: one vote of each tab counts
@@ -58,6 +59,7 @@ async function fetchWanted() {
 function show(written, hash) {
   const other = written.link !== at('explore').dataset.link;
   reader.show(written);
+  explain(written.terms);
   present = hash;
   document.title = `${written.lecture?.step || written.title} – Attention Lab`;
   at('explore').dataset.link = written.link;

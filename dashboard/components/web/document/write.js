@@ -1,8 +1,8 @@
 // A page writes itself down: a document holds what stands in it, in that order, and where it comes from. Python is asked
 // for nothing: words and tables are read from the page, and a figure is the message that Python sent for it.
 //
-// A document is {version, title, link, made, software, makers, theme, lecture, question, kind, covered, parts}, in a file
-// also {notes, terms}. A part is one of
+// A document is {version, title, link, made, software, makers, theme, lecture, question, kind, covered, terms, parts}, in a
+// file also {notes}. A part is one of
 //
 //   {words, kind}                       HTML; `kind` is heading, markdown, caption, alert, html, metric or table
 //   {parts, key}                        a block of parts, below each other
@@ -48,15 +48,16 @@ export function write({ whole = false } = {}) {
     question: question ?? '',
     kind: question ? kind() : '',
     covered,
+    terms: covered ? [] : terms(),
     parts,
-    ...(whole && { terms: terms() }),
   };
 }
 
 /** The terms in the page's sentences and what they mean: [name, meaning], by name. */
 function terms() {
-  const found = document.querySelector('.al-glossary')?.__glossary.found ?? [];
-  return found.map(({ name, meaning }) => [name, meaning]).toSorted(([one], [other]) => one.localeCompare(other));
+  const glossary = document.querySelector('.al-glossary')?.__glossary;
+  glossary?.read(); // it waits for a page that stands still, and this one does
+  return (glossary?.found ?? []).map(({ name, meaning }) => [name, meaning]).toSorted(([one], [other]) => one.localeCompare(other));
 }
 
 /** Where the page's numbers come from, as Python wrote it last (components/origin.py). */
