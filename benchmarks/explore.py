@@ -36,7 +36,7 @@ PAGE = "EXPLORE.md"
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from tests.kit.driving import browser, choose, click_head, dashboard, free_port, grid  # noqa: E402
+from tests.kit.driving import browser, choose, click_head, dashboard, free_port, grid, wait_until_healthy  # noqa: E402
 
 PROGRAMS = HERE.parent / "build" / "explore"
 """Where the rivals' programs are kept between two calls."""
@@ -82,6 +82,12 @@ OURS = """() => {
 """Whether the grid shows so many heads, and the large pattern is NOTHING's, of four tokens, if there is one."""
 THUMBNAILS = "() => find(document, '__grid')?.__grid.layout?.boxes.length === %d"
 """Whether the grid alone does."""
+EMPTY = {"word": "() => document.querySelector('#empty')"}
+TITLE = "() => document.querySelector('h1')?.textContent.trim()"
+FIGURE = "() => find(document, '_fullLayout')?.querySelector('.main-svg')"
+"""Whether Plotly has drawn one."""
+AIMS = {"title": 1.2, "heads": 1.4, "figure": 2.5}
+"""Of the stages of a page in a new tab: how many times as long as an empty app's word they may take."""
 REPAINTED = "() => find(document.querySelector('.st-key-head-pattern'), '__plot').dataset.head === '%s'"
 
 
@@ -146,7 +152,7 @@ def empty_app(folder: Path) -> Iterator[str]:
         [*command, "--server.port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        time.sleep(5)
+        wait_until_healthy(f"http://127.0.0.1:{port}", process)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
@@ -245,6 +251,64 @@ def report_beside(tokens: int, size: Size, found: dict[str, Found]) -> None:
         )
 
 
+def stages(heads: int) -> dict[str, dict[str, str]]:
+    """What is waited for in a new tab, by page."""
+    return {
+        "overview": {"title": TITLE, "figure": FIGURE},
+        "heads": {"title": TITLE, "heads": THUMBNAILS % heads, "figure": FIGURE},
+    }
+
+
+def report_new_tab(chromium: Browser, app: str, empty: str, root: Path, rounds: int) -> None:
+    """When a page's title, heads and first figure stand in a new tab, as multiples of an empty app's word."""
+    size = Size(8, 2, 4)
+    if not (root / size.name).exists():
+        make_run(root, size)
+    addresses = {"overview": f"{app}/?run={size.name}", "heads": f"{app}/heads?run={size.name}"}
+    waited = stages(size.layers * size.heads)
+    found: dict[tuple[str, str], list[float]] = {}
+    for turn in range(rounds + 1):
+        for page_, address in {"empty": empty, **addresses}.items():
+            with open_tab(chromium) as tab:
+                for stage, seconds in tab.passes(address, waited.get(page_, EMPTY)).items():
+                    if turn:  # the first time the server runs the model
+                        found.setdefault((page_, stage), []).append(seconds)
+    print(
+        "\n## A new tab\n\nSeconds until painted, in a tab with an empty cache and from a warm server; the three in "
+        f"turns, {rounds} each. An empty Streamlit app is how long its one word takes."
+    )
+    _stages(found)
+
+
+def report_cold(chromium: Browser, rounds: int) -> None:
+    """The same from a server that has just begun to answer."""
+    size, found = Size(8, 2, 4), dict[tuple[str, str], list[float]]()
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            make_run(Path(folder), size)
+            with dashboard(Path(folder)) as app, open_tab(chromium) as tab:
+                for stage, seconds in tab.passes(f"{app}/?run={size.name}", stages(8)["overview"]).items():
+                    found.setdefault(("overview", stage), []).append(seconds)
+            with empty_app(Path(folder)) as empty, open_tab(chromium) as tab:
+                found.setdefault(("empty", "word"), []).append(tab.passes(empty, EMPTY)["word"])
+    print(
+        "\n## From a cold start\n\nThe same, the first tab of a server that has just begun to answer; the dashboard "
+        f"loads PyTorch meanwhile. The two in turns, {rounds} each."
+    )
+    _stages(found)
+
+
+def _stages(found: dict[tuple[str, str], list[float]]) -> None:
+    empty = statistics.median(found["empty", "word"])
+    table("page", "stands", "s, median", "least to most", "÷ empty app", "aim")
+    for (page_, stage), seconds in found.items():
+        aim = f"{AIMS[stage]:.1f}" if stage in AIMS else ""
+        print(
+            f"| {page_} | {stage} | {spread(seconds, 2)} | {statistics.median(seconds) / empty:.2f} | {aim} |",
+            flush=True,
+        )
+
+
 def clicks(tab: Tab, size: Size, count: int) -> tuple[list[float], list[int]]:
     """Click one thumbnail after another: milliseconds until each is painted large, and bytes received for it."""
     milliseconds, received = [], []
@@ -331,6 +395,8 @@ def report(chromium: Browser, rivals: Sequence[Viewer], quick: bool, busy: str) 
             tokens, found = beside(chromium, app, empty, root, size, rivals, rounds)
             report_beside(tokens, size, found)
         report_clicks(chromium, app, root, QUICK if quick else CLICKED, count)
+        report_new_tab(chromium, app, empty, root, 1 if quick else 9)
+    report_cold(chromium, 1 if quick else 5)
 
 
 def main() -> None:

@@ -27,9 +27,9 @@ CanvasRenderingContext2D.prototype.fill = function (...all) {
   drawn.add(this.canvas);
   return fill.apply(this, all);
 };
-window.watch = (ready) => {
-  delete document.documentElement?.dataset.finished;
-  const tell = () => (document.documentElement.dataset.finished = performance.now());
+window.watch = (ready, name = 'finished') => {
+  delete document.documentElement?.dataset[name];
+  const tell = () => (document.documentElement.dataset[name] = performance.now());
   const look = () => requestAnimationFrame(() => (ready() ? requestAnimationFrame(tell) : look()));
   look();
 };
@@ -73,6 +73,16 @@ class Tab:
         self.page.add_init_script(f"{WATCH}\nwatch({ready});")
         self.page.goto(address, wait_until="commit")
         return self.finished()
+
+    def passes(self, address: str, stages: dict[str, str]) -> dict[str, float]:
+        """Seconds until each of these is true and painted, by its name."""
+        watched = "\n".join(f"watch({ready}, {name!r});" for name, ready in stages.items())
+        self.page.add_init_script(f"{WATCH}\n{watched}")
+        self.page.goto(address, wait_until="commit")
+        for name in stages:
+            self.page.wait_for_selector(f"html[data-{name}]", state="attached", timeout=1000 * PATIENCE)
+        found = self.page.evaluate("() => ({ ...document.documentElement.dataset })")
+        return {name: float(found[name]) / 1000 for name in stages}
 
     def watch(self, ready: str) -> None:
         """From now on wait for this."""
