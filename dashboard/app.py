@@ -23,7 +23,11 @@ from dashboard.components.documents import pages
 from dashboard.models import menu
 from dashboard.server import entrance, http, roles, rooms
 from dashboard.server.sockets import answer_at_once
-from dashboard.server.streamlit_private import let_one_run_at_the_state, send_nothing_into_a_block_that_was_dropped
+from dashboard.server.streamlit_private import (
+    keep_the_page_when_a_fragment_is_asked_for,
+    let_one_run_at_the_state,
+    send_nothing_into_a_block_that_was_dropped,
+)
 from dashboard.view.pages import OVERVIEW
 from transformer.foundation.checks import ConfigError
 
@@ -45,6 +49,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     answer_at_once()
     let_one_run_at_the_state()
     send_nothing_into_a_block_that_was_dropped()
+    keep_the_page_when_a_fragment_is_asked_for()
     background.start()
     if owners_link:
         print(f"  Others are {others}s here. The owner's link: {owners_link}", flush=True)

@@ -17,7 +17,7 @@ from dashboard.components.registration import renderer
 
 HTML = """
 <div class="al-plot" role="group" tabindex="0" aria-busy="true" data-state="loading">
-  <div class="al-plot-alt" role="img"></div>
+  <div class="al-plot-alt"></div>
   <div class="al-plot-skeleton" aria-hidden="true"></div>
   <div class="al-plot-stage"></div>
   <div class="al-plot-crosshair" aria-hidden="true"></div>

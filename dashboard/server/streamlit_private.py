@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,12 @@ from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime, exists, get_instance
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.scriptrunner_utils.script_requests import (
+    RerunData,
+    ScriptRequest,
+    ScriptRequests,
+    ScriptRequestType,
+)
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState
 
@@ -164,6 +171,49 @@ def _clear(
 def _place(message: ForwardMsg) -> tuple[int, ...]:
     """Where on the page a message belongs; () where it is about something else."""
     return tuple(message.metadata.delta_path)
+
+
+def keep_the_page_when_a_fragment_is_asked_for() -> None:
+    """Let no request for a fragment change the page that the session is on, or is about to go to.
+
+    The browser names the page before in each request until it has heard of the new one, also where a timer asks. Without
+    this such a late request makes the browser drop the new page, and nobody draws it again: a lecture shows its strip
+    above an empty page.
+    """
+    ScriptRequests.on_scriptrunner_ready = _ready  # type: ignore[method-assign]
+    ScriptRequests.on_scriptrunner_yield = _yield  # type: ignore[method-assign]
+    ScriptRequests._request_rerun_locked = _request  # type: ignore[method-assign]
+
+
+_ready_where_the_browser_says = ScriptRequests.on_scriptrunner_ready
+_yield_where_the_browser_says = ScriptRequests.on_scriptrunner_yield
+_request_where_the_browser_says = ScriptRequests._request_rerun_locked
+
+
+def _ready(requests: ScriptRequests) -> ScriptRequest:
+    return _here(_ready_where_the_browser_says(requests))
+
+
+def _yield(requests: ScriptRequests) -> ScriptRequest | None:
+    request = _yield_where_the_browser_says(requests)
+    return request and _here(request)
+
+
+def _here(request: ScriptRequest) -> ScriptRequest:
+    """The request, which is run at once in this thread: one for fragments names the page that the session is on."""
+    context = get_script_run_ctx()
+    if context is None or request.type is not ScriptRequestType.RERUN or not request.rerun_data.fragment_id_queue:
+        return request
+    return replace(request, _rerun_data=replace(request.rerun_data, page_script_hash=context.page_script_hash))
+
+
+def _request(requests: ScriptRequests, asked: RerunData) -> bool:
+    """Ask; what waits for its turn already and is about the whole page says which page, not a fragment's request."""
+    waiting = requests._rerun_data
+    of_fragments = asked.fragment_id or asked.fragment_id_queue
+    if of_fragments and requests._state is ScriptRequestType.RERUN and not waiting.fragment_id_queue:
+        asked = replace(asked, page_script_hash=waiting.page_script_hash, page_name=waiting.page_name)
+    return _request_where_the_browser_says(requests, asked)
 
 
 def served_page() -> str:

@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -21,6 +22,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime import Runtime
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequest, ScriptRequests
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, ThreadState
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state.common import WidgetMetadata
@@ -265,6 +267,54 @@ def test_a_whole_run_clears_the_queue_as_before(monkeypatch: pytest.MonkeyPatch)
     queue.enqueue(element(0, 0))
     queue.clear()
     assert queue.is_empty()
+
+
+@pytest.fixture
+def page_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("on_scriptrunner_ready", "on_scriptrunner_yield", "_request_rerun_locked"):
+        monkeypatch.setattr(ScriptRequests, name, getattr(ScriptRequests, name))  # to be put back
+    monkeypatch.setattr(streamlit_private, "get_script_run_ctx", lambda: SimpleNamespace(page_script_hash="new"))
+    streamlit_private.keep_the_page_when_a_fragment_is_asked_for()
+
+
+def page_of(request: ScriptRequest | None) -> str:
+    assert request is not None
+    return request.rerun_data.page_script_hash
+
+
+@pytest.mark.usefixtures("page_kept")
+@pytest.mark.parametrize("scoped", [False, True], ids=["timer", "st.rerun"])
+def test_a_request_for_a_fragment_runs_on_the_page_that_the_session_is_on(scoped: bool) -> None:
+    """The browser named the page before, of which it had not yet heard that it is gone."""
+    requests = ScriptRequests()
+    late = RerunData(page_script_hash="old", fragment_id="timer", is_fragment_scoped_rerun=scoped)
+    assert requests.request_rerun(late)
+    taken = requests.on_scriptrunner_yield() if scoped else requests.on_scriptrunner_ready()
+    assert page_of(taken) == "new"
+    assert taken is not None
+    assert taken.rerun_data.fragment_id_queue == ["timer"]
+
+
+@pytest.mark.usefixtures("page_kept")
+def test_a_request_for_everything_goes_to_the_page_that_it_names() -> None:
+    requests = ScriptRequests()
+    assert requests.request_rerun(RerunData(page_script_hash="next", page_name="next"))
+    assert requests.request_rerun(RerunData(page_script_hash="old", page_name="old", fragment_id="timer"))
+    taken = requests.on_scriptrunner_ready()
+    assert page_of(taken) == "next"
+    assert taken.rerun_data.page_name == "next"
+    assert not taken.rerun_data.fragment_id_queue
+    assert requests.request_rerun(RerunData(page_script_hash="old", fragment_id="timer"))
+    assert requests.request_rerun(RerunData(page_script_hash="next"))
+    assert page_of(requests.on_scriptrunner_yield()) == "next"
+
+
+def test_a_script_that_has_no_page_yet_asks_and_is_stopped_as_before() -> None:
+    requests = ScriptRequests()
+    assert streamlit_private._yield(requests) is None
+    requests.request_stop()
+    assert streamlit_private._yield(requests) == streamlit_private._ready(requests)
+    assert not streamlit_private._request(requests, RerunData(fragment_id="timer"))
 
 
 def test_the_served_page_has_one_script_written_into_it() -> None:

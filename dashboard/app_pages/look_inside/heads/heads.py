@@ -36,11 +36,11 @@ def page(model: Model, question: np.ndarray) -> None:
     sample, survey = model.sample(question), model.survey()
     heads = heads_of(sample.attentions)
     head = focused(heads, survey)
+    kinds = known_kinds(model)
     if model.task.lawful:
         st.title(working_sentence(model, head, survey) if recurrent else headline(survey), anchor=False)
         pictures(model, question, sample, survey, head)
     else:
-        kinds = None if recurrent else known_kinds(model)
         found = words.examples(kinds) if kinds and whole(sample) else {}
         together = session.settings().together and len(found) > 1
         st.title(words.together_sentence(list(found)) if together else does(model, head, survey, kinds), anchor=False)
@@ -50,7 +50,7 @@ def page(model: Model, question: np.ndarray) -> None:
             text.together(model, question, sample, kinds, found)
         st.caption(basis(survey, head, kinds if whole(sample) else None, together))
         pictures(model, question, sample, survey, head, passage=not together)
-    find_the_one(model, head)
+    find_the_one(model, head, kinds)
     formula = "recurrent.scoring.Alignment" if recurrent else "attention.scaled_dot_product_attention"
     show_code(
         f"transformer.{formula}",
@@ -76,8 +76,8 @@ def here(model: Model, question: np.ndarray, sample: Sample, head: Head) -> str:
 
 
 def known_kinds(model: Model) -> Kinds | None:
-    """On which kinds of token the heads of a text look, as soon as that is measured."""
-    if model.task.lawful or session.first_look():
+    """On which kinds of token the heads of a text look, once that is measured; the table below waits for it."""
+    if not measured.has_kinds(model) or session.first_look():
         return None
     return background.ready(measured.kinds(model))
 

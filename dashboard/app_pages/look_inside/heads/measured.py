@@ -22,6 +22,11 @@ def head_metrics(model: Model) -> Future[HeadMetrics]:
     return MEASUREMENTS.submit(measure_heads, model.network(), model.task)
 
 
+def has_kinds(model: Model) -> bool:
+    """Do the heads of this model read a text, whose tokens are of kinds?"""
+    return not model.task.lawful and not model.config.model.recurrent
+
+
 @cached(16)
 def kinds(model: Model) -> Future[Kinds]:
     """On which kinds of token the heads of a model of a text look; measured behind the page's back."""

@@ -39,7 +39,7 @@ from dashboard.parts.tables import ticked_table
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import session
 from transformer.analysis.findings import Head
-from transformer.analysis.heads.kinds import KINDS
+from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
 
 HEIGHT = 460
@@ -48,8 +48,11 @@ BREATH = 0.08
 would come between, and a click be answered after 180 ms in place of 100."""
 
 
-def find_the_one(model: Model, focus: Head) -> None:
-    """The section of a page: what each head does over many sequences, and what removing it costs."""
+def find_the_one(model: Model, focus: Head, kinds: Kinds | None) -> None:
+    """The section of a page: what each head does over many sequences, and what removing it costs.
+
+    `kinds` is what the page above knows of the tokens on which the heads look: the page is drawn anew once it is there.
+    """
     st.header("Compare the heads", anchor=False)
     if session.first_look():  # the heads come first: the table's program alone is a megabyte for the browser
         waiting.hourglass("Every head is about to be measured …")
@@ -69,9 +72,11 @@ def find_the_one(model: Model, focus: Head) -> None:
     labels = labels_of(metrics.heads)
     names = [metrics.name(head) for head in metrics.heads]
     roles, does, called, order = names, names, names, [*NAMES, MIXED]
-    if not model.task.lawful and not model.config.model.recurrent:
-        kinds = waiting.ready(measured.kinds(model), "Measuring on which tokens every head looks …")
-        if kinds is None:
+    if measured.has_kinds(model):
+        if kinds is None:  # also where it came while this was drawn: what stands above does not know it yet
+            waiting.until(
+                measured.kinds(model).done, lambda: waiting.hourglass("Measuring on which tokens every head looks …")
+            )
             return
         roles = [role(kinds, head, name) for head, name in zip(metrics.heads, names, strict=True)]
         called = [kind_of(kinds, head, name) for head, name in zip(metrics.heads, names, strict=True)]

@@ -47,7 +47,9 @@ class Plot {
     const { header, figure } = read(this.message);
     this.grow(figure.layout, header.height);
     this.host.setAttribute('aria-label', header.alt);
-    this.host.querySelector('.al-plot-alt').setAttribute('aria-label', header.alt);
+    const alt = this.host.querySelector('.al-plot-alt');
+    alt.setAttribute('aria-label', header.alt);
+    alt.role = 'img'; // not before it has its name
     if (figure.layout.meta?.head) (this.head ??= new Head(this)).update(figure.layout.meta);
     this.wanted = { header, figure: { ...figure, layout: this.layout(figure.layout ?? {}, header) } };
     this.draw();

@@ -290,6 +290,31 @@ def test_what_takes_long_is_shown_when_it_is_there(monkeypatch: pytest.MonkeyPat
     assert not any("Removing each head" in caption.value for caption in app.caption)
 
 
+def test_what_comes_while_the_page_is_drawn_is_shown_in_all_of_its_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page says above that it is measured, and the table below must then not stand there as if it were over."""
+    model, config = network("shakespeare")
+    task = config.build_task()
+    kinds: Future[Kinds] = Future()
+    metrics: Future[HeadMetrics] = Future()
+    metrics.set_result(measure_heads(model, task))
+
+    def measured_now(of: object) -> Future[HeadMetrics]:
+        if not kinds.done():
+            kinds.set_result(measure_kinds(model, task))
+        return metrics
+
+    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.0)
+    monkeypatch.setattr("dashboard.app_pages.look_inside.heads.measured.kinds", lambda of: kinds)
+    monkeypatch.setattr("dashboard.app_pages.look_inside.heads.measured.head_metrics", measured_now)
+    app = open_page("heads", run="shakespeare")
+    assert any("being measured" in words.value for words in app.markdown)
+    assert any("Measuring on which tokens" in caption.value for caption in app.caption)  # its timer draws all anew
+    assert not app.dataframe
+    app.run()
+    assert not any("being measured" in words.value for words in app.markdown)
+    assert len(app.dataframe) == 1
+
+
 def test_where_removing_takes_long_the_reader_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.models.heads.removal_takes_long", lambda self: True)
     app = open_page("heads", run="reverse-aligned")
