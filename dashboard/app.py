@@ -1,4 +1,4 @@
-"""What `streamlit run dashboard/app.py` starts: the server. The dashboard itself begins in main.py."""
+"""What `streamlit run dashboard/app.py` starts: the server. The pages begin in frame/main.py."""
 
 import asyncio
 import os
@@ -68,7 +68,7 @@ async def forget_guests() -> None:
 
 
 app = st.App(
-    "main.py",
+    "frame/main.py",
     routes=[
         *http.routes(OVERVIEW.address),
         *pages.routes(),

@@ -6,10 +6,8 @@ are after Okabe and Ito (2008): darker or lighter where theirs would fade into t
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,18 +15,6 @@ import plotly.graph_objects as go
 FONT = '"Source Sans", "Source Sans Pro", "Helvetica Neue", Arial, sans-serif'
 Rgb = tuple[int, int, int]
 ColourScale = tuple[tuple[float, str], ...]
-
-
-def style(menu: int) -> str:
-    """The style sheet theme.css as HTML; the menu of the bar, counted from 1, holds the present page."""
-    return f"<style>{_rules().replace('MENU', str(menu))}</style>"
-
-
-@cache
-def _rules() -> str:
-    """Of theme.css, without its comments."""
-    written = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
-    return re.sub(r"/\*.*?\*/", "", written, flags=re.DOTALL)
 
 
 @dataclass(frozen=True)

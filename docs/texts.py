@@ -27,16 +27,16 @@ def texts(root: Path) -> dict[str, list[str]]:
     """The lines of each page of the checkout at `root`, by the page's address; a page that fails says so."""
     from streamlit.testing.v1 import AppTest
 
-    main = root / "dashboard" / "main.py"
+    main = next(path for path in (root / "dashboard").rglob("main.py") if path.parent.name in ("frame", "dashboard"))
     found = {}
-    for path in sorted(main.parent.rglob("app_pages/**/*.py")):
+    for path in sorted((root / "dashboard").rglob("app_pages/**/*.py")):
         page = path.stem
         if path.parent.name not in (page, "app_pages") or page.startswith("_"):
             continue
         app = AppTest.from_file(str(main), default_timeout=120)
         if page in RUNS:
             app.query_params["run"] = RUNS[page]
-        app.switch_page(path.relative_to(main.parent).as_posix()).run()
+        app.switch_page(str(path)).run()
         app.run()  # what is kept back at first
         found[page] = [f"It fails: {app.exception[0].message}"] if app.exception else list(lines(app))
     return found

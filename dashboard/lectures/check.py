@@ -18,7 +18,7 @@ from dashboard.models import menu
 from dashboard.view.pages import OVERVIEW, PAGES
 from dashboard.view.settings import FIELDS
 
-MAIN = Path(__file__).parents[1] / "main.py"
+MAIN = Path(__file__).parents[1] / "frame" / "main.py"
 PATIENCE = 120.0
 """Seconds that a page may take: it may have to load PyTorch first."""
 BEHIND = 10.0

@@ -2,7 +2,7 @@
 
 Streamlit promises none of these names, and no public one does the same in Streamlit 1.67. Each says what it is for and
 what breaks without it. Each has a test in tests/dashboard/server/test_streamlit_private.py, whose name says after an
-upgrade what is gone. What is private in Streamlit's page stands in theme.css and in web/kit/streamlit_private.js.
+upgrade what is gone. What is private in Streamlit's page stands in frame/style.css and in web/kit/streamlit_private.js.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def fragment_here() -> str | None:
 def run_again(page: st.Page) -> None:
     """Run a page that may have run in this rerun already: a page runs once, its copies once each.
 
-    Without it the page cannot be a fragment, and each click draws the sidebar and everything else anew (main.py).
+    Without it the page cannot be a fragment, and each click draws the sidebar and everything else anew (frame/main.py).
     """
     copy(page).run()
 
@@ -176,9 +176,9 @@ def _place(message: ForwardMsg) -> tuple[int, ...]:
 def keep_the_page_when_a_fragment_is_asked_for() -> None:
     """Let no request for a fragment change the page that the session is on, or is about to go to.
 
-    The browser names the page before in each request until it has heard of the new one, also where a timer asks. Without
-    this such a late request makes the browser drop the new page, and nobody draws it again: a lecture shows its strip
-    above an empty page.
+    The browser names the page before in each request until it has heard of the new one, also where a timer asks.
+    Without this such a late request makes the browser drop the new page, and nobody draws it again: a lecture shows its
+    strip above an empty page.
     """
     ScriptRequests.on_scriptrunner_ready = _ready  # type: ignore[method-assign]
     ScriptRequests.on_scriptrunner_yield = _yield  # type: ignore[method-assign]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+SCRIPTS = Path(__file__).parents[1] / "app_pages"
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,9 @@ class Page:
 
     @property
     def script(self) -> str:
-        """The file that Streamlit runs, below `dashboard/`: `st.Page`, `st.page_link` and `st.switch_page` take it."""
+        """The file that Streamlit runs, as a path: `st.Page`, `st.page_link` and `st.switch_page` take it."""
         folder = f"{self.menu.lower().replace(' ', '_')}/" if self.menu else ""
-        return f"app_pages/{folder}{self.address}/{self.address}.py"
+        return str(SCRIPTS / f"{folder}{self.address}/{self.address}.py")
 
 
 LOOK_INSIDE, CHANGE_IT, TRAIN_IT, TEXT, HOW_IT_BEGAN = "Look inside", "Change it", "Train it", "Text", "How it began"

@@ -177,7 +177,7 @@ def settled() -> Iterator[None]:
 def opened(link: str) -> AppTest:
     """A page, as this link opens it. Its script has the name of its address, wherever it lies in `app_pages`."""
     page, _, query = link.partition("?")
-    main = ROOT / "dashboard" / "main.py"
+    main = ROOT / "dashboard" / "frame" / "main.py"
     places = (path for path in main.parent.rglob(f"app_pages/**/{page}.py") if path.parent.name in (page, "app_pages"))
     app = AppTest.from_file(str(main), default_timeout=120)
     for name, value in parse_qsl(query):

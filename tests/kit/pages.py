@@ -36,7 +36,7 @@ class State(dict):
 
 def open_page(page: str = "overview", state: Mapping[str, Any] | None = None, **query: str) -> AppTest:
     """A page, as the link with these parameters opens it, in a session that knows `state` already."""
-    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=60)
     for name, known in (state or {}).items():
         app.session_state[name] = known
     for name, value in query.items():

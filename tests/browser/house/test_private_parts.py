@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator
 
+from dashboard.frame.style import style
 from dashboard.server.streamlit_private import PAGE, SIDEBAR
-from dashboard.theme import style
 from tests.kit.driving import PATIENCE
 
 pytestmark = pytest.mark.browser
@@ -33,7 +33,7 @@ SELECTORS = [
     for rule in re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"</?style>", "", style(1)))
     for selector in re.split(r",\s+", rule)
 ] + [PAGE, *SIDEBAR]
-"""Of theme.css, and of the steps of a lecture."""
+"""Of frame/style.css, and of the steps of a lecture."""
 DRAWN_HTML, RERUNNING = ".st-key-inside-numbers .stHtml", "[data-test-script-state=running]"
 """Of components/web/kit/streamlit_private.js."""
 SEEN = """(selectors) => {

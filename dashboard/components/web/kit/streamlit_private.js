@@ -1,4 +1,4 @@
-// The private parts of Streamlit's page that our scripts lean on, all of them; those of our style sheet stand in theme.css.
+// The private parts of Streamlit's page that our scripts lean on, all of them; those of our style sheet stand in frame/style.css.
 //
 // Streamlit promises only the class st-key-<key>. After an upgrade tests/browser/house/test_private_parts.py says by its
 // names what is gone.

@@ -40,7 +40,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def open_page(**query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "dashboard" / "main.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=60)
     for name, value in query.items():
         app.query_params[name] = value
     app.switch_page(PAGES["film"].script).run()

@@ -95,7 +95,7 @@ assert "torch" not in sys.modules
 
 
 def test_the_first_screen_is_drawn_without_pytorch():
-    main = DEFAULT_ROOT.parent / "dashboard" / "main.py"
+    main = DEFAULT_ROOT.parent / "dashboard" / "frame" / "main.py"
     done = subprocess.run(
         [sys.executable, "-c", FIRST_SCREEN, str(main)], capture_output=True, text=True, timeout=120, check=False
     )

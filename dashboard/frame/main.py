@@ -9,6 +9,7 @@ from PIL import Image
 from dashboard import theme
 from dashboard.components import appearance
 from dashboard.frame import glossary, health, lecture, live, other_models, prediction, sharing, sidebar, training_panel
+from dashboard.frame.style import style
 from dashboard.parts import prose, waiting
 from dashboard.server.streamlit_private import run_again
 from dashboard.view import clicks, permission, session, training
@@ -36,7 +37,7 @@ page = st.navigation(menus, position="top")
 shown = PAGES.get(page.url_path, OVERVIEW)
 # The pages without a menu stand in the bar by themselves.
 bar = [[each] for each in menus[""]] + [pages for menu, pages in menus.items() if menu]
-st.html(theme.style(next(place for place, pages in enumerate(bar, 1) if page in pages)))
+st.html(style(next(place for place, pages in enumerate(bar, 1) if page in pages)))
 session.begin(page.title)
 appearance.follow(clicks.touch)
 notices = st.container()

@@ -1,0 +1,19 @@
+"""The style sheet of the pages, style.css: what Streamlit's theme cannot say, and the bar of menus."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+
+def style(menu: int) -> str:
+    """The style sheet as HTML; the menu of the bar, counted from 1, holds the present page."""
+    return f"<style>{_rules().replace('MENU', str(menu))}</style>"
+
+
+@cache
+def _rules() -> str:
+    """Of style.css, without its comments."""
+    written = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+    return re.sub(r"/\*.*?\*/", "", written, flags=re.DOTALL)
