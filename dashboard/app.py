@@ -18,7 +18,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pandas  # noqa: F401
 import streamlit as st
 from anyio import to_thread
+from starlette.middleware import Middleware
 
+from dashboard.components import scripts
 from dashboard.components.documents import pages
 from dashboard.models import menu
 from dashboard.server import entrance, http, roles, rooms
@@ -74,6 +76,6 @@ app = st.App(
         *pages.routes(),
         *rooms.routes(http.base(), rooms.place(), pages.live_page, entrance.is_owner),
     ],
-    middleware=http.middleware(),
+    middleware=[*http.middleware(), Middleware(scripts.Scripts, base=http.base())],
     lifespan=lifespan,
 )

@@ -1,4 +1,4 @@
-"""Several of our JavaScript modules as one script, and style sheets as one: for a file that is opened from a disk.
+"""Several of our JavaScript modules as one script, and style sheets as one.
 
 A bundler (esbuild, Rollup) would need Node at the reader's; this one knows the little that our modules use, and refuses
 anything else: `import { names }` or `import name` from a path, `import('path')`, `export { names } from` one,
@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -35,6 +36,15 @@ def bundle(entry: str) -> str:
     parts: dict[str, str] = {}
     _add(entry, parts, ())
     return "'use strict';\n" + "".join(parts.values())
+
+
+def exporting(entries: Mapping[str, str]) -> str:
+    """A module that exports the default of each module `web/<entry>.js` by its name. Raises ValueError as `bundle`."""
+    parts: dict[str, str] = {}
+    for entry in entries.values():
+        _add(entry, parts, ())
+    taken = (f"export const {name} = {_module(entry)}.default;\n" for name, entry in entries.items())
+    return "".join((*parts.values(), *taken))
 
 
 def _add(name: str, parts: dict[str, str], importers: tuple[str, ...]) -> None:

@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from dashboard.components.documents.bundle import WEB, bundle, source_of, style
+from dashboard.components.scripts import FOLDER, NAME, components_script
 from dashboard.server.http import accepts_gzip, base
 
 STYLED = ("film", "glances", "head_grid", "painter", "passage", "prediction")
@@ -29,8 +30,8 @@ OPEN = ("plot/plot.css", "sheet/sheet.css", "document/reader.css")
 
 
 def routes() -> list[BaseRoute]:
-    """The routes for `st.App(routes=…)`."""
-    return [Route(f"{base()}/reader/{name}", _file, methods=["GET"], name=name) for name in FILES]
+    """The routes for `st.App(routes=…)`: the reader, and the script of all components."""
+    return [Route(f"{base()}/{FOLDER}/{name}", _file, methods=["GET"], name=name) for name in FILES]
 
 
 @cache
@@ -93,6 +94,7 @@ def _made(name: str, compress: bool) -> tuple[bytes, str]:
 
 
 FILES: dict[str, tuple[str, Callable[[], str]]] = {
+    NAME: ("text/javascript", components_script),
     "live.js": ("text/javascript", lambda: bundle("document/live")),
     "reader.css": ("text/css", rules),
     "hand-out.html": ("text/html", hand_out_page),
