@@ -55,6 +55,8 @@ PAGES = {
     "It reads": 6,
 }
 """The pages, and how many plots stand on each for a reader who has chosen no model."""
+SCRIPTS = "/_stcore/bidi-components/attention-lab.shared"
+"""The address below which each script of web/ can be imported by itself."""
 PATIENCE, ATTEMPTS = 60_000, 5
 """Milliseconds for which anything on a page is waited for: generous, for a busy machine is not a broken one."""
 DOWNLOAD = 300

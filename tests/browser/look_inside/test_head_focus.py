@@ -12,7 +12,7 @@ import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
 
-from tests.kit.driving import cell_of, click_head, grid, head_in_focus, query, wait_until_painted
+from tests.kit.driving import SCRIPTS, cell_of, click_head, grid, head_in_focus, query, wait_until_painted
 from transformer import checkpoints
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
@@ -213,17 +213,12 @@ def test_labels_have_room_and_words_come_first(page: Page, address: str):
     """Of a text every other token is a blank: where not all can be named, words are; none touches its neighbour."""
     open_heads(page, address)
     labels = ["SEP", *("brother", " ") * 5, ",", ".", "!", " ", "4", " "]
-    near = next(
-        each
-        for each in page.evaluate("performance.getEntriesByType('resource').map((e) => e.name)")
-        if "matrix/paint.js" in each
-    )
     found = page.evaluate(
-        """async ([near, labels]) => {
-          const { named } = await import(near);
+        """async ([script, labels]) => {
+          const { named } = await import(script);
           return [1, 2, 3, 5, 40].map((every) => named(labels, 1, labels.length - 1, every));
         }""",
-        [near, labels],
+        [f"{SCRIPTS}/matrix/paint.js", labels],
     )
     rest = labels[1:]
     assert found[0] == list(range(len(rest)))

@@ -19,7 +19,7 @@ from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.kit.driving import PAGES, grid, plot, wait_until_painted
+from tests.kit.driving import PAGES, SCRIPTS, grid, plot, wait_until_painted
 from tests.kit.takeaway import DC, DIGEST, FORMATS, NAMES, RUN, STEP, TOKENS, WEIGHTS, pixels, save
 from transformer import checkpoints, observe
 
@@ -206,9 +206,8 @@ def test_tokens_of_any_kind_and_numbers_to_the_last_bit(page: Page, address: str
     tokens = [",", '"', "a\nb", "#", "😀é", ""]
     values = np.array([0.1, np.nan, np.inf, -np.inf, 1e-45, -0.0], dtype=np.float32)
     text, packed = page.evaluate(
-        """async ([tokens, bits]) => {
-          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/menu.js')).name;
-          const get = (file) => import(near.replace('menu.js', file));
+        """async ([scripts, tokens, bits]) => {
+          const get = (file) => import(`${scripts}/takeaway/${file}`);
           const [{ csv }, { npz, decoded }, { table, arrays, places }] = await Promise.all(
             ['csv.js', 'npz.js', 'series.js'].map(get));
           const data = decoded(bits, '<f4');
@@ -217,7 +216,7 @@ def test_tokens_of_any_kind_and_numbers_to_the_last_bit(page: Page, address: str
           const packed = await npz(arrays(series)).arrayBuffer();
           return [csv(table(series), { link: 'a\\nb' }), Array.from(new Uint8Array(packed))];
         }""",
-        [tokens, base64.b64encode(values.tobytes()).decode()],
+        [SCRIPTS, tokens, base64.b64encode(values.tobytes()).decode()],
     )
     table = pd.read_csv(io.StringIO(text), comment="#", keep_default_na=False, na_values={"value": [""]})
     assert table["token_token"].tolist() == tokens
@@ -231,9 +230,8 @@ def test_what_is_painted_on_a_canvas_is_the_same_as_vectors(page: Page, address:
     page.goto(f"{address}{HEADS}")
     wait_until_painted(page, 3)
     differing, inked = page.evaluate(
-        """async () => {
-          const near = performance.getEntriesByType('resource').find(({ name }) => name.includes('/menu.js')).name;
-          const { SvgContext } = await import(near.replace('menu.js', 'svg_context.js'));
+        """async (scripts) => {
+          const { SvgContext } = await import(`${scripts}/takeaway/svg_context.js`);
           const draw = (context) => {
             context.fillStyle = 'rgb(200, 30, 30)';
             context.fillRect(10, 10, 30, 20);
@@ -281,7 +279,8 @@ def test_what_is_painted_on_a_canvas_is_the_same_as_vectors(page: Page, address:
           await image.decode();
           const [one, other] = [pixels(canvas), pixels(image)];
           return [one.filter((value, i) => Math.abs(value - other[i]) > 40).length, one.filter((v) => v < 128).length];
-        }"""
+        }""",
+        SCRIPTS,
     )
     assert inked > 5000
     assert differing < 200
