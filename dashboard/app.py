@@ -27,6 +27,7 @@ from dashboard.server import entrance, http, roles, rooms
 from dashboard.server.sockets import answer_at_once
 from dashboard.server.streamlit_private import (
     keep_the_page_when_a_fragment_is_asked_for,
+    let_callbacks_end,
     let_one_run_at_the_state,
     send_nothing_into_a_block_that_was_dropped,
 )
@@ -50,6 +51,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     """Pay for PyTorch while nobody waits, keep a warm training process at hand, and mend what serves."""
     answer_at_once()
     let_one_run_at_the_state()
+    let_callbacks_end()
     send_nothing_into_a_block_that_was_dropped()
     keep_the_page_when_a_fragment_is_asked_for()
     background.start()

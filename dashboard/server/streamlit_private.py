@@ -23,6 +23,7 @@ from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime, exists, get_instance
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_requests import (
     RerunData,
     ScriptRequest,
@@ -30,7 +31,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import (
     ScriptRequestType,
 )
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
-from streamlit.runtime.state import SafeSessionState
+from streamlit.runtime.state import SafeSessionState, SessionState
 
 # DeltaGenerator is what `st.container` and `st.columns` return; `streamlit.typing` has no name for it. Without it six
 # signatures of pages say `Any`.
@@ -139,6 +140,34 @@ def let_one_run_at_the_state() -> None:
     SafeSessionState._lock = _OneLock()  # type: ignore[assignment]
 
 
+def let_callbacks_end() -> None:
+    """Let a run that is asked to stop answer its click to the end first.
+
+    The next click stops the run before at its next call of Streamlit, and a look at the session's state is one. Without
+    this a callback is cut off in the middle now and then, and what it had not done yet is never done: a key is lost.
+    """
+    SessionState.on_script_will_rerun = _answer  # type: ignore[assignment, method-assign]
+    ScriptRunner._maybe_handle_execution_control_request = _stop_if_asked  # type: ignore[assignment, method-assign]
+
+
+_answering = threading.local()
+_answer_as_long_as_it_may = SessionState.on_script_will_rerun
+_stop_even_while_answering = ScriptRunner._maybe_handle_execution_control_request
+
+
+def _answer(state: SessionState, *args: Any, **kwargs: Any) -> None:
+    _answering.now = True
+    try:
+        _answer_as_long_as_it_may(state, *args, **kwargs)
+    finally:
+        _answering.now = False
+
+
+def _stop_if_asked(runner: ScriptRunner) -> None:
+    if not getattr(_answering, "now", False):
+        _stop_even_while_answering(runner)
+
+
 def send_nothing_into_a_block_that_was_dropped() -> None:
     """Take out of the queue to the browser, when a click clears it, whatever stands in a block that is cleared too.
 
@@ -180,9 +209,9 @@ def keep_the_page_when_a_fragment_is_asked_for() -> None:
     Without this such a late request makes the browser drop the new page, and nobody draws it again: a lecture shows its
     strip above an empty page.
     """
-    ScriptRequests.on_scriptrunner_ready = _ready  # type: ignore[method-assign]
-    ScriptRequests.on_scriptrunner_yield = _yield  # type: ignore[method-assign]
-    ScriptRequests._request_rerun_locked = _request  # type: ignore[method-assign]
+    ScriptRequests.on_scriptrunner_ready = _ready  # type: ignore[assignment, method-assign]
+    ScriptRequests.on_scriptrunner_yield = _yield  # type: ignore[assignment, method-assign]
+    ScriptRequests._request_rerun_locked = _request  # type: ignore[assignment, method-assign]
 
 
 _ready_where_the_browser_says = ScriptRequests.on_scriptrunner_ready

@@ -178,11 +178,11 @@ def opened(link: str) -> AppTest:
     """A page, as this link opens it. Its script has the name of its address, wherever it lies in `app_pages`."""
     page, _, query = link.partition("?")
     main = ROOT / "dashboard" / "frame" / "main.py"
-    places = (path for path in main.parent.rglob(f"app_pages/**/{page}.py") if path.parent.name in (page, "app_pages"))
+    places = (path for path in main.parents[1].rglob(f"app_pages/**/{page}.py") if path.parent.name == page)
     app = AppTest.from_file(str(main), default_timeout=120)
     for name, value in parse_qsl(query):
         app.query_params[name] = value
-    app.switch_page(next(places).relative_to(main.parent).as_posix()).run()
+    app.switch_page(str(next(places))).run()
     assert not app.exception, app.exception[0].value
     return app
 

@@ -21,6 +21,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime import Runtime
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequest, ScriptRequests
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, ThreadState
@@ -187,6 +188,41 @@ def test_two_sessions_do_not_wait_for_each_other() -> None:
         thread.start()
         thread.join(timeout=10)
     assert other["key"] == 1
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_run_that_is_to_stop_answers_its_click_first(monkeypatch: pytest.MonkeyPatch, mended: bool) -> None:
+    for owner, name in (
+        (SessionState, "on_script_will_rerun"),
+        (ScriptRunner, "_maybe_handle_execution_control_request"),
+    ):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # to be put back
+    if mended:
+        streamlit_private.let_callbacks_end()
+    runner = MagicMock(_requests=ScriptRequests(), _execing=True)
+    runner._is_in_script_thread.return_value = True
+    state = SessionState()
+    safe = SafeSessionState(state, lambda: ScriptRunner._maybe_handle_execution_control_request(runner))
+
+    def answer() -> None:
+        safe["first"] = 1
+        runner._requests.request_stop()  # the next click
+        safe["second"] = 2
+
+    safe.register_widget(_widget("clicked", bool, answer), None)
+    clicked = WidgetStates()
+    clicked.widgets.add(id=_widget("clicked").id, bool_value=True)
+    context = contextvars.copy_context()
+    context.run(ThreadState.initialize)
+    if mended:
+        context.run(safe.on_script_will_rerun, clicked)
+    else:
+        with pytest.raises(StopException):
+            context.run(safe.on_script_will_rerun, clicked)
+    assert ("second" in state) == mended
+    with pytest.raises(StopException):
+        safe["after"] = 3
+    assert "after" not in state
 
 
 def _widget(
