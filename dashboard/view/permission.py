@@ -124,8 +124,10 @@ def to_train(configs: Sequence[RunConfig] = ()) -> str:
 
 
 def _too_many(someone: Visitor, more: int) -> str:
-    """Why a guest cannot have so many trainings more at once."""
-    live = background.pool.live(someone.name)
+    """Why a guest cannot have so many trainings more at once, those of other servers on the same folder included."""
+    own = list_runs(menu.folder_of(someone.name))
+    under_way = sum(run.state.status in ("queued", "running", "measuring") or run.waiting for run in own)
+    live = max(under_way, background.pool.live(someone.name))
     if live + more <= AT_ONCE:
         return ""
     return f"A guest has at most {AT_ONCE} trainings at once, and you have {live}: wait until one ends."

@@ -176,6 +176,15 @@ def test_a_guest_s_trainings_and_runs_are_counted(queue: Queue, root: Path, monk
     assert "at most 4 trainings at once, and you have 4" in permission.to_train([RunConfig()])
     assert "at most 4 trainings" in permission.to_resume(Run(root / ".guests" / GUEST.name / f"tiny@{GUEST.name}"))
     queue.runs.clear()
+    own = root / ".guests" / GUEST.name
+    for i in range(permission.AT_ONCE):
+        shutil.copytree(own / f"tiny@{GUEST.name}", own / f"other{i}@{GUEST.name}")
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr("socket.gethostname", lambda: "another-replica")
+            Run(own / f"other{i}@{GUEST.name}").set_state("queued" if i % 2 else "running", 0, "")
+        assert ("at most 4 trainings at once" in permission.to_train([RunConfig()])) == (i == 3)
+    for i in range(permission.AT_ONCE):
+        shutil.rmtree(own / f"other{i}@{GUEST.name}")
     monkeypatch.setattr(permission, "KEPT", 1)
     assert "at most 1 runs, and you have 1: delete one" in permission.to_train()
     monkeypatch.setattr(permission, "KEPT", 12)
