@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from posixpath import join, normpath
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from dashboard.components import scripts
 from dashboard.components.documents.bundle import WEB
 from dashboard.components.documents.pages import FILES
+from tests.kit.rooms.asgi import to_its_end
 
 
 def test_each_component_is_exported_by_its_name():
@@ -57,6 +57,6 @@ def test_all_else_is_left_to_streamlit(method: str, path: str, ours: bool):
         said.append(message)
 
     scope = {"type": "http", "method": method, "path": path, "headers": []}
-    asyncio.run(scripts.Scripts(streamlit, base="/lab")(scope, None, send))  # type: ignore[arg-type]
+    to_its_end(scripts.Scripts(streamlit, base="/lab")(scope, None, send))  # type: ignore[arg-type]
     assert asked == ([] if ours else [path])
     assert bool(said) == ours
