@@ -338,6 +338,12 @@ SETTLED = """() =>
 """
 """A change of theme and the end of a training are reruns, and what a rerun has not drawn anew yet is pale. A component
 whose script has not come yet has neither its words nor its name."""
+STYLED = "() => [...document.querySelectorAll('style')].some((each) => each.textContent.includes('stCaptionContainer'))"
+"""Our style sheet is there: a new tab has the first words some tenths of a second before it."""
+BY_KEY = """() => [...document.querySelectorAll('.katex, table, [style*="overflow-x"]')].every((each) =>
+  each.scrollWidth <= each.clientWidth || getComputedStyle(each).overflowX === 'visible' || each.tabIndex === 0
+  || each.querySelector('[tabindex], a[href], button'))"""
+"""What scrolls sideways is a stop of the Tab key, or has one in it (web/kit/scrollers.js)."""
 NOT_OURS = "stFileUploaderDropzone"
 """Streamlit's own element, with both a role and a label: axe-core calls that presentation-role-conflict."""
 
@@ -346,7 +352,8 @@ def violations(page: Page) -> list[str]:
     """What axe-core finds once nothing is being drawn anew, an entry an element."""
     from axe_playwright_python.sync_playwright import Axe  # benchmarks drive pages without it
 
-    page.wait_for_function(SETTLED)
+    page.wait_for_function(STYLED)
+    page.wait_for_function(f"() => ({SETTLED})() && ({BY_KEY})()")
     found = Axe().run(page).response["violations"]
     return [
         f"{violation['id']}: {node['html']} {node['failureSummary']}"

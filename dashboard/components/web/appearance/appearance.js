@@ -1,7 +1,10 @@
 // Asks for the page anew where Python drew it for the other theme: Streamlit tells Python of a change with reruns only.
+// It stands on every page, so it also sees to what every page needs of the browser: what scrolls can be scrolled by key.
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
+import { scrolledByKey } from '../../attention-lab.shared/kit/scrollers.js';
+import { page } from '../../attention-lab.shared/kit/streamlit_private.js';
 import { readTheme } from '../../attention-lab.shared/kit/theme.js';
 
 export default mounting('appearance', (root) => new Appearance(root));
@@ -10,6 +13,7 @@ class Appearance {
   constructor(root) {
     this.host = root.querySelector('.al-appearance');
     this.asked = null; // what the page was asked for and is not drawn in yet: dark, or not
+    this.still = scrolledByKey(page());
   }
 
   update(message, fire) {
@@ -18,5 +22,7 @@ class Appearance {
     else if (dark !== this.asked) fire('theme', (this.asked = dark));
   }
 
-  dispose() {}
+  dispose() {
+    this.still();
+  }
 }
