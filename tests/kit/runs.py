@@ -1,8 +1,10 @@
-"""Settings of a small run, a folder of runs, and the files of one."""
+"""Settings of a small run, a folder of runs, the files of one, and waiting for what a run comes to."""
 
 from __future__ import annotations
 
 import hashlib
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -10,6 +12,17 @@ from transformer.training.exchange import archive
 from transformer.training.runs import Run, list_runs
 
 TINY = ModelConfig(n_layers=1, n_heads=2, d_model=16, d_ff=0)
+
+
+PATIENCE = 60.0
+"""Seconds."""
+
+
+def until(condition: Callable[[], object], what: str = "it did not come to pass") -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
 
 
 def tiny(**training) -> RunConfig:

@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from tests.kit.driving import ROOT, dashboard, type_into
-from tests.kit.runs import names
+from tests.kit.runs import names, until
 from transformer.training.exchange.inspection import faults
 from transformer.training.runs import list_runs
 
@@ -43,6 +43,7 @@ def test_two_servers_share_a_folder(chromium: Browser, tmp_path: Path) -> None:
         expect(there.locator(".st-key-training p").first).to_contain_text(run.name)
         there.locator(".st-key-stop button").click()
         expect(panel).to_contain_text("stopped by hand")
+        until(lambda: not run.state.live, "its last step was not measured")
         assert run.state.status == "stopped"
         assert faults(run) == []
 
@@ -51,7 +52,7 @@ def test_two_servers_share_a_folder(chromium: Browser, tmp_path: Path) -> None:
         without_errors(there)
         type_into(here, "Rename it", "mine")
         expect(here.get_by_text("good is now called mine.")).to_be_visible()
-        there.reload()
+        there.goto(f"{two}/heads?run=good")  # its own link may say another run's name by now
         expect(there.get_by_text("There is no run “good” here")).to_be_visible()
         expect(there.get_by_label("Model", exact=True)).to_have_value(re.compile("other|none-1"))
         without_errors(there)

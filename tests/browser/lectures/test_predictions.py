@@ -6,6 +6,7 @@ import json
 
 import pytest
 from playwright.sync_api import Page, expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from tests.kit.driving import PATIENCE
 
@@ -16,6 +17,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 def nothing_was_predicted(page: Page, address: str) -> None:
     page.goto(f"{address}/lectures")
     page.evaluate("localStorage.removeItem('attention-lab-predictions')")
+
+
+def states(frame: bytes) -> list[str]:
+    """What a frame to the server says of widgets and components: a timer's request, for one, says nothing of any."""
+    return [str(each) for each in BackMsg.FromString(frame).rerun_script.widget_states.widgets]
 
 
 def test_bars_are_drawn_by_key_compared_and_kept(page: Page, address: str) -> None:
@@ -64,21 +70,21 @@ def test_cells_are_painted_by_pointer_and_weighed(page: Page, address: str) -> N
 
 
 def test_a_lectures_words_wait_for_the_choice(page: Page, address: str) -> None:
-    sent: list[str] = []
-    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+    sent: list[bytes] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     page.goto(f"{address}/accuracy?run=reverse&lecture=masks&lecture_step=1")
     box, words = page.locator(".al-prediction"), page.locator(".st-key-lecture-words")
     expect(box.get_by_role("radio")).to_have_count(3, timeout=PATIENCE)
     expect(words).to_be_hidden()
     expect(page.get_by_text("Half right, and rightly so")).to_be_hidden()
     box.get_by_label("Both halves").check()
-    before = len(sent)
     box.get_by_role("button", name="Show the answer").click()
     expect(words).to_be_visible()
     verdict = "You predicted “Both halves”; it is “The second half only”."
     expect(page.locator(".al-podium")).to_have_text(verdict)
     expect(page.locator(".st-key-accuracy")).to_be_in_viewport(timeout=PATIENCE)
-    assert len(sent) == before  # the server is told nothing
+    assert sent
+    assert [each for frame in sent for each in states(frame) if "question" in each] == []  # the server is told nothing
     kept = json.loads(page.evaluate("localStorage.getItem('attention-lab-predictions')"))
     assert list(kept.values())[-1] == {"choice": 0}
     page.keyboard.press("ArrowRight")

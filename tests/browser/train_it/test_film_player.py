@@ -12,7 +12,8 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.kit.driving import PATIENCE, go_to, title, wait_until_painted
+from tests.kit.driving import go_to, title, wait_until_painted
+from tests.kit.runs import until
 from transformer.analysis.film.film import Film
 
 
@@ -24,13 +25,6 @@ def stands(page: Page) -> dict[str, Any]:
     """What the film shows: its step, and those of its patterns, its accuracy and its losses."""
     found: dict[str, Any] = film(page).evaluate("host => ({ ...host.dataset })")
     return found
-
-
-def wait_until(check: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE / 1000
-    while not check():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 def open_film(page: Page, address: str, run: str = "reverse") -> None:
@@ -85,7 +79,7 @@ def test_hands_and_keys_move_it(new_page: Callable[..., Page], address: str, run
         stage.press(key)
         assert stands(page)["step"] == str(step), key
     stage.press(" ")
-    wait_until(lambda: int(stands(page)["step"]) >= 2, "Space did not start it")
+    until(lambda: int(stands(page)["step"]) >= 2, "Space did not start it")
     stage.press(" ")
     assert stands(page)["playing"] == "false"
     moment = re.search(r"; at step (\d+) it is 0\.\d\d", page.get_by_test_id("stMain").inner_text())
@@ -173,7 +167,7 @@ def check_alone(own: Page, address: str, headline: str, scheme: str) -> None:
     own.on("request", lambda request: asked.append(request.url))
     own.goto(address)
     expect(own.get_by_role("heading", name=headline)).to_be_visible()
-    wait_until(lambda: int(stands(own)["step"]) >= 1, "the saved film does not play")
+    until(lambda: int(stands(own)["step"]) >= 1, "the saved film does not play")
     assert stands(own)["playing"] == "true"
     film(own).locator(".stage").press("End")
     assert stands(own)["playing"] == "false"

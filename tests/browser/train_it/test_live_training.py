@@ -13,11 +13,11 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.kit.driving import PAGES, query, title, wait_until_painted
+from tests.kit.runs import until
 from transformer.training.runs import Run
 
 UNSOLVABLE = "layers=1&heads=1&width=8&positions=none"
 """A model that cannot reverse, so that its training lasts as long as it may; its steps are quick."""
-PATIENCE = 60.0
 
 
 def panel(page: Page) -> Locator:
@@ -41,13 +41,6 @@ def begin(page: Page, address: str, settings: str) -> str:
     expect(panel(page)).to_contain_text(re.compile(r"-\d+\b"))
     name: str = re.findall(r"\S+-\d+\b", panel(page).inner_text())[0]
     return name
-
-
-def wait_until(check: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not check():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.02)
 
 
 @pytest.mark.smoke
@@ -120,16 +113,16 @@ def test_pause_and_stop_are_obeyed_at_once(page: Page, address: str, runs: Path,
     run = Run(runs / name)
     expect(panel(page)).to_contain_text("is training: step")
     page.get_by_role("button", name="Pause").click()
-    wait_until(lambda: run.control.pause_at == 0)
+    until(lambda: run.control.pause_at == 0)
     asked = time.monotonic()
-    wait_until(lambda: run.state.status == "paused")
+    until(lambda: run.state.status == "paused")
     assert time.monotonic() - asked < 2
     step = run.state.step
     expect(panel(page)).to_have_text(f"{name} is paused at step {step} of at most 20000.")
     time.sleep(0.5)
     assert run.state.step == step
     page.get_by_role("button", name="Resume").click()
-    wait_until(lambda: run.state.step > step)
+    until(lambda: run.state.step > step)
     page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
     expect(panel(page)).to_contain_text(re.compile(r"stopped by hand at step \d+\. The pages now show it\."))
     stopped = int(re.findall(r"at step (\d+)", panel(page).inner_text())[0])
@@ -142,12 +135,12 @@ def test_pause_and_stop_are_obeyed_at_once(page: Page, address: str, runs: Path,
 def test_a_killed_training_is_told_and_taken_up_again(page: Page, address: str, runs: Path, stillness: None):
     name = begin(page, address, f"{UNSOLVABLE}&max_steps=5000")
     run = Run(runs / name)
-    wait_until(lambda: len(run.metrics()) > 20)
+    until(lambda: len(run.metrics()) > 20)
     os.kill(trainer(run), signal.SIGKILL)
     expect(panel(page)).to_contain_text(re.compile(r"stopped at step \d+: the process is gone\."))
     lost = len(run.metrics())
     page.locator(".st-key-training").get_by_role("button", name="Resume").click()
-    wait_until(lambda: run.state.status == "running" and run.state.step > lost)
+    until(lambda: run.state.status == "running" and run.state.step > lost)
     expect(panel(page)).to_contain_text("is training: step")
     assert [line["step"] for line in run.metrics()][:lost] == list(range(1, lost + 1))
 
@@ -167,7 +160,7 @@ def test_a_closed_tab_ends_no_training(new_page: Callable[..., Page], address: s
     name = begin(page, address, f"{UNSOLVABLE}&max_steps=300&seed=7")
     page.close()
     run = Run(runs / name)
-    wait_until(lambda: not run.state.live)
+    until(lambda: not run.state.live)
     assert run.config.training.seed == 7
     assert (run.state.status, run.state.step) == ("finished", 300)
     assert len(run.metrics()) == 300

@@ -12,14 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kit.runs import tiny
+from tests.kit.runs import tiny, until
 from transformer.config import RunConfig, TrainingConfig
 from transformer.training.queue import pool as pool_module
 from transformer.training.queue.places import Places
 from transformer.training.queue.pool import Pool, Waiting, Worker, in_turn
 from transformer.training.runs import Run, RunError
 
-PATIENCE = 60.0
 PEOPLE = st.lists(st.sampled_from("abcd"), max_size=12)
 
 
@@ -149,13 +148,6 @@ def test_a_training_without_a_folder_or_without_a_run_is_stopped_in_silence(tmp_
 LONG = RunConfig(
     task=tiny().task, model=tiny().model, training=TrainingConfig(max_steps=10**6, solved_at=2, device="cpu")
 )
-
-
-def until(condition) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.02)
 
 
 @pytest.mark.nightly
