@@ -65,6 +65,7 @@ def test_what_touches_nothing_is_said_at_its_chip(edit, sentence):
     assert app.title[0].value.startswith("Nothing is edited")
 
 
+@pytest.mark.nightly
 @torch.no_grad()
 def test_the_page_patches_each_sequence_from_another_step_and_all_from_one_input():
     (model, config), (before, _) = network("reverse"), network("reverse", 20)
