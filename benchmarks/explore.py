@@ -3,7 +3,7 @@
 The page "Attention heads", BertViz's head view and model view, and CircuitsVis's attention heads draw the very same
 patterns, each in a new tab with an empty cache, in turns, in one headless Chromium, from servers on this machine.
 Time runs from the navigation, or from the click, until everything has been handed to the browser, and on to the second
-frame after that: the first one is on the screen by then. The rivals' pages are made beforehand (see viewers.py).
+frame after that: the first one is on the screen by then. The rivals' pages are made beforehand (see kit/viewers.py).
 The rivals need what benchmarks/requirements.txt says; without them ours alone is measured, and nothing is saved. Quiet
 the machine first: the load is printed with the numbers.
 """
@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from pages import give_up, load, machine, options, page, spread, table
+from kit.pages import give_up, load, machine, options, page, spread, table
+from kit.tabs import PATIENCE, Tab, open_tab
+from kit.viewers import Patterns, Viewer, viewers
 from playwright.sync_api import Browser, Error, Page
-from tabs import PATIENCE, Tab, open_tab
-from viewers import Patterns, Viewer, viewers
 
 from transformer import checkpoints
 from transformer.analysis.sample import sample, say

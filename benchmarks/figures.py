@@ -14,7 +14,7 @@ from importlib.metadata import version
 
 import numpy as np
 import plotly.graph_objects as go
-from pages import options, page, spread, table
+from kit.pages import options, page, spread, table
 
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.effects import redundancy_heatmap

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import torch
-from pages import device_option, load, machine, options, page, spread, table
+from kit.pages import device_option, load, machine, options, page, spread, table
 from torch import Tensor
 
 from transformer.config import ModelConfig

@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from ngrams import estimate, nats
-from pages import give_up, options, page, table
+from kit.ngrams import estimate, nats
+from kit.pages import give_up, options, page, table
 
 from transformer import checkpoints
 from transformer.analysis.accuracy.reading import reading

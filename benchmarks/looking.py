@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from pages import device_option, load, machine, options, page, spread, table
+from kit.pages import device_option, load, machine, options, page, spread, table
 
 from transformer.analysis.batches import in_parts
 from transformer.config import ModelConfig

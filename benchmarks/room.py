@@ -30,11 +30,11 @@ from typing import Any
 
 import torch
 from explore import OURS, Size, clicks, make_run
-from pages import give_up, load, machine, options, page, spread, table
+from kit.pages import give_up, load, machine, options, page, spread, table
+from kit.tabs import open_tab
 from playwright.sync_api import Browser, Error
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from tabs import open_tab
 from websockets.asyncio.client import ClientConnection, connect
 
 PAGE = "ROOM.md"

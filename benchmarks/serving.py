@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from pages import load, machine, options, page, table
+from kit.pages import load, machine, options, page, table
 from room import Server, started
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from pages import device_option, load, machine, options, page, spread, table
-from rivals import make, steps_of
+from kit.pages import device_option, load, machine, options, page, spread, table
+from kit.rivals import make, steps_of
 from torch import nn
 
 from transformer import attention

@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from pages import device_option, load, machine, options, page, spread, table
-from rivals import CONVENTIONAL, MAKERS, make, steps_of, until_solved
+from kit.pages import device_option, load, machine, options, page, spread, table
+from kit.rivals import CONVENTIONAL, MAKERS, make, steps_of, until_solved
 
 from transformer.config import RunConfig
 from transformer.model import build

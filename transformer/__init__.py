@@ -31,6 +31,8 @@ _HOME = {
     "Observation": "observation",
     "observe": "observation",
     "generate": "generation",
+    "Captured": "capturing.record",
+    "capture": "capturing.capture",
     "Sampling": "sampling",
     "AblateHead": "edits.heads.zero",
     "ForcePattern": "edits.patterns.painted",

@@ -15,15 +15,10 @@ from transformer.positions import PlaceError
 from transformer.trace import Recorder, Remember, only
 
 
-@dataclass(frozen=True)
-class Observation:
-    """One forward pass, seen whole. It belongs to its caller; the model keeps nothing of it."""
+class Seen:
+    """Tensors by the names of their sites, in the order in which the data passed."""
 
-    tokens: Int[Tensor, "batch position"]
-    logits: Float[Tensor, "batch position d_vocab"]
     sites: dict[str, Tensor]
-    """Every named site, in the order in which the data passed: "decoder.0.self_attention.pattern" …"""
-    source: Int[Tensor, "batch source"] | None = None
 
     def __getitem__(self, site: str) -> Tensor:
         """The tensor at a site. Raises KeyError with the sites that end alike when there is none."""
@@ -36,6 +31,17 @@ class Observation:
     def attentions(self) -> tuple[str, ...]:
         """The attention modules in order of the data's way: "decoder.0.self_attention" …"""
         return tuple(site.removesuffix(".pattern") for site in self.sites if site.endswith(".pattern"))
+
+
+@dataclass(frozen=True)
+class Observation(Seen):
+    """One forward pass, seen whole. It belongs to its caller; the model keeps nothing of it."""
+
+    tokens: Int[Tensor, "batch position"]
+    logits: Float[Tensor, "batch position d_vocab"]
+    sites: dict[str, Tensor]
+    """Every named site, in the order in which the data passed: "decoder.0.self_attention.pattern" …"""
+    source: Int[Tensor, "batch source"] | None = None
 
 
 @torch.no_grad()

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pages import missing
 from torch import Tensor
+
+from kit.pages import missing
 
 PACKAGES = {
     "d3.min.js": ("d3@5.7.0", "dist/d3.min.js"),

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from pages import give_up, missing
+
+from kit.pages import give_up, missing
 
 if reason := missing("kenlm"):
     give_up(reason)

@@ -19,7 +19,7 @@ import torch
 from transformer.config import ConfigError
 from transformer.training.device import describe_device, resolve_device
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 
 
 def options(doc: str | None, page: str) -> argparse.ArgumentParser:

@@ -1,0 +1,1 @@
+"""What several benchmarks share: the page a table is printed on, browser tabs, other people's models and viewers."""

@@ -1,0 +1,207 @@
+"""Models of Hugging Face's transformers, saved and loaded as real folders: what they say of themselves, by our door."""
+
+from __future__ import annotations
+
+import json
+import threading
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from torch import Tensor, nn
+
+from transformer import capture
+from transformer.attention import masked_softmax
+from transformer.capturing import hugging_face
+from transformer.capturing.record import Captured
+
+SMALL = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 64}
+WORDS = {"vocab_size": 50, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+GROUPED = {"num_key_value_heads": 2}
+KINDS = {
+    "GPT2LMHeadModel": ("GPT2Config", {"n_layer": 2, "n_head": 4, "n_embd": 32, **WORDS}),
+    "BertModel": ("BertConfig", SMALL | WORDS),
+    "T5Model": ("T5Config", {"num_layers": 2, "num_heads": 4, "d_model": 32, "d_ff": 64, "d_kv": 8, **WORDS}),
+    "LlamaForCausalLM": ("LlamaConfig", SMALL | WORDS | GROUPED),
+    "MistralForCausalLM": ("MistralConfig", SMALL | WORDS | GROUPED | {"sliding_window": 5}),
+    "Gemma2ForCausalLM": ("Gemma2Config", SMALL | WORDS | GROUPED | {"head_dim": 8}),
+    "ViTModel": ("ViTConfig", SMALL | {"image_size": 32, "patch_size": 8}),
+}
+"""The families that people ask for, and one whose scores are capped on their way into softmax."""
+LACKS = {"Gemma2ForCausalLM": ("sdpa",)}
+
+
+@cache
+def given(kind: str) -> dict[str, Tensor]:
+    torch.manual_seed(1)
+    if kind == "ViTModel":
+        return {"pixel_values": torch.randn(2, 3, 32, 32)}
+    tokens = torch.randint(3, 50, (2, 12))
+    padding = torch.ones(2, 12, dtype=torch.long)
+    padding[1, 9:] = 0
+    decoder = {"decoder_input_ids": tokens[:, :5]} if kind == "T5Model" else {}
+    return {"input_ids": tokens, "attention_mask": padding, **decoder}
+
+
+def made(kind: str) -> transformers.PreTrainedModel:
+    config, settings = KINDS[kind]
+    torch.manual_seed(0)
+    return getattr(transformers, kind)(getattr(transformers, config)(**settings))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("models")
+    for kind in KINDS:
+        made(kind).save_pretrained(root / kind)
+    return root
+
+
+def opened(folders: Path, kind: str, kernel: str) -> transformers.PreTrainedModel:
+    model = getattr(transformers, kind).from_pretrained(folders / kind, attn_implementation=kernel)
+    assert isinstance(model, transformers.PreTrainedModel)
+    return model
+
+
+def told(kind: str, answer: transformers.utils.ModelOutput) -> list[Tensor]:
+    """What the model itself reports, in the order of the calls."""
+    if kind != "T5Model":
+        return list(answer.attentions)
+    crossed = zip(answer.decoder_attentions, answer.cross_attentions, strict=True)
+    return [*answer.encoder_attentions, *(each for pair in crossed for each in pair)]
+
+
+def patterns(seen: Captured) -> list[Tensor]:
+    return [seen[f"{name}.pattern"] for name in seen.attentions()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "kernel"),
+    [(kind, kernel) for kind in KINDS for kernel in ("eager", "sdpa") if kernel not in LACKS.get(kind, ())],
+)
+def test_the_patterns_are_those_that_the_eager_model_reports(folders: Path, kind: str, kernel: str) -> None:
+    model, eager = opened(folders, kind, kernel), opened(folders, kind, "eager")
+    with torch.no_grad():
+        expected = eager(**given(kind), output_attentions=True)
+        plain = model(**given(kind))
+    seen = capture(model, **given(kind))
+    for pattern, reported in zip(patterns(seen), told(kind, expected), strict=True):
+        torch.testing.assert_close(pattern, reported, atol=1e-5, rtol=0)
+    assert not seen.unseen
+    assert torch.equal(seen.output[0], expected[0])
+    torch.testing.assert_close(seen.output[0], plain[0], atol=1e-5, rtol=1e-5)
+    if kernel == "eager":
+        assert torch.equal(seen.output[0], plain[0])
+    for name in seen.attentions():
+        torch.testing.assert_close(seen[f"{name}.pattern"] @ seen[f"{name}.value"], seen[f"{name}.z"])
+        if kind == "Gemma2ForCausalLM":
+            assert f"{name}.scores" not in seen.sites  # they are capped before softmax
+        else:
+            again = masked_softmax(seen[f"{name}.scores"], seen.sites.get(f"{name}.mask"))
+            torch.testing.assert_close(again, seen[f"{name}.pattern"], atol=1e-5, rtol=1e-5)
+
+
+def test_a_window_and_padding_are_masks(folders: Path) -> None:
+    kind = "MistralForCausalLM"
+    seen = capture(opened(folders, kind, "sdpa"), **given(kind))
+    rows, columns = torch.arange(12)[:, None], torch.arange(12)
+    window = (columns <= rows) & (columns > rows - 5)
+    for name in seen.attentions():
+        mask = seen[f"{name}.mask"]
+        assert torch.equal(mask[0], window.expand(4, 12, 12))
+        assert torch.equal(mask[1, :, :9], (window & (columns < 9))[:9].expand(4, 9, 12))
+
+
+@pytest.mark.parametrize("kernel", ["eager", "sdpa"])
+def test_the_model_is_afterwards_what_it_was(folders: Path, kernel: str) -> None:
+    kind = "T5Model"
+    model = opened(folders, kind, kernel).train()
+    state = {name: dict(vars(module)) for name, module in model.named_modules()}
+    settings = json.dumps(model.config.to_dict(), default=str)
+
+    def chosen() -> list[str]:
+        return [each.config._attn_implementation for each in model.modules() if hasattr(each, "config")]
+
+    before = chosen()
+    capture(model, **given(kind))
+    with pytest.raises(Exception, match="input_ids"):
+        capture(model, decoder_input_ids=given(kind)["decoder_input_ids"])
+    assert chosen() == before
+    assert set(before) == {kernel}
+    assert json.dumps(model.config.to_dict(), default=str) == settings
+    assert {name: dict(vars(module)) for name, module in model.named_modules()} == state
+
+
+def test_a_model_within_a_model_of_ones_own_is_seen(folders: Path) -> None:
+    class Classifier(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = opened(folders, "BertModel", "sdpa")
+            self.attention = nn.MultiheadAttention(32, 2, batch_first=True)
+
+        def forward(self, **named: Tensor) -> Tensor:
+            x = self.body(**named)[0]
+            return self.attention(x, x, x)[0]
+
+    seen = capture(Classifier(), **given("BertModel"))
+    assert seen.attentions() == (*(f"body.encoder.layer.{i}.attention.self" for i in (0, 1)), "attention")
+
+
+def test_two_models_in_two_parts_keep_their_own_kernels() -> None:
+    torch.manual_seed(0)
+    words = transformers.CLIPTextConfig(**SMALL | WORDS)
+    image = transformers.CLIPVisionConfig(**SMALL, image_size=32, patch_size=8)
+    config = transformers.CLIPConfig(text_config=words.to_dict(), vision_config=image.to_dict(), projection_dim=8)
+    model = transformers.CLIPModel(config).eval()
+    model.set_attn_implementation({"": "sdpa", "text_config": "eager", "vision_config": "sdpa"})
+
+    def chosen() -> tuple[str, str, str]:
+        parts = (model.config, model.text_model.config, model.vision_model.config)
+        return tuple(each._attn_implementation for each in parts)  # type: ignore[return-value]
+
+    before = chosen()
+    seen = capture(model, **given("ViTModel"), **given("BertModel"))
+    assert chosen() == before
+    assert len(set(before)) == 2
+    assert sorted(name.split(".")[0] for name in seen.attentions()) == ["text_model"] * 2 + ["vision_model"] * 2
+
+
+def test_others_may_use_the_same_model_meanwhile(folders: Path) -> None:
+    """Two captures of one model, plain calls of it and a capture of another, at once: each sees all of its own."""
+    kind = "LlamaForCausalLM"
+    model, other = opened(folders, kind, "sdpa"), opened(folders, "GPT2LMHeadModel", "sdpa")
+    here, there = given(kind), given("GPT2LMHeadModel")
+    short = {name: value[:, :7] for name, value in here.items()}
+    jobs = [(model, here), (model, short), (other, there)]
+    expected = [capture(*job[:1], **job[1]) for job in jobs]
+    found: list[list[Captured]] = [[] for _ in jobs]
+    together = threading.Barrier(len(jobs) + 1)
+    failed: list[Exception] = []
+
+    def work(number: int) -> None:
+        together.wait()
+        try:
+            for _ in range(10):
+                if number == len(jobs):
+                    with torch.no_grad():
+                        torch.testing.assert_close(model(**here).logits, expected[0].output.logits)
+                else:
+                    found[number].append(capture(jobs[number][0], **jobs[number][1]))
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(jobs) + 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    for all_of_it, one in zip(found, expected, strict=True):
+        assert len(all_of_it) == 10
+        for seen in all_of_it:
+            for pattern, known in zip(patterns(seen), patterns(one), strict=True):
+                torch.testing.assert_close(pattern, known)
+    assert model.config._attn_implementation == other.config._attn_implementation == "sdpa"
+    assert hugging_face.LOOKING.get() is None

@@ -1,0 +1,64 @@
+"""Run any model once and keep what its attention did."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from transformer.capturing.functions import Calls
+from transformer.capturing.hugging_face import door
+from transformer.capturing.record import Captured, Notes
+from transformer.network import Network
+from transformer.observation import observe
+
+_locks: WeakKeyDictionary[nn.Module, threading.Lock] = WeakKeyDictionary()
+_one_at_a_time = threading.Lock()
+
+
+@torch.no_grad()
+def capture(model: Callable[..., Any], *inputs: Any, **named: Any) -> Captured:
+    """Call `model(*inputs, **named)` once and return its output with every attention pattern that was seen on the way.
+
+    Ours are seen by their trace. Models of Hugging Face's transformers are asked by its attention interface, whichever
+    of its kernels they use. Anything else is seen where it calls `torch.nn.functional.scaled_dot_product_attention`,
+    `torch.nn.MultiheadAttention` (so also `nn.TransformerEncoder` and `nn.TransformerDecoder`), or a softmax over the
+    last of four axes. Nothing is patched. A module is run in evaluation mode, and left in the mode it was in, with the
+    attention it had, also after an exception. Others may capture other models at the same time; two captures of one
+    model wait for each other.
+
+    What it returns is, bit for bit, what it returns without capture where the kernels are the same. They are not where
+    a Hugging Face model uses another than the eager one, and where PyTorch has a fast path for a whole encoder layer:
+    there it is the same to rounding.
+    Raises what the model raises.
+    """
+    if isinstance(model, Network):
+        observation = observe(model, *inputs, **named)
+        return Captured(observation.sites, observation.logits, ())
+    notes = Notes(model)
+    with _evaluated(model), door(model, notes), Calls(notes):
+        output = model(*inputs, **named)
+    return Captured(notes.sites, output, notes.unseen())
+
+
+@contextmanager
+def _evaluated(model: object) -> Iterator[None]:
+    """A module in evaluation mode, in the hands of one thread; afterwards each part is in the mode it was in."""
+    if not isinstance(model, nn.Module):
+        yield
+        return
+    with _one_at_a_time:
+        lock = _locks.setdefault(model, threading.Lock())
+    with lock:
+        modes = [(module, module.training) for module in model.modules()]
+        try:
+            model.eval()
+            yield
+        finally:
+            for module, training in modes:
+                module.training = training

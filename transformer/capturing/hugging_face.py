@@ -1,0 +1,89 @@
+"""Models of the library transformers, seen by its own door: an attention function that it lets anybody register.
+
+https://huggingface.co/docs/transformers/attention_interface. No module is patched and no hook is set. Which function a
+model uses is a setting of the model; it is put back afterwards. The library is not needed: without it no model is its.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any
+
+from torch import Tensor, nn
+
+from transformer.capturing.functions import opened
+from transformer.capturing.record import Notes
+
+NAME = "attention-lab"
+LOOKING: ContextVar[Notes | None] = ContextVar("looking", default=None)
+"""Who looks, on this thread; nobody for all the others that call the same model meanwhile."""
+UNLIKE = ("softcap", "s_aux")
+"""What changes scores on their way into softmax: these are not written down then."""
+
+
+@contextmanager
+def door(model: object, notes: Notes) -> Iterator[None]:
+    """Each attention of the Hugging Face models in `model` tells `notes` what it does; then they are as before."""
+    if "transformers" not in sys.modules or not isinstance(model, nn.Module):
+        yield
+        return
+    from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+    from transformers.masking_utils import eager_mask
+
+    AttentionInterface.register(NAME, _attention)
+    AttentionMaskInterface.register(NAME, eager_mask)
+    theirs = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
+    outermost = [each for each in theirs if not any(each is not one and each in set(one.modules()) for one in theirs)]
+    before = [(each, _chosen(each.config)) for each in outermost]
+    looking = LOOKING.set(notes)
+    try:
+        for each in outermost:
+            each.set_attn_implementation(NAME)
+        yield
+    finally:
+        LOOKING.reset(looking)
+        for each, chosen in before:
+            each.set_attn_implementation(chosen)
+
+
+def _chosen(config: Any) -> dict[str, Any]:
+    """Which attention function a model uses, and each of the models in it."""
+    parts = {name: getattr(config, name) for name in config.sub_configs}
+    return {"": config._attn_implementation} | {name: _chosen(part) for name, part in parts.items() if part is not None}
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **more: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """What `attn_implementation="eager"` computes, by the model's own function for it, and a note of it.
+
+    Returns the result [batch, query, head, d_head] and the pattern [batch, head, query, key].
+    """
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    notes = LOOKING.get()
+    own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", ALL_ATTENTION_FUNCTIONS["sdpa"])
+    with nullcontext() if notes is None else notes.pause():
+        result, pattern = own(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **more)
+        if notes is None:
+            return result, pattern
+        bias = more.get("position_bias")
+        scale = 1 / math.sqrt(query.shape[-1]) if scaling is None else scaling
+        added = attention_mask if bias is None else bias if attention_mask is None else bias + attention_mask
+        found = opened(query, key, value, scale, added=added)
+    found |= {"z": result.transpose(1, 2)} if pattern is None else {"pattern": pattern, "z": result.transpose(1, 2)}
+    if any(more.get(name) is not None for name in UNLIKE):
+        del found["scores"]
+    notes.write(module, **found)
+    return result, pattern
