@@ -91,7 +91,7 @@ def main() -> None:
     with page(PAGE, "What capture costs", save=arguments.save):
         print(
             f"{machine(arguments.device, load())}. Random weights, {layers} layers, {heads} heads, width {width}, "
-            f"one sequence; {turns} turns. A capture keeps query, key, value, scores, mask, pattern and z of every head."
+            f"one sequence; {turns} turns. Kept of every head: query, key, value, scores, mask, pattern, z."
         )
         table("tokens", "", "", "milliseconds, median", "least to most", "it ÷ plain, median", "least to most")
         for length in lengths:
