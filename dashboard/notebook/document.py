@@ -27,6 +27,8 @@ VERSION = 1
 """Of documents, as web/document/write.js counts them."""
 GRID, LARGE = "heads", "head"
 """The keys of the grid and of the head in focus."""
+WIDTHS = (11, 10)
+"""Of the two, as shares: twelve small heads in a row have room beside a large one at 1024 pixels."""
 ABOUT = "Each small matrix is a head. A row is a query, a column is a key. Click a head to see it large."
 
 
@@ -77,7 +79,7 @@ class AllHeads:
             "message": _text(self.message(focus)),
             "choice": {"of": GRID, "messages": messages},
         }
-        sides = [[small, _words("caption", ABOUT)], [large]]
+        sides = zip(WIDTHS, ([small, _words("caption", ABOUT)], [large]), strict=True)
         return {
             "version": VERSION,
             "title": self.headline,
@@ -94,7 +96,7 @@ class AllHeads:
             "parts": [
                 _words("heading", self.headline, "h1"),
                 *(_words("alert", sentence) for sentence in self.unseen),
-                {"columns": [{"width": 1, "parts": parts} for parts in sides], "key": ""},
+                {"columns": [{"width": width, "parts": parts} for width, parts in sides], "key": ""},
             ],
         }
 

@@ -37,12 +37,12 @@ def seen_attentions(seen: Seen, names: Sequence[str] = (), sources: Sequence[str
         source = sources or (() if seen.source is None else _numbers(seen.source))
         found = sample.attentions(seen, read, source)
     elif isinstance(seen, Captured):
-        queries, keys = _places(seen)
-        found = attentions(seen, names or queries, sources or keys)
+        queries, keys = _counts(seen)
+        if len(names) > queries:
+            raise ShowError(f"There are {len(names)} names for {queries} tokens.")
+        found = attentions(seen, names or _places(queries), sources or (_places(keys) if seen.crossing else ()))
     else:
         raise ShowError(f"What is shown is what observe or capture returned, not {quoted(seen)}.")
-    if not found:
-        raise ShowError(f"No attention was seen in this model. {' '.join(getattr(seen, 'unseen', ()))}".strip())
     for attention in found.values():
         _check(attention)
     return found
@@ -82,12 +82,14 @@ def _numbers(tokens: Tensor) -> tuple[str, ...]:
     return tuple(str(token) for token in tokens[0].tolist())
 
 
-def _places(seen: Captured) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The places, from 1, of what the last stack read and of what the first one did."""
-    patterns = [value for site, value in seen.sites.items() if site.endswith(".pattern")]
-    counts = (patterns[-1].shape[-2], patterns[0].shape[-1]) if patterns else (0, 0)
-    first, last = (tuple(str(place + 1) for place in range(count)) for count in counts)
-    return first, last
+def _counts(seen: Captured) -> tuple[int, int]:
+    """How many tokens the last stack read, and how many the first one did."""
+    shapes = [value.shape for site, value in seen.sites.items() if site.endswith(".pattern")]
+    return (shapes[-1][-2], shapes[0][-1]) if shapes else (0, 0)
+
+
+def _places(count: int) -> tuple[str, ...]:
+    return tuple(str(place + 1) for place in range(count))
 
 
 def _check(attention: Attention) -> None:
