@@ -27,8 +27,9 @@ VERSION = 1
 """Of documents, as web/document/write.js counts them."""
 GRID, LARGE = "heads", "head"
 """The keys of the grid and of the head in focus."""
-WIDTHS = (11, 10)
-"""Of the two, as shares: twelve small heads in a row have room beside a large one at 1024 pixels."""
+FEW, MANY, WIDE = 8, 11, 10
+"""Shares of the width: of the grid, for few and for many heads in a row, and of the large head. Twelve heads in a row
+have room beside it on a projector."""
 ABOUT = "Each small matrix is a head. A row is a query, a column is a key. Click a head to see it large."
 
 
@@ -79,7 +80,8 @@ class AllHeads:
             "message": _text(self.message(focus)),
             "choice": {"of": GRID, "messages": messages},
         }
-        sides = zip(WIDTHS, ([small, _words("caption", ABOUT)], [large]), strict=True)
+        in_a_row = max(head.index for head in self.heads) + 1
+        sides = ((max(FEW, min(in_a_row, MANY)), [small, _words("caption", ABOUT)]), (WIDE, [large]))
         return {
             "version": VERSION,
             "title": self.headline,
