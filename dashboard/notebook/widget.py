@@ -45,6 +45,9 @@ class HeadsWidget(anywidget.AnyWidget):
         """The head in focus: `str(widget.head)` is its path, "decoder.1.self_attention.3"."""
         return self._shown.heads[self.focus]
 
+    def __repr__(self) -> str:
+        return f"{self._shown.headline}; head {self.head.short} is large"
+
     @traitlets.validate("focus")
     def _known(self, proposal: Any) -> int:
         number: int = proposal.value

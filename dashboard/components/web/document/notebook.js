@@ -2,7 +2,7 @@
 // chosen goes to Python, which sends the message of the part that depends on it (dashboard/notebook/widget.py).
 
 import { inflated } from '../kit/gzip.js';
-import { luminance, rgb } from '../kit/theme.js';
+import { luminance } from '../kit/theme.js';
 import { hold } from '../plot/plotly_loader.js';
 import { element } from '../prediction/element.js';
 import { Reader } from './reader.js';
@@ -62,11 +62,15 @@ function asked(model) {
 
 const bytes = ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength);
 
-/** Is the ground that an element stands on dark? */
+/** Is the ground that an element stands on dark? Its colour may be written in any way, so it is painted. */
 function isDark(element) {
+  const context = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
   for (let each = element; each; each = each.parentElement ?? each.getRootNode().host) {
-    const ground = getComputedStyle(each).backgroundColor;
-    if (!/, 0\)$|transparent/.test(ground)) return luminance(rgb(ground)) < 0.2;
+    context.fillStyle = getComputedStyle(each).backgroundColor;
+    context.fillRect(0, 0, 1, 1);
+    const [r, g, b, opacity] = context.getImageData(0, 0, 1, 1).data;
+    if (opacity > 127) return luminance([r, g, b]) < 0.2;
+    context.clearRect(0, 0, 1, 1);
   }
   return false;
 }
