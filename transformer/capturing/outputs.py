@@ -57,8 +57,8 @@ def difference(before: Answer, after: Answer) -> Float[np.ndarray, "position"]:
     if before.kind == "logits":
         p, q = _log_softmax(old), _log_softmax(new)
         share = np.exp(p)
-        terms = np.multiply(share, p - q, where=share > 0, out=np.zeros_like(share))
-        return np.maximum(terms.sum(axis=-1), 0.0)  # rounding may take it below
+        apart = np.subtract(p, q, where=share > 0, out=np.zeros_like(share))
+        return np.maximum((share * apart).sum(axis=-1), 0.0)  # rounding may take it below
     moved, length = np.linalg.norm(new - old, axis=-1), np.linalg.norm(old, axis=-1)
     return np.divide(moved, length, where=length > 0, out=np.where(moved > 0, np.inf, 0.0))
 
