@@ -1,4 +1,4 @@
-"""Executes docs/notebook.ipynb and keeps of its outputs what can be read without a kernel: `python docs/notebook.py`."""
+"""Executes docs/notebook.ipynb and keeps what its cells say, in words: `python docs/notebook.py`."""
 
 from pathlib import Path
 
@@ -21,10 +21,10 @@ def executed() -> nbformat.NotebookNode:
     notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     for cell in notebook.cells:
         cell.metadata = {}
-        for output in cell.get("outputs", []):
-            if "data" in output:  # a widget lives in its kernel; its words stay
+        if cell.cell_type == "code":
+            cell.outputs = [each for each in cell.outputs if each.output_type == "execute_result"]
+            for output in cell.outputs:  # a widget lives in its kernel; its words stay
                 output.data = {"text/plain": output.data["text/plain"]}
-                output.metadata = {}
     return notebook
 
 
