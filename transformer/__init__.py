@@ -33,6 +33,8 @@ _HOME = {
     "generate": "generation",
     "Captured": "capturing.record",
     "capture": "capturing.capture",
+    "Change": "capturing.changes",
+    "capture_changed": "capturing.changes",
     "Sampling": "sampling",
     "AblateHead": "edits.heads.zero",
     "ForcePattern": "edits.patterns.painted",

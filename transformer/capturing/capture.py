@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,13 +15,12 @@ from transformer.capturing.functions import Calls
 from transformer.capturing.hugging_face import door
 from transformer.capturing.record import Captured, Notes
 from transformer.network import Network
-from transformer.observation import observe
+from transformer.observation import Observation, observe
 
 _locks: WeakKeyDictionary[nn.Module, threading.Lock] = WeakKeyDictionary()
 _one_at_a_time = threading.Lock()
 
 
-@torch.no_grad()
 def capture(model: Callable[..., Any], *inputs: Any, **named: Any) -> Captured:
     """Call `model(*inputs, **named)` once and return its output with every attention pattern that was seen on the way.
 
@@ -38,12 +37,22 @@ def capture(model: Callable[..., Any], *inputs: Any, **named: Any) -> Captured:
     Raises what the model raises.
     """
     if isinstance(model, Network):
-        observation = observe(model, *inputs, **named)
-        return Captured(observation.sites, observation.logits, ())
-    notes = Notes(model)
+        return of_ours(observe(model, *inputs, **named))
+    return run(model, Notes(model), inputs, named)
+
+
+def of_ours(seen: Observation) -> Captured:
+    """An observation of one of our own models as a capture."""
+    crossing = frozenset(site for site in seen.attentions() if site.endswith("cross_attention"))
+    return Captured(seen.sites, seen.logits, (), crossing)
+
+
+@torch.no_grad()
+def run(model: Callable[..., Any], notes: Notes, inputs: Sequence[Any], named: Mapping[str, Any]) -> Captured:
+    """Call a model once, all doors open, and return what `notes` saw."""
     with _evaluated(model), door(model, notes), Calls(notes):
         output = model(*inputs, **named)
-    return Captured(notes.sites, output, notes.unseen())
+    return notes.captured(output)
 
 
 @contextmanager

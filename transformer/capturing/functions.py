@@ -1,7 +1,7 @@
 """PyTorch's own functions of attention, seen as they are called: fused attention, multi-head attention, softmax.
 
-PyTorch hands every call of its functions on this thread to a `TorchFunctionMode` first. Each call is done as it was
-asked for; what it was given is looked at beside it.
+PyTorch hands every call of its functions on this thread to a `TorchFunctionMode` first. Each door does the call as it
+was asked for, or as a change asks (`changes.py`), and looks at what it was given beside it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from torch.overrides import TorchFunctionMode
 from transformer.attention import masked_softmax
 from transformer.capturing.record import Notes
 
-Call = Callable[..., Any]
+Attend = Callable[..., Any]
 HEADS = ("attn", "attention", "head")
 """In the name of a class whose softmax of three axes is taken for one head's pattern."""
+FORBIDDEN = -9000.0
+"""A number that is added to scores, or a score, is no lower: what is was put there by a mask. Masks are written as
+numbers from -10,000 (GPT) down to minus infinity."""
 
 
 class Calls(TorchFunctionMode):
@@ -33,13 +36,12 @@ class Calls(TorchFunctionMode):
         self.notes = notes
 
     def __torch_function__(
-        self, func: Call, types: Iterable[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self, func: Attend, types: Iterable[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        result = func(*args, **(kwargs or {}))
-        look = LOOKS.get(func)
-        if look is not None and not self.notes.paused:
-            look(self.notes, result, *args, **(kwargs or {}))
-        return result
+        door = DOORS.get(func)
+        if door is None or self.notes.paused:
+            return func(*args, **(kwargs or {}))
+        return door(self.notes, func, *args, **(kwargs or {}))
 
 
 def opened(
@@ -55,33 +57,47 @@ def opened(
 
     Where fewer heads have keys than queries (grouped queries), each key's head is repeated for those that share it.
     `allowed` (True where a query may see a key) and `added` spread to the shape of the scores. `added` is added to the
-    scores; what it takes to minus infinity, or to the lowest number there is, is forbidden.
+    scores; what it takes below FORBIDDEN is forbidden.
     """
     query, key, value = (each.detach() for each in (query, key, value))
     key, value = (each.repeat_interleave(query.shape[-3] // each.shape[-3], -3) for each in (key, value))
     exact = torch.promote_types(query.dtype, torch.float32)
     scores = query.to(exact) @ key.to(exact).transpose(-2, -1) * scale
-    if added is not None:
-        seen = added > torch.finfo(added.dtype).min / 2
+    if added is None:
+        pattern = masked_softmax(scores, allowed)
+    else:
+        # A row that a finite number forbids as a whole is still divided among its keys; one of minus infinity is not.
+        finite = added > -torch.inf
+        pattern = masked_softmax(scores + added, finite if allowed is None else finite & allowed)
+        seen = added > FORBIDDEN
         scores = scores + added.masked_fill(~seen, 0.0)
         allowed = seen if allowed is None else seen & allowed
-    pattern = masked_softmax(scores, allowed)
     found = {"query": query, "key": key, "value": value, "scores": scores}
     if allowed is not None:
         found["mask"] = allowed.expand_as(scores)
     return {**found, "pattern": pattern, "z": pattern @ value.to(exact)}
 
 
-def _of_four(tensor: Tensor) -> Tensor:
+def of_four(tensor: Tensor) -> Tensor:
     """[batch, head, …] of anything with more or fewer axes in front; one head where there are three."""
     if tensor.dim() > 4:
         return tensor.flatten(0, -4)
     return tensor.unsqueeze(1) if tensor.dim() == 3 else tensor[(None,) * (4 - tensor.dim())]
 
 
+def _by_head(tensor: Tensor) -> Tensor:
+    """[*, head, …], one head where there are fewer than four axes."""
+    return tensor if tensor.dim() > 3 else tensor.unsqueeze(-3)
+
+
+def _numbers(mask: Tensor | None) -> Tensor | None:
+    """A mask that is added to scores; none where it only says yes and no."""
+    return None if mask is None or mask.dtype == torch.bool else mask
+
+
 def _fused(
     notes: Notes,
-    result: Tensor,
+    attend: Attend,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -90,37 +106,89 @@ def _fused(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> None:
+) -> Tensor:
+    """Fused attention; its heads are joined afterwards, so one is removed from its result."""
+    module = notes.caller()
     if query.is_nested or key.is_nested:
-        notes.miss(notes.caller(), "its sequences are nested tensors of unequal lengths, which are not read")
-        return
+        notes.miss(module, "its sequences are nested tensors of unequal lengths, which are not read")
+        return attend(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    call = notes.call(module, query.shape[-2], key.shape[-2])
+    if call.masked:
+        attn_mask, is_causal = call.added(_numbers(attn_mask), query), False
+    result = attend(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     if is_causal:
         attn_mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
-    allowed, added = (attn_mask, None) if attn_mask is None or attn_mask.dtype == torch.bool else (None, attn_mask)
+    added = _numbers(attn_mask)
+    allowed = attn_mask if added is None else None
     if query.dim() == 3:  # [batch, position, d]: one head
         query, key, value = (each.unsqueeze(1) for each in (query, key, value))
         allowed, added = (each if each is None or each.dim() < 3 else each.unsqueeze(1) for each in (allowed, added))
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     found = opened(query, key, value, scale, allowed=allowed, added=added)
-    notes.write(notes.caller(), **{kind: _of_four(each) for kind, each in found.items()})
+    found |= {"pattern": call.rows(found["pattern"]), "z": call.heads(call.rows(found["z"]))}
+    notes.write(call, **{kind: of_four(each) for kind, each in found.items()})
+    return call.heads(_by_head(call.rows(result))).reshape(result.shape)
 
 
 _MULTI_HEAD = signature(functional.multi_head_attention_forward)
 
 
-def _multi_head(notes: Notes, result: Any, *args: Any, **kwargs: Any) -> None:
-    """PyTorch's multi-head attention in one function; it is asked once more, for the pattern alone."""
+def _multi_head(notes: Notes, attend: Attend, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+    """PyTorch's multi-head attention in one function; it is asked once more, for the pattern alone.
+
+    It joins its heads itself: one is removed by what W_O makes of it.
+    """
     asked = _MULTI_HEAD.bind(*args, **kwargs)
     asked.apply_defaults()
     given = asked.arguments
+    query, key, heads = given["query"], given["key"], given["num_heads"]
+    own_keys = given["add_zero_attn"] or any(given[name] is not None for name in KEYS_OF_ITS_OWN)
+    call = notes.call(notes.caller(), len(query), len(key), crosses=not _same(query, key))
+    if call.masked:
+        mask = call.added(_numbers(given["attn_mask"]), query)
+        given.update(attn_mask=mask, key_padding_mask=None, is_causal=False)
+    by_head = given["out_proj_weight"].T.unflatten(0, (heads, -1))
+    if (changed := call.heads(by_head)) is not by_head:
+        given["out_proj_weight"] = changed.flatten(0, 1).T
+    result, weights = attend(*asked.args, **asked.kwargs)
+    if call.blind is not None and not own_keys:  # such a query hands on nothing, so its result is the bias of W_O
+        nothing = given["out_proj_bias"]
+        rows = call.blind.view(-1, *(1,) * (result.dim() - 1))
+        result = torch.where(rows, result.new_zeros(()) if nothing is None else nothing, result)
     given.update(training=False, need_weights=True, average_attn_weights=False)
-    pattern: Tensor = functional.multi_head_attention_forward(*asked.args, **asked.kwargs)[1]  # type: ignore[assignment]
-    found = {"pattern": _of_four(pattern[None] if pattern.dim() == 3 else pattern)}
-    plain = all(given[name] is None for name in ("bias_k", "bias_v", "static_k", "static_v"))
-    if plain and not given["add_zero_attn"]:
+    pattern: Tensor = attend(*asked.args, **asked.kwargs)[1]
+    found = {"pattern": of_four(pattern[None] if pattern.dim() == 3 else pattern)}
+    if not own_keys:
+        found["pattern"] = call.rows(found["pattern"])
         found = _projected(given) | found
-        found["z"] = found["pattern"] @ found["value"]
-    notes.write(notes.caller(), **found)
+        found["z"] = call.heads(found["pattern"] @ found["value"])
+        found |= _allowed(given, found["pattern"])
+    notes.write(call, **found)
+    return result, weights
+
+
+KEYS_OF_ITS_OWN = ("bias_k", "bias_v", "static_k", "static_v")
+"""Arguments that bring other keys than those of the sequence."""
+
+
+def _same(query: Tensor, key: Tensor) -> bool:
+    return query is key or (query.shape == key.shape and torch.equal(query, key))
+
+
+def _allowed(given: Mapping[str, Any], pattern: Float[Tensor, "batch head query key"]) -> dict[str, Tensor]:
+    """The mask of multi-head attention, in which True forbids; nothing where it has none."""
+    allowed = torch.ones_like(pattern, dtype=torch.bool)
+    mask, padding = (
+        each if each is None or each.dtype == torch.bool else each <= FORBIDDEN
+        for each in (given["attn_mask"], given["key_padding_mask"])
+    )
+    if mask is None and padding is None:
+        return {}
+    if mask is not None:
+        allowed = allowed & ~mask.reshape(-1, *(pattern.shape[1:] if mask.dim() == 3 else (1, *mask.shape)))
+    if padding is not None:
+        allowed = allowed & ~padding.reshape(-1, 1, 1, pattern.shape[-1])
+    return {"mask": allowed}
 
 
 def _projected(given: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -143,22 +211,34 @@ def _split(x: Float[Tensor, "position *batch d_model"], heads: int) -> Float[Ten
     return x.unflatten(-1, (heads, -1)).permute(1, 2, 0, 3)
 
 
-def _softmax(notes: Notes, result: Tensor, *args: Any, **kwargs: Any) -> None:
-    """Attention written out by hand: a softmax over the last of four axes; of three, where a class is named a head."""
+def _softmax(notes: Notes, attend: Attend, *args: Any, **kwargs: Any) -> Tensor:
+    """Attention written out by hand: a softmax over the last of four axes; of three, where a class is named a head.
+
+    What is handed on is pattern · value, so a head is removed by a pattern of zeros. It is written down as it looked.
+    """
     scores = args[0] if args else kwargs["input"]
     over = kwargs.get("dim", args[1] if len(args) > 1 else None)
-    if over not in (-1, result.dim() - 1) or not isinstance(scores, Tensor) or result.is_nested:
-        return
+    if not isinstance(scores, Tensor) or scores.is_nested or over not in (-1, scores.dim() - 1):
+        return attend(*args, **kwargs)
     module = notes.caller()
-    one_head = result.dim() == 3 and any(word in type(module).__name__.lower() for word in HEADS)
-    if result.dim() >= 4 or one_head:
-        notes.write(module, scores=_of_four(scores), pattern=_of_four(result))
+    one_head = scores.dim() == 3 and any(word in type(module).__name__.lower() for word in HEADS)
+    if scores.dim() < 4 and not one_head:
+        return attend(*args, **kwargs)
+    call = notes.call(module, *scores.shape[-2:])
+    scores = call.scores(scores)
+    pattern = call.rows(attend(scores, *args[1:], **{name: each for name, each in kwargs.items() if name != "input"}))
+    found = {"scores": scores, "pattern": pattern}
+    if (low := scores <= FORBIDDEN).any():
+        found["mask"] = ~low
+    notes.write(call, **{kind: of_four(each) for kind, each in found.items()})
+    return call.heads(_by_head(pattern)).reshape(pattern.shape)
 
 
-LOOKS: dict[Call, Call] = {
+DOORS: dict[Attend, Attend] = {
     functional.scaled_dot_product_attention: _fused,
     functional.multi_head_attention_forward: _multi_head,
     functional.softmax: _softmax,
     torch.softmax: _softmax,
     Tensor.softmax: _softmax,
 }
+"""What stands in for each of PyTorch's functions of attention: it calls the function, and looks."""

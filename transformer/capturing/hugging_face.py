@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from torch import Tensor, nn
 
-from transformer.capturing.functions import opened
+from transformer.capturing.functions import of_four, opened
 from transformer.capturing.record import Notes
 
 NAME = "attention-lab"
@@ -74,16 +74,21 @@ def _attention(
 
     notes = LOOKING.get()
     own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", ALL_ATTENTION_FUNCTIONS["sdpa"])
-    with nullcontext() if notes is None else notes.pause():
+    if notes is None:
+        return own(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **more)
+    call = notes.call(module, query.shape[-2], key.shape[-2])
+    if (mask := call.added(attention_mask, query)) is not None:
+        attention_mask = of_four(mask)
+    with notes.pause():
         result, pattern = own(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **more)
-        if notes is None:
-            return result, pattern
         bias = more.get("position_bias")
         scale = 1 / math.sqrt(query.shape[-1]) if scaling is None else scaling
         added = attention_mask if bias is None else bias if attention_mask is None else bias + attention_mask
         found = opened(query, key, value, scale, added=added)
-    found |= {"z": result.transpose(1, 2)} if pattern is None else {"pattern": pattern, "z": result.transpose(1, 2)}
+    z = call.heads(call.rows(result.transpose(1, 2)))
+    pattern = pattern if pattern is None else call.rows(pattern)
+    found |= {"z": z, "pattern": call.rows(found["pattern"]) if pattern is None else pattern}
     if any(more.get(name) is not None for name in UNLIKE):
         del found["scores"]
-    notes.write(module, **found)
-    return result, pattern
+    notes.write(call, **found)
+    return z.transpose(1, 2), pattern

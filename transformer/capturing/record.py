@@ -13,10 +13,17 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from transformer.foundation.checks import UserError
 from transformer.observation import Seen
 
 ATTENTION = re.compile("attn|attention", re.IGNORECASE)
 """A class whose name has this in it is expected to attend."""
+CROSS = re.compile(r"(cross|enc_?dec|encoder_attn|enc_attn|src_attn|attn2)[^.]*(\.[^.]*)?$", re.IGNORECASE)
+"""In the last two words of a module's name: its queries and its keys come from two sequences."""
+
+
+class CaptureError(UserError):
+    """A sentence that says what of a capture is not there."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +38,59 @@ class Captured(Seen):
     """What the model returned, as it returned it."""
     unseen: tuple[str, ...]
     """A sentence for each part that looks as if it attended, and in which nothing was seen."""
+    crossing: frozenset[str] = frozenset()
+    """Of the attentions, those whose queries and keys come from two sequences: cross-attention."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of attention, as a door meets it. This one is done as the model asks for it.
+
+    A door sends through it what a change may change, as the model's tensors pass through a trace. `changes.py` has the
+    call that changes them.
+    """
+
+    module: str
+    """The name of the module that attends."""
+    name: str
+    """The same, with "#2" behind it where the module is called again."""
+    crosses: bool
+
+    @property
+    def blind(self) -> Tensor | None:
+        """[query], True where a query may see nothing; None where the mask is the model's own."""
+        return None
+
+    @property
+    def masked(self) -> bool:
+        """Is the mask another than the model's own?"""
+        return self.blind is not None
+
+    def added(self, own: Tensor | None, query: Tensor) -> Tensor | None:
+        """What is added to the scores before softmax, in place of the call's own. It has the type of `query`."""
+        return own
+
+    def scores(self, own: Tensor) -> Tensor:
+        """The scores [*, query, key] that go into softmax, where the mask is in them already."""
+        return own
+
+    def rows(self, values: Tensor) -> Tensor:
+        """Patterns or results [*, query, width]."""
+        return values
+
+    def heads(self, values: Tensor) -> Tensor:
+        """What heads hand on, [*, head, query, width]."""
+        return values
 
 
 class Notes:
-    """Where one capture writes down what it sees. It belongs to one call and to one thread."""
+    """Where one capture writes down what it sees. It belongs to one pass and to one thread."""
 
     def __init__(self, model: object) -> None:
         self.modules = dict(model.named_modules()) if isinstance(model, nn.Module) else {}
         self.names = {id(module): name for name, module in self.modules.items()}
         self.sites: dict[str, Tensor] = {}
+        self.crossing: set[str] = set()
         self.calls: Counter[str] = Counter()
         self.missed: dict[str, str] = {}
         self.paused = False
@@ -63,12 +114,30 @@ class Notes:
             frame = frame.f_back
         return None
 
-    def write(self, module: nn.Module | None, **seen: Tensor) -> None:
-        """Keep what one call of attention computed."""
+    def call(self, module: nn.Module | None, queries: int, keys: int, *, crosses: bool = False) -> Call:
+        """The call of attention that begins in a module.
+
+        It is cross-attention where the door knows it, where the module's name says it, and where there are more keys
+        than queries or fewer; not where earlier keys were kept for a causal module. PyTorch's decoder layer names its
+        two `self_attn` and `multihead_attn`.
+        """
         name = self._name(module)
-        self.calls[name] += 1
-        called = self._spoken(name) + (f"#{self.calls[name]}" if self.calls[name] > 1 else "")
-        self.sites |= {f"{called}.{kind}": tensor.detach() for kind, tensor in seen.items()}
+        number = self.calls[name] + 1
+        second = name.endswith("multihead_attn") and f"{name.removesuffix('multihead_attn')}self_attn" in self.modules
+        apart = queries != keys and not getattr(module, "is_causal", False)
+        crosses = crosses or apart or second or CROSS.search(name) is not None
+        return Call(name, self._spoken(name) + (f"#{number}" if number > 1 else ""), crosses)
+
+    def write(self, call: Call, **seen: Tensor) -> None:
+        """Keep what one call of attention computed."""
+        self.calls[call.module] += 1
+        self.sites |= {f"{call.name}.{kind}": tensor.detach() for kind, tensor in seen.items()}
+        if call.crosses:
+            self.crossing.add(call.name)
+
+    def captured(self, output: Any) -> Captured:
+        """What was seen of the pass, which is over."""
+        return Captured(self.sites, output, self.unseen(), frozenset(self.crossing))
 
     def miss(self, module: nn.Module | None, why: str) -> None:
         """Say what was met and could not be seen."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,43 +11,13 @@ import torch
 import transformers
 from torch import Tensor, nn
 
+from tests.kit.hugging_face import KINDS, SMALL, WORDS, given, made
 from transformer import capture
 from transformer.attention import masked_softmax
 from transformer.capturing import hugging_face
 from transformer.capturing.record import Captured
 
-SMALL = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 64}
-WORDS = {"vocab_size": 50, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
-GROUPED = {"num_key_value_heads": 2}
-KINDS = {
-    "GPT2LMHeadModel": ("GPT2Config", {"n_layer": 2, "n_head": 4, "n_embd": 32, **WORDS}),
-    "BertModel": ("BertConfig", SMALL | WORDS),
-    "T5Model": ("T5Config", {"num_layers": 2, "num_heads": 4, "d_model": 32, "d_ff": 64, "d_kv": 8, **WORDS}),
-    "LlamaForCausalLM": ("LlamaConfig", SMALL | WORDS | GROUPED),
-    "MistralForCausalLM": ("MistralConfig", SMALL | WORDS | GROUPED | {"sliding_window": 5}),
-    "Gemma2ForCausalLM": ("Gemma2Config", SMALL | WORDS | GROUPED | {"head_dim": 8}),
-    "ViTModel": ("ViTConfig", SMALL | {"image_size": 32, "patch_size": 8}),
-}
-"""The families that people ask for, and one whose scores are capped on their way into softmax."""
 LACKS = {"Gemma2ForCausalLM": ("sdpa",)}
-
-
-@cache
-def given(kind: str) -> dict[str, Tensor]:
-    torch.manual_seed(1)
-    if kind == "ViTModel":
-        return {"pixel_values": torch.randn(2, 3, 32, 32)}
-    tokens = torch.randint(3, 50, (2, 12))
-    padding = torch.ones(2, 12, dtype=torch.long)
-    padding[1, 9:] = 0
-    decoder = {"decoder_input_ids": tokens[:, :5]} if kind == "T5Model" else {}
-    return {"input_ids": tokens, "attention_mask": padding, **decoder}
-
-
-def made(kind: str) -> transformers.PreTrainedModel:
-    config, settings = KINDS[kind]
-    torch.manual_seed(0)
-    return getattr(transformers, kind)(getattr(transformers, config)(**settings))
 
 
 @pytest.fixture(scope="module")
