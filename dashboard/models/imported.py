@@ -19,23 +19,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from transformer.capturing.metrics import METRICS as MEASURED
 
 from dashboard.components.origin import Maker
 from dashboard.models import background, menu
 from dashboard.models.cache import cached, keyed_by_repr
 from transformer.analysis.findings import Attention, Detail, Head
 from transformer.analysis.heads.metrics import Metric
+from transformer.capturing.metrics import METRICS as MEASURED
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import read_record, shortened
 
 if TYPE_CHECKING:
+    from transformer.capturing.folders import Folder
     from transformer.capturing.foreign import Foreign, Given
     from transformer.capturing.lens import Lens
     from transformer.capturing.outputs import Answer
-
-    from transformer.capturing.folders import Folder
     from transformer.capturing.record import Captured
 
 FILE = "imported.json"
@@ -89,6 +88,11 @@ class Imported:
 
 
 # --- the list
+
+
+def place() -> Path:
+    """The file with the list of those that were brought in."""
+    return menu.ROOT / FILE
 
 
 def module() -> str:
@@ -146,7 +150,7 @@ def is_brought_in(name: str) -> bool:
 
 def _read() -> dict[str, str]:
     try:
-        book = read_record(menu.ROOT / FILE)["models"]
+        book = read_record(place())["models"]
         return {str(name): str(where) for name, where in book.items()}
     except FileNotFoundError:
         return {}
@@ -156,8 +160,8 @@ def _read() -> dict[str, str]:
 
 def _write(book: dict[str, str]) -> None:
     try:
-        menu.ROOT.mkdir(parents=True, exist_ok=True)
-        write_whole(menu.ROOT / FILE, json.dumps({"models": book}, ensure_ascii=False, indent=1).encode())
+        place().parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place(), json.dumps({"models": book}, ensure_ascii=False, indent=1).encode())
     except OSError as error:
         raise ListError(f"{FILE} cannot be written: {error.strerror or type(error).__name__}") from None
 
@@ -273,9 +277,9 @@ def look(
     `removed` are heads, each by its module's own name and its number; `mask` is bool [query, key]. Raises UserError.
     """
     import torch
-    from transformer.capturing.changes import Change, capture_changed
 
     from transformer.capturing.capture import capture
+    from transformer.capturing.changes import Change, capture_changed
 
     model, handed = _opened(imported).result().model, given(imported, asked)
     if not removed and mask is None:
@@ -290,7 +294,6 @@ def look(
 def _looked(model: object, handed: Given, seen: Captured) -> Look:
     from transformer.capturing.heads import attentions, modules
     from transformer.capturing.outputs import answer
-
     from transformer.capturing.record import CaptureError
 
     found, names = attentions(seen, handed.names, handed.sources), modules(seen)
@@ -323,11 +326,10 @@ def metrics(imported: Imported, asked: Input) -> dict[str, np.ndarray]:
 
 def _induction(imported: Imported, handed: Given, heads: int) -> np.ndarray:
     """Every head on the input's own tokens, twice in a row."""
+    from transformer.capturing.capture import capture
     from transformer.capturing.foreign.reading import Texts
     from transformer.capturing.heads import attentions
     from transformer.capturing.metrics import induction, repeated
-
-    from transformer.capturing.capture import capture
 
     foreign = _opened(imported).result()
     if not isinstance(foreign.reader, Texts):

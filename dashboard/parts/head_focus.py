@@ -12,9 +12,9 @@ from dashboard.components.head_grid import downsampled
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.head_focus import SIDE, Subject, View, Whole, head_figure
+from dashboard.models.long_inputs import from_afar
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK, heads_of
-from dashboard.parts.long_inputs import from_afar
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Detail, Head
 

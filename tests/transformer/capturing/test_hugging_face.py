@@ -11,7 +11,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from tests.kit.hugging_face import KINDS, SMALL, WORDS, given, made
+from tests.kit.foreign.hugging_face import KINDS, SMALL, WORDS, given, made
 from transformer import capture
 from transformer.attention import masked_softmax
 from transformer.capturing import hugging_face

@@ -9,8 +9,8 @@ from dashboard.components.painter import Painter
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.patterns import pattern_heatmap
 from dashboard.models.imported import Look
+from dashboard.models.long_inputs import from_afar, spans, squares, squares_sentence
 from dashboard.parts.heads import LINK
-from dashboard.parts.long_inputs import from_afar, spans, squares, squares_sentence
 from dashboard.parts.prose import labels_of, orientation
 from dashboard.parts.widgets import controlled, pick_head
 from dashboard.view import imported as view

@@ -15,9 +15,9 @@ from dashboard.figures.lens import lens_heatmap
 from dashboard.figures.patterns import pattern_heatmap
 from dashboard.models import imported
 from dashboard.models.imported import Look
+from dashboard.models.long_inputs import from_afar, spans
 from dashboard.parts import imported as parts
 from dashboard.parts.heads import LINK
-from dashboard.parts.long_inputs import from_afar, spans
 from dashboard.parts.prose import orientation, show_code
 from dashboard.parts.widgets import bound_choice
 from dashboard.view import imported as view

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.kit.foreign.folders import saved
 
 MODELS = {
@@ -26,7 +27,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _listed(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The models are on the list by ATTENTION_LAB_MODELS; what is brought in is written beside the runs of the test."""
+    """The models are on the list by ATTENTION_LAB_MODELS; what is brought in is written in the folder of the test."""
     monkeypatch.setenv("ATTENTION_LAB_MODELS", str(models))
     monkeypatch.delenv("ATTENTION_LAB_MODULE", raising=False)
-    monkeypatch.setattr("dashboard.models.imported.menu.ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.models.imported.place", lambda: tmp_path / "imported.json")
