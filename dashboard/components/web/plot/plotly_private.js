@@ -33,6 +33,11 @@ export function cellsOf(gd, number) {
   return heatmap?.querySelector('image[style*=pixelated]') ?? null;
 }
 
+/** Where such a picture is read from, and to have it read from elsewhere: Plotly writes the older name of this attribute. */
+const XLINK = 'http://www.w3.org/1999/xlink';
+export const addressOf = (image) => image.getAttributeNS(XLINK, 'href');
+export const readdress = (image, address) => image.setAttributeNS(XLINK, 'xlink:href', address);
+
 /** The layer with the labels at the pointer. Without it the crosshair covers them. */
 export const hoverLayer = (gd) => gd.querySelector('.hoverlayer')?.ownerSVGElement;
 

@@ -6,9 +6,9 @@ import { FORBIDDEN, MISSING, levels } from '../matrix/data.js';
 import { palette, thumbnail } from '../matrix/paint.js';
 import { matrices } from './crosshair.js';
 import { placeFor } from './places.js';
-import { cellsOf } from './plotly_private.js';
+import { addressOf, cellsOf, readdress } from './plotly_private.js';
 
-const TRUST = 1500; // ms after which Python's answer is taken whatever it is, and not awaited where nothing runs
+const LOOK = 750; // ms between two looks whether Python is still at work; after two at which it is not, no answer comes
 const STEP = 0.51; // of the 255 steps of the scale: nearer numbers have one colour
 
 export class Preview {
@@ -16,7 +16,7 @@ export class Preview {
   constructor(plot) {
     this.plot = plot;
     this.awaited = null; // the number of the head that was chosen, until its figure is drawn
-    this.image = null; // Plotly's picture of the cells, while another stands in its place
+    this.before = null; // Plotly's picture of the cells, while another stands in its place: its element and its address
     this.veil = document.createElement('div');
     this.veil.className = 'al-plot-veil';
     this.veil.append(document.createElement('div'));
@@ -30,7 +30,7 @@ export class Preview {
 
   /** Does the pattern of another head stand in this figure? */
   get stands() {
-    return this.image !== null;
+    return this.before !== null;
   }
 
   /** Head `number` of a grid was chosen. Where its pattern cannot stand in this figure, Python's is waited for as ever. */
@@ -41,10 +41,11 @@ export class Preview {
       if (waiting) this.wait(number); // back to the head that stands, while another is on its way
       return;
     }
-    this.image = this.fitting(data, number);
-    if (!this.image) return;
+    const image = this.fitting(data, number);
+    if (!image) return this.plot.draw(); // what was held back for the one before
     this.wait(number);
-    this.image.setAttribute('href', picture(data, data.panels[number])); // goes before xlink:href, which is Plotly's
+    this.before = { image, address: addressOf(image) };
+    readdress(image, picture(data, data.panels[number]));
     const [width, height] = placeFor(this.plot.shown.figure.layout, this.plot.width).pattern;
     Object.assign(this.veil.firstChild.style, { width: `${width}px`, height: `${height}px` });
     window.Plotly.Fx.unhover(this.plot.stage); // its label says a number of the head before
@@ -74,27 +75,29 @@ export class Preview {
   /** Hold older figures back until that of head `number` is drawn. */
   wait(number) {
     this.awaited = number;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.overdue(), TRUST);
-  }
-
-  overdue() {
-    if (isConnected() && isRerunning()) return this.wait(this.awaited);
-    this.undo();
-    this.plot.draw();
+    clearInterval(this.timer);
+    let idle = 0;
+    this.timer = setInterval(() => {
+      idle = isConnected() && isRerunning() ? 0 : idle + 1;
+      if (idle < 2) return;
+      this.undo();
+      this.plot.draw();
+    }, LOOK);
   }
 
   /** The figure that Plotly drew last stands again. */
   undo() {
-    if (this.stands) this.plot.name(this.plot.shown.header.alt);
+    if (this.stands) {
+      readdress(this.before.image, this.before.address);
+      this.plot.name(this.plot.shown.header.alt);
+    }
     this.end();
   }
 
   /** Plotly has drawn the figure that was awaited. */
   end() {
-    this.image?.removeAttribute('href');
-    this.awaited = this.image = null;
-    clearTimeout(this.timer);
+    this.awaited = this.before = null;
+    clearInterval(this.timer);
     delete this.plot.host.dataset.preview;
     this.plot.host.removeAttribute('aria-busy');
   }
