@@ -45,7 +45,7 @@ app = App(
     version=__version__,
     config=_at_its_word,
     suppress_keyboard_interrupt=False,
-    help_epilogue="A run is a folder; the dashboard lists what is trained here: `streamlit run dashboard/app.py`.",
+    help_epilogue="A run is a folder; the dashboard lists what is trained here: `attention-lab run`.",
 )
 TASK, MODEL = Group("The task"), Group("The model")
 DEFAULT, AUTO = RunConfig(), ModelConfig()
@@ -214,7 +214,7 @@ def list_(root: Path = ROOT) -> None:
     root
         The folder that holds the runs.
     """
-    if not root.is_dir():
+    if root != ROOT and not root.is_dir():  # our own is made with the first run
         raise RunError(f"there is no folder {root}")
     runs = list_runs(root)
     for run in runs:

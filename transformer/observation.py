@@ -35,7 +35,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Observation(Seen):
-    """One forward pass, seen whole. It belongs to its caller; the model keeps nothing of it."""
+    """One forward pass with all that was computed on the way. The model keeps nothing of it.
+
+    `seen["decoder.0.self_attention.pattern"]` is the tensor at a site, [batch, head, query, key] here. A site that is
+    not there raises KeyError, which names those that end alike. `seen.attentions()` are the attention modules.
+    """
 
     tokens: Int[Tensor, "batch position"]
     logits: Float[Tensor, "batch position d_vocab"]
