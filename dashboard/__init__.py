@@ -1,1 +1,1 @@
-"""The screen: a Streamlit dashboard over the `transformer` package. `attention-lab run`."""
+"""The screen: a Streamlit dashboard over the `transformer` package. `streamlit run dashboard/app.py`."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from inspect import cleandoc
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 OUT = Path(__file__).with_name("reference.md")
 PACKAGES = ("transformer", "dashboard")
@@ -30,8 +29,7 @@ other name may change from one version to the next. `python docs/reference.py` w
 """
 
 
-@dataclass(frozen=True)
-class Offer:
+class Offer(NamedTuple):
     """A name that a package offers, and where it is defined."""
 
     name: str
