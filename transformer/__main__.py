@@ -45,7 +45,7 @@ app = App(
     version=__version__,
     config=_at_its_word,
     suppress_keyboard_interrupt=False,
-    help_epilogue="A run is a folder; the dashboard lists what is trained here: `attention-lab run`.",
+    help_epilogue="A run is a folder; the dashboard lists what is trained here: `streamlit run dashboard/app.py`.",
 )
 TASK, MODEL = Group("The task"), Group("The model")
 DEFAULT, AUTO = RunConfig(), ModelConfig()
