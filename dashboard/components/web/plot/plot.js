@@ -9,7 +9,7 @@ import { Head } from '../../attention-lab.shared/plot/head.js';
 import { askedRanges, config, resetZoom } from '../../attention-lab.shared/plot/modebar.js';
 import { placeFor, placed } from '../../attention-lab.shared/plot/places.js';
 import { loadPlotly } from '../../attention-lab.shared/plot/plotly_loader.js';
-import { emptied, hoverLayer, pictures } from '../../attention-lab.shared/plot/plotly_private.js';
+import { emptied, hoverLayer, pictures, styleSheets } from '../../attention-lab.shared/plot/plotly_private.js';
 import { Preview } from '../../attention-lab.shared/plot/preview.js';
 import { crowded, occasion, thinned, update } from '../../attention-lab.shared/plot/ticks.js';
 import { menu } from '../../attention-lab.shared/takeaway/menu.js';
@@ -151,6 +151,7 @@ class Plot {
 
   attach() {
     this.attached = true;
+    this.dress();
     menu(this.host, this.given());
     this.stage.on('plotly_click', ({ points }) => points?.length && !this.head && this.fire('click', record(points[0])));
     // Plotly hovers every 50 ms. What it has put off until the button is down would forget the point, and lose the click.
@@ -160,6 +161,15 @@ class Plot {
     this.stage.on('plotly_unhover', () => this.hover(null));
     this.stage.on('plotly_doubleclick', () => this.reset());
     this.stage.on('plotly_relayout', () => this.point());
+  }
+
+  /** What is in a shadow root sees no style sheet of the document: it gets copies of Plotly's. */
+  dress() {
+    const root = this.host.getRootNode();
+    if (!(root instanceof ShadowRoot)) return;
+    const copy = new CSSStyleSheet();
+    copy.replaceSync(styleSheets().flatMap(({ cssRules }) => [...cssRules].map(({ cssText }) => cssText)).join('\n'));
+    root.adoptedStyleSheets = [...root.adoptedStyleSheets, copy];
   }
 
   /** What can be saved of it (see takeaway/menu.js): as Python sent it, for Plotly writes into what it is given. */

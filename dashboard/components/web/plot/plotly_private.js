@@ -41,6 +41,9 @@ export const readdress = (image, address) => image.setAttributeNS(XLINK, 'xlink:
 /** The layer with the labels at the pointer. Without it the crosshair covers them. */
 export const hoverLayer = (gd) => gd.querySelector('.hoverlayer')?.ownerSVGElement;
 
+/** Plotly's style sheets, which stand in the document's head. Without them a figure in a shadow root lies in pieces. */
+export const styleSheets = () => [...document.querySelectorAll('style[id^="plotly.js-style-"]')].map(({ sheet }) => sheet);
+
 /** The pictures that a figure is made of. Without them a screen reader reads every label of every axis. */
 export const pictures = (gd) => gd.querySelectorAll('.main-svg');
 
