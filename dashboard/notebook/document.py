@@ -19,8 +19,8 @@ from dashboard.components.documents.pages import packed
 from dashboard.components.head_grid import HeadGrid, heads_of, panels_of
 from dashboard.components.registration import declared
 from dashboard.figures.head_focus import Subject, View, head_figure
+from dashboard.models.long_inputs import from_afar
 from dashboard.parts.head_focus import LONG, strongest
-from dashboard.parts.long_inputs import from_afar
 from transformer.analysis.findings import Attention, Head
 
 VERSION = 1
