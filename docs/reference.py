@@ -150,10 +150,13 @@ def _fields(module: str, node: ast.ClassDef) -> dict[str, tuple[str, str]]:
 
 
 def _default(value: ast.expr | None) -> str:
-    """What a field is if nothing is said: also where `field(…)` or another call says it."""
-    if isinstance(value, ast.Call) and value.keywords:
+    """What a field is if nothing is said: also where `field(…)`, or a call like it, says it."""
+    if isinstance(value, ast.Call):
         given = {each.arg: _code(each.value) for each in value.keywords}
-        return f" = {given['default']}" if "default" in given else f" = {given['default_factory']}()"
+        if "default" in given:
+            return f" = {given['default']}"
+        if "default_factory" in given:
+            return f" = {given['default_factory']}()"
     return "" if value is None else f" = {_code(value)}"
 
 

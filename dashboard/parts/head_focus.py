@@ -15,6 +15,7 @@ from dashboard.figures.head_focus import SIDE, Subject, View, Whole, head_figure
 from dashboard.models.long_inputs import from_afar
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK, heads_of
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Detail, Head
 
@@ -24,6 +25,13 @@ LONG = 128
 """Tokens from which only a window is shown cell by cell."""
 FINEST = 128
 """Blocks a side of the picture of the whole, at most."""
+
+
+def of_head(part: str) -> DeltaGenerator:
+    """A place for what is said of the head in focus: it is pale while the figure already shows the pattern of the next
+    head (web/plot/preview.js). `part` tells one from another.
+    """
+    return st.container(key=f"of-head-{part}")
 
 
 def glance(model: Model, question: np.ndarray, head: Head, *, key: str, side: int) -> str:

@@ -8,7 +8,7 @@ from dashboard.figures.head_focus import View
 from dashboard.models import imported
 from dashboard.models.imported import Imported, Look
 from dashboard.parts import imported as parts
-from dashboard.parts.head_focus import draw_head
+from dashboard.parts.head_focus import draw_head, of_head
 from dashboard.parts.heads import grid
 from dashboard.parts.prose import orientation, plain, show_code
 from dashboard.parts.widgets import bound
@@ -28,7 +28,8 @@ def heads(model: Imported, seen: Look, head: Head, says: str) -> None:
     with right:
         large(model, seen, head, says)
         pick_reference(seen, head)
-        st.caption(f"{orientation(head)} {words.called(seen, head)} {words.legend(seen, head)}")
+        with of_head("explained"):
+            st.caption(f"{orientation(head)} {words.called(seen, head)} {words.legend(seen, head)}")
 
 
 def large(model: Imported, seen: Look, head: Head, says: str) -> None:
@@ -57,7 +58,8 @@ elif (foreign := parts.opened(chosen, title)) is not None:
     if (seen := parts.look(chosen, foreign, title)) is not None:
         measured = imported.metrics(chosen, view.asked(foreign.says))
         head = view.head(seen.heads, words.foremost(seen.heads, measured))
-        title.title(words.headline(seen, measured, head), anchor=False)
+        with title, of_head("title"):
+            st.title(words.headline(seen, measured, head), anchor=False)
         for sentence in seen.unseen:
             st.warning(plain(sentence), icon=":material/visibility_off:")
         heads(chosen, seen, head, foreign.says)
