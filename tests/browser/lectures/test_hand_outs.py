@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Browser, Page, expect
-from plotly.offline import get_plotlyjs
 
+from dashboard.components.documents.pages import packed_plotly
 from dashboard.components.payload import unpack
 from tests.kit.driving import PATIENCE, ROOT, SETTLED
 from tests.kit.takeaway import DIGEST, TOKENS, WEIGHTS
@@ -151,7 +151,7 @@ def test_a_lecture_is_written_whole_by_the_command_line(offline: Page, tmp_path:
     ended = command("masks", "--out", str(file), "--address", "https://lab.example.org/")
     assert ended.returncode == 0, ended.stderr
     assert "masks.html" in ended.stdout
-    assert file.stat().st_size - len(get_plotlyjs().encode()) < MOST
+    assert file.stat().st_size - 4 * len(packed_plotly()) / 3 < MOST
     found = documents(file)
     assert [each["lecture"]["at"] for each in found] == list(range(1, len(found) + 1))
     assert all(each["link"].startswith("https://lab.example.org/") for each in found)

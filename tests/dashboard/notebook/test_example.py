@@ -38,7 +38,6 @@ def test_the_file_is_small_and_whole(program: ModuleType) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore:Kernel is running over TCP", "default::DeprecationWarning")
 def test_every_cell_says_what_stands_in_the_file(program: ModuleType) -> None:
     stored = nbformat.read(program.NOTEBOOK, as_version=4)
     assert said(program.executed()) == said(stored)
