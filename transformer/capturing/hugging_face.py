@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from transformer.capturing.functions import of_four, opened
@@ -72,10 +73,14 @@ def _attention(
     """
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    notes = LOOKING.get()
-    own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", ALL_ATTENTION_FUNCTIONS["sdpa"])
+    notes, fused = LOOKING.get(), ALL_ATTENTION_FUNCTIONS["sdpa"]
+    own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", fused)
     if notes is None:
-        return own(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **more)
+        # A pass of another thread. It made its mask for the fused kernel if that was before the setting was changed.
+        causal = getattr(module, "is_causal", False)
+        of_fused = causal if attention_mask is None else attention_mask.dtype == torch.bool
+        whose = fused if of_fused else own
+        return whose(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **more)
     call = notes.call(module, query.shape[-2], key.shape[-2])
     if (mask := call.added(attention_mask, query)) is not None:
         attention_mask = of_four(mask)

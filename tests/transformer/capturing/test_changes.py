@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.kit.hugging_face import given, made
+from tests.kit.foreign.hugging_face import given, made
 from tests.kit.runs import tiny
 from transformer import Change, build, capture, capture_changed, observe
 from transformer.capturing import hugging_face

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.kit.hugging_face import given, made
+from tests.kit.foreign.hugging_face import given, made
 from transformer import build, capture
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.rollout import rollout

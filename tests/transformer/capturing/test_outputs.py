@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.kit.hugging_face import SMALL, WORDS, given, made
+from tests.kit.foreign.hugging_face import SMALL, WORDS, given, made
 from transformer import Change, capture, capture_changed
 from transformer.analysis.findings import Head
 from transformer.capturing.heads import modules
