@@ -39,7 +39,7 @@ def door(model: object, notes: Notes) -> Iterator[None]:
     AttentionMaskInterface.register(NAME, eager_mask)
     theirs = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
     outermost = [each for each in theirs if not any(each is not one and each in set(one.modules()) for one in theirs)]
-    before = [(each, _chosen(each.config)) for each in outermost]
+    before = [(each.config, _chosen(each.config)) for each in theirs]
     looking = LOOKING.set(notes)
     try:
         for each in outermost:
@@ -47,8 +47,8 @@ def door(model: object, notes: Notes) -> Iterator[None]:
         yield
     finally:
         LOOKING.reset(looking)
-        for each, chosen in before:
-            each.set_attn_implementation(chosen)
+        for config, chosen in before:
+            config._attn_implementation = chosen
 
 
 def _chosen(config: Any) -> dict[str, Any]:

@@ -137,6 +137,22 @@ def test_two_models_in_two_parts_keep_their_own_kernels() -> None:
     assert sorted(name.split(".")[0] for name in seen.attentions()) == ["text_model"] * 2 + ["vision_model"] * 2
 
 
+def test_a_model_that_writes_its_attention_out_is_seen_and_keeps_a_part_that_chose_nothing() -> None:
+    torch.manual_seed(0)
+    model = transformers.MptForCausalLM(transformers.MptConfig(d_model=32, n_layers=2, n_heads=4, vocab_size=50)).eval()
+    tokens = given("GPT2LMHeadModel")["input_ids"]
+    with torch.no_grad():
+        expected = model(tokens, output_attentions=True)
+    chosen = (model.config._attn_implementation, model.config.attn_config._attn_implementation)
+    seen = capture(model, tokens)
+    assert (model.config._attn_implementation, model.config.attn_config._attn_implementation) == chosen
+    assert chosen[1] is None
+    assert torch.equal(seen.output.logits, expected.logits)
+    for pattern, reported in zip(patterns(seen), expected.attentions, strict=True):
+        torch.testing.assert_close(pattern, reported)
+    assert torch.equal(seen["transformer.blocks.1.attn.mask"][0, 0], torch.ones(12, 12, dtype=torch.bool).tril())
+
+
 @pytest.mark.parametrize("kind", ["GPT2LMHeadModel", "LlamaForCausalLM", "BertModel", "T5Model"])
 @pytest.mark.parametrize("padded", [True, False])
 def test_a_plain_pass_is_right_if_a_capture_begins_or_ends_in_its_middle(
