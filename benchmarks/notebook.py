@@ -37,6 +37,8 @@ from transformer import Captured, capture  # noqa: E402
 PAGE = "NOTEBOOK.md"
 PROGRAMS = HERE.parent / "build" / "explore"
 """Where BertViz's programs are kept between two calls."""
+ENOUGH = 20.0
+"""Seconds after which a page is not opened again."""
 GRID = "() => find(document, '__grid')?.__grid.layout?.boxes.length === %d"
 LARGE = "() => find(document, '__plot')?.dataset.state === 'ready'"
 
@@ -53,6 +55,7 @@ class File:
     loads: int = 0
     """Bytes of the programs that it loads from elsewhere."""
     seconds: list[float] = field(default_factory=list)
+    failure: str = ""
 
 
 def gpt2(layers: int, heads: int, tokens: int) -> tuple[Captured, list[str]]:
@@ -92,11 +95,16 @@ def files(folder: Path, seen: Captured, names: list[str], rivals: Sequence[Viewe
 
 
 def measure(chromium: Browser, found: Sequence[File], rounds: int) -> None:
-    """Open each in turn."""
+    """Open each in turn; one that fails, or takes long, is not opened again: one such opening says it."""
     for _ in range(rounds):
         for each in found:
+            if each.failure or any(seconds > ENOUGH for seconds in each.seconds):
+                continue
             with open_tab(chromium) as tab:
-                each.seconds.append(tab.open(each.path.as_uri(), each.ready))
+                try:
+                    each.seconds.append(tab.open(each.path.as_uri(), each.ready))
+                except Error as error:
+                    each.failure = tab.why(error)
 
 
 def report(chromium: Browser, rivals: Sequence[Viewer], quick: bool, busy: str) -> None:
@@ -130,17 +138,22 @@ def report(chromium: Browser, rivals: Sequence[Viewer], quick: bool, busy: str) 
             found = files(folder, seen, names, rivals)
             measure(chromium, found, rounds)
             for each in found:
-                ratio = statistics.median(each.seconds) / statistics.median(found[1].seconds)
-                print(
-                    f"| {tokens} | {layers} × {heads} | {each.name} | {each.path.stat().st_size / 1e3:,.0f} "
-                    f"| {each.loads / 1e3:,.0f} | {spread(each.seconds, 2)} | {ratio:.2f} | {each.written:.1f} |",
-                    flush=True,
-                )
+                print(f"| {tokens} | {layers} × {heads} | {each.name} | {_row(each, found[1])} |", flush=True)
         sent.append(f"{_sent(seen, names) / 1e3:,.0f} kB at {tokens} tokens")
     print(
         f"\nIn a notebook our widget gets {' and '.join(sent)}, its script ({len(widget_script()) / 1e3:,.0f} kB) "
         f"among them, and plotly.js ({len(packed_plotly()) / 1e3:,.0f} kB) once a notebook; a click gets one head more."
     )
+
+
+def _row(each: File, ours: File) -> str:
+    """The cells of a page, from its size on."""
+    painted = f"{each.failure} | | "
+    if not each.failure:
+        ratio = statistics.median(each.seconds) / statistics.median(ours.seconds)
+        painted = f"{spread(each.seconds, 2)} | {ratio:.2f}"
+    size = each.path.stat().st_size
+    return f"{size / 1e3:,.0f} | {each.loads / 1e3:,.0f} | {painted} | {each.written:.1f}"
 
 
 def _sent(seen: Captured, names: list[str]) -> int:

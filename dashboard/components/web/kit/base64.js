@@ -6,4 +6,9 @@ export function toBase64(bytes) {
   return btoa(text);
 }
 
-export const fromBase64 = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+export function fromBase64(text) {
+  const characters = atob(text);
+  const bytes = new Uint8Array(characters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = characters.charCodeAt(i); // a file of all heads has megabytes
+  return bytes;
+}

@@ -13,7 +13,7 @@ export function hold(give) {
 /** The Plotly object; `version` is part of the address, so that the browser may keep the file for a year. */
 export function loadPlotly(version) {
   if (window.Plotly) return Promise.resolve(window.Plotly);
-  loading ??= idle().then(() => (held ? runHeld() : fetchScript(version)));
+  loading ??= held ? Promise.all([held(), idle()]).then(([source]) => run(source)) : idle().then(() => fetchScript(version));
   loading.catch(() => (loading = null)); // the next figure tries again
   return loading;
 }
@@ -33,9 +33,9 @@ export async function plotlySource(version) {
   return answer.text();
 }
 
-async function runHeld() {
+function run(source) {
   const script = document.createElement('script');
-  script.textContent = await held();
+  script.textContent = source;
   document.head.append(script); // runs at once
   script.remove();
   if (!window.Plotly) throw new Error('plotly.js is empty');
