@@ -47,7 +47,7 @@ SHIPPED = {
 READER = "shakespeare"
 SINGLE = ("loss", "gradient_norm", "held_out_loss")
 """What float32 is measured in."""
-BETWEEN = {"reverse": (13, 20), "reverse-aligned-causal": (20,)}
+BETWEEN = {"reverse": (13, 20)}
 """The steps between the first and the last whose weights are kept: models that have learned a part."""
 LONG = 1000
 """Steps beyond which the metrics keep one line in EVERY, those with an accuracy, and the last TIMED."""

@@ -1,28 +1,99 @@
-"""The dashboard's own command line: `lecture check FILE…` and `hand-out LECTURE`, after `python -m dashboard`.
+"""The command `attention-lab`, also `python -m dashboard`: starts the dashboard, and does what needs no browser.
 
-Exit code 1 where a lecture says what is not true, 2 where a file cannot be read as one.
+Beside its own commands it has those of the library, `python -m transformer`. Bad input is one line on stderr and exit
+code 2; a lecture that says what is not true, and a training that fails, are exit code 1.
 """
 
 from __future__ import annotations
 
+import importlib.machinery
 import logging
 import os
+import re
 import sys
+from itertools import pairwise
 from pathlib import Path
+from typing import Annotated, NoReturn
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
-from dashboard.lectures.hand_out import HERE
-from transformer import __version__
+from transformer import ConfigError, __version__
+from transformer.__main__ import app as library
 from transformer.commands.ending import exit_code
+from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.foreign import shortened
+from transformer.training.exchange import archive
+from transformer.training.runs import Run, located
+
+MODULE = "ATTENTION_LAB_MODULE"
+"""The environment variable that tells the dashboard which function builds a model of one's own."""
 
 app = App(
-    name="python -m dashboard",
-    help="What the dashboard does without a browser; the dashboard itself: `streamlit run dashboard/app.py`.",
+    name="attention-lab",
+    help="A transformer to look into: `attention-lab run` starts the dashboard.",
     version=__version__,
+    config=library.config,
+    suppress_keyboard_interrupt=False,
 )
+app.update(library)
 lecture = App(name="lecture", help="Lectures: Markdown files of steps, each a view of the dashboard with words.")
 app.command(lecture)
+
+
+@app.command
+def run(*options: Annotated[str, Parameter(allow_leading_hyphen=True)], module: str | None = None) -> int:
+    """Start the dashboard, and open it in a browser. Ctrl-C stops it.
+
+    Example: `attention-lab run --server.port 8600`
+
+    Parameters
+    ----------
+    options
+        Options of Streamlit; `streamlit run --help` lists them.
+    module
+        The function that builds a model of your own: my_model:build is `build` in `my_model.py` here. Its code is run.
+    """
+    for before, token in pairwise(["", *options]):
+        if not token.startswith("-") and ("=" in before or not before.startswith("-")):
+            raise ConfigError(f"run takes options of Streamlit only, as in --server.port 8600, not {shortened(token)}")
+    if module is not None:
+        os.environ[MODULE] = _function(module)
+
+    from dashboard.server.streamlit_private import serve
+
+    serve(Path(__file__).with_name("app.py"), options)
+    return 0
+
+
+def _function(named: str) -> str:
+    """The name of a function of a module, once both look right. Raises ConfigError. Nothing is run."""
+    found = re.fullmatch(r"([^\W\d]\w*)((?:\.[^\W\d]\w*)*):([^\W\d]\w*)", named)
+    if found is None:
+        raise ConfigError(f"--module takes MODULE:FUNCTION, as in my_model:build, not {shortened(named)}")
+    if importlib.machinery.PathFinder.find_spec(found[1], [os.getcwd(), *sys.path]) is None:
+        raise ConfigError(
+            f"there is no module {shortened(found[1])}, neither in this folder nor among what is installed"
+        )
+    return named
+
+
+@app.command
+def export(run: str, *, out: Path | None = None) -> int:
+    """Write a run as one file, which *Runs and races* takes on another machine.
+
+    Parameters
+    ----------
+    run
+        A run folder, or the name of one in checkpoints/.
+    out
+        The file; RUN.attention-run.zip here, if nothing is said.
+    """
+    found = Run(located(run))
+    path = out or Path(f"{found.folder.resolve().name}{archive.SUFFIX}")
+    packed = archive.pack(found)
+    write_whole(path, packed)
+    print(f"{path}: {len(packed) / 1e6:.1f} MB")
+    return 0
 
 
 @lecture.command
@@ -67,7 +138,7 @@ def check(file: Path, *more: Path) -> int:
 
 
 @app.command
-def hand_out(lecture: str, *, out: Path | None = None, address: str = HERE) -> int:
+def hand_out(lecture: str, *, out: Path | None = None, address: str | None = None) -> int:
     """Write a lecture as one HTML page that opens without a network. A browser without a window does the clicking.
 
     It takes about half a minute.
@@ -79,12 +150,12 @@ def hand_out(lecture: str, *, out: Path | None = None, address: str = HERE) -> i
     out
         The file; LECTURE.html here, if nothing is said.
     address
-        The server that the links in it lead back to.
+        The server that the links in it lead back to; http://localhost:8501, if nothing is said.
     """
-    from dashboard.lectures.hand_out import write
+    from dashboard.lectures.hand_out import HERE, write
 
     path = out or Path(f"{lecture}.html")
-    size = write(lecture, path, address)
+    size = write(lecture, path, HERE if address is None else address)
     print(f"{path}: {size / 1e6:.1f} MB")
     return 0
 
@@ -94,8 +165,13 @@ def main(arguments: list[str] | None = None) -> int:
     return exit_code(app, arguments)
 
 
-if __name__ == "__main__":
+def command() -> NoReturn:
+    """The command line as a program: its end is that of the process."""
     code = main()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)  # what a page began behind itself is not waited for: PyTorch aborts where it is cut off
+
+
+if __name__ == "__main__":
+    command()

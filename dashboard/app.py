@@ -1,4 +1,4 @@
-"""What `streamlit run dashboard/app.py` starts: the server. The pages begin in frame/main.py."""
+"""What `attention-lab run` and `streamlit run dashboard/app.py` start: the server. The pages begin in frame/main.py."""
 
 import asyncio
 import os
@@ -33,6 +33,7 @@ from dashboard.server.streamlit_private import (
 )
 from dashboard.view.pages import OVERVIEW
 from transformer.foundation.checks import ConfigError
+from transformer.training.runs import ROOT
 
 SWEEP = 3600.0
 """Seconds between two looks for folders of guests that nobody uses any more."""
@@ -55,6 +56,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     send_nothing_into_a_block_that_was_dropped()
     keep_the_page_when_a_fragment_is_asked_for()
     background.start()
+    print(f"  Runs are kept in {ROOT}.", flush=True)
     if owners_link:
         print(f"  Others are {others}s here. The owner's link: {owners_link}", flush=True)
     sweeping = asyncio.create_task(forget_guests())

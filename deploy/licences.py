@@ -25,6 +25,8 @@ LONG = 60
 
 HEAD = """# Licences
 
+Attention Lab itself is under the MIT licence: [LICENSE](../LICENSE). [What is shipped with it](#shipped) stands below.
+
 What a container holds beside this project's own code, as the lock files in `deploy/` pin it. Each package says its
 licence itself, in its metadata; nobody has looked further. `make licences` makes this page anew.
 
@@ -36,8 +38,14 @@ INSIDE = """
 - **Streamlit's page**, with React and others, and its fonts, is in the package streamlit, which holds no list of their
   licences. They were not looked into.
 
-The dashboard's own folders `dashboard/components/web/` and `dashboard/server/presenter/` hold nothing from elsewhere.
-The run `shakespeare` was trained on Project Gutenberg's text of his works, which is not shipped.
+## Shipped
+
+- **The wheel** holds `transformer/` and `dashboard/`, which were written for this project, and no library and no font
+  from elsewhere.
+- **The repository** also holds trained models. The run `shakespeare` has with it its vocabulary and parts of
+  *Antony and Cleopatra*, *King Richard III* and *The Tempest*, which are in the public domain. They come from Project
+  Gutenberg's text of all his works, which is not shipped.
+- **HTML files that the dashboard writes** hold plotly.js where they have figures, with the notice of its MIT licence.
 """
 
 

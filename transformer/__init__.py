@@ -31,6 +31,7 @@ _HOME = {
     "Observation": "observation",
     "observe": "observation",
     "generate": "generation",
+    "Said": "generation",
     "Captured": "capturing.record",
     "capture": "capturing.capture",
     "Change": "capturing.changes",
@@ -48,6 +49,8 @@ _HOME = {
     "ShufflePositions": "edits.places.places_shuffle",
     "SwapPositions": "edits.places.swap",
     "TurnPositions": "edits.places.places_turn",
+    "Edit": "edits",
+    "EditError": "edits",
     "parse_edit": "edits",
     "ModelConfig": "config",
     "RunConfig": "config",
@@ -57,6 +60,9 @@ _HOME = {
     "save": "checkpoints",
     "compiled_reverser": "compiled",
     "train": "training.loop",
+    "Step": "training.loop",
+    "UserError": "foundation.checks",
+    "ConfigError": "foundation.checks",
 }
 __all__ = sorted(_HOME)
 __version__ = "0.1.0"

@@ -214,7 +214,7 @@ def list_(root: Path = ROOT) -> None:
     root
         The folder that holds the runs.
     """
-    if not root.is_dir():
+    if root != ROOT and not root.is_dir():  # our own is made with the first run
         raise RunError(f"there is no folder {root}")
     runs = list_runs(root)
     for run in runs:

@@ -43,9 +43,10 @@ def scaled_dot_product_attention(
     bias: Float[Tensor, "*#batch #query #key"] | None = None,
     trace: Trace = UNTRACED,
 ) -> tuple[Float[Tensor, "*batch query d_v"], Float[Tensor, "*batch query key"]]:
-    r"""Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V, and the pattern: who looked where (section 3.2.1, equation 1).
+    r"""Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V, and the pattern: who looked where.
 
-    `mask` is True where a query may see a key. `bias` is added to the scores (ALiBi). Returns (output, pattern).
+    Vaswani et al. (2017), "Attention Is All You Need", section 3.2.1, equation 1. `mask` is True where a query may see
+    a key; a query that may see none gets zeros. `bias` is added to the scores (ALiBi). Returns (output, pattern).
     """
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     if bias is not None:
@@ -75,7 +76,10 @@ def fused_attention(
 
 
 class MultiHeadAttention(nn.Module):
-    """Several heads side by side, each a projection of the same stream (section 3.2.2)."""
+    """Several heads side by side, each a projection of the same stream (Vaswani et al., 2017, section 3.2.2).
+
+    Each head is d_model / n_heads wide. Raises ValueError where that is not a whole number.
+    """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
@@ -95,7 +99,11 @@ class MultiHeadAttention(nn.Module):
         positions: PositionalEncoding = NO_POSITIONS,
         trace: Trace = UNTRACED,
     ) -> Float[Tensor, "batch query d_model"]:
-        """Self-attention where both streams are the same, cross-attention where they are not."""
+        """What the queries of one stream find in another: self-attention where both are the same, else cross-attention.
+
+        `mask` is True where a query may see a key. `positions` turn queries and keys or add to the scores, where the
+        encoding does that. `trace` records and edits what is computed on the way.
+        """
         query = trace("query", positions.rotate(self._split(self.query(looking))))
         key = trace("key", positions.rotate(self._split(self.key(looked_at))))
         value = trace("value", self._split(self.value(looked_at)))

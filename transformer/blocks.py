@@ -15,7 +15,10 @@ from transformer.trace import UNTRACED, Trace
 
 
 class FeedForward(nn.Module):
-    """The same two-layer network at every position: W₂ max(0, W₁ x + b₁) + b₂ (section 3.3, equation 2)."""
+    """The same two-layer network at every position: W₂ max(0, W₁ x + b₁) + b₂.
+
+    Vaswani et al. (2017), section 3.3, equation 2. It is d_ff wide inside.
+    """
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
@@ -38,7 +41,11 @@ class Norms(nn.Module):
 
 
 class Block(nn.Module):
-    """Self-attention, cross-attention if there is a memory to read, feed-forward: each read, computed, added back."""
+    """One layer: self-attention, cross-attention where `cross` is True, and feed-forward.
+
+    Each reads the residual stream, and its output is added to it (Vaswani et al., 2017, section 3.1). LayerNorm stands
+    before each or after its sum, as `config.norm` says.
+    """
 
     def __init__(self, config: ModelConfig, *, cross: bool = False) -> None:
         super().__init__()
@@ -59,6 +66,7 @@ class Block(nn.Module):
         positions: PositionalEncoding = NO_POSITIONS,
         trace: Trace = UNTRACED,
     ) -> Float[Tensor, "batch position d_model"]:
+        """The residual stream after this layer. `memory` is what cross-attention looks at: the encoder's output."""
         resid = trace("resid_pre", resid)
 
         norm = self.around_self
@@ -80,5 +88,5 @@ class Block(nn.Module):
         return trace("resid_post", resid)
 
     def kept(self, resid: Float[Tensor, "batch position d_model"]) -> Float[Tensor, "batch position d_model"] | float:
-        """What the residual connection adds to a sub-layer's output: its input. 0 where there is none."""
+        """What the residual connection adds to a sub-layer's output: that sub-layer's input, or 0 without one."""
         return resid if self.residual else 0.0

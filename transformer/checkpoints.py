@@ -60,9 +60,9 @@ def require_numbers(model: Network) -> None:
 
 
 def save(path: Path | str, model: Network, config: RunConfig, *, half: bool = False) -> None:
-    """Write weights and config to one file, under a temporary name first: it is never half there.
+    """Write weights and config to one safetensors file, under a temporary name first: it is never half there.
 
-    `half` rounds the weights to 16 bits: half the size, three digits each.
+    `half` rounds the weights to 16 bits: half the size, three digits each. Raises OSError where it cannot be written.
     """
     path = Path(path)
     weights = {
@@ -102,7 +102,10 @@ def packed(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> bytes:
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network, RunConfig]:
-    """Read a checkpoint: the model in evaluation mode, and its config. Raises CheckpointError with one sentence."""
+    """Read a checkpoint that `save` or a training wrote: the model in evaluation mode, and its config.
+
+    Nothing in a file is executed. Raises CheckpointError where it is not a whole checkpoint.
+    """
     path = Path(path)
     if not path.is_file():
         raise CheckpointError(f"there is no file {path}")

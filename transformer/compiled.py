@@ -30,7 +30,11 @@ def compiled_config(length: int = 8, symbols: int = 10) -> RunConfig:
 
 
 def compiled_reverser(length: int = 8, symbols: int = 10) -> Transformer:
-    """Reverses sequences of exactly `length` symbols: `[x1..xn, SEP, xn..x1]`, and says SEP where it belongs."""
+    """A model that reverses sequences of exactly `length` symbols, with weights that are written by hand.
+
+    It reads [x1..xn, SEP, xn..x2], 2 · length tokens, and predicts SEP after xn and xn..x1 from SEP on. Symbols are the
+    tokens 0 to `symbols` − 1, and SEP is `symbols`.
+    """
     import torch
 
     from transformer.blocks import Block

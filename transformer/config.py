@@ -38,7 +38,7 @@ DECAYS = ("inverse", "linear")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskConfig:
-    """What is to be learned."""
+    """What is to be learned. Raises ConfigError for what cannot be."""
 
     task: str = "reverse"
     """The task: reverse, reverse-aligned, reverse-translate, copy, sort or text."""
@@ -71,7 +71,7 @@ class TaskConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The model's shape, in the field's usual names."""
+    """The model's shape, in the field's usual names. Raises ConfigError for what cannot be built."""
 
     architecture: str = "auto"
     """decoder, encoder, encoder-decoder or gru (recurrent, an encoder and a decoder); auto is the task's own."""
@@ -154,7 +154,7 @@ class ModelConfig:
         return self.architecture == "gru"
 
     def require_residual(self, else_: str) -> None:
-        """Refuse what reads the stream as a sum of writes where it is none. Raises ConfigError, which says `else_`."""
+        """Raises ConfigError, which ends in `else_`, where a model has no residual connections."""
         require(self.residual, f"this model has no residual connections: {else_}")
 
     @property
@@ -164,7 +164,7 @@ class ModelConfig:
 
     @property
     def shape(self) -> str:
-        """Its make where people read: "decoder, 2 × 4 heads", "GRU, scaled-dot attention"."""
+        """Its shape in words: "decoder, 2 × 4 heads", "GRU, scaled-dot attention"."""
         if not self.recurrent:
             return f"{self.architecture}, {self.n_layers} × {self.n_heads} heads"
         layers = f"{self.n_layers} layers, " if self.n_layers > 1 else ""
@@ -173,18 +173,18 @@ class ModelConfig:
 
     @property
     def cell(self) -> int:
-        """Numbers that one cell of a pattern takes on its way: additive scores bend a vector for each."""
+        """Numbers in memory for one score. Additive attention needs d_model: a vector for each query and key."""
         return self.d_model if self.recurrent and self.attention == "additive" else 1
 
     @property
     def mask_label(self) -> str:
-        """The mask where people read: one that was painted is too long to be written out."""
+        """Its mask in words. A painted one is too long to be written out."""
         return "auto" if self.mask == "auto" else masks.parse(self.mask).label
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """How it is learned: AdamW, until it is solved."""
+    """How it is learned: by AdamW, until it is solved. Raises ConfigError for what cannot be."""
 
     seed: int = 0
     """Decides the initial weights and every training sequence."""
@@ -260,7 +260,11 @@ _RECURRENT_ONLY: dict[str, Any] = {"attention": "scaled-dot", "affine": True}
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """Everything that decides a run. "auto" is resolved on construction, so a stored config says what was used."""
+    """Everything that decides a run: what is learned, by which model, and how.
+
+    "auto" is resolved on construction, so a stored config says what was used. Raises ConfigError where the three do not
+    fit together.
+    """
 
     task: TaskConfig = field(default_factory=TaskConfig)
     model: ModelConfig = field(default_factory=ModelConfig)

@@ -39,7 +39,7 @@ class Alternatives:
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """One token that was written."""
+    """One token that `generate` wrote, and how likely it was."""
 
     token: int
     probability: float
@@ -208,14 +208,14 @@ def generate(
     cached: bool = True,
     never: Collection[int] = (),
 ) -> Iterator[Said]:
-    """Go on with a prompt: so many `tokens`, each as soon as it is known.
+    """Continue a prompt by so many `tokens`, each yielded as soon as it is drawn.
 
-    The same whether cached or not (to rounding: from 256 tokens on, what is read all at once takes a fused kernel),
-    whenever the next one is asked for, and whatever else is drawn meanwhile: each draw depends on the seed and the
-    place in the text only. A text longer than the context goes on with its newer half (`window_start`). Padding and the
-    tokens in `never` are not drawn; the others share what those had. The model is run in evaluation mode and left in
-    the mode it was in.
-    Raises ConfigError where there is nothing to go on with: no decoder, no prompt, tokens that are not the model's.
+    Each draw depends on the seed and on the place in the text only: whenever the next token is asked for, and whatever
+    else is drawn meanwhile, it is the same. It is the same with and without the cache, to rounding: from 256 tokens on,
+    what is read all at once takes a fused kernel. A text longer than the context goes on with its newer half
+    (`window_start`). Padding and the tokens in `never` are not drawn; the others share what those had. The model is run
+    in evaluation mode and left in the mode it was in.
+    Raises ConfigError where there is nothing to continue: no decoder, no prompt, tokens that are not the model's.
     """
     if not isinstance(model, Transformer) or model.config.architecture != "decoder":
         raise ConfigError(f"only a decoder goes on with a text, and this model is {_named(model)}")

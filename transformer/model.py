@@ -40,6 +40,7 @@ class Transformer(Network):
     - encoder-decoder: an encoder reads `source`, a decoder reads `tokens` and looks at the encoder; the paper's.
 
     The last token of the vocabulary is padding: no query ever sees it. `n_ctx` bounds the tokens, and the source.
+    Raises ValueError where the config still says "auto": `build(RunConfig(model=config))` lets the task decide.
     """
 
     visible: Bool[Tensor, "query key"]
@@ -148,7 +149,11 @@ class Transformer(Network):
 
 
 def build(config: RunConfig) -> Network:
-    """The untrained model of a run, its weights drawn with the run's seed (the global generator is left as it was)."""
+    """The untrained model of a run; its weights are drawn with the run's seed.
+
+    It is a `Transformer`, or a recurrent network where the architecture is "gru". PyTorch's global generator is left as
+    it was.
+    """
     task = config.build_task()
     with drawing(config.training.seed):
         if config.model.recurrent:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer.edits import Edit, EditError
+from transformer.foundation.checks import UserError
 from transformer.network import Network
 from transformer.positions import PlaceError
 from transformer.trace import Recorder, Remember, only
+
+PAGES = "attention_lab.pages"
+"""The group of entry points that draw pages: the library knows nobody who does, what is installed beside it says so."""
+
+
+class PageError(UserError):
+    """Nothing is installed that draws a page."""
 
 
 class Seen:
@@ -32,10 +43,25 @@ class Seen:
         """The attention modules in order of the data's way: "decoder.0.self_attention" …"""
         return tuple(site.removesuffix(".pattern") for site in self.sites if site.endswith(".pattern"))
 
+    def to_html(self, path: Path | str, names: Sequence[str] = (), **how: Any) -> Path:
+        """Write all heads as one page that opens without a server and without a network; see `dashboard.to_html`.
+
+        `names` are the tokens that the predicting stack read. Raises PageError where the dashboard is not installed.
+        """
+        drawn = entry_points(group=PAGES, name="html")
+        if not drawn:
+            raise PageError("A page of all heads is drawn by the dashboard: pip install attention-lab.")
+        written: Path = next(iter(drawn)).load()(self, path, names, **how)
+        return written
+
 
 @dataclass(frozen=True)
 class Observation(Seen):
-    """One forward pass, seen whole. It belongs to its caller; the model keeps nothing of it."""
+    """One forward pass with all that was computed on the way. The model keeps nothing of it.
+
+    `seen["decoder.0.self_attention.pattern"]` is the tensor at a site, [batch, head, query, key] here. A site that is
+    not there raises KeyError, which names those that end alike. `seen.attentions()` are the attention modules.
+    """
 
     tokens: Int[Tensor, "batch position"]
     logits: Float[Tensor, "batch position d_vocab"]

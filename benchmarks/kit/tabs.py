@@ -84,15 +84,15 @@ class Tab:
         found = self.page.evaluate("() => ({ ...document.documentElement.dataset })")
         return {name: float(found[name]) / 1000 for name in stages}
 
-    def watch(self, ready: str) -> None:
+    def watch(self, ready: str, name: str = "finished") -> None:
         """From now on wait for this."""
-        self.page.evaluate(f"watch({ready})")
+        self.page.evaluate(f"watch({ready}, {name!r})")
 
-    def finished(self) -> float:
+    def finished(self, name: str = "finished") -> float:
         """When what is watched was painted, in seconds since the navigation."""
-        found = self.page.wait_for_selector("html[data-finished]", state="attached", timeout=1000 * PATIENCE)
+        found = self.page.wait_for_selector(f"html[data-{name}]", state="attached", timeout=1000 * PATIENCE)
         assert found is not None
-        return float(found.get_attribute("data-finished") or 0) / 1000
+        return float(found.get_attribute(f"data-{name}") or 0) / 1000
 
     def clicked(self) -> float:
         """When the last click happened, in seconds since the navigation."""

@@ -1,4 +1,4 @@
-"""The same patterns as pages of BertViz and CircuitsVis, for benchmarks/explore.py.
+"""The same patterns as pages of BertViz and CircuitsVis, for benchmarks/explore.py and benchmarks/notebook.py.
 
 Each page is what the library itself makes for a notebook. Only the addresses of the programs it loads from a CDN are
 turned into files beside the page, so that no network is measured: D3 5.7.0 and require.js 2.3.6 as BertViz asks for
@@ -52,11 +52,15 @@ class Viewer:
     """JavaScript, a function that is true once everything has been handed to the browser for painting."""
 
 
-def viewers(folder: Path) -> tuple[list[Viewer], str]:
-    """The viewers that are installed, their programs put into a folder, and why the others are left out."""
+def viewers(folder: Path, *packages: str) -> tuple[list[Viewer], str]:
+    """The viewers that are installed, their programs put into a folder, and why the others are left out.
+
+    Only those of `packages`, where any are named.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    absent = missing(*sorted({viewer.package for viewer in VIEWERS}))
-    found = [viewer for viewer in VIEWERS if not missing(viewer.package)]
+    wanted = [viewer for viewer in VIEWERS if not packages or viewer.package in packages]
+    absent = missing(*sorted({viewer.package for viewer in wanted}))
+    found = [viewer for viewer in wanted if not missing(viewer.package)]
     try:
         _fetch({program for viewer in found for program in viewer.programs}, folder)
     except (OSError, subprocess.CalledProcessError):

@@ -1,6 +1,6 @@
 """Draws the patterns of all layers and heads as small multiples on one canvas, and reports which head is chosen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from dashboard.components.appearance import palette
 from dashboard.components.payload import Body, Distinct, pack
 from dashboard.components.registration import renderer
 from dashboard.theme import Palette, pattern_colours, rgb
+from transformer.analysis.findings import Attention, Head
 
 EXACT_CELLS = 131_072
 """Up to this many cells (½ MiB) patterns are sent as float32; beyond, as uint8, and the hover says so with a ≈."""
@@ -142,6 +143,35 @@ class HeadGrid:
                 both = f"Panels {places[place]} and {panel.name}"
                 raise ValueError(f"{both} have the same place in group {panel.group!r}.")
             places[place] = panel.name
+
+
+def heads_of(attentions: Mapping[str, Attention]) -> list[Head]:
+    """All heads, in the order of the data's way."""
+    return [Head(site, i) for site, attention in attentions.items() for i in range(len(attention.pattern))]
+
+
+def panels_of(attentions: Mapping[str, Attention], patterns: Mapping[str, np.ndarray] | None = None) -> list[Panel]:
+    """A panel for each head, in the order of the data's way; `patterns` are drawn in place of the attentions' own."""
+    heads = heads_of(attentions)
+    single = len({head.kind for head in heads}) == 1
+    panels = []
+    for head in heads:
+        attention = attentions[head.site]
+        panels.append(
+            Panel(
+                name=head.short,
+                group="" if single else head.kind,
+                row=head.layer,
+                column=head.index,
+                pattern=(attention.pattern if patterns is None else patterns[head.site])[head.index],
+                mask=attention.mask,
+                queries=attention.queries,
+                keys=attention.keys,
+                factor=attention.factor if patterns is None else 1,
+                whole=attention.whole,
+            )
+        )
+    return panels
 
 
 def _fitting(panels: Sequence[Panel]) -> list[Panel]:

@@ -87,9 +87,10 @@ def position_bars(
     ceiling: np.ndarray | None = None,
     groups: Sequence[str] | None = None,
     leaks: np.ndarray | None = None,
+    across: str = "",
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """What was measured, float [position], with a sentence for each.
+    """What was measured, float [position], with a sentence for each. `across` is the name of the horizontal axis.
 
     A dotted line stands at `against`, a height and its name. `interval` are the bounds of the 95 % interval, `before`
     is what it was before a change (open bars, with the sentences `once`), `top` the end of the axis where it is known
@@ -140,7 +141,8 @@ def position_bars(
         "template": template(palette),
         "barmode": "overlay",
         "bargap": 0,
-        "xaxis": _positions(names, window=ceiling is None),
+        "xaxis": _positions(names, window=ceiling is None and not across)
+        | ({"title": {"text": across}} if across else {}),
         "yaxis": {"range": [0, top], **(SHARES if ceiling is not None else {"nticks": 6}), "title": {"text": title}},
         "shapes": [level(against[0], {"color": palette.chance, "width": 2, "dash": "dot"}), *_partings(spans, palette)],
         "annotations": [*_level_names(against, ceiling, palette), *_span_names(spans, palette)],

@@ -346,8 +346,9 @@ def _around(box: Sequence[float], n: str, palette: Palette) -> dict[str, Any]:
 def _places(panels: list[_Part], arcs: _Part, side: int) -> list[dict[str, Any]]:
     """Where everything stands for several widths, the best first: what fits first is taken, or else the last.
 
-    Each is {least, height, axes, bars}: the width it needs, its height, from where to where its axes go, and where
-    scales end on the right, and at what height. What counts from the right edge is negative, or zero.
+    Each is {least, height, axes, bars, pattern}: the width it needs, its height, from where to where its axes go, where
+    scales end on the right, and at what height, and where the first panel ends with its labels, on the right and below.
+    What counts from the right edge is negative, or zero.
     """
     sides = [round(share * side) for share in (1, 0.9, 0.8)]
     return [_arranged(panels, arcs, each, beside) for beside in (True, False) for each in sides]
@@ -371,6 +372,7 @@ def _arranged(panels: list[_Part], arcs: _Part, side: int, beside: bool) -> dict
 
     pattern, *others = panels
     right, bottom = put(pattern, 0, 0, side)
+    ends = [right + GAP / 2, bottom]
     across, down, _ = arcs.axes
     if beside:
         axes |= {across: [right + GAP + arcs.left, -arcs.left], down: axes[list(pattern.axes)[1]]}
@@ -383,10 +385,10 @@ def _arranged(panels: list[_Part], arcs: _Part, side: int, beside: bool) -> dict
     for start in range(0, len(others), in_a_line):
         left, top = 0.0, bottom + EDGE
         for panel in others[start : start + in_a_line]:
-            ends = put(panel, left, top, SMALL * side if beside else side)
-            left, bottom = ends[0] + GAP, max(bottom, ends[1])
-            least = max(least, ends[0] + EDGE)
-    return {"least": round(least), "height": round(bottom + EDGE), "axes": axes, "bars": bars}
+            x1, y1 = put(panel, left, top, SMALL * side if beside else side)
+            left, bottom = x1 + GAP, max(bottom, y1)
+            least = max(least, x1 + EDGE)
+    return {"least": round(least), "height": round(bottom + EDGE), "axes": axes, "bars": bars, "pattern": ends}
 
 
 def _placed(axes: dict[str, dict[str, Any]], place: dict[str, Any]) -> dict[str, Any]:

@@ -41,12 +41,14 @@ def lens_heatmap(
     *,
     known: np.ndarray,
     chosen: tuple[int, int] | None = None,
+    top: tuple[str, str] = ("right token", "right is"),
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """Probabilities, float [stage, position] from 0 to 1: the input at the bottom, the output on top.
 
     `said` are the likeliest tokens, with a tick where `right`, bool [stage, position]. `known`, bool [position], are
-    the positions whose answer can be known: a frame stands around them. `chosen` is a cell, (stage, position).
+    the positions whose answer can be known: a frame stands around them. `chosen` is a cell, (stage, position). Above
+    the stages stand the `targets`; `top` is what that row is called, and what comes before a target in a sentence.
     """
     n_stages, n = values.shape
     few = max(n, n_stages) <= MOST_LETTERED
@@ -57,7 +59,7 @@ def lens_heatmap(
         "xgap": 2 if few else 0,
         "ygap": 2 if few else 0,
         "name": "values",
-        **_hover(values, said, stages, targets),
+        **_hover(values, said, stages, targets, top[1]),
     }
     if few:
         over = [_letters(values, said, right, known, palette)]
@@ -68,7 +70,7 @@ def lens_heatmap(
         "template": template(palette),
         "xaxis": {**axis, "range": [-0.5, n - 0.5]},
         "yaxis": {
-            **name_axis([*stages, "right token"]),
+            **name_axis([*stages, top[0]]),
             "range": [-0.5, n_stages + max(0.4, n_stages / 30)],
         },
         # Where there is room for two frames around the chosen cell, one of them is seen on any ground.
@@ -239,7 +241,7 @@ def _cell_frames(cell: tuple[int, int] | None, palette: Palette) -> list[dict[st
 
 
 def _hover(
-    values: np.ndarray, said: Sequence[Sequence[str]], stages: Sequence[str], targets: Sequence[str]
+    values: np.ndarray, said: Sequence[Sequence[str]], stages: Sequence[str], targets: Sequence[str], before: str
 ) -> dict[str, object]:
     """A sentence for each cell; in a large figure its stage, position and number."""
     if values.size > MOST_SENTENCES:
@@ -247,7 +249,7 @@ def _hover(
         return {"text": places, "hovertemplate": "%{y}, position %{text}: %{z:.2f}<extra></extra>"}
     sentences = [
         [
-            f"{safe(stage)}, position {place + 1}: would say '{safe(said[row][place])}'; right is '{safe(target)}'; "
+            f"{safe(stage)}, position {place + 1}: would say '{safe(said[row][place])}'; {before} '{safe(target)}'; "
             f"{values[row, place]:.2f}"
             for place, target in enumerate(targets)
         ]

@@ -38,7 +38,7 @@ shown = PAGES.get(page.url_path, OVERVIEW)
 # The pages without a menu stand in the bar by themselves.
 bar = [[each] for each in menus[""]] + [pages for menu, pages in menus.items() if menu]
 st.html(style(next(place for place, pages in enumerate(bar, 1) if page in pages)))
-session.begin(page.title)
+session.begin(page.title, imported=shown.imported)
 appearance.follow(clicks.touch)
 notices = st.container()
 
@@ -87,7 +87,8 @@ with told():
         prediction.switch()
         if not session.settings().lecture:
             sharing.button()
-    health.strip(session.chosen(), notices)
+    if not shown.imported:
+        health.strip(session.chosen(), notices)
     session.finish()
     waiting.after_first_look()
 for text in session.notices():

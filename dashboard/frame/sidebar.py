@@ -1,20 +1,24 @@
-"""The sidebar: the model, the step and what the model reads."""
+"""The sidebar: the model, the step and what the model reads; on some pages a model that is not ours."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import streamlit as st
 
 from dashboard.frame import small_map
-from dashboard.models import passages
+from dashboard.models import imported, passages
+from dashboard.models.imported import Imported
 from dashboard.models.model import Model
 from dashboard.models.passages import in_a_line, in_link, parsed
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import clicks, session, training
+from dashboard.view import imported as view
 from dashboard.view.pages import Page
 from dashboard.view.settings import longest
+from transformer.foundation.checks import UserError
 from transformer.tasks import ALPHABET
 from transformer.text.task import Text
 
@@ -52,14 +56,16 @@ def note(model: Model) -> str:
     return f"{said} {unknown} of these {len(question)} {are} not among the {passages.known(model.task)} it knows."
 
 
-def sidebar(page: Page) -> Model:
-    """Which model, where in it the page is, and which input, unless the page asks by itself. Returns the model."""
+def sidebar(page: Page) -> None:
+    """Which model, where in it the page is, and which input, unless the page asks by itself."""
     with st.sidebar:
+        if page.imported:
+            _imported()
+            return
         model = _model_menu()
         small_map.draw(page, model.config.model)
         if not page.own_input:
             _input(model)
-    return model
 
 
 def _model_menu() -> Model:
@@ -147,3 +153,70 @@ def _length_note(model: Model) -> str:
         seen = str(lengths.stop - 1) if len(lengths) == 1 else f"{lengths.start} to {lengths.stop - 1}"
         return f":orange[It was trained on length {seen} only: {length} is new to it.]"
     return ""
+
+
+# --- a model that is not ours
+
+
+def _imported() -> None:
+    """Which of them, and what it reads: once it is opened, that is known."""
+    model = view.chosen()
+    if model is None:
+        st.caption("No model has been brought in yet.")
+        return
+    controlled(
+        st.selectbox,
+        "Imported model",
+        list(imported.listed()),
+        key="control-imported",
+        value=model.name,
+        picked=view.choose,
+    )
+    opened = model.opened()
+    if not opened.done() or opened.exception() is not None:
+        return
+    says = opened.result().says
+    if says == "picture":
+        _picture()
+        return
+    texts = {"imported_input": "Token numbers" if says == "tokens" else "Input"}
+    if says == "pair":
+        texts["imported_second"] = "The decoder reads"
+    for field, label in texts.items():
+        _typed(model, says, field, label)
+    st.caption(f"Up to {imported.LONGEST} tokens." if says != "tokens" else "Whole numbers with blanks between them.")
+
+
+def _typed(model: Imported, says: str, field: str, label: str) -> None:
+    """A field of the view that the model reads; what it cannot read stays in the field, with the reason."""
+    asked = view.asked(says)
+    shown = asked.text if field == "imported_input" else asked.second
+    error, typed = st.session_state.pop(f"{field}-error", ("", ""))
+
+    def written(text: str) -> None:
+        clicks.touch()
+        tried = replace(asked, text=text) if field == "imported_input" else replace(asked, second=text)
+        try:
+            imported.given(model, tried)
+        except UserError as problem:
+            st.session_state[f"{field}-error"] = str(problem).rstrip("."), text
+            return
+        session.update(**{field: text, "query": None, "key": None, "window": ""})
+
+    controlled(
+        st.text_area,
+        label,
+        key=f"control-{field}",
+        value=typed if error else shown,
+        picked=written,
+        max_chars=longest(field),
+    )
+    if error:
+        st.error(sentence(plain(error)), icon=":material/error:")
+
+
+def _picture() -> None:
+    """A picture of one's own; it stays in this session, and no link holds it."""
+    found = st.file_uploader("Picture", type=["png", "jpg", "jpeg"], key="imported-picture-file")
+    st.session_state.imported_picture = None if found is None else found.getvalue()
+    st.caption("A link does not hold your picture: whoever opens it sees the one that is drawn here.")

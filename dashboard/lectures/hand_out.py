@@ -20,7 +20,7 @@ from pathlib import Path
 from dashboard.lectures.shelf import shelf
 
 HERE = "http://localhost:8501"
-"""Where `streamlit run dashboard/app.py` serves, if nothing else is said."""
+"""Where `attention-lab run` serves, if nothing else is said."""
 STARTS, WRITES = 60.0, 300.0
 """Seconds that a server may take to start, and a browser to write all steps."""
 READY = ".al-sharing[data-state=ready]"
@@ -78,10 +78,9 @@ def _server() -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     app = Path(__file__).parents[1] / "app.py"
-    command = [sys.executable, "-m", "streamlit", "run", str(app), "--server.headless", "true"]
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(app), "--server.headless", "true"]
     process = subprocess.Popen(
         [*command, "--server.port", str(port)],
-        cwd=app.parents[1],
         env=os.environ | {"NO_COLOR": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -89,7 +88,7 @@ def _server() -> Iterator[str]:
     try:
         address = f"http://localhost:{port}"
         if not _answers(f"{address}/_stcore/health", process):
-            raise ValueError("The dashboard did not start; `streamlit run dashboard/app.py` says why.")
+            raise ValueError("The dashboard did not start; `attention-lab run` says why.")
         yield address
     finally:
         process.terminate()

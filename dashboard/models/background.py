@@ -120,7 +120,7 @@ class Measuring:
             if self._grows:
                 path.unlink(missing_ok=True)
             self.path, self.stopped = path, False
-            command = [sys.executable, "-m", "transformer", self._command, "--out", str(path), *options]
+            command = [sys.executable, "-P", "-m", "transformer", self._command, "--out", str(path), *options]
             # Below everything else: whoever looks at a page comes first.
             nice = ["nice"] if os.name == "posix" else []
             self._process = subprocess.Popen([*nice, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

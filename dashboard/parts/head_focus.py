@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +12,10 @@ from dashboard.components.head_grid import downsampled
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.head_focus import SIDE, Subject, View, Whole, head_figure
+from dashboard.models.long_inputs import from_afar
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK, heads_of
-from dashboard.parts.long_inputs import from_afar
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Detail, Head
 
@@ -23,6 +25,13 @@ LONG = 128
 """Tokens from which only a window is shown cell by cell."""
 FINEST = 128
 """Blocks a side of the picture of the whole, at most."""
+
+
+def of_head(part: str) -> DeltaGenerator:
+    """A place for what is said of the head in focus: it is pale while the figure already shows the pattern of the next
+    head (web/plot/preview.js). `part` tells one from another.
+    """
+    return st.container(key=f"of-head-{part}")
 
 
 def glance(model: Model, question: np.ndarray, head: Head, *, key: str, side: int) -> str:
@@ -50,7 +59,28 @@ def draw(
     side: int = SIDE,
     makers: list[Maker] | None = None,
 ) -> None:
-    """Draw matrices of a head, or of a long input the window of them that the view names."""
+    """Draw matrices of a head of a run's model: where the answer stands is outlined, and what is said is named."""
+    heads = heads_of(model.sample(question).attentions)
+    marks, said = _marks(model, question, head, detail), _says(model, question, detail) if says else None
+    draw_head(heads, head, detail, views, key=key, marks=marks, says=said, side=side, makers=makers)
+
+
+def draw_head(
+    heads: Sequence[Head],
+    head: Head,
+    detail: Detail | Attention,
+    views: list[View],
+    *,
+    key: str,
+    marks: np.ndarray | None = None,
+    says: tuple[str, ...] | None = None,
+    side: int = SIDE,
+    makers: list[Maker] | None = None,
+) -> None:
+    """Draw matrices of one of `heads`, or of a long input the window of them that the view names.
+
+    `marks`, bool [query, key], are outlined; `says` are the tokens that are said at each query.
+    """
     first = _window(detail, detail.pattern[head.index]) or (0, 0)
     rows, columns = (slice(start, start + WINDOW if _is_long(detail) else None) for start in first)
     whole = None
@@ -58,13 +88,12 @@ def draw(
         coarse = -(-max(detail.mask.shape) // FINEST)
         whole = Whole(downsampled(views[0].values, coarse), downsampled(detail.mask, coarse), coarse)
     size = (detail.whole if isinstance(detail, Attention) else None) or detail.mask.shape
-    marks, said = _marks(model, question, head, detail), _says(model, question, detail) if says else None
     query = session.settings().query
     figure = coloured(
         head_figure,
         Subject(
             head=str(head),
-            number=heads_of(model.sample(question).attentions).index(head),
+            number=list(heads).index(head),
             queries=detail.queries[rows],
             keys=detail.keys[columns],
             mask=detail.mask[rows, columns],
@@ -72,7 +101,7 @@ def draw(
             first=first,
             factor=_tokens_a_cell(detail),
             marks=None if marks is None else marks[rows, columns],
-            says=None if said is None else said[rows],
+            says=None if says is None else says[rows],
         ),
         [replace(view, values=view.values[rows, columns]) for view in views],
         whole=whole,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from dashboard.components.head_grid import HeadGrid, Panel
+from dashboard.components.head_grid import HeadGrid, heads_of, panels_of
 from dashboard.models.model import Model
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Head, Survey
@@ -16,11 +16,6 @@ from transformer.analysis.heads.alignment import shares_beside
 
 LINK = "pattern"
 """Grids and heatmaps of one attention share the hovered cell."""
-
-
-def heads_of(attentions: Mapping[str, Attention]) -> list[Head]:
-    """All heads, in the order of the data's way."""
-    return [Head(site, i) for site, attention in attentions.items() for i in range(len(attention.pattern))]
 
 
 def focused(heads: list[Head], survey: Survey) -> Head:
@@ -51,27 +46,8 @@ def grid(
         if index is not None and 0 <= index < len(heads):
             session.update(head=str(heads[index]))
 
-    single = len({head.kind for head in heads}) == 1
-    panels = []
-    for head in heads:
-        attention = attentions[head.site]
-        pattern = (patterns[head.site] if patterns is not None else attention.pattern)[head.index]
-        panels.append(
-            Panel(
-                name=head.short,
-                group="" if single else head.kind,
-                row=head.layer,
-                column=head.index,
-                pattern=pattern,
-                mask=attention.mask,
-                queries=attention.queries,
-                keys=attention.keys,
-                factor=attention.factor if patterns is None else 1,
-                whole=attention.whole,
-            )
-        )
     HeadGrid(
-        panels,
+        panels_of(attentions, patterns),
         key=key,
         focus=None if focus is None else heads.index(focus),
         alt=f"Attention patterns of {len(heads)} heads; one of them is enlarged.",

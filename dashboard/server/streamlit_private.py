@@ -8,7 +8,7 @@ upgrade what is gone. What is private in Streamlit's page stands in frame/style.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import replace
@@ -33,6 +33,8 @@ from streamlit.runtime.scriptrunner_utils.script_requests import (
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState, SessionState
 
+from transformer.foundation.checks import ConfigError
+
 # DeltaGenerator is what `st.container` and `st.columns` return; `streamlit.typing` has no name for it. Without it six
 # signatures of pages say `Any`.
 
@@ -43,6 +45,20 @@ SIDEBAR = ('[data-testid="stSidebar"]', '[data-testid="stExpandSidebarButton"]')
 """The sidebar, and the button that opens it. Without them it stands beside every step of a lecture."""
 STOPS_WITHIN = 0.05
 """Seconds after which a run that waits for the state asks again whether it is to stop."""
+
+
+def serve(script: Path, options: Sequence[str]) -> None:
+    """Run `streamlit run SCRIPT OPTIONS` in this process, until it is stopped. Raises ConfigError for wrong options.
+
+    Without it the server is a process beside the command that starts it, and has to be ended by it.
+    """
+    from click import ClickException
+    from streamlit.web.cli import main
+
+    try:
+        main(["run", str(script), *options], prog_name="streamlit", standalone_mode=False)
+    except ClickException as error:
+        raise ConfigError(error.format_message()) from None
 
 
 def is_served() -> bool:

@@ -25,6 +25,8 @@ class Page:
     all of it, or none."""
     own_input: bool = False
     """Does it ask by itself for what the model reads? Then the sidebar's input means nothing there."""
+    imported: bool = False
+    """Is it about a model that is not ours? Then the sidebar offers these, and not the runs."""
 
     @property
     def script(self) -> str:
@@ -33,7 +35,8 @@ class Page:
         return str(SCRIPTS / f"{folder}{self.address}/{self.address}.py")
 
 
-LOOK_INSIDE, CHANGE_IT, TRAIN_IT, TEXT, HOW_IT_BEGAN = "Look inside", "Change it", "Train it", "Text", "How it began"
+LOOK_INSIDE, CHANGE_IT, TRAIN_IT, TEXT = "Look inside", "Change it", "Train it", "Text"
+HOW_IT_BEGAN, ANY_MODEL = "How it began", "Any model"
 
 PAGES = {
     page.address: page
@@ -61,6 +64,9 @@ PAGES = {
         Page("corners", "Square corners", "crop_square", HOW_IT_BEGAN),
         Page("context", "Attention by hand", "calculate", HOW_IT_BEGAN),
         Page("questions", "Five questions", "help", HOW_IT_BEGAN),
+        Page("imported", "Bring in a model", "input", ANY_MODEL, imported=True),
+        Page("stream", "Its layers", "layers", ANY_MODEL, imported=True),
+        Page("ablation", "Change its attention", "content_cut", ANY_MODEL, imported=True),
     )
 }
 """Every page by its address, in the order of the menus."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from dashboard.components.origin import origin_element
+from dashboard.components.origin import Maker, origin_element
 from dashboard.models import menu as model_menu
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
@@ -28,20 +28,24 @@ BEHIND = 0.5
 # --- the view
 
 
-def begin(page: str) -> None:
+def begin(page: str, *, imported: bool = False) -> None:
     """Start a rerun: read the URL when the session begins, and when the reader went back or changed it.
 
-    The browser may still send the URL of a moment ago, so a rerun that a widget caused never reads it.
+    The browser may still send the URL of a moment ago, so a rerun that a widget caused never reads it. Between a page
+    about a run and one about an `imported` model, what was chosen inside the one means nothing in the other.
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
-    state.page, state.around = page, None
+    another = imported != state.get("imported", imported)
+    state.page, state.around, state.imported, state.maker = page, None, imported, None
     listen()
     if "settings" not in state or (query and not touched and query != state.get("written")):
         state.settings, found = from_query(query)
         for sentence in found:
             notice(sentence)
         state.written = query  # so that going forward again is read as well
+    elif another:
+        state.settings = state.settings.with_(**OF_MODEL)
     state.menu = _menu()
     state.write = touched or moved or state.get("write", False)  # of a rerun that was cut off before its end
 
@@ -104,9 +108,17 @@ def origin() -> str:
     To be written when the page is drawn: by then every part of the view that could not be had is replaced. The link
     names the step even where it is the last: a training may go on.
     """
+    if st.session_state.imported:
+        maker: Maker | None = st.session_state.maker
+        return origin_element(_query(), [maker] if maker else [])
     model = chosen()
     query = {**_query(), "step": str(model.step)}
     return origin_element(query, [model.maker()])
+
+
+def made_by(maker: Maker) -> None:
+    """Say whose numbers this page shows, where they are not those of a run."""
+    st.session_state.maker = maker
 
 
 def settings() -> Settings:

@@ -291,6 +291,17 @@ class Settings:
     """The token that is looked at, counted from 1; empty is the most surprising."""
     repeated: str = text_field()
     """What is read twice: "passages" for stretches of the text; empty is random tokens."""
+    # the pages about a model that is not ours
+    imported: str = text_field()
+    """The model, by its name on the list; empty is the first."""
+    imported_input: str = text_field(longest=LONG_TEXT, passage=True)
+    """What it reads, as typed; empty is the page's suggestion."""
+    imported_second: str = text_field(longest=LONG_TEXT, passage=True)
+    """What the decoder of an encoder-decoder reads."""
+    removed: str = text_field(longest=LONG_TEXT, of_model=True)
+    """The heads that are removed from it, as "decoder.0.self_attention.3,…"."""
+    seen_mask: str = text_field(longest=MANY_CELLS, of_model=True)
+    """The mask that its self-attention is given, as the library writes it; empty is its own."""
     # what would be trained next
     task: str = text_field()
     """What is to be learned; empty is what suits the model that is looked at: a text where it reads one, else a
@@ -339,7 +350,10 @@ OF_MODEL = {name: field.default for name, field in FIELDS.items() if field.metad
 """What is chosen inside a model, and means nothing in another: field and default."""
 OF_TRAINING = tuple(FIELDS)[list(FIELDS).index("task") :]
 """What would be trained next, and how."""
-AROUND = ("lecture", "lecture_step", "run", "step", "input", *OF_TRAINING)
+AROUND = (
+    *("lecture", "lecture_step", "run", "step", "input", "imported", "imported_input", "imported_second"),
+    *OF_TRAINING,
+)
 """What stands around the page: a lecture's words, and in the sidebar the model, the input, what would be trained."""
 
 

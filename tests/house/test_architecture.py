@@ -91,12 +91,6 @@ def test_everything_that_the_package_offers_is_there():
         _ = transformer.Transformator
 
 
-def test_the_version_is_said_once():
-    import transformer
-
-    assert PROJECT["project"]["version"] == transformer.__version__
-
-
 def test_no_test_imports_a_test():
     """What tests share lies in tests/kit and in conftest.py: a test that is moved or renamed breaks no other."""
     imports = re.compile(r"^\s*(?:from|import) [\w.]*\btest_\w+|^\s*from \.", re.MULTILINE)
@@ -212,8 +206,9 @@ def test_no_folder_has_more_modules_than_one_looks_through():
         if path.suffix in (".py", ".js") and path.name != "__init__.py"
     )
     assert {folder: modules for folder, modules in folders.items() if modules > MOST_MODULES} == {}
+    beside = ("__pycache__", "py.typed", ".streamlit")
     assert (
-        len([path for path in (ROOT / "dashboard").iterdir() if path.name != "__pycache__"]) <= 15
+        len([path for path in (ROOT / "dashboard").iterdir() if path.name not in beside]) <= 15
     )  # with its command line
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.__main__ import main
 from dashboard.view.pages import OVERVIEW, PAGES
 from transformer import checkpoints
-from transformer.__main__ import main
 from transformer.training.runs import Run
 
 ROOT = Path(__file__).parents[2]
@@ -26,9 +26,9 @@ def blocks(language: str) -> list[str]:
 
 
 def command_lines() -> list[list[str]]:
-    """What stands after `python -m transformer` in the shell blocks, comments left out."""
+    """What stands after `attention-lab` in the shell blocks, comments left out."""
     lines = [line for block in blocks("sh") for line in block.splitlines()]
-    return [shlex.split(line, comments=True)[3:] for line in lines if line.startswith("python -m transformer")]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("attention-lab")]
 
 
 # --- from Python
@@ -54,21 +54,25 @@ def test_there_is_an_example():
 def test_the_commands_work_one_after_the_other(tmp_path, monkeypatch, capsys):
     """As they stand; the training is made small. What is trained by the first is measured by the second."""
     monkeypatch.chdir(tmp_path)
-    commands = command_lines()
-    assert [command[0] for command in commands] == ["train", "evaluate", "list"]
+    start, *commands = command_lines()  # tests/package/test_installed.py starts the dashboard
+    assert start == ["run"]
+    assert [command[0] for command in commands] == ["train", "evaluate", "export", "list"]
     for command in commands:
         assert main([*command, *QUICK] if command[0] == "train" else command) == 0, command
     said = capsys.readouterr().out
     trained = Path(commands[0][commands[0].index("--out") + 1])
     assert Run(trained).evaluation["verdict"] in said
     assert Run(trained).config.training.seed == int(commands[0][commands[0].index("--seed") + 1])
-    assert commands[1][1] == str(trained)
+    assert commands[1][1] == commands[2][1] == str(trained)
+    assert (tmp_path / "my-run.attention-run.zip").is_file()
 
 
 def test_every_option_that_is_named_exists(capsys):
     texts = " ".join([TEXT, *(page.read_text(encoding="utf-8") for page in GUIDE)])
-    named = set(re.findall(r"`(--[\w-]+)`|python -m transformer.*?(--[\w-]+)", texts))
-    assert not any(main([command, "--help"]) for command in ("train", "evaluate", "generate", "corpus"))
+    named = set(re.findall(r"`(--[\w-]+)`|(?:python -m transformer|attention-lab).*?(--[\w-]+)", texts))
+    assert not any(
+        main([command, "--help"]) for command in ("train", "evaluate", "generate", "corpus", "export", "run")
+    )
     known = capsys.readouterr().out + " --help"
     for option in {one or other for one, other in named}:
         assert option in known, option
@@ -83,7 +87,7 @@ def test_every_make_target_that_is_named_exists():
 
 
 def test_make_means_what_the_readme_says():
-    """`make run` ends in the very command that stands below it."""
+    """`make run` ends in the very command that stands beside it."""
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "streamlit run dashboard/app.py" in recipe
     assert "streamlit run dashboard/app.py" in TEXT

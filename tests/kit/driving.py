@@ -53,6 +53,9 @@ PAGES = {
     "Five questions": 1,
     "The bottleneck": 4,
     "It reads": 6,
+    "Bring in a model": 0,
+    "Its layers": 0,
+    "Change its attention": 0,
 }
 """The pages, and how many plots stand on each for a reader who has chosen no model."""
 SCRIPTS = "/_stcore/bidi-components/attention-lab.shared"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -84,9 +84,7 @@ def sample(
         targets=names(batch.targets[0]),
         is_answer=batch.is_answer[0],
         confidence=probabilities.max(axis=-1),
-        attentions={
-            site: _attention(seen, site, *labels(site, read, source_names), factors[site]) for site in seen.attentions()
-        },
+        attentions=attentions(seen, read, source_names, factors),
         truth=probabilities[np.arange(len(predicted)), batch.targets[0]],
     )
 
@@ -113,6 +111,20 @@ def observe_batch(
     device = next(model.parameters()).device
     source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
     return observe(model, torch.from_numpy(batch.tokens).to(device), edits, source=source, remember=remember)
+
+
+def attentions(
+    seen: Observation, read: Sequence[str], source: Sequence[str] = (), factors: Mapping[str, int] | None = None
+) -> dict[str, Attention]:
+    """Every attention of one pass, on the first sequence of its batch.
+
+    `read` names the tokens that the predicting stack read, `source` those of an encoder that stands beside it. An
+    attention of `factors` is downsampled already: each cell is the strongest of a block.
+    """
+    return {
+        site: _attention(seen, site, *labels(site, tuple(read), tuple(source)), (factors or {}).get(site, 1))
+        for site in seen.attentions()
+    }
 
 
 def labels(site: str, read: tuple[str, ...], source: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:

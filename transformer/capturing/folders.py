@@ -10,20 +10,21 @@ import importlib.util
 import math
 import os
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
 
-from transformer.foundation.checks import UserError
+from transformer.capturing.foreign import Foreign, ForeignError, foreign
+from transformer.capturing.foreign.reading import MOST
+from transformer.capturing.foreign.tokenizers import HuggingFaceTokenizer
+from transformer.foundation.checks import reason
 from transformer.foundation.foreign import read_record, shortened
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 HOW = 'Models of Hugging Face need two libraries more: pip install "attention-lab[hf]".'
 FLOAT = 4
@@ -31,10 +32,16 @@ FLOAT = 4
 KEPT = 4
 """What a capture keeps of each head and pair of tokens, in such numbers: scores, mask, pattern, and one to spare."""
 NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+LAYERS, HEADS = ("num_hidden_layers", "n_layer", "num_layers"), ("num_attention_heads", "n_head", "num_heads")
+"""How a config names the numbers of its layers and of the heads of each."""
+MOST_LAYERS = 1000
+WEIGHTS = "model*.safetensors"
+TOKENIZERS = ("tokenizer.json", "tokenizer_config.json")
+PREPARATION = "preprocessor_config.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
-class FolderError(UserError):
+class FolderError(ForeignError):
     """A sentence that says why a folder cannot be opened."""
 
 
@@ -48,23 +55,34 @@ class Folder:
     config: dict[str, Any]
     parameters: int
 
+    @property
+    def name(self) -> str:
+        """The folder's name; of one in the cache of Hugging Face the model's: "openai-community/gpt2"."""
+        if self.path.parent.name != "snapshots":
+            return self.path.resolve().name
+        return self.path.parent.parent.name.removeprefix("models--").replace("--", "/")
+
     @cached_property
     def bytes(self) -> int:
         """Bytes of memory that the weights take."""
         return FLOAT * self.parameters
 
-    def needed(self, tokens: int) -> int:
+    def needed(self, tokens: int = MOST) -> int:
         """Bytes that the weights take, and what a capture of so many tokens keeps of all heads, about."""
-        layers, heads = (self._count(*names) for names in (LAYERS, HEADS))
-        return self.bytes + FLOAT * KEPT * layers * heads * tokens**2
+        layers, heads = (self._count(names) for names in (LAYERS, HEADS))
+        modules = 3 * layers if self.config.get("is_encoder_decoder") is True else layers
+        return self.bytes + FLOAT * KEPT * modules * heads * tokens**2
 
-    def _count(self, *names: str) -> int:
+    def operations(self, tokens: int = MOST) -> int:
+        """Additions and multiplications of one pass over so many tokens, about: two for each parameter and token.
+
+        Kaplan et al., "Scaling Laws for Neural Language Models" (2020), section 2.1.
+        """
+        return 2 * self.parameters * tokens
+
+    def _count(self, names: Sequence[str]) -> int:
         found = next((self.config[name] for name in names if isinstance(self.config.get(name), int)), 1)
-        return max(1, min(int(found), 10_000))
-
-
-LAYERS = ("num_hidden_layers", "n_layer", "num_layers")
-HEADS = ("num_attention_heads", "n_head", "num_heads")
+        return max(1, int(found))
 
 
 def available() -> bool:
@@ -102,20 +120,25 @@ def look(path: Path) -> Folder:
         raise FolderError(f"“{name}” has no config.json that can be read: it is no folder of a model.") from None
     except ValueError as error:
         raise FolderError(f"The config.json of “{name}” cannot be read: {error}.") from None
+    if (path / "adapter_config.json").exists():
+        raise FolderError(f"“{name}” has an adapter of another model. Merge the two first: model.merge_and_unload().")
     if "auto_map" in config:
         raise FolderError(f"“{name}” brings code of its own, which would have to be run. That is not done here.")
     kinds = config.get("architectures")
     if not (isinstance(kinds, list) and kinds and isinstance(kinds[0], str) and kinds[0].isidentifier()):
         raise FolderError(f"The config.json of “{name}” does not say which architecture it is.")
-    weights = sorted(path.glob("*.safetensors"))
+    weights = sorted(path.glob(WEIGHTS))
     if not weights:
         if any(next(path.glob(each), None) for each in PICKLES):
             raise FolderError(
                 f"The weights of “{name}” are a pickle, which may run any program when it is read. Save them as "
                 "safetensors: model.save_pretrained(folder)."
             )
-        raise FolderError(f"“{name}” has no weights: there is no file that ends in .safetensors.")
-    return Folder(path, kinds[0], config, sum(_parameters(each) for each in weights))
+        raise FolderError(f"“{name}” has no weights: there is no model.safetensors, nor a part of one.")
+    found = Folder(path, kinds[0], config, sum(_parameters(each) for each in weights))
+    if found._count(LAYERS) > MOST_LAYERS:
+        raise FolderError(f"The config.json of “{name}” says that it has more than {MOST_LAYERS} layers.")
+    return found
 
 
 def _parameters(path: Path) -> int:
@@ -146,63 +169,72 @@ def located(name: str) -> Path:
         ) from None
 
 
-@dataclass(frozen=True, eq=False)
-class Foreign:
-    """A model that is not ours, with the tokenizer that lies beside it."""
-
-    folder: Folder
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase | None
-
-    def read(self, text: str) -> tuple[Tensor, list[str]]:
-        """A text as its tokens [1, position], and each as a person reads it.
-
-        A token that holds a part of a character is written by its bytes; a piece of a word keeps its ##.
-        Raises FolderError where there is no tokenizer, and where nothing is left of the text.
-        """
-        if self.tokenizer is None:
-            raise FolderError("This model has no tokenizer beside it, so it cannot be given a text.")
-        tokens = self.tokenizer(text, return_tensors="pt")["input_ids"]
-        if not tokens.numel():
-            raise FolderError("Its tokenizer makes no token of this text.")
-        return tokens, [self.face(token) for token in tokens[0].tolist()]
-
-    def face(self, token: int) -> str:
-        """A token as a person reads it."""
-        assert self.tokenizer is not None
-        written = self.tokenizer.convert_ids_to_tokens(token)
-        if not isinstance(written, str) or written.startswith("##") or token in self.tokenizer.all_special_ids:
-            return str(written)
-        text = str(self.tokenizer.decode([token], clean_up_tokenization_spaces=False))
-        if "\N{REPLACEMENT CHARACTER}" in text:
-            return str(written)
-        return f" {text}" if written.startswith("\N{LOWER ONE EIGHTH BLOCK}") and not text.startswith(" ") else text
-
-
-def load(folder: Folder, tokens: int) -> Foreign:
+def load(folder: Folder, tokens: int = MOST) -> Foreign:
     """The model of a folder, in single precision and evaluation mode, for inputs of so many tokens.
 
-    Raises FolderError when it would not fit into memory, before anything is read; when this version of transformers
-    does not know it; and when its files are not what they say.
+    Raises FolderError when it would not fit into memory, before any weights are read; when this version of transformers
+    does not know it; when its files are not what they say; and ForeignError where it is not known what it reads.
     """
     if not available():
         raise FolderError(HOW)
-    needed, free = folder.needed(tokens), free_memory()
-    if needed > free:
-        raise FolderError(f"It would take {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free.")
+    _fits(folder.needed(tokens))
+    from transformers import AutoTokenizer
+
+    kind = _class(folder.kind)
+    local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    with _loading("it"):
+        described = _described(kind, folder.path)
+    _fits(folder.needed(tokens) + FLOAT * max(0, described - folder.parameters))
+    with _loading("it"):
+        model, read = kind.from_pretrained(
+            folder.path, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
+        )
+    if read["missing_keys"]:
+        missing = shortened(min(read["missing_keys"]))
+        raise FolderError(f"Its weights lack “{missing}”: it would be made up at random.")
+    tokenizer = None
+    if any((folder.path / name).exists() for name in TOKENIZERS):
+        with _loading("its tokenizer"):
+            tokenizer = HuggingFaceTokenizer(AutoTokenizer.from_pretrained(folder.path, **local))
+    return foreign(folder.name, model, tokenizer, _preparation(folder.path))
+
+
+def _class(name: str) -> Any:
+    """A class of models by its name."""
     import transformers
 
-    kind = getattr(transformers, folder.kind, None)
-    if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
-        raise FolderError(f"transformers {transformers.__version__} does not know “{shortened(folder.kind)}”.")
-    local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    found = getattr(transformers, name, None)
+    if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
+        raise FolderError(f"transformers {transformers.__version__} does not know “{shortened(name)}”.")
+    return found
+
+
+def _fits(needed: int) -> None:
+    free = free_memory()
+    if needed > free:
+        raise FolderError(f"It would take {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free.")
+
+
+@contextmanager
+def _loading(what: str) -> Iterator[None]:
+    """Anything may be wrong with a stranger's files, and transformers raises anything: that becomes a sentence."""
     try:
-        model = kind.from_pretrained(folder.path, use_safetensors=True, dtype=torch.float32, **local).eval()
-    except Exception as error:  # anything may be wrong with a stranger's files, and transformers raises anything
-        raise FolderError(f"transformers cannot load it: {shortened(str(error), 200)}") from error
-    has_words = any((folder.path / name).exists() for name in ("tokenizer.json", "tokenizer_config.json"))
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, **local) if has_words else None
+        yield
     except Exception as error:
-        raise FolderError(f"transformers cannot load its tokenizer: {shortened(str(error), 200)}") from error
-    return Foreign(folder, model, tokenizer)
+        raise FolderError(f"transformers cannot load {what}: {reason(error)}") from error
+
+
+def _described(kind: Any, path: Path) -> int:
+    """Parameters of the model that a config describes. None is made: PyTorch's device “meta” has shapes only."""
+    with torch.device("meta"):
+        return sum(each.numel() for each in kind(kind.config_class.from_pretrained(path)).parameters())
+
+
+def _preparation(path: Path) -> dict[str, Any]:
+    """What a folder says of how pictures are made ready; nothing where it says nothing."""
+    if not (path / PREPARATION).exists():
+        return {}
+    try:
+        return read_record(path / PREPARATION)
+    except (OSError, ValueError) as error:
+        raise FolderError(f"The {PREPARATION} cannot be read: {reason(error)}.") from None

@@ -28,7 +28,10 @@ class CaptureError(UserError):
 
 @dataclass(frozen=True)
 class Captured(Seen):
-    """One forward pass of any model: what it returned, and what was seen of its attention on the way."""
+    """One forward pass of any model: what it returned, and what was seen of its attention on the way.
+
+    `seen["h.0.attn.pattern"]` is the tensor at a site; one that is not there raises KeyError.
+    """
 
     sites: dict[str, Tensor]
     """In order of the calls, named as the model names its modules: "h.0.attn.pattern" [batch, head, query, key]. Beside

@@ -14,7 +14,10 @@ from transformer.edits._base import Edit, EditError
 
 @dataclass(frozen=True)
 class OverrideMask(Edit):
-    """Let queries see exactly what `visible` says, whatever the model's own mask and padding."""
+    """Let queries see exactly what a mask says, whatever the model's own mask and padding.
+
+    `OverrideMask.of(visible)` makes one from an array that is True where a query may see a key.
+    """
 
     n_query: int
     n_key: int
@@ -22,7 +25,7 @@ class OverrideMask(Edit):
 
     @classmethod
     def of(cls, visible: Bool[np.ndarray, "query key"], site: str = "*.self_attention.mask") -> OverrideMask:
-        """An override from a written-out mask; `True` = may see."""
+        """An override from a mask, of every self-attention unless `site` says which. `True` means: may see."""
         n_query, n_key = visible.shape
         return cls(site, n_query, n_key, np.packbits(visible).tobytes())
 

@@ -17,9 +17,10 @@ from transformer.network import Network
 class Patch(Edit):
     """Put what another pass had at a site in place of what this one has: activation patching.
 
-    Meng et al. (2022), "Locating and Editing Factual Associations in GPT", section 2.1; Wang et al. (2022), section 3.
-    The values are those of one sequence and stand for every sequence of the batch; they are held as bytes, so that
-    equal patches are equal. `head` and `position` narrow it to one head (where there are heads), one place, or both.
+    Meng et al. (2022), "Locating and Editing Factual Associations in GPT", section 2.1; Wang et al. (2022),
+    "Interpretability in the Wild", section 3. `Patch.of(site, seen[site])` makes one. The values are those of one
+    sequence and stand for every sequence of the batch; they are held as bytes, so that equal patches are equal. `head`
+    and `position`, from 0, narrow it to one head (where there are heads), one position, or both.
     """
 
     shape: tuple[int, ...]

@@ -31,10 +31,12 @@ class TrainingError(RuntimeError):
 
 @dataclass(frozen=True)
 class Step:
-    """One step of training."""
+    """One step of training, and what was measured at it."""
 
     step: int
+    """Counted from 1."""
     loss: float
+    """Cross-entropy of the batch in nats: the mean over its targets, weighted as `prompt_weight` says."""
     learning_rate: float
     gradient_norm: float
     """Before clipping."""
@@ -43,7 +45,7 @@ class Step:
     milliseconds: float
     """Of this step alone, its measurement left out."""
     accuracy: Float[np.ndarray, "target"] | None = None
-    """By position, on fresh sequences of the greatest length; on the steps on which it was measured."""
+    """By position, on fresh sequences of the greatest length. None on steps at which it was not measured."""
     held_out_loss: float | None = None
     """Mean cross-entropy on them, in nats, where they are of a text."""
     probed: int = 0
@@ -61,9 +63,9 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
 
 
 def train(model: Network, config: RunConfig) -> Iterator[Step]:
-    """Take steps until the task is solved or `max_steps` is reached, yielding each one.
+    """Train a model, step by step, until the task is solved or `max_steps` is reached: `for step in train(…)`.
 
-    The model is in training mode between steps and in evaluation mode when the generator is done. Raises
+    The model is changed in place. It is in training mode between steps and in evaluation mode when all are done. Raises
     TrainingError when the loss is no longer a number.
     """
     training = Training(model, config)

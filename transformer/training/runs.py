@@ -29,6 +29,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from platformdirs import user_data_path
+
 from transformer.config import RunConfig
 from transformer.foundation.atomic_files import sync_folder, write_whole
 from transformer.foundation.checks import UserError, reason
@@ -53,7 +55,20 @@ STATUSES = (*LIVE, "finished", "stopped", "failed", "lost")
 SILENT_AFTER = 30.0
 """Seconds without a heartbeat after which a training elsewhere, or one that nobody has begun, is taken for dead."""
 SNAPSHOT = re.compile(r"step-(\d{1,9})\.safetensors", re.ASCII)
-DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
+
+
+def _default_root() -> Path:
+    """checkpoints/ of the repository that this file is in. An installed package is in none: it takes checkpoints/ of
+    the present folder where there are runs in it, and else a folder among the user's data."""
+    own, here = Path(__file__).resolve().parents[2] / "checkpoints", Path("checkpoints")
+    if own.is_dir():
+        return own
+    if any(here.glob("*/run.json")):
+        return here.absolute()
+    return user_data_path("attention-lab") / "checkpoints"
+
+
+DEFAULT_ROOT = _default_root()
 ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS") or DEFAULT_ROOT)
 """Where runs are kept, for the command line and the dashboard alike."""
 

@@ -76,7 +76,8 @@ if model.config.model.attends:
         st.markdown("**All heads**: click one, or move with the arrow keys")
         grid(sample.attentions, head, key="overview-heads", size=92)
     with focus_place:
-        st.markdown(f"**{working_sentence(model, head, survey)}**")
+        with head_focus.of_head("sentence"):
+            st.markdown(f"**{working_sentence(model, head, survey)}**")
         stands_for = head_focus.glance(model, question, head, key="overview-pattern", side=224)
         st.caption(f"{stands_for}{orientation(head)}")
 else:

@@ -3,12 +3,10 @@
 import base64
 from html import escape
 
-from dashboard import theme
 from dashboard.components.documents.bundle import bundle, source_of, style
+from dashboard.components.documents.colours import variables
 from dashboard.components.film import HTML, Reel, pack_reel
 
-PRIMARY = {False: "#2456c8", True: "#3b70da"}
-"""Of the light and the dark theme, as .streamlit/config.toml has them: dark enough for white letters."""
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -69,20 +67,6 @@ def film_file(reel: Reel, *, title: str, description: str, sentence: str, digest
 
 
 def _variables() -> str:
-    """What Streamlit's theme is called in the style sheets of the components, for both themes."""
-    return f":root {{ {_theme(False)} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {_theme(True)} }} }}\n"
-
-
-def _theme(dark: bool) -> str:
-    colours = theme.palette(dark)
-    values = {
-        "st-font": theme.FONT,
-        "st-text-color": colours.text,
-        "st-background-color": colours.background,
-        "st-secondary-background-color": colours.surface,
-        "st-border-color": colours.grid,
-        "st-primary-color": PRIMARY[dark],
-        "st-base-radius": "8px",
-        "muted": colours.muted,
-    }
-    return " ".join(f"--{name}: {value};" for name, value in values.items())
+    """The colours of both themes."""
+    light, dark = (" ".join(f"{name}: {value};" for name, value in variables(dark).items()) for dark in (False, True))
+    return f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n"

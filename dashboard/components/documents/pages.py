@@ -1,17 +1,21 @@
-"""What shows a document, a page that has written itself down (web/document/write.js): a follower's page, and hand-outs.
+"""What shows a document, a page that has written itself down (web/document/write.js): a page of its own, or a widget.
 
-Both are the same reader: the components that the dashboard mounts, in one script. A follower's page gets its documents
-from a room of the server; a hand-out holds them, and plotly.js, in one file.
+All are the same reader: the components that the dashboard mounts, in one script. A follower's page gets its documents
+from a room of the server; a hand-out holds them, and plotly.js, in one file; a widget of a notebook gets its own from
+Python.
 """
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from html import escape
+from typing import Any
 
 from anyio import to_thread
 from plotly.offline import get_plotlyjs
@@ -19,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from dashboard.components.documents.bundle import WEB, bundle, source_of, style
+from dashboard.components.documents.bundle import WEB, bundle, exporting, source_of, style
 from dashboard.components.scripts import FOLDER, NAME, components_script
 from dashboard.server.http import accepts_gzip, base
 
@@ -46,12 +50,38 @@ def hand_out_page() -> str:
 
     The documents are a JSON array, compressed by gzip, as base64. The page's own policy forbids it every request.
     """
-    script, plotly = (text.replace("</script", r"<\/script") for text in (bundle("document/file"), get_plotlyjs()))
+    script = bundle("document/file").replace("</script", r"<\/script")
     policy = (
-        f"default-src 'none'; script-src {source_of(script)} {source_of(plotly)}; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src {source_of(script)} {source_of(get_plotlyjs())}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
+    plotly = base64.b64encode(packed_plotly()).decode()
     return _template("file.html", POLICY=policy, STYLE=rules(), STYLES=_styles(), SCRIPT=script, PLOTLY=plotly)
+
+
+def hand_out(title: str, documents: Sequence[dict[str, Any]]) -> str:
+    """A hand-out of documents, a page each, as web/document/hand_out.js writes it."""
+    written = packed(json.dumps(documents, ensure_ascii=False, separators=(",", ":")).encode())
+    parts = {"@@TITLE@@": escape(title), "@@DOCUMENTS@@": base64.b64encode(written).decode()}
+    return re.sub("|".join(parts), lambda found: parts[found[0]], hand_out_page())
+
+
+@cache
+def widget_script() -> str:
+    """The module of a notebook's widget, as anywidget takes it: the reader with its style sheets."""
+    made = exporting({"notebook": "document/notebook"})
+    return f"{made}export default notebook({_styles()}, {json.dumps(rules())});\n"
+
+
+@cache
+def packed_plotly() -> bytes:
+    """plotly.js, compressed: a third of what it is."""
+    return packed(get_plotlyjs().encode())
+
+
+def packed(content: bytes) -> bytes:
+    """Compressed by gzip; the same content gives the same bytes."""
+    return gzip.compress(content, compresslevel=6, mtime=0)
 
 
 @cache
@@ -89,7 +119,7 @@ def _made(name: str, compress: bool) -> tuple[bytes, str]:
     """The bytes of one of FILES and their tag; made once and kept."""
     body = FILES[name][1]().encode()
     if compress:
-        body = gzip.compress(body, compresslevel=6, mtime=0)
+        body = packed(body)
     return body, f'"{hashlib.sha256(body).hexdigest()[:24]}"'
 
 

@@ -19,8 +19,8 @@ from dashboard.app_pages.overview.figures import guesses_strip
 from dashboard.figures.kit.numbers import share_text
 from dashboard.figures.kit.token_axis import elided, token_axis
 from dashboard.models import passages
+from dashboard.models.long_inputs import from_afar
 from dashboard.parts.heads import habit_sentence, habits
-from dashboard.parts.long_inputs import from_afar
 from tests.kit import texts
 from tests.kit.pages import array, figures, large_head, link, open_page, trace
 from transformer import checkpoints, observe

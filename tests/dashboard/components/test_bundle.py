@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from plotly.offline import get_plotlyjs
 
 from dashboard.components.documents import bundle, pages
 
@@ -64,11 +67,33 @@ def test_a_hand_out_lets_only_its_own_scripts_run():
     page = pages.hand_out_page()
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]  # type: ignore[index]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
-    scripts = re.findall(r"<script(?: id=\"plotly\"| type=\"module\")>(.*?)</script>", page, re.DOTALL)
-    assert len(scripts) == 2
-    for script in scripts:
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (script,) = re.findall(r'<script type="module">(.*?)</script>', page, re.DOTALL)
+    (packed,) = re.findall(r'<script type="text/plain" id="plotly">(.*?)</script>', page)
+    plotly = gzip.decompress(base64.b64decode(packed)).decode()
+    assert plotly == get_plotlyjs()
+    for text in (script, plotly):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
     assert page.count("@@TITLE@@") == 2
     assert page.count("@@DOCUMENTS@@") == 1
     assert not re.search(r"""<(?:link|script)[^>]*(?:src|href)=["'](?!data:,)""", page)
+
+
+def test_a_hand_out_that_python_writes_is_the_empty_one_with_its_documents_in_it():
+    documents = [{"title": "@@DOCUMENTS@@ </script> é"}]
+    page = pages.hand_out("a <b> & @@DOCUMENTS@@", documents)
+    (found,) = re.findall(r'id="documents">([^<]*)</script>', page)
+    assert json.loads(gzip.decompress(base64.b64decode(found))) == documents
+    assert page.count("a &lt;b&gt; &amp; @@DOCUMENTS@@") == 2
+    assert len(page) == len(pages.hand_out_page()) + len(found) - 13 + 2 * (len("a &lt;b&gt; &amp; @@DOCUMENTS@@") - 9)
+
+
+def test_the_widget_s_script_is_a_module_that_gives_what_anywidget_asks_for():
+    script = pages.widget_script()
+    assert not re.search(r"^import\b", script, re.MULTILINE)
+    assert len(re.findall(r"^export default ", script, re.MULTILINE)) == 1
+    if node := shutil.which("node"):
+        stub = "globalThis.window = globalThis.document = globalThis;\n"
+        asked = f"{stub}{script}console.log(typeof notebook({{}}, '').render);\n"
+        said = subprocess.run([node, "--input-type=module"], input=asked, capture_output=True, text=True)
+        assert said.stdout == "function\n", said.stderr

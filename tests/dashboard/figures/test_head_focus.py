@@ -256,6 +256,11 @@ def test_at_every_width_everything_has_a_place_of_its_own(subject: Subject, coun
             for other in boxes:
                 a, b = boxes[one], boxes[other]
                 assert one == other or a[1] < b[0] or b[1] < a[0] or a[3] < b[2] or b[3] < a[2]
+        right, bottom = place["pattern"]
+        assert boxes[""][1] < right
+        assert boxes[""][3] < bottom
+        others = [box for n, box in boxes.items() if n]
+        assert all(left > right or top > bottom for left, _, top, _ in others), "it holds no other panel"
     beside = [place["axes"][f"yaxis{panels}"] == place["axes"]["yaxis"] for place in places]
     half = len(places) // 2
     assert beside == [True] * half + [False] * half, "the arcs are beside the pattern, row for row, or below it"

@@ -31,6 +31,7 @@ from streamlit.testing.v1 import AppTest
 
 import dashboard
 from dashboard.server import streamlit_private
+from transformer.foundation.checks import ConfigError
 
 PUBLIC = {"streamlit", "streamlit.testing.v1", "streamlit.typing", "streamlit.components.v2.types"}
 """The modules of Streamlit that its reference names."""
@@ -373,6 +374,18 @@ def test_no_other_module_imports_an_inside_of_streamlit() -> None:
                 f"{path.name}: {name}" for name in names if name.split(".")[0] == "streamlit" and name not in PUBLIC
             ]
     assert {line.partition(":")[0] for line in found} == {"streamlit_private.py"}, found
+
+
+def test_streamlits_command_line_can_be_called() -> None:
+    """`streamlit run` in this process. Wrong options end in one sentence, before anything is served."""
+    from click import Command
+    from streamlit.web.cli import main
+
+    assert isinstance(main.commands["run"], Command)
+    with pytest.raises(ConfigError, match=r"^No such option '?--no\.such\.option'?\.$"):
+        streamlit_private.serve(Path("app.py"), ["--no.such.option", "3"])
+    with pytest.raises(ConfigError, match=r"File does not exist: no-such-app\.py"):
+        streamlit_private.serve(Path("no-such-app.py"), [])
 
 
 def test_a_server_is_told_from_what_only_looks_like_one(monkeypatch: pytest.MonkeyPatch) -> None:

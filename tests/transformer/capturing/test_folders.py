@@ -3,77 +3,62 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
-from safetensors.torch import save_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from safetensors.torch import load_file, save_file
 
+from tests.kit.foreign.folders import saved
 from transformer import capture
 from transformer.capturing import folders
 from transformer.capturing.folders import FolderError, load, located, look
-
-TEXT = ["The king is dead, long live the king!", "Who is there? Nay, answer me: stand and unfold yourself."]
-SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16, "bos_token_id": 0, "eos_token_id": 0}
-
-
-def byte_level(folder: Path) -> int:
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
-    )
-    tokenizer.train_from_iterator(TEXT, trainer)
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|endoftext|>").save_pretrained(folder)
-    return tokenizer.get_vocab_size()
+from transformer.capturing.foreign import ForeignError
 
 
 @pytest.fixture(scope="module")
 def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("gpt2")
-    size = byte_level(folder)
-    torch.manual_seed(0)
-    transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=size, **SMALL)).save_pretrained(folder)
-    return folder
+    return saved("GPT2LMHeadModel", tmp_path_factory.mktemp("models") / "gpt2")
 
 
 def test_a_folder_says_what_it_holds_before_it_is_loaded(gpt2: Path) -> None:
     found = look(gpt2)
     model = transformers.GPT2LMHeadModel.from_pretrained(gpt2)
-    assert found.kind == "GPT2LMHeadModel"
+    assert (found.name, found.kind) == ("gpt2", "GPT2LMHeadModel")
     assert found.parameters == sum(each.numel() for each in model.parameters())  # its unembedding is its embedding
-    assert found.needed(100) - found.bytes == 4 * 4 * 2 * 2 * 100**2
+    assert found.needed(100) - found.bytes == 4 * 4 * 2 * 4 * 100**2
+    assert found.operations(100) == 2 * found.parameters * 100
 
 
-def test_a_text_is_read_in_its_own_tokens(gpt2: Path) -> None:
-    foreign = load(look(gpt2), 64)
-    text = "The king is dead – long live the king!"
-    tokens, faces = foreign.read(text)
-    assert len(faces) == tokens.shape[1]
-    assert "".join(faces).startswith("The king is dead ")
-    assert " king" in faces  # and no Ġking
+def test_an_encoder_decoder_keeps_three_attentions_a_layer(tmp_path: Path) -> None:
+    found = look(saved("T5Model", tmp_path))
+    seen = capture(load(found).model, **load(found).given("the king", "is dead").named)
+    assert len(seen.attentions()) == 6
+    assert found.needed(100) - found.bytes == 4 * 4 * 6 * 4 * 100**2
+
+
+@pytest.mark.parametrize("kind", ["GPT2LMHeadModel", "LlamaForCausalLM"])
+def test_a_pass_takes_about_as_many_operations_as_are_counted(tmp_path: Path, kind: str) -> None:
+    """PyTorch counts them while the model runs. About: attention's own are not in it, and tables are not multiplied."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    found = look(saved(kind, tmp_path, **({"n_embd": 128} if kind.startswith("GPT2") else {"hidden_size": 128})))
+    one = load(found)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        one.model(torch.ones(1, 32, dtype=torch.long))
+    assert found.operations(32) == pytest.approx(counter.get_total_flops(), rel=0.35)
+
+
+def test_a_loaded_model_is_the_one_that_was_saved(gpt2: Path) -> None:
+    one = load(look(gpt2))
+    given = one.given("The king is dead – long live the king!")
     with torch.no_grad():
-        expected = foreign.model(tokens).logits
-    seen = capture(foreign.model, tokens)
+        expected = transformers.GPT2LMHeadModel.from_pretrained(gpt2)(*given.args).logits
+    seen = capture(one.model, *given.args)
     torch.testing.assert_close(seen.output.logits, expected)
-    assert seen["transformer.h.1.attn.pattern"].shape == (1, 2, len(faces), len(faces))
-    with pytest.raises(FolderError, match="no token"):
-        foreign.read("")
-
-
-def test_pieces_of_words_are_joined_by_their_signs(tmp_path: Path) -> None:
-    tokenizer = Tokenizer(models.WordPiece({"[UNK]": 0, "stand": 1, "##ing": 2, "[SEP]": 3}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]").save_pretrained(tmp_path)
-    config = transformers.BertConfig(
-        vocab_size=4, hidden_size=16, num_attention_heads=2, num_hidden_layers=1, intermediate_size=16
-    )
-    transformers.BertModel(config).save_pretrained(tmp_path)
-    _, faces = load(look(tmp_path), 8).read("standing there")
-    assert faces == ["stand", "##ing", "[UNK]"]
+    assert seen["transformer.h.1.attn.pattern"].shape == (1, 4, len(given.names), len(given.names))
 
 
 def spoiled(folder: Path, gpt2: Path, **config: object) -> Path:
@@ -82,13 +67,14 @@ def spoiled(folder: Path, gpt2: Path, **config: object) -> Path:
     return folder
 
 
-def test_what_cannot_be_opened_says_why(tmp_path: Path, gpt2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(path: Path, sentence: str) -> None:
-        with pytest.raises(FolderError, match=sentence):
-            load(look(path), 64)
+def refused(path: Path, sentence: str) -> None:
+    with pytest.raises(ForeignError, match=sentence):
+        load(look(path), 64)
 
+
+def test_what_cannot_be_opened_says_why(tmp_path: Path, gpt2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused(tmp_path / "nowhere", "There is no folder “nowhere”")
-    refused(tmp_path, "no config.json")
+    refused(tmp_path, r"no config\.json")
     (tmp_path / "config.json").write_text("[" * 100_000)
     refused(tmp_path, "cannot be read: it is nested too deeply")
     refused(spoiled(tmp_path, gpt2, auto_map={"AutoModel": "evil.Model"}), "brings code of its own")
@@ -97,14 +83,58 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path, gpt2: Path, monkeypatch:
     (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch hacked'\ntR.")
     refused(tmp_path, "a pickle, which may run any program")
     (tmp_path / "model.safetensors").write_bytes(b"no such thing")
-    refused(tmp_path, "model.safetensors cannot be read")
+    refused(tmp_path, r"model\.safetensors cannot be read")
     save_file({"wrong": torch.zeros(2, 3)}, tmp_path / "model.safetensors", {"format": "pt"})
     refused(spoiled(tmp_path, gpt2, architectures=["Pipeline"]), "does not know “Pipeline”")
     refused(spoiled(tmp_path, gpt2, n_embd="wide"), "transformers cannot load it")
+    refused(spoiled(tmp_path, gpt2, n_layer=10**7), "says that it has more than 1000 layers")
+    (tmp_path / "adapter_config.json").write_text("{}")
+    refused(spoiled(tmp_path, gpt2), "has an adapter of another model")
     monkeypatch.setattr(folders, "free_memory", lambda: 1000)
-    refused(gpt2, r"It would take 0.0 GB of memory, and 0.0 GB are free")
+    refused(gpt2, r"It would take 0\.0 GB of memory, and 0\.0 GB are free")
     monkeypatch.setattr(folders, "available", lambda: False)
     refused(gpt2, r'pip install "attention-lab\[hf\]"')
+
+
+def test_nothing_is_made_up_where_a_folder_lacks_weights(tmp_path: Path, gpt2: Path) -> None:
+    weights = load_file(gpt2 / "model.safetensors")
+    del weights["transformer.h.1.attn.c_attn.weight"]
+    save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
+    refused(
+        spoiled(tmp_path, gpt2), r"^Its weights lack “transformer\.h\.1\.attn\.c_attn\.weight”: it would be made up"
+    )
+
+
+def test_a_config_that_describes_more_than_the_files_hold_is_refused_before_it_is_made(
+    tmp_path: Path, gpt2: Path
+) -> None:
+    """The vocabulary of a thousand million words would take 128 GB."""
+    shutil.copy(gpt2 / "model.safetensors", tmp_path)
+    refused(spoiled(tmp_path, gpt2, vocab_size=10**9), r"^It would take 1\d\d\.\d GB of memory")
+
+
+def test_a_broken_tokenizer_or_preparation_says_which(tmp_path: Path) -> None:
+    text = saved("BertModel", tmp_path / "bert")
+    (text / "tokenizer.json").write_text("{")
+    refused(text, "^transformers cannot load its tokenizer: ")
+    picture = saved("ViTModel", tmp_path / "vit")
+    (picture / "preprocessor_config.json").write_text("[]")
+    refused(picture, r"^The preprocessor_config\.json cannot be read: it is no record\.$")
+
+
+def test_a_second_copy_of_the_weights_does_not_count(tmp_path: Path, gpt2: Path) -> None:
+    """Some publish theirs in two layouts side by side; transformers reads one."""
+    folder = shutil.copytree(gpt2, tmp_path / "two")
+    shutil.copy(folder / "model.safetensors", folder / "consolidated.safetensors")
+    assert look(folder).parameters == look(gpt2).parameters
+
+
+def test_a_model_in_several_files_is_one(tmp_path: Path, gpt2: Path) -> None:
+    model = transformers.GPT2LMHeadModel.from_pretrained(gpt2)
+    model.save_pretrained(tmp_path, max_shard_size="20KB")
+    assert len(list(tmp_path.glob("*.safetensors"))) > 1
+    assert look(tmp_path).parameters == look(gpt2).parameters
+    assert load(look(tmp_path)).says == "tokens"  # no tokenizer lies beside it
 
 
 def test_a_name_is_looked_for_in_the_local_cache(tmp_path: Path, gpt2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +147,9 @@ def test_a_name_is_looked_for_in_the_local_cache(tmp_path: Path, gpt2: Path, mon
     (cache / "snapshots" / "abc").symlink_to(gpt2)
     (cache / "refs").mkdir()
     (cache / "refs" / "main").write_text("abc")
-    assert look(located("somebody/small")).parameters == look(gpt2).parameters
+    found = look(located("somebody/small"))
+    assert found.name == "somebody/small"
+    assert found.parameters == look(gpt2).parameters
     assert located(str(gpt2)) == gpt2
     with pytest.raises(FolderError, match="neither a folder “somebody/else” nor"):
         located("somebody/else")

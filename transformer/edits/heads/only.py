@@ -13,7 +13,10 @@ from transformer.edits import HeadEdit
 
 @dataclass(frozen=True)
 class KeepOnlyHead(HeadEdit):
-    """Keep one head: the output z of all others in its attention becomes zero."""
+    """Keep one head: the output z of all other heads of its layer's attention becomes zero.
+
+    `site` and `head` as in `AblateHead`.
+    """
 
     title: ClassVar[str] = "keep only this head"
     order: ClassVar[int] = 40

@@ -13,8 +13,11 @@ from transformer.edits import HeadEdit
 
 @dataclass(frozen=True)
 class AblateHead(HeadEdit):
-    """Remove one head: its z becomes zero (Michel et al., 2019, "Are Sixteen Heads Really Better than One?",
-    section 2.3)."""
+    """Remove one head: its output z, before heads are joined, becomes zero.
+
+    Michel et al. (2019), "Are Sixteen Heads Really Better than One?", section 2.3. `site` is where z is recorded, as in
+    `AblateHead("decoder.0.self_attention.z", head=2)`. Heads count from 0.
+    """
 
     title: ClassVar[str] = "remove a head: zero"
     order: ClassVar[int] = 10

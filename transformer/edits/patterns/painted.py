@@ -20,9 +20,10 @@ PAINTED = re.compile(r"([1-9]\d{0,2})x([1-9]\d{0,2})(?:x([0-9a-f]*)|z([\w-]*))",
 
 @dataclass(frozen=True)
 class ForcePattern(HeadEdit):
-    """Let a head look evenly at chosen keys, at `decoder.0.self_attention.scores`. Rows without any stay as they are.
+    """Let a head look evenly at chosen keys. A query for which none is chosen looks where it did.
 
-    `packed` are the chosen cells, a bit each: painted by hand, or what the task expects.
+    `ForcePattern.of(chosen, "decoder.0.self_attention.scores", head=2)` makes one from an array that is True where a
+    query shall look. `packed` holds the same, a bit a cell.
     """
 
     title: ClassVar[str] = "look at painted keys"
@@ -46,7 +47,7 @@ class ForcePattern(HeadEdit):
         *,
         where: str = "at the painted keys",
     ) -> ForcePattern:
-        """Look where `chosen` is True."""
+        """An edit that lets a head look where `chosen` is True."""
         n_query, n_key = chosen.shape
         return cls(site, head, n_query, n_key, packed_cells.packed(chosen), where)
 

@@ -14,7 +14,11 @@ from transformer.edits import Edit, EditError, HeadEdit, number, tame
 
 @dataclass(frozen=True)
 class ScaleScores(HeadEdit):
-    """Multiply a head's scores: above 1 it looks more sharply, from 0 to 1 more evenly, below 0 where it did not."""
+    """Multiply a head's scores by `factor`: above 1 it looks more sharply, from 0 to 1 more evenly, below 0 where it
+    did not.
+
+    `site` is where the scores are recorded: "decoder.0.self_attention.scores".
+    """
 
     title: ClassVar[str] = "scale the scores"
     order: ClassVar[int] = 90

@@ -14,10 +14,10 @@ from transformer.edits import Edit, EditError, HeadEdit, number, tame
 
 @dataclass(frozen=True)
 class ShiftScores(HeadEdit):
-    """Move a head's scores by so many keys: key j gets that of key j − keys; above 0 the head looks further on.
+    """Move a head's scores by `keys` keys: key j gets the score of key j − keys. Above 0 the head looks further on.
 
-    Keys that none was moved to get no attention. Below 0 a score of a key that the mask forbids may move to one that
-    it allows: what the head would have looked at, not what it reads.
+    Keys to which no score was moved get no attention. Below 0 the score of a key that the mask forbids may move to one
+    that it allows: what the head would have looked at, not what it reads.
     """
 
     title: ClassVar[str] = "shift the scores along the keys"

@@ -13,7 +13,10 @@ from transformer.edits import Edit, EditError, PlacesEdit, number, tame
 
 @dataclass(frozen=True)
 class ShiftPositions(PlacesEdit):
-    """Tell every token that it stands `by` places further on than it does; EditError where a learned table ends."""
+    """Tell every token that it stands `by` places further on than it does.
+
+    Raises EditError where learned positions have no vector for such a place.
+    """
 
     title: ClassVar[str] = "shift all positions"
     order: ClassVar[int] = 140

@@ -14,7 +14,7 @@ from transformer.edits import Edit, EditError, PlacesEdit, number, tame
 
 @dataclass(frozen=True)
 class ShufflePositions(PlacesEdit):
-    """Deal the places out anew among the tokens, the same way in every sequence: drawn with `seed`."""
+    """Exchange the positions of the tokens at random, in every sequence alike. `seed` decides how."""
 
     title: ClassVar[str] = "shuffle the positions"
     order: ClassVar[int] = 160

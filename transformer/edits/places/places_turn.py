@@ -12,7 +12,7 @@ from transformer.edits.places.places_shift import ShiftPositions
 
 @dataclass(frozen=True)
 class TurnPositions(ShiftPositions):
-    """Shift the positions `by` places, those that run over an end coming in at the other: no new one is needed."""
+    """Shift the positions cyclically by `by` places: those that run over one end come in at the other."""
 
     title: ClassVar[str] = "shift the positions cyclically"
     order: ClassVar[int] = 150

@@ -13,7 +13,10 @@ from transformer.edits import Edit, EditError, PlacesEdit
 
 @dataclass(frozen=True)
 class SwapPositions(PlacesEdit):
-    """Tell the model that the tokens at two places, counted from 0, stood at each other's."""
+    """Exchange the positions of two tokens, those at `first` and at `second`, counted from 0.
+
+    Raises EditError where the two are the same, or where the input has no such place.
+    """
 
     title: ClassVar[str] = "swap two positions"
     order: ClassVar[int] = 130
@@ -43,7 +46,7 @@ class SwapPositions(PlacesEdit):
 
     @classmethod
     def read(cls, text: str) -> Edit:
-        """From two positions that count from 1."""
+        """The edit from two positions in a text, "3,5", which count from 1."""
         found = re.fullmatch(r"(\d{1,5}),(\d{1,5})", text, re.ASCII)
         if not found or "0" in found.groups():
             raise EditError(f"a swap names two positions, as in {cls.example()}")

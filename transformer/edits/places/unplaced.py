@@ -13,7 +13,7 @@ from transformer.edits import PlacesEdit
 
 @dataclass(frozen=True)
 class RemovePositions(PlacesEdit):
-    """Tell the model nothing about positions: no two tokens stand apart, and what would be added for them is zero."""
+    """Tell the model nothing about positions: all tokens stand at the same place, and no vector is added for it."""
 
     title: ClassVar[str] = "remove the positions"
     order: ClassVar[int] = 170

@@ -66,7 +66,8 @@ class Worker:
         limits = [] if shared is None else [str(shared[0]), str(shared[1])]
         self.who = ""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "transformer.training.queue.worker", *limits],
+            # -P: not a transformer.py of the folder that the dashboard was started in
+            [sys.executable, "-P", "-m", "transformer.training.queue.worker", *limits],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

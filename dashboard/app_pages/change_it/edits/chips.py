@@ -12,9 +12,9 @@ import streamlit as st
 from dashboard.app_pages.change_it.edits.second_input import input_of_patch
 from dashboard.components.painter import Painter, Words
 from dashboard.models import edits
+from dashboard.models.long_inputs import from_afar, squares, squares_sentence
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
-from dashboard.parts.long_inputs import from_afar, squares, squares_sentence
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import controlled
 from dashboard.server.streamlit_private import DeltaGenerator

@@ -14,9 +14,9 @@ from dashboard.components.painter import Painter
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import patterns
 from dashboard.models import menu
+from dashboard.models.long_inputs import spans, squares, squares_sentence
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
-from dashboard.parts.long_inputs import spans, squares, squares_sentence
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import barred, controlled
 from dashboard.server.streamlit_private import DeltaGenerator

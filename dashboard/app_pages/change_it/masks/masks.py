@@ -9,9 +9,9 @@ from dashboard.app_pages.change_it.masks.ways import chosen_target, ways
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import patterns
 from dashboard.models import edits
+from dashboard.models.long_inputs import from_afar, spans
 from dashboard.models.model import mask_edits
 from dashboard.parts.heads import LINK, focused, heads_of
-from dashboard.parts.long_inputs import from_afar, spans
 from dashboard.parts.prose import orientation, show_code
 from dashboard.parts.text import passage
 from dashboard.parts.widgets import pick_head

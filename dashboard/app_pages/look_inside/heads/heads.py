@@ -13,6 +13,7 @@ from dashboard.frame import other_models
 from dashboard.models import background
 from dashboard.models.model import Model
 from dashboard.parts import claims
+from dashboard.parts.head_focus import of_head
 from dashboard.parts.heads import alignment_sentence, focused, grid, heads_of, working_sentence
 from dashboard.parts.prose import orientation, plain, show_code
 from dashboard.parts.widgets import bound
@@ -43,12 +44,16 @@ def page(model: Model, question: np.ndarray) -> None:
     else:
         found = words.examples(kinds) if kinds and whole(sample) else {}
         together = session.settings().together and len(found) > 1
-        st.title(words.together_sentence(list(found)) if together else does(model, head, survey, kinds), anchor=False)
+        with of_head("title"):
+            st.title(
+                words.together_sentence(list(found)) if together else does(model, head, survey, kinds), anchor=False
+            )
         if whole(sample):
             examples(model, question, sample, head, kinds, found, together)
         if kinds and together:
             text.together(model, question, sample, kinds, found)
-        st.caption(basis(survey, head, kinds if whole(sample) else None, together))
+        with of_head("basis"):
+            st.caption(basis(survey, head, kinds if whole(sample) else None, together))
         pictures(model, question, sample, survey, head, passage=not together)
     find_the_one(model, head, kinds)
     formula = "recurrent.scoring.Alignment" if recurrent else "attention.scaled_dot_product_attention"
@@ -120,14 +125,17 @@ def pictures(
     with right:
         if model.task.lawful:
             said = here(model, question, sample, head) if recurrent else working_sentence(model, head, survey)
-            st.markdown(f"**{said}**")
+            with of_head("sentence"):
+                st.markdown(f"**{said}**")
         elif passage and whole(sample) and not mean:
-            text.of_one(model, question, sample, head)
+            with of_head("passage"):
+                text.of_one(model, question, sample, head)
         focus.large(model, question, head, means[head.site][head.index] if mean and means else None)
     with left if widest <= 4 and len(sample.attentions) <= 4 else right:
         if not mean:
             pick_reference(model, head)
-        explained(model, head, f"mean over {survey.sequences} sequences" if mean else "this input")
+        with of_head("explained"):
+            explained(model, head, f"mean over {survey.sequences} sequences" if mean else "this input")
 
 
 def examples(

@@ -1,6 +1,7 @@
 // A hand-out: documents in one file, a page each, with the notes. Nothing is asked of any server.
 
-import { fromBase64 } from '../kit/base64.js';
+import { unpackedText } from '../kit/gzip.js';
+import { hold } from '../plot/plotly_loader.js';
 import { Reader } from './reader.js';
 import { element } from '../prediction/element.js';
 import { STYLES } from './styles.js';
@@ -14,9 +15,8 @@ let documents = [];
 let present = -1;
 
 async function begin() {
-  const packed = fromBase64(at('documents').textContent.trim());
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  documents = JSON.parse(await new Response(stream).text());
+  hold(() => read('plotly'));
+  documents = JSON.parse(await read('documents'));
   at('steps').replaceChildren(...documents.map((each, place) => element('option', { value: String(place), textContent: named(each, place) })));
   at('way').hidden = documents.length === 1;
   at('steps').addEventListener('change', () => go(Number(at('steps').value)));
@@ -32,6 +32,8 @@ async function begin() {
   go(asked());
 }
 
+/** What the file holds under this id. */
+const read = (id) => unpackedText(at(id).textContent.trim());
 const named = ({ lecture, title }, place) => `${place + 1}. ${lecture ? lecture.step : title}`;
 const asked = () => Number(location.hash.slice(1)) - 1 || 0;
 
@@ -49,6 +51,7 @@ function go(place) {
   at('notes-text').textContent = notes;
   explain(shown.terms);
   at('link').href = at('link').textContent = shown.link;
+  at('view').hidden = !shown.link;
   at('weights').replaceChildren(...shown.makers.map(weights));
   at('made').textContent = `Written ${shown.made.slice(0, 16).replace('T', ' ')} UTC with ${shown.software}. Everything that is shown is in this file.`;
   at('hand-out').dataset.step = String(present + 1);

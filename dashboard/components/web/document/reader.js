@@ -1,10 +1,12 @@
 // Shows a document (see write.js) as the page stood: the same words, and the same components on the same messages.
-// Nothing is asked of Python; what a component fires goes nowhere.
+// Nothing is asked of Python: what a component fires goes nowhere, but where another part depends on it.
 
 import film from '../film/film.js';
 import glances from '../glances/glances.js';
 import head_grid from '../head_grid/head_grid.js';
 import { fromBase64 } from '../kit/base64.js';
+import { unpacked } from '../kit/gzip.js';
+import { unpack } from '../kit/payload.js';
 import { HTML } from '../kit/streamlit_private.js';
 import painter from '../painter/painter.js';
 import passage from '../passage/passage.js';
@@ -19,17 +21,22 @@ const DRAWN = 800; // ms after which figures have been drawn
 const IN_THE_OPEN = ['plot', 'sheet']; // the others have a shadow root, as in the dashboard
 
 export class Reader {
-  /** `styles` are the style sheets of the components, by name. */
-  constructor(host, styles) {
+  /**
+   * `styles` are the style sheets of the components, by name; `themed` gets the colours of a document. `fired(key, value)`
+   * is told what a component fires; without it the parts that depend on that component show what they hold for the value.
+   */
+  constructor(host, styles, { themed = document.documentElement, fired = (key, value) => this.follow(key, value) } = {}) {
     this.host = host;
     this.styles = styles;
+    this.themed = themed;
+    this.fired = fired;
     this.places = new Map(); // name and key of a component -> its place, which the next document may use again
   }
 
   /** Show a document in place of the one before: a component that is in both stays, and is drawn with the new message. */
   show(document_) {
     if (document_.version !== VERSION) throw new Error('This document was written by another version of Attention Lab. Reload the page.');
-    for (const [name, value] of Object.entries(document_.theme)) document.documentElement.style.setProperty(name, value);
+    for (const [name, value] of Object.entries(document_.theme)) this.themed.style.setProperty(name, value);
     const before = this.places;
     this.places = new Map();
     const parts = this.parts(document_.parts, before);
@@ -61,23 +68,41 @@ export class Reader {
     return this.component(part, before);
   }
 
-  component({ name, key, template, message }, before) {
+  component({ name, key, template, message, chooses = false, choice = null }, before) {
     if (!(name in COMPONENTS)) throw new Error(`This document has a “${name}”, which this reader does not know. Reload the page.`);
     const id = `${name} ${key}`;
-    const place = before.get(id) ?? this.place(name, template);
+    const place = before.get(id) ?? this.place(name, chooses ? template : withoutClicks(template), Boolean(choice));
     place.outer.className = `component ${keyClass(key)}`;
-    place.message = fromBase64(message);
+    Object.assign(place, { key, choice, message: fromBase64(message) });
     this.places.set(id, place);
     return place.outer;
   }
 
-  /** Where a component is to stand, with the markup that Python gave it. */
-  place(name, template) {
+  /** Where a component is to stand, with the markup that Python gave it; what changes `says` what it shows. */
+  place(name, template, says) {
     const outer = element('div');
-    const inner = element('div', { innerHTML: template.replace(/; click [^"<.]*\./g, '.') }); // here a click chooses nothing
-    if (IN_THE_OPEN.includes(name)) outer.append(inner);
+    const inner = element('div', { innerHTML: template });
+    const line = says ? element('p', { className: 'caption' }) : null;
+    if (IN_THE_OPEN.includes(name)) outer.append(inner, ...(line ? [line] : []));
     else outer.attachShadow({ mode: 'open' }).append(element('style', { textContent: this.styles[name] ?? '' }), inner);
-    return { outer, inner, name };
+    return { outer, inner, line, name };
+  }
+
+  /** Show what the parts that depend on a component hold for its `value`; the last one asked for stays. */
+  async follow(key, value) {
+    for (const place of this.places.values()) {
+      if (place.choice?.of !== key) continue;
+      place.wanted = value;
+      const message = await unpacked(place.choice.messages[value]);
+      if (place.wanted === value) this.put(place.key, message);
+    }
+  }
+
+  /** Show another message in the place of this key. */
+  put(key, message) {
+    for (const place of this.places.values()) {
+      if (place.key === key) this.draw(Object.assign(place, { message }));
+    }
   }
 
   /** Bring what a lecture's step marks into sight, once the figures above it have their heights. */
@@ -88,12 +113,18 @@ export class Reader {
 
   /** Draw the components, now that they stand in the page and have a width. */
   update() {
-    const nowhere = () => {};
-    for (const { name, inner, message } of this.places.values()) {
-      COMPONENTS[name]({ data: message, parentElement: inner, setTriggerValue: nowhere, setStateValue: nowhere });
-    }
+    for (const place of this.places.values()) this.draw(place);
+  }
+
+  draw({ name, key, inner, line, message }) {
+    const fire = (_, value) => this.fired(key, value);
+    COMPONENTS[name]({ data: message, parentElement: inner, setTriggerValue: fire, setStateValue: () => {} });
+    if (line) line.textContent = unpack(message).header.alt;
   }
 }
+
+/** The markup of a component in which a click chooses nothing. */
+const withoutClicks = (template) => template.replace(/; click [^"<.]*\./g, '.');
 
 /** The class that Streamlit gives to what has a key: our components and styles know their places by it. */
 const keyClass = (key) => (key ? `st-key-${key}` : '');

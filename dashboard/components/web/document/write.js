@@ -8,6 +8,10 @@
 //   {parts, key}                        a block of parts, below each other
 //   {columns: [{width, parts}], key}    such blocks, beside each other; `width` in pixels
 //   {name, key, template, message}      a component, its message as base64
+//
+// What Python writes (dashboard/notebook/) has two more fields of a component: {chooses: true}, where a click chooses something
+// that another part depends on; and of that part {choice: {of, messages}}: of which key, and its message for each choice,
+// compressed by gzip, as base64. A widget asks Python for them and has none.
 
 import { toBase64 } from '../kit/base64.js';
 import { standing } from '../kit/mount.js';

@@ -2,8 +2,9 @@
 
 import { ARROWS } from '../../attention-lab.shared/canvas/canvases.js';
 import { Chooser, SETTLE } from '../../attention-lab.shared/canvas/chooser.js';
-import { announce, chosen, heed, listen } from '../../attention-lab.shared/kit/link.js';
+import { announce, chosen, hand, heed, listen } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
+import { isConnected } from '../../attention-lab.shared/kit/streamlit_private.js';
 import { cellAt, decode, neighbour, placeOf, sentence } from '../../attention-lab.shared/matrix/data.js';
 import { layOut, pick } from '../../attention-lab.shared/matrix/layout.js';
 import { mark, paint } from '../../attention-lab.shared/matrix/paint.js';
@@ -46,6 +47,11 @@ class Grid extends Chooser {
   show(chosen) {
     super.show(chosen);
     this.host.dataset.focus = chosen;
+  }
+
+  choose(chosen, delay) {
+    super.choose(chosen, delay);
+    if (this.data.link && isConnected()) hand(this.data.link, this.data, chosen, this);
   }
 
   click(place) {

@@ -1,7 +1,9 @@
-// Hover and choice shared between the components of a page, inside the browser: one event, no round trip to Python.
+// What the components of a page share inside the browser: the hovered cell, which head is chosen, and its pattern. One
+// event, no round trip to Python.
 
 const HOVER = 'attention-lab:hover';
 const CHOICE = 'attention-lab:choice';
+const PATTERN = 'attention-lab:pattern';
 const choices = new Map(); // group -> the number of its chosen head
 
 function say(type, group, what, source) {
@@ -34,3 +36,12 @@ export const chosen = (group) => choices.get(group);
 
 /** Call `handler(choice, group)` when somebody other than `self` chooses; returns what stops it. */
 export const heed = (self, handler) => hear(CHOICE, self, handler);
+
+/**
+ * Hand over the pattern of a head that was just chosen, which a grid holds before Python sends the head: `data` is the
+ * grid's message (see matrix/data.js), `number` the panel.
+ */
+export const hand = (group, data, number, source) => say(PATTERN, group, { data, number }, source);
+
+/** Call `handler({ data, number }, group)` when somebody other than `self` hands a pattern over; returns what stops it. */
+export const take = (self, handler) => hear(PATTERN, self, handler);

@@ -10,7 +10,11 @@ export const drawnHtml = (key) => document.querySelector(`.st-key-${CSS.escape(k
 export const HTML = 'stHtml';
 
 /** Is a rerun under way? Without it a file that is saved meanwhile may hold a figure of one view and the link of another. */
-export const isRerunning = () => document.querySelector('[data-test-script-state=running]') !== null;
+const UNDER_WAY = ['running', 'rerunRequested'].map((state) => `[data-test-script-state=${state}]`).join();
+export const isRerunning = () => document.querySelector(UNDER_WAY) !== null;
+
+/** Has the page its server, which will answer? Without it a chosen head waits for Python; a document has none. */
+export const isConnected = () => document.querySelector('[data-test-connection-state=CONNECTED]') !== null;
 
 /** The page beside the sidebar. Without it no term is explained, and no step of a lecture scrolls. */
 export const page = () => document.querySelector('[data-testid=stMain]') ?? document.body;

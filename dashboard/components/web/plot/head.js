@@ -161,7 +161,7 @@ export class Head {
 
   /** Answer a key; whether it was one of ours. */
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || !this.read().views.length) return false;
+    if (event.ctrlKey || event.metaKey || event.altKey || this.plot.preview.stands || !this.read().views.length) return false;
     const arrow = ARROWS[event.key];
     if (arrow) this.move(...arrow);
     else if (event.key === 'Enter' || event.key === ' ') this.lock({ row: (this.spot() ?? this.begin()).row });
@@ -243,8 +243,8 @@ export class Head {
 
   /** Say what is pointed at, frame what is locked, and draw the arcs of one token alone. */
   refresh() {
-    if (!this.read().views.length) return;
-    const { stage, crosshair } = this.plot;
+    const { stage, crosshair, preview } = this.plot;
+    if (preview.stands || !this.read().views.length) return; // numbers of the head before are not those of the pattern
     if (this.layer.nextSibling !== crosshair.layer) crosshair.layer.before(this.layer);
     this.tell(this.spot());
     const parts = [];

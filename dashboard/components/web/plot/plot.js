@@ -1,6 +1,6 @@
 // Hosts Plotly.react: a figure is updated in place, so its node and zoom survive new data.
 
-import { announce, listen } from '../../attention-lab.shared/kit/link.js';
+import { announce, listen, take } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { same, unpack } from '../../attention-lab.shared/kit/payload.js';
 import { cellAt } from '../../attention-lab.shared/matrix/data.js';
@@ -9,7 +9,8 @@ import { Head } from '../../attention-lab.shared/plot/head.js';
 import { askedRanges, config, resetZoom } from '../../attention-lab.shared/plot/modebar.js';
 import { placeFor, placed } from '../../attention-lab.shared/plot/places.js';
 import { loadPlotly } from '../../attention-lab.shared/plot/plotly_loader.js';
-import { emptied, hoverLayer, pictures } from '../../attention-lab.shared/plot/plotly_private.js';
+import { emptied, hoverLayer, pictures, styleSheets } from '../../attention-lab.shared/plot/plotly_private.js';
+import { Preview } from '../../attention-lab.shared/plot/preview.js';
 import { crowded, occasion, thinned, update } from '../../attention-lab.shared/plot/ticks.js';
 import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 
@@ -28,6 +29,7 @@ class Plot {
     this.sizes = new ResizeObserver(() => this.resize());
     this.sizes.observe(this.stage);
     this.silence = listen(this, (cell, group) => group === this.link && this.follow(cell));
+    this.refuse = take(this, (pattern, group) => group === this.link && this.preview?.show(pattern));
     host.addEventListener('keydown', (event) => {
       if (!this.attached) return;
       if (this.head?.key(event)) event.preventDefault();
@@ -46,13 +48,21 @@ class Plot {
     this.ink = ink;
     const { header, figure } = read(this.message);
     this.grow(figure.layout, header.height);
-    this.host.setAttribute('aria-label', header.alt);
-    const alt = this.host.querySelector('.al-plot-alt');
-    alt.setAttribute('aria-label', header.alt);
-    alt.role = 'img'; // not before it has its name
-    if (figure.layout.meta?.head) (this.head ??= new Head(this)).update(figure.layout.meta);
+    if (!this.shown) this.name(header.alt);
+    if (figure.layout.meta?.head) {
+      this.preview ??= new Preview(this);
+      (this.head ??= new Head(this)).update(figure.layout.meta);
+    }
     this.wanted = { header, figure: { ...figure, layout: this.layout(figure.layout ?? {}, header) } };
     this.draw();
+  }
+
+  /** What a screen reader says in place of the picture. */
+  name(words) {
+    this.host.setAttribute('aria-label', words);
+    const alt = this.host.querySelector('.al-plot-alt');
+    alt.setAttribute('aria-label', words);
+    alt.role = 'img'; // not before it has its name
   }
 
   /** Be as high as the figure, which may depend on the width. */
@@ -72,7 +82,7 @@ class Plot {
     if (this.drawing) return;
     this.drawing = true;
     try {
-      while (this.wanted && !this.disposed) {
+      while (this.wanted && !this.preview?.holds(this.wanted.figure) && !this.disposed) {
         const [Plotly] = await Promise.all([loadPlotly(this.wanted.header.plotly), document.fonts.ready]);
         if (this.disposed || this.stage.clientWidth === 0) break; // in a closed tab: resize() comes back here
         const { header, figure } = this.wanted;
@@ -118,6 +128,8 @@ class Plot {
     hoverLayer(this.stage)?.before(this.crosshair.layer);
     for (const picture of pictures(this.stage)) picture.setAttribute('aria-hidden', 'true');
     this.host.querySelector('.al-plot-failure').hidden = true;
+    this.name(this.shown.header.alt);
+    this.preview?.end();
     this.host.dataset.state = 'ready';
     this.host.dataset.draws = ++this.draws;
     if (this.head) this.host.dataset.head = figure.layout.meta.head.name;
@@ -139,6 +151,7 @@ class Plot {
 
   attach() {
     this.attached = true;
+    this.dress();
     menu(this.host, this.given());
     this.stage.on('plotly_click', ({ points }) => points?.length && !this.head && this.fire('click', record(points[0])));
     // Plotly hovers every 50 ms. What it has put off until the button is down would forget the point, and lose the click.
@@ -148,6 +161,15 @@ class Plot {
     this.stage.on('plotly_unhover', () => this.hover(null));
     this.stage.on('plotly_doubleclick', () => this.reset());
     this.stage.on('plotly_relayout', () => this.point());
+  }
+
+  /** What is in a shadow root sees no style sheet of the document: it gets copies of Plotly's. */
+  dress() {
+    const root = this.host.getRootNode();
+    if (!(root instanceof ShadowRoot)) return;
+    const copy = new CSSStyleSheet();
+    copy.replaceSync(styleSheets().flatMap(({ cssRules }) => [...cssRules].map(({ cssText }) => cssText)).join('\n'));
+    root.adoptedStyleSheets = [...root.adoptedStyleSheets, copy];
   }
 
   /** What can be saved of it (see takeaway/menu.js): as Python sent it, for Plotly writes into what it is given. */
@@ -236,6 +258,8 @@ class Plot {
     this.disposed = true;
     this.sizes.disconnect();
     this.silence();
+    this.refuse();
+    this.preview?.end();
     cancelAnimationFrame(this.frame);
     if (!this.drawing) this.leave();
   }

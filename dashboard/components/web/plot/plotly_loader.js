@@ -1,13 +1,19 @@
-// plotly.js, loaded once per page from the application's own server.
+// plotly.js, loaded once per page from the application's own server, or from the page itself, which may hold it.
 
 import { root } from '../kit/root.js';
 
 let loading = null;
+let held = null;
+
+/** What needs no server says where plotly.js is: `give()` is it as text, or a promise of it. */
+export function hold(give) {
+  held = give;
+}
 
 /** The Plotly object; `version` is part of the address, so that the browser may keep the file for a year. */
 export function loadPlotly(version) {
   if (window.Plotly) return Promise.resolve(window.Plotly);
-  loading ??= idle().then(() => fetchScript(version));
+  loading ??= idle().then(() => (held ? runHeld() : fetchScript(version)));
   loading.catch(() => (loading = null)); // the next figure tries again
   return loading;
 }
@@ -19,13 +25,21 @@ function idle() {
 
 const address = (version) => new URL(`assets/plotly.min.js?v=${encodeURIComponent(version)}`, root).href;
 
-/** plotly.js as text, for a page of its own; the browser has kept the file, and a hand-out holds it. */
+/** plotly.js as text, for a page of its own; where it comes from the server, the browser has kept the file. */
 export async function plotlySource(version) {
-  const held = document.getElementById('plotly');
-  if (held) return held.textContent;
+  if (held) return held();
   const answer = await fetch(address(version));
   if (!answer.ok) throw new Error('plotly.js did not arrive');
   return answer.text();
+}
+
+async function runHeld() {
+  const script = document.createElement('script');
+  script.textContent = await held();
+  document.head.append(script); // runs at once
+  script.remove();
+  if (!window.Plotly) throw new Error('plotly.js is empty');
+  return window.Plotly;
 }
 
 function fetchScript(version) {

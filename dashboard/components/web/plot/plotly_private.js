@@ -24,8 +24,25 @@ export function* heatmaps(gd) {
   }
 }
 
+/**
+ * The picture of a heatmap's cells, by its number among the traces: one pixel a cell, stretched, as Plotly draws even cells
+ * without gaps. Without it a chosen head waits for Python.
+ */
+export function cellsOf(gd, number) {
+  const heatmap = [...gd.querySelectorAll('.hm')].find((each) => each.__data__?.[0]?.trace?.index === number);
+  return heatmap?.querySelector('image[style*=pixelated]') ?? null;
+}
+
+/** Where such a picture is read from, and to have it read from elsewhere: Plotly writes the older name of this attribute. */
+const XLINK = 'http://www.w3.org/1999/xlink';
+export const addressOf = (image) => image.getAttributeNS(XLINK, 'href');
+export const readdress = (image, address) => image.setAttributeNS(XLINK, 'xlink:href', address);
+
 /** The layer with the labels at the pointer. Without it the crosshair covers them. */
 export const hoverLayer = (gd) => gd.querySelector('.hoverlayer')?.ownerSVGElement;
+
+/** Plotly's style sheets, which stand in the document's head. Without them a figure in a shadow root lies in pieces. */
+export const styleSheets = () => [...document.querySelectorAll('style[id^="plotly.js-style-"]')].map(({ sheet }) => sheet);
 
 /** The pictures that a figure is made of. Without them a screen reader reads every label of every axis. */
 export const pictures = (gd) => gd.querySelectorAll('.main-svg');

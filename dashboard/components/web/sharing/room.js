@@ -1,7 +1,7 @@
 // A room in which others follow this page (server/rooms/): whatever stands here still is written down and sent. The room
 // belongs to this tab, and survives a reload of it.
 
-import { compressed } from '../document/hand_out.js';
+import { compressed } from '../kit/gzip.js';
 import { isReady, write } from '../document/write.js';
 import { root } from '../kit/root.js';
 

@@ -97,7 +97,7 @@ function build(button, figure) {
       said.textContent = '';
       try {
         const { save } = await import('./save.js');
-        await save(figure, format);
+        await save(figure, format, button);
         list.hidePopover();
       } catch (error) {
         said.textContent = `This could not be saved: ${error?.message ?? error}.`;

@@ -34,7 +34,7 @@ export function page({ markup, scripts, theme, origin, credits, files, stem }) {
     `<div class="picture">${markup}</div>\n<footer>\n`,
     `<p>The numbers: ${download(files.npz, 'application/zip', `${stem}.npz`, 'NPZ')}, `,
     `${download(files.csv, 'text/csv', `${stem}.csv`, 'CSV')}</p>\n`,
-    `<p>The view it was made in: <a class="origin" href="${link}">${link}</a></p>\n`,
+    link && `<p>The view it was made in: <a class="origin" href="${link}">${link}</a></p>\n`,
     ...credits.map((credit) => `<p class="weights">Weights ${escaped(credit)}</p>\n`),
     origin.note ? `<p>${escaped(origin.note)}</p>\n` : '',
     `<p>Made ${origin.made.slice(0, 16).replace('T', ' ')} UTC with ${escaped(origin.software)}.</p>\n`,

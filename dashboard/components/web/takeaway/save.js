@@ -10,10 +10,10 @@ import { arrays, table } from './series.js';
 const TYPES = { svg: 'image/svg+xml', png: 'image/png', html: 'text/html', csv: 'text/csv', npz: 'application/zip' };
 const PATIENCE = 5000; // ms
 
-/** Save `figure` (see menu.js) as one of TYPES. */
-export async function save(figure, format) {
+/** Save `figure` (see menu.js) as one of TYPES; `place` is an element beside it. */
+export async function save(figure, format, place) {
   await settled();
-  const origin = await read(figure);
+  const origin = await read(figure, place);
   const content = await FILES[format](figure, origin);
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([content], { type: TYPES[format] }));
@@ -46,9 +46,9 @@ async function settled() {
  * Where the numbers come from. Python writes it once a rerun into an element of the page (components/origin.py): in the
  * message of each figure, a new link would redraw figures in which nothing else is new.
  */
-async function read(figure) {
+async function read(figure, place) {
   // A part of a page that is redrawn alone says it anew, in its own place.
-  const all = [...document.querySelectorAll('.al-origin')].sort((one, other) => other.dataset.at - one.dataset.at);
+  const all = origins(place).sort((one, other) => other.dataset.at - one.dataset.at);
   const said = all[0]?.dataset.origin;
   if (!said) throw new Error('the page does not say where it comes from');
   const { query, makers, ...rest } = JSON.parse(said); // a document says its link (document/reader.js)
@@ -63,32 +63,43 @@ async function read(figure) {
   };
 }
 
+/** What says it in the page, or in the widget of a notebook, that `place` is in: the innermost root that has any. */
+function origins(place) {
+  for (let root = place.getRootNode(); root; root = root.host?.getRootNode()) {
+    const found = [...root.querySelectorAll('.al-origin')];
+    if (found.length) return found;
+  }
+  return [];
+}
+
 /** Whose weights, in words: "sha256:… (reverse, step 200)". */
 function credits({ makers }) {
   return makers.map(({ run, step, weights }) => `${weights ? `sha256:${weights}` : 'not kept'} (${run}, step ${step})`);
 }
 
 function stem({ name }, { makers }) {
-  const whose = makers.length === 1 ? `${makers[0].run}-step${makers[0].step}` : `${makers.length}-runs`;
-  return `${name}-${whose}`.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 120);
+  const whose = makers.length === 1 ? `-${makers[0].run}-step${makers[0].step}` : makers.length ? `-${makers.length}-runs` : '';
+  return `${name}${whose}`.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 120);
 }
 
 function numbers(series, origin) {
-  const head = { link: origin.link, weights: credits(origin).join(', '), made: origin.made, software: origin.software };
-  if (origin.note) head.note = origin.note;
+  const head = given({ link: origin.link, weights: credits(origin).join(', '), made: origin.made, software: origin.software, note: origin.note });
   const text = { dtype: '<U', shape: [], data: [JSON.stringify(origin)] };
   return { csv: csv(table(series), head), npz: npz({ ...arrays(series), origin: text }) };
 }
 
+/** What there is something to say of: a model that was captured has no run, and no view. */
+const given = (said) => Object.fromEntries(Object.entries(said).filter(([, words]) => words));
+
 function chunks(origin) {
-  return {
+  return given({
     Title: origin.title,
     Source: origin.link,
     Software: origin.software,
     'Creation Time': origin.made,
     Weights: credits(origin).join(', '),
     origin: JSON.stringify(origin),
-  };
+  });
 }
 
 /** The SVG with a title, and its origin as metadata that Inkscape shows (Dublin Core, in RDF). */
@@ -108,7 +119,7 @@ function describe(text, origin) {
   };
   const work = make('cc:Work', [
     make('dc:title', [origin.title]),
-    make('dc:source', [origin.link]),
+    ...(origin.link ? [make('dc:source', [origin.link])] : []),
     ...credits(origin).map((credit) => make('dc:identifier', [credit])),
     make('dc:date', [origin.made]),
     make('dc:publisher', [make('cc:Agent', [make('dc:title', [origin.software])])]),

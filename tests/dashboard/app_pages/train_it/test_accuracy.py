@@ -30,7 +30,7 @@ from transformer.model import Transformer
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
-EARLY = [("reverse", 20), ("reverse-translate", 0), ("reverse-aligned", 0), ("reverse-aligned-causal", 20)]
+EARLY = [("reverse", 20), ("reverse-translate", 0), ("reverse-aligned", 0), ("reverse-aligned-causal", 0)]
 """Models that are still often wrong."""
 MANY = 256
 TOKENS = [*"0123456789", "SEP", "PAD"]
@@ -230,7 +230,7 @@ def test_it_says_when_nothing_is_confused():
     np.testing.assert_array_equal(cells(app, "depth-confusion"), np.eye(10))
 
 
-@pytest.mark.parametrize(("run", "step"), [("reverse", 20), ("reverse-aligned-causal", 20)])
+@pytest.mark.parametrize(("run", "step"), [("reverse", 20), ("reverse-aligned-causal", 40)])
 def test_the_map_of_heads_is_what_is_left_without_each(run: str, step: int):
     model, config = network(run, step)
     x, targets, _ = asked(model, config)

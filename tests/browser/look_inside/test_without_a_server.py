@@ -1,0 +1,171 @@
+"""All heads in a file and in a notebook: a click makes another head large, by the model's numbers, asking nobody."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import dashboard
+from dashboard.components.documents.pages import widget_script
+from tests.kit.driving import PATIENCE, click_head, colours, grid
+from tests.kit.models import small, tokens_of
+from transformer import observe
+from transformer.observation import Observation
+
+LETTERS = tuple("abcdef")
+SHOWN = """host => host.querySelector('.js-plotly-plot')._fullData.find(({ type }) => type === 'heatmap').z
+  .map((row) => Array.from(row, (value) => Number.isNaN(value) ? null : value))"""
+"""The numbers that a large head shows, as Plotly holds them."""
+
+
+@pytest.fixture
+def alone(chromium: Browser) -> Iterator[Page]:
+    """A page that may ask nobody for anything, and complains of nothing."""
+    complaints: list[str] = []
+    with chromium.new_context(viewport={"width": 1440, "height": 900}, accept_downloads=True) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("request", lambda asked: complaints.append(asked.url) if asked.url.startswith("http") else None)
+        yield page
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.fixture(scope="module")
+def seen() -> Observation:
+    return observe(small(), tokens_of(1, 6))
+
+
+def large(page: Page, head: str) -> Locator:
+    """The large head of this path, once it is painted."""
+    return page.locator(f".al-plot[data-state=ready][data-head='{head}']")
+
+
+def assert_shows(head: Locator, pattern: np.ndarray) -> None:
+    numbers = np.array(head.evaluate(SHOWN), dtype=float)
+    allowed = np.tril(np.ones(pattern.shape, dtype=bool))
+    np.testing.assert_array_equal(np.isnan(numbers), ~allowed)
+    np.testing.assert_allclose(numbers[allowed], pattern[allowed], atol=1e-6)
+
+
+@pytest.mark.smoke
+def test_a_click_in_the_file_makes_another_head_large(alone: Page, seen: Observation, tmp_path: Path) -> None:
+    path = dashboard.to_html(seen, tmp_path / "heads.html", LETTERS, focus="0.1")
+    alone.goto(path.as_uri())
+    for number, (layer, head) in ((None, (0, 1)), (6, (1, 2)), (3, (0, 3))):
+        if number is not None:
+            click_head(alone, number)
+        shown = large(alone, f"decoder.{layer}.self_attention.{head}")
+        shown.wait_for()
+        assert_shows(shown, seen[f"decoder.{layer}.self_attention.pattern"][0, head].numpy())
+        expect(alone.locator(".caption").last).to_contain_text(f"Head {layer}.{head}, decoder self-attention.")
+        expect(grid(alone)).to_have_attribute("data-focus", str(4 * layer + head))
+    assert colours(alone.locator(".grid canvas.base")) > 8
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_file_is_used_by_key_and_on_a_projector(alone: Page, seen: Observation, tmp_path: Path, dark: bool) -> None:
+    alone.goto(dashboard.to_html(seen, tmp_path / "heads.html", LETTERS, focus="0.1", dark=dark).as_uri())
+    large(alone, "decoder.0.self_attention.1").wait_for()
+    grid(alone).focus()
+    alone.keyboard.press("ArrowRight")
+    large(alone, "decoder.0.self_attention.2").wait_for()
+    assert Axe().run(alone).response["violations"] == []
+    for width in (1024, 390):
+        alone.set_viewport_size({"width": width, "height": 768})
+        alone.wait_for_timeout(500)
+        assert alone.evaluate("() => document.documentElement.scrollWidth") == width
+
+
+def test_what_is_saved_of_the_file_s_head_are_its_numbers(alone: Page, seen: Observation, tmp_path: Path) -> None:
+    alone.goto(dashboard.to_html(seen, tmp_path / "heads.html", LETTERS, focus="1.3").as_uri())
+    head = large(alone, "decoder.1.self_attention.3")
+    head.hover()
+    head.get_by_role("button", name="Save head").click()
+    with alone.expect_download() as download:
+        alone.get_by_role("menuitem", name="CSV").click()
+    assert download.value.suggested_filename == "head.csv"
+    lines = Path(download.value.path()).read_text().splitlines()
+    said, rows = [line for line in lines if line[0] == "#"], [line for line in lines if line[0] != "#"]
+    assert [line.split(":")[0] for line in said] == ["# made", "# software"]
+    found = [float(row["value"]) for row in csv.DictReader(io.StringIO("\n".join(rows))) if row["value"]]
+    pattern = seen["decoder.1.self_attention.pattern"][0, 3].numpy()
+    np.testing.assert_allclose(found, pattern[np.tril_indices(6)], atol=1e-6)
+
+
+NOTEBOOK = """async ([script, state]) => {
+  document.body.innerHTML = '<div id="output" style="width: 1000px"></div>';
+  const { default: widget } = await import(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })));
+  const bytes = (text) => new DataView(Uint8Array.from(atob(text), (each) => each.charCodeAt(0)).buffer);
+  const heard = {};
+  const tell = (event, ...what) => [...(heard[event] ?? [])].forEach((handler) => handler(...what));
+  const changed = {};
+  state.message = bytes(state.message);
+  const model = {
+    get: (name) => state[name],
+    set: (name, value) => (changed[name] = state[name] = value),
+    on: (event, handler) => (heard[event] ??= []).push(handler),
+    off: (event, handler) => (heard[event] = heard[event].filter((each) => each !== handler)),
+    save_changes: async () => {
+      const answer = await window.changed({ ...changed });
+      state.document = answer.document;
+      state.message = bytes(answer.message);
+      if ('dark' in changed) tell('change:document');
+      tell('change:message');
+      for (const name of Object.keys(changed)) delete changed[name];
+    },
+    send: async (content) => tell('msg:custom', content, [bytes(await window.asked(content))]),
+  };
+  widget.render({ model, el: document.getElementById('output') });
+}"""
+"""What a notebook does for a widget (https://anywidget.dev/en/afm/): its state, changes both ways, and messages."""
+
+
+def test_a_click_in_a_notebook_asks_python_for_the_head(alone: Page, seen: Observation) -> None:
+    widget = dashboard.show(seen, names=LETTERS, focus="0.1")
+    asked: list[str] = []
+
+    def state() -> dict[str, Any]:
+        message = base64.b64encode(widget.message).decode()
+        names = ("document", "focus", "dark", "chooses", "changes")
+        return {name: getattr(widget, name) for name in names} | {"message": message}
+
+    def changed(changes: dict[str, Any]) -> dict[str, Any]:
+        for name, value in changes.items():
+            setattr(widget, name, value)
+        return state()
+
+    def answer(content: str) -> str:
+        sent: list[bytes] = []
+        widget.send = lambda _, buffers: sent.extend(buffers)
+        widget._handle_custom_msg(content, [])
+        asked.append(content)
+        return base64.b64encode(sent[0]).decode()
+
+    alone.expose_function("changed", changed)
+    alone.expose_function("asked", answer)
+    alone.evaluate(NOTEBOOK, [widget_script(), state()])
+    for number, (layer, head) in ((None, (0, 1)), (6, (1, 2))):
+        if number is not None:
+            click_head(alone, number)
+        shown = large(alone, f"decoder.{layer}.self_attention.{head}")
+        shown.wait_for()
+        assert_shows(shown, seen[f"decoder.{layer}.self_attention.pattern"][0, head].numpy())
+    assert str(widget.head) == "decoder.1.self_attention.2"
+    assert asked == ["plotly"]
+    picture = shown.locator(".main-svg").first
+    assert picture.evaluate("each => getComputedStyle(each).position") == "absolute"  # Plotly's style sheet is there
+    assert not widget.dark
+    alone.evaluate("() => (document.body.style.background = 'rgb(20, 20, 20)')")
+    expect(alone.locator(".attention-lab")).to_have_css("--st-background-color", "#0f131b")
+    assert widget.dark

@@ -1,0 +1,76 @@
+"""Change its attention: heads removed and masks given, compared with the same done by hand to the model itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from torch.nn import functional
+
+from tests.kit.pages import array, link, open_page, trace
+
+TEXT = "The king is dead, long live the king, the king!"
+
+
+@torch.no_grad()
+def without(folder: Path, removed: list[tuple[int, int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits of the whole model, and with some heads' slices zeroed before the output projection."""
+    model = transformers.GPT2LMHeadModel.from_pretrained(folder).eval()
+    tokens = transformers.AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")["input_ids"]
+    whole = model(tokens).logits[0]
+    for layer, head in removed:
+
+        def zeroed(module: torch.nn.Module, given: tuple[torch.Tensor], head: int = head) -> tuple[torch.Tensor]:
+            z = given[0].clone()
+            z[..., 8 * head : 8 * head + 8] = 0
+            return (z,)
+
+        model.transformer.h[layer].attn.c_proj.register_forward_pre_hook(zeroed)
+    return whole, model(tokens).logits[0]
+
+
+def divergence(before: torch.Tensor, after: torch.Tensor) -> np.ndarray:
+    p, q = before.double().log_softmax(-1), after.double().log_softmax(-1)
+    return functional.kl_div(q, p, log_target=True, reduction="none").sum(-1).numpy()
+
+
+def test_the_output_moves_as_it_does_without_the_heads(models: Path) -> None:
+    before, after = without(models / "small-gpt2", [(0, 1), (1, 3)])
+    removed = "decoder.0.self_attention.1,decoder.1.self_attention.3"
+    app = open_page("ablation", imported="small-gpt2", imported_input=TEXT, removed=removed)
+    moved = array(trace(app, "imported-change", "measured")["y"])
+    np.testing.assert_allclose(moved, divergence(before, after), rtol=1e-3, atol=1e-7)
+    assert app.title[0].value.startswith("Without heads 0.1 and 1.3 the model’s own output changes by ")
+    flips = int((before.argmax(-1) != after.argmax(-1)).sum())
+    assert any(each.value.startswith(f"{flips} of {len(before)} likeliest words change.") for each in app.caption)
+
+
+def test_the_map_is_what_each_removal_alone_does(models: Path) -> None:
+    app = open_page("ablation", imported="small-gpt2", imported_input=TEXT)
+    found = array(trace(app, "imported-removal", "values")["z"])
+    for layer, head in [(0, 0), (1, 2)]:
+        expected = divergence(*without(models / "small-gpt2", [(layer, head)])).mean()
+        np.testing.assert_allclose(found[layer, head], expected, rtol=1e-3, atol=1e-7)
+
+
+def test_another_mask_is_what_its_self_attention_sees(models: Path) -> None:
+    app = open_page("ablation", imported="small-bert", seen_mask="causal")
+    assert app.title[0].value.startswith("Under the causal mask the model’s own output changes by ")
+    cells = array(trace(app, "imported-masked", "values")["z"])
+    n = len(cells)
+    assert np.isnan(cells[np.triu_indices(n, 1)]).all()
+    np.testing.assert_allclose(np.nan_to_num(cells).sum(-1), 1, atol=1e-5)
+
+
+def test_the_models_own_mask_changes_nothing() -> None:
+    app = open_page("ablation", imported="small-gpt2", imported_input=TEXT, seen_mask="causal")
+    np.testing.assert_allclose(array(trace(app, "imported-change", "measured")["y"]), 0, atol=1e-6)
+
+
+def test_what_a_link_names_in_vain_is_left_out() -> None:
+    app = open_page("ablation", imported="small-gpt2", removed="decoder.9.self_attention.0", seen_mask="nonsense")
+    assert len(app.warning) == 2
+    assert "removed" not in link(app)
+    assert "seen_mask" not in link(app)

@@ -1,0 +1,234 @@
+"""Bring in a model: what is said of it before it is opened, and its heads beside what the library itself says."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from streamlit.testing.v1 import AppTest
+
+from dashboard.server.roles import Visitor
+from dashboard.view import imported as view
+from dashboard.view.pages import PAGES
+from tests.kit.pages import figures, large_head, link, open_page, shown
+
+NAMES = ("small-bert", "small-gpt2", "small-llama", "small-t5", "small-vit")
+TEXT = "The king is dead, long live the king, the king!"
+
+
+def said(app: AppTest) -> str:
+    """All words of a page."""
+    parts = [*app.title, *app.markdown, *app.caption, *app.error, *app.warning, *app.info]
+    return shown("\n".join(str(each.value) for each in parts))
+
+
+@torch.no_grad()
+def attended(folder: Path, text: str) -> tuple[list[int], np.ndarray]:
+    """The tokens of a text, and all patterns [layer, head, query, key] as the library itself says them."""
+    words = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    tokens = words(text, return_tensors="pt")["input_ids"]
+    found = model(tokens, output_attentions=True).attentions
+    return tokens[0].tolist(), torch.stack(found)[:, 0].numpy()
+
+
+def test_the_heads_are_those_that_the_library_itself_shows(models: Path) -> None:
+    tokens, patterns = attended(models / "small-gpt2", TEXT)
+    app = open_page("imported", imported="small-gpt2", imported_input=TEXT, head="decoder.1.self_attention.2")
+    layout, values = large_head(app)
+    np.testing.assert_allclose(np.nan_to_num(values["pattern"]), patterns[1, 2], atol=1e-5)
+    assert layout["tokens"]["y"][:2] == ["The", " king"]
+    assert len(layout["tokens"]["y"]) == len(tokens)
+    assert not app.error
+    assert not app.warning
+
+
+def test_the_table_is_counted_from_the_patterns(models: Path) -> None:
+    tokens, patterns = attended(models / "small-gpt2", TEXT)
+    n = len(tokens)
+    heads = patterns.reshape(-1, n, n).astype(float)
+    table = open_page("imported", imported="small-gpt2", imported_input=TEXT).dataframe[0].value
+    previous = [np.mean([head[i, i - 1] for i in range(1, n)]) for head in heads]
+    first = [np.mean([head[i, 0] for i in range(2, n)]) for head in heads]
+    again = [i for i in range(1, n) if tokens[i] in tokens[:i]]
+    same = [np.mean([sum(head[i, j] for j in range(i) if tokens[j] == tokens[i]) for i in again]) for head in heads]
+    np.testing.assert_allclose(table["previous"], previous, atol=1e-5)
+    np.testing.assert_allclose(table["first"], first, atol=1e-5)
+    np.testing.assert_allclose(table["same token"], same, atol=1e-5)
+
+
+def test_induction_is_measured_on_the_tokens_twice_in_a_row(models: Path) -> None:
+    tokens, _ = attended(models / "small-gpt2", TEXT)
+    model = transformers.AutoModel.from_pretrained(models / "small-gpt2", attn_implementation="eager").eval()
+    with torch.no_grad():
+        found = model(torch.tensor([tokens + tokens]), output_attentions=True).attentions
+    n = len(tokens)
+    expected = [float(layer[0, head, n:, 1 : n + 1].diagonal().mean()) for layer in found for head in range(4)]
+    table = open_page("imported", imported="small-gpt2", imported_input=TEXT).dataframe[0].value
+    np.testing.assert_allclose(table["induction"], expected, atol=1e-5)
+
+
+def test_the_contribution_is_the_length_of_what_is_carried(models: Path) -> None:
+    model = transformers.GPT2LMHeadModel.from_pretrained(models / "small-gpt2").eval()
+    tokens, patterns = attended(models / "small-gpt2", TEXT)
+    kept: list[torch.Tensor] = []
+    model.transformer.h[1].attn.c_attn.register_forward_hook(lambda *given: kept.append(given[2]))
+    with torch.no_grad():
+        model(torch.tensor([tokens]))
+    value = kept[0][0].chunk(3, dim=-1)[2].unflatten(-1, (4, 8))[:, 2].norm(dim=-1).numpy()
+    app = open_page("imported", imported="small-gpt2", imported_input=TEXT, head="decoder.1.self_attention.2")
+    _, values = large_head(app)
+    np.testing.assert_allclose(np.nan_to_num(values["contribution"]), patterns[1, 2] * value, atol=1e-5)
+
+
+@pytest.mark.daily(2)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("page", ["imported", "stream", "ablation"])
+def test_every_page_opens_on_every_kind(page: str, name: str) -> None:
+    app = open_page(page, imported=name)
+    assert len(app.title) == 1
+    assert not app.error
+    assert not app.warning
+    assert figures(app)
+
+
+def test_what_another_head_does_differently_is_their_difference(models: Path) -> None:
+    _, patterns = attended(models / "small-gpt2", TEXT)
+    head, other = "decoder.1.self_attention.2", "decoder.0.self_attention.3"
+    app = open_page("imported", imported="small-gpt2", imported_input=TEXT, head=head, against=f"head:{other}")
+    _, values = large_head(app)
+    np.testing.assert_allclose(np.nan_to_num(values["difference"]), patterns[1, 2] - patterns[0, 3], atol=1e-5)
+    app = open_page("imported", imported="small-gpt2", imported_input=TEXT, head=head, against="input:The king")
+    assert "Nothing to compare with: other input has a pattern of " in said(app)
+
+
+# --- bringing one in
+
+
+def test_a_folder_is_described_before_it_is_opened(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATTENTION_LAB_MODELS")
+    app = open_page("imported")
+    assert app.title[0].value == "Bring in a model of your own, and see all its heads."
+    app.text_input(key="control-import").set_value(str(models / "small-gpt2")).run()
+    model = transformers.GPT2LMHeadModel.from_pretrained(models / "small-gpt2")
+    count = sum(each.numel() for each in model.parameters())
+    assert f"GPT2LMHeadModel with {count:,} parameters." in said(app).replace("**", "")
+    next(button for button in app.button if button.label == "Open it").click().run()
+    assert not app.exception
+    assert re.match(r"8 heads\. On this input head \d\.\d looks ", app.title[0].value)
+    assert str(models) not in said(app)
+    assert str(models) not in json.dumps(link(app))
+    again = open_page("imported")  # the list outlives the session
+    assert [each.options for each in again.selectbox if each.key == "control-imported"] == [["small-gpt2"]]
+    next(button for button in again.button if button.label.startswith("Take “")).click().run()
+    assert again.title[0].value == "Bring in a model of your own, and see all its heads."
+    next(button for button in again.button if button.label.startswith("Put “")).click().run()
+    assert again.title[0].value.startswith("8 heads. ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("/no/such/folder", "There is no folder “folder”."),
+        ("nobody/nothing", "There is neither a folder “nobody/nothing” nor such a model"),
+        ("[click](http://evil.test)", "There is no folder"),
+    ],
+)
+def test_what_cannot_be_opened_is_one_sentence(typed: str, sentence: str) -> None:
+    app = open_page("imported")
+    app.text_input(key="control-import").set_value(typed).run()
+    assert not app.exception
+    (error,) = app.error
+    assert sentence in shown(error.value)
+
+
+def test_a_link_to_a_model_that_is_not_here_says_so() -> None:
+    app = open_page("imported", imported="elsewhere", head="decoder.7.self_attention.0")
+    assert "There is no model “elsewhere” on the list; this is " in said(app)
+    assert "This model has no head of that name; another is shown." in said(app)
+
+
+def test_an_input_that_cannot_be_read_is_replaced_with_a_notice() -> None:
+    app = open_page("imported", imported="small-gpt2", imported_input="word " * 400)
+    assert re.search(r"The input cannot be read: There are \d+ tokens, and at most 64 fit", said(app))
+    assert app.title[0].value.startswith("8 heads. ")
+
+
+def test_what_is_typed_and_cannot_be_read_stays_in_the_field() -> None:
+    app = open_page("imported", imported="small-gpt2")
+    app.text_area(key="control-imported_input").set_value("word " * 400).run()
+    assert app.text_area(key="control-imported_input").value == "word " * 400
+    assert any("tokens, and at most 64 fit" in each.value for each in app.error)
+    app.text_area(key="control-imported_input").set_value(TEXT).run()
+    assert not app.error
+    assert link(app)["imported_input"] == TEXT
+
+
+def test_a_guest_looks_and_brings_nothing_in() -> None:
+    app = open_page("imported", {"visitor": Visitor("guest", "abcdef")}, imported="small-gpt2")
+    assert app.title[0].value.startswith("8 heads. ")
+    assert app.text_input(key="control-import").disabled
+
+
+def test_a_damaged_list_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "imported.json").write_text("[1, 2")
+    app = open_page("imported")
+    assert "Imported.json cannot be read as a list of models; it was left as it is." in said(app)
+    assert (tmp_path / "imported.json").read_text() == "[1, 2"
+
+
+def test_what_was_chosen_in_a_run_means_nothing_in_an_imported_model() -> None:
+    app = open_page("heads", run="reverse", head="decoder.1.self_attention.3", query="12")
+    app.switch_page(PAGES["imported"].script)
+    app.session_state["settings"] = app.session_state["settings"].with_(imported="small-gpt2")
+    app.run()
+    assert not app.exception
+    assert not app.warning
+    now = app.session_state["settings"]
+    assert (now.run, now.head, now.query) == ("reverse", "", None)
+
+
+def test_a_module_is_opened_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "their_model.py").write_text(
+        textwrap.dedent(
+            """
+            import torch
+            from torch import nn
+            from torch.nn import functional
+
+            class Model(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.embedding, self.qkv = nn.Embedding(12, 8), nn.Linear(8, 24)
+
+                def forward(self, tokens):
+                    query, key, value = self.qkv(self.embedding(tokens)).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+                    z = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+                    return z.transpose(1, 2).flatten(2) @ self.embedding.weight.T
+
+            def build():
+                torch.manual_seed(0)
+                return Model()
+            """
+        )
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setenv("ATTENTION_LAB_MODULE", "their_model:build")
+    app = open_page("imported", imported_input="3 1 4 1 5")
+    assert app.title[0].value.startswith("2 heads. ")
+    import their_model
+
+    model = their_model.build()
+    read = model.embedding(torch.tensor([3, 1, 4, 1, 5]))
+    query, key, _ = model.qkv(read).unflatten(-1, (3, 2, 4)).permute(1, 2, 0, 3)
+    scores = (query @ key.transpose(-1, -2) / 2).masked_fill(~torch.ones(5, 5, dtype=torch.bool).tril(), -torch.inf)
+    _, values = large_head(open_page("imported", imported_input="3 1 4 1 5", head="decoder.0.self_attention.1"))
+    np.testing.assert_allclose(np.nan_to_num(values["pattern"]), scores.softmax(-1)[1].detach().numpy(), atol=1e-6)
+    assert open_page("imported").text_area(key="control-imported_input").value == view.NUMBERS

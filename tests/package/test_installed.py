@@ -1,0 +1,264 @@
+"""The installed package: what is in the wheel, and what its command does in a folder that knows nothing of the rest."""
+
+from __future__ import annotations
+
+import email
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Error, expect
+
+import transformer
+from dashboard.__main__ import main
+from tests.kit.driving import browser, free_port, wait_until_healthy
+from transformer.training.exchange.archive import unpack
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("transformer", "dashboard")
+PATIENCE = 120
+QUICK = ("--max-steps", "2", "--length", "3", "--d-model", "16", "--d-ff", "0", "--device", "cpu")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A wheel, and a fresh environment in which it is installed."""
+
+    wheel: Path
+    bin: Path
+    folder: Path
+    """An empty folder to stand in, away from the repository."""
+    variables: dict[str, str]
+
+    @property
+    def runs(self) -> Path:
+        """Where runs are kept if nobody says otherwise, on Linux."""
+        return Path(self.variables["XDG_DATA_HOME"]) / "attention-lab" / "checkpoints"
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.bin / "attention-lab", *arguments],
+            cwd=self.folder,
+            env=self.variables,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+
+
+def tracked(*folders: str) -> list[str]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no git checkout")
+    listed = subprocess.run(["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.split("\0") if (ROOT / name).is_file()]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """As `pip install .` does it, but for what the package depends on: that is taken from the present environment."""
+    source, place = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("environment")
+    for name in tracked(*PACKAGES, "pyproject.toml", "README.md", "LICENSE", "docs/licences.md"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, source / name)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    alone = ["--quiet", "--no-index", "--no-deps"]
+    subprocess.run([*pip, "wheel", *alone, "--no-build-isolation", "--wheel-dir", place, source], check=True)
+    (wheel,) = place.glob("*.whl")
+    venv.create(place / "venv")
+    python = place / "venv" / "bin" / "python"
+    subprocess.run([*pip, "--python", python, "install", *alone, wheel], check=True)
+    (packages,) = (place / "venv").glob("lib/python*/site-packages")
+    others = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "others.pth").write_text("\n".join(others))  # without what these say of an editable package
+    folder = tmp_path_factory.mktemp("elsewhere")
+    # Students have one of these.
+    (folder / "transformer.py").write_text("raise SystemExit('this is another transformer')\n")
+    ours = ("ATTENTION_LAB_", "STREAMLIT_", "PYTHON", "COV_CORE", "COVERAGE")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return Installed(wheel, python.parent, folder, variables | {"XDG_DATA_HOME": str(place / "data"), "NO_COLOR": "1"})
+
+
+# --- what is in the wheel
+
+
+def test_the_wheel_holds_the_two_packages_and_nothing_else(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert names == set(tracked(*PACKAGES))
+    assert {"transformer/py.typed", "dashboard/py.typed", "dashboard/.streamlit/config.toml"} <= names
+    assert {"dashboard/frame/style.css", "dashboard/lectures/masks.md"} <= names
+
+
+def test_the_wheel_says_what_it_is(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        (place,) = {name.split("/")[0] for name in wheel.namelist() if ".dist-info/" in name}
+        said = email.message_from_bytes(wheel.read(f"{place}/METADATA"))
+        for name in ("LICENSE", "docs/licences.md"):
+            assert wheel.read(f"{place}/licenses/{name}") == (ROOT / name).read_bytes()
+    assert said["Version"] == transformer.__version__
+    assert said["License-Expression"] == "MIT"
+    assert said.get_all("License-File") == ["LICENSE", "docs/licences.md"]
+    assert set(said.get_all("Provides-Extra", [])) >= {"hf", "hand-out", "rooms"}
+
+
+# --- the command
+
+
+def test_the_command_is_there(installed: Installed) -> None:
+    done = installed.command("--help")
+    assert done.returncode == 0, done.stderr
+    commands = set(re.findall(r"^│ ([a-z-]+) {2,}", done.stdout, re.MULTILINE))
+    assert commands >= {"run", "train", "evaluate", "generate", "export", "list", "resume"}
+    assert installed.command("--version").stdout.strip() == transformer.__version__
+
+
+def test_without_a_repository_runs_are_kept_among_the_users_data(installed: Installed) -> None:
+    done = installed.command("list")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"no runs in {installed.runs}: ")
+
+
+@pytest.mark.nightly
+def test_a_run_is_trained_measured_and_handed_on(installed: Installed, tmp_path: Path) -> None:
+    """And found again in a `checkpoints/` of the folder that one stands in, as a clone of the repository has it."""
+    for arguments in (("train", *QUICK, "--out", "checkpoints/X"), ("export", "checkpoints/X", "--out", "X.zip")):
+        done = installed.command(*arguments)
+        assert done.returncode == 0, done.stderr
+    found = json.loads(installed.command("evaluate", "X", "--json", "--sequences", "64").stdout)
+    assert len(found["accuracy_by_position"]) == 6
+    assert installed.command("list").stdout.startswith("X ")
+    run = unpack(installed.folder / "X.zip", tmp_path)
+    assert run.config.task.length == 3
+    assert list(run.snapshots())[-1] == 2
+    shutil.rmtree(installed.folder / "checkpoints")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nosuch",), "Unknown command"),
+        (("export", "nosuch"), "there is no run nosuch"),
+        (("train", "--n-layers", "2.5"), "--n-layers must be a whole number, not 2.5"),
+        (("run", "my_model:build"), "run takes options of Streamlit only"),
+        (("run", "--server.port", "many"), "'many' is not a valid integer"),
+        (("run", "--no.such.option", "3"), "No such option"),
+        (("run", "--module", "my_model"), "--module takes MODULE:FUNCTION"),
+        (("run", "--module", "my_model:build"), "there is no module my_model"),
+        (("run", "--module", "x\ny:build"), "not x?y:build"),
+    ],
+)
+@pytest.mark.daily(2)
+def test_bad_input_is_one_line(installed: Installed, arguments: tuple[str, ...], words: str) -> None:
+    done = installed.command(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_run_hands_on_streamlits_options_and_names_the_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module is looked for beside the user, and its code is not run here."""
+    served: list[tuple[Path, tuple[str, ...]]] = []
+    monkeypatch.setattr("dashboard.server.streamlit_private.serve", lambda *arguments: served.append(arguments))
+    monkeypatch.setenv("ATTENTION_LAB_MODULE", "")  # so that it is taken back
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_model.py").write_text("raise SystemExit('too early')\n")
+    assert main(["run", "--server.port", "8600", "--server.headless=true", "--module", "my_model:build"]) == 0
+    assert served == [(ROOT / "dashboard" / "app.py", ("--server.port", "8600", "--server.headless=true"))]
+    assert os.environ["ATTENTION_LAB_MODULE"] == "my_model:build"
+
+
+# --- the dashboard
+
+
+@pytest.fixture
+def served(installed: Installed) -> Iterator[tuple[str, Path]]:
+    """The dashboard as the command starts it: its address, and what it prints."""
+    port, log = free_port(), installed.folder / "log"
+    arguments = ["run", "--server.port", str(port), "--server.headless", "true"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [installed.bin / "attention-lab", *arguments],
+            cwd=installed.folder,
+            env=installed.variables,
+            stdout=out,
+            stderr=out,
+        )
+        try:
+            wait_until_healthy(address := f"http://localhost:{port}", process)
+            yield address, log
+        finally:
+            process.terminate()
+            process.wait(timeout=PATIENCE)
+
+
+@pytest.mark.nightly
+def test_the_dashboard_opens_anywhere_and_trains(installed: Installed, served: tuple[str, Path]) -> None:
+    address, log = served
+    assert f"Runs are kept in {installed.runs}." in log.read_text()
+    try:
+        started = browser()
+        chromium = started.__enter__()
+    except Error as error:
+        pytest.skip(f"no Chromium can be started: {error.message.splitlines()[0]}")
+    try:
+        page = chromium.new_page()
+        page.goto(address)
+        expect(page.get_by_role("heading", name="It reverses: 8 of 8 right.")).to_be_visible()
+        expect(page.locator("canvas").first).to_be_visible()
+        # The colour of the theme in dashboard/.streamlit, not Streamlit's own.
+        train = page.get_by_test_id("stSidebar").get_by_role("button", name="Train")
+        expect(train).to_have_css("background-color", "rgb(36, 86, 200)")
+        train.click()
+        expect(page.get_by_text("solved at step").first).to_be_visible()
+    finally:
+        started.__exit__(None, None, None)
+    (run,) = installed.runs.glob("*/run.json")
+    assert json.loads(run.read_text())["config"]["task"]["task"] == "reverse"
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.nightly
+def test_every_page_opens_where_no_run_is(installed: Installed, tmp_path: Path) -> None:
+    """What was measured for a page and is not shipped in the wheel is missed in a sentence."""
+    script = tmp_path / "pages.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "from pathlib import Path\n"
+        "import dashboard\n"
+        "from streamlit.testing.v1 import AppTest\n"
+        "from dashboard.view.pages import PAGES\n"
+        "main, found = str(Path(dashboard.__file__).parent / 'frame' / 'main.py'), {}\n"
+        "for name, page in PAGES.items():\n"
+        "    app = AppTest.from_file(main, default_timeout=60).switch_page(page.script).run()\n"
+        "    found[name] = [[each.value for each in kind] for kind in (app.title, app.exception, app.error)]\n"
+        "print(json.dumps(found), flush=True)\n"
+        "os._exit(0)\n"
+    )
+    variables = installed.variables | {"ATTENTION_LAB_RUNS": str(tmp_path / "none")}
+    done = subprocess.run(
+        [installed.bin / "python", "-P", script],
+        cwd=installed.folder,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found) > 20
+    assert {name: title for name, (title, _, _) in found.items() if len(title) != 1} == {}
+    assert {name: fault for name, (_, fault, _) in found.items() if fault} == {}
+    missed = {name: error for name, (_, _, error) in found.items() if error}
+    assert set(missed) == {"lengths", "bottleneck"}
+    assert all(error[0].startswith("This measurement cannot be shown: there is no file") for error in missed.values())
