@@ -25,9 +25,6 @@ from transformer.foundation.foreign import shortened
 from transformer.training.exchange import archive
 from transformer.training.runs import Run, located
 
-MODULE = "ATTENTION_LAB_MODULE"
-"""The environment variable that tells the dashboard which function builds a model of one's own."""
-
 app = App(
     name="attention-lab",
     help="A transformer to look into: `attention-lab run` starts the dashboard.",
@@ -57,6 +54,8 @@ def run(*options: Annotated[str, Parameter(allow_leading_hyphen=True)], module: 
         if not token.startswith("-") and ("=" in before or not before.startswith("-")):
             raise ConfigError(f"run takes options of Streamlit only, as in --server.port 8600, not {shortened(token)}")
     if module is not None:
+        from dashboard.models.imported import MODULE
+
         os.environ[MODULE] = _function(module)
 
     from dashboard.server.streamlit_private import serve

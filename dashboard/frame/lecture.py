@@ -53,7 +53,9 @@ def strip(page: Page) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lecture-way"):
             with st.container(key="lecture-title", width="content"):
                 st.markdown(f"**{plain(step.title)}**")
-            st.markdown(f":small[:gray[{plain(lecture.title)}, step {at} of {count}]]")
+            with st.container(key="lecture-name", width="content"):
+                st.markdown(f":small[:gray[{plain(lecture.title)}]]")
+            st.markdown(f":small[:gray[step {at} of {count}]]")
             _way(lecture, step, at, page)
         if page.address != step.page:
             st.caption(f"The words of this step stand on the page “{PAGES[step.page].title}”: return to read them.")
@@ -62,12 +64,13 @@ def strip(page: Page) -> None:
                 st.markdown(words(step))
             if not at_home(step):
                 st.caption("You have changed the view. The words speak of the step as it was written.")
-        look = step.look if page.address == step.page else ""
+        look, shown = step.look if page.address == step.page else "", followed(page)
+        until = shown.until if shown else ""
         moves = st.session_state.get("lecture_moves", 0)
         podium = renderer("podium", html=PODIUM, isolate_styles=False)
-        told = {"look": look, "step": f"{lecture.name}/{at}/{moves}", "presenter": _for_presenter(lecture, at)}
-        podium(key="podium", data=pack(told, b""))
-    st.html(style(look, step.controls if followed(page) else None))
+        told = {"look": look, "until": until, "step": f"{lecture.name}/{at}/{moves}"}
+        podium(key="podium", data=pack(told | {"presenter": _for_presenter(lecture, at)}, b""))
+    st.html(style(look, shown.controls if shown else None, until))
 
 
 def _reach(page: Page) -> None:
@@ -147,7 +150,7 @@ def _for_presenter(lecture: Lecture, at: int) -> dict[str, object]:
         "at": at,
         "count": len(lecture.steps),
         "title": step.title,
-        "notes": step.notes,
+        "notes": notes(step),
         "question": "" if step.question is None else step.question.text,
         "next": "" if following is None else f"{following.title}.{asks}",
     }
@@ -191,20 +194,37 @@ def words(step: Step) -> str:
 
     `lecture check` says why it cannot be had.
     """
+    return _said(step)[0]
+
+
+def notes(step: Step) -> str:
+    """The lecturer's notes to a step, with their numbers."""
+    return _said(step)[1]
+
+
+def _said(step: Step) -> tuple[str, str]:
     try:
         model = model_of(step.view, session.choices())
     except ValueError:
-        return "".join(each if isinstance(each, str) else MISSING for each in step.prose)
-    return _written(step, model)
+        return _filled(step, None)
+    return _measured(step, model)
 
 
 @cached(256)
-def _written(step: Step, _model: Model) -> str:
+def _measured(step: Step, _model: Model) -> tuple[str, str]:
     try:
-        values = ViewValues(step.view)
+        return _filled(step, ViewValues(step.view))
     except ValueError:
-        values = None
-    return "".join(each if isinstance(each, str) else _number(each, values) for each in step.prose)
+        return _filled(step, None)
+
+
+def _filled(step: Step, values: ViewValues | None) -> tuple[str, str]:
+    """The words and the notes with the numbers in their places."""
+    prose, notes = (
+        "".join(each if isinstance(each, str) else _number(each, values) for each in parts)
+        for parts in (step.prose, step.notes)
+    )
+    return prose, notes
 
 
 def _number(expression: Expression, values: ViewValues | None) -> str:
@@ -214,11 +234,14 @@ def _number(expression: Expression, values: ViewValues | None) -> str:
         return MISSING
 
 
-def style(look: str, controls: Sequence[str] | None) -> str:
-    """What is marked, by its key, and which controls stay: those of these fields; None is all."""
+def style(look: str, controls: Sequence[str] | None, until: str = "") -> str:
+    """What is marked, by its key; which controls stay: those of these fields, None is all; and where the page ends."""
     rules = []
     if look:
         rules.append(f".st-key-{look} {{ outline: 2px dashed {palette().accent}; outline-offset: 2px; }}")
+    if until:  # what follows is drawn all the same, and is there as soon as it is to be seen
+        after = f"{streamlit_private.PAGE} :is(.st-key-{until}, :has(.st-key-{until})) ~ *"
+        rules.append(f"{after} {{ visibility: hidden; max-height: 0; overflow: hidden; }}")
     if controls is not None:
         kept = "".join(f":not(.st-key-control-{name})" for name in controls if name != SIDEBAR)
         rules.append(f'{streamlit_private.PAGE} [class*="st-key-control-"]{kept} {{ display: none; }}')

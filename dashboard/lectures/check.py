@@ -44,19 +44,24 @@ def _opened(step: Step) -> Iterator[Mistake]:
         app.session_state["seen"] = model_of(step.view, menu.menu())
     for name, value in step.view.to_query().items():
         app.query_params[name] = value
-    app = app.run() if PAGES[step.page] is OVERVIEW else app.switch_page(PAGES[step.page].script).run()
+    try:
+        app = app.run() if PAGES[step.page] is OVERVIEW else app.switch_page(PAGES[step.page].script).run()
+    except RuntimeError:  # it is not done in time
+        yield Mistake(step.line, f"the page was not drawn within {PATIENCE:.0f} s; is this machine busy?")
+        return
     for error in app.exception:
         yield Mistake(step.line, f"the page fails: {error.message}")
     for notice in (*app.error, *app.warning):
         yield Mistake(step.line, notice.value.removesuffix("."))
-    wanted = {step.look, *(f"control-{name}" for name in step.controls if name != SIDEBAR)} - {""}
+    wanted = {step.look, step.until, *(f"control-{name}" for name in step.controls if name != SIDEBAR)} - {""}
     deadline = time.monotonic() + BEHIND
     while not wanted <= (keys := {*_keys(app.main), *_keys(app.sidebar)}) and time.monotonic() < deadline:
         time.sleep(0.2)
         app.run()  # what a page keeps back at first follows with the next rerun
-    if step.look and step.look not in keys:
-        shown = ", ".join(sorted(key for key in keys if not key.startswith(("lecture", "control-"))))
-        yield Mistake(step.line, f"the page has no element “{step.look}” to look at; it has {shown}")
+    for name, what in ((step.look, "to look at"), (step.until, "to end with")):
+        if name and name not in keys:
+            shown = ", ".join(sorted(key for key in keys if not key.startswith(("lecture", "control-"))))
+            yield Mistake(step.line, f"the page has no element “{name}” {what}; it has {shown}")
     for name in step.controls:
         if name != SIDEBAR and f"control-{name}" not in keys:
             known = "" if name in FIELDS else ", nor has any other"

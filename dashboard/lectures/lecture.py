@@ -45,7 +45,7 @@ ABOUT = ("title", "minutes", "language", "audience")
 """What a file says of its lecture, each once."""
 LIMITS = {"minutes": (1, 240), "training": (1, 3600)}
 """What is a whole number, and its limits. The seconds of a training may be left out."""
-ONCE, OFTEN = ("view", "look", "controls", "ask", NUMBER, BARS, CELLS), ("claim", CHOICE)
+ONCE, OFTEN = ("view", "look", "until", "controls", "ask", NUMBER, BARS, CELLS), ("claim", CHOICE)
 """What stands under the heading of a step: once at most, and as often as one likes."""
 MOST_STEPS, MOST_BYTES = 60, 200_000
 EXPRESSION = re.compile(r"\{\{(.+?)\}\}", re.DOTALL)
@@ -81,12 +81,14 @@ class Step:
     view: Settings
     look: str
     """The key of the element that is marked; empty is none."""
+    until: str
+    """The key of the last element that is shown: the page ends there. Empty shows all of it."""
     controls: tuple[str, ...]
     """The fields of the view whose controls stay, and SIDEBAR."""
     prose: tuple[str | Expression, ...]
     """The words, and between them the numbers."""
-    notes: str
-    """What only the lecturer reads."""
+    notes: tuple[str | Expression, ...]
+    """What only the lecturer reads, its numbers as well."""
     claims: tuple[Expression, ...]
     """What the words take for granted of the view: each is to be true."""
     question: Question | None = None
@@ -94,7 +96,7 @@ class Step:
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        return tuple(each for each in self.prose if isinstance(each, Expression))
+        return tuple(each for each in (*self.prose, *self.notes) if isinstance(each, Expression))
 
 
 @dataclass(frozen=True)
@@ -216,6 +218,7 @@ def _step(lines: list[str], first: int) -> Step:
         page=page,
         view=view,
         look=fields.get("look", ("", 0))[0],
+        until=fields.get("until", ("", 0))[0],
         controls=tuple(name.strip() for name in fields.get("controls", ("", 0))[0].split(",") if name.strip()),
         prose=words,
         notes=notes,
@@ -273,18 +276,22 @@ def _view(text: str, line: int) -> tuple[str, Settings]:
     return page, view
 
 
-def _words(lines: list[str], first: int) -> tuple[tuple[str | Expression, ...], str]:
+def _words(lines: list[str], first: int) -> tuple[tuple[str | Expression, ...], tuple[str | Expression, ...]]:
     """The words with the numbers between them, and the lecturer's notes: lines that begin with ">"."""
-    notes = "\n".join(line[1:].strip() for line in lines if line.startswith(">"))
-    text = "\n".join("" if line.startswith(">") else line for line in lines)
-    words: list[str | Expression] = []
+    words = "\n".join("" if line.startswith(">") else line for line in lines)
+    notes = "\n".join(line[1:].strip() if line.startswith(">") else "" for line in lines)
+    return _trimmed(_parts(words, first, typed=False)), _trimmed(_parts(notes, first, typed=True))
+
+
+def _parts(text: str, first: int, typed: bool) -> list[str | Expression]:
+    """Words and the expressions between them. Raises Mistake for a number that is typed, where none may be."""
+    parts: list[str | Expression] = []
     end = 0
     for found in EXPRESSION.finditer(text):
-        words.append(_untyped(text[end : found.start()], text, end, first))
-        words.append(_expression(found[1], first + text[: found.start()].count("\n")))
+        parts.append(text[end : found.start()] if typed else _untyped(text[end : found.start()], text, end, first))
+        parts.append(_expression(found[1], first + text[: found.start()].count("\n")))
         end = found.end()
-    words.append(_untyped(text[end:], text, end, first))
-    return _trimmed(words), notes
+    return [*parts, text[end:] if typed else _untyped(text[end:], text, end, first)]
 
 
 def _untyped(part: str, text: str, start: int, first: int) -> str:

@@ -22,6 +22,8 @@ from transformer.config import ConfigError
 
 Also = Mapping[str, object]
 """Fields of the view that change with another, and what they become."""
+TYPED = ("number_input", "text_input", "text_area")
+"""Widgets into which something is typed."""
 LATE = 1.0
 """Seconds after a press within which the step before it may be reported once more."""
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -39,8 +41,12 @@ def controlled(
 
     Only what comes in time: what a timer's request says of a widget was picked before. A click on the choice that is
     shown already changes nothing.
+
+    A field into which something is typed is told its value only where it has another. Told the same again, the browser
+    takes back what was typed while the page was drawn, and the next timer's request takes it back on the way to Python.
     """
-    st.session_state[key] = value
+    if getattr(widget, "__name__", "") not in TYPED or key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
     if widget in (st.segmented_control, st.pills):
         rest = {"required": True, **rest}
 

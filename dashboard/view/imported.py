@@ -37,8 +37,8 @@ def chosen() -> Imported | None:
 
 
 def choose(name: str) -> None:
-    """Look at another model; what was chosen inside the one before means nothing in it, and is forgotten."""
-    session.update(**{**OF_MODEL, "imported": name, "imported_input": "", "imported_second": "", "against": ""})
+    """Look at another model, with the same input. What was chosen inside the one before means nothing in it."""
+    session.update(**{**OF_MODEL, "imported": name, "against": ""})
 
 
 def asked(says: str) -> Input:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from transformer.capturing.functions import of_four, opened
@@ -38,7 +39,7 @@ def door(model: object, notes: Notes) -> Iterator[None]:
     AttentionMaskInterface.register(NAME, eager_mask)
     theirs = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
     outermost = [each for each in theirs if not any(each is not one and each in set(one.modules()) for one in theirs)]
-    before = [(each, _chosen(each.config)) for each in outermost]
+    before = [(each.config, _chosen(each.config)) for each in theirs]
     looking = LOOKING.set(notes)
     try:
         for each in outermost:
@@ -46,8 +47,8 @@ def door(model: object, notes: Notes) -> Iterator[None]:
         yield
     finally:
         LOOKING.reset(looking)
-        for each, chosen in before:
-            each.set_attn_implementation(chosen)
+        for config, chosen in before:
+            config._attn_implementation = chosen
 
 
 def _chosen(config: Any) -> dict[str, Any]:
@@ -72,10 +73,14 @@ def _attention(
     """
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    notes = LOOKING.get()
-    own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", ALL_ATTENTION_FUNCTIONS["sdpa"])
+    notes, fused = LOOKING.get(), ALL_ATTENTION_FUNCTIONS["sdpa"]
+    own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", fused)
     if notes is None:
-        return own(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **more)
+        # A pass of another thread. It made its mask for the fused kernel if that was before the setting was changed.
+        causal = getattr(module, "is_causal", False)
+        of_fused = causal if attention_mask is None else attention_mask.dtype == torch.bool
+        whose = fused if of_fused else own
+        return whose(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **more)
     call = notes.call(module, query.shape[-2], key.shape[-2])
     if (mask := call.added(attention_mask, query)) is not None:
         attention_mask = of_four(mask)

@@ -19,8 +19,8 @@ AXES = ("query", "key", "d_head", "d_model", "d_features", "coordinate", "head",
 """Every axis has one colour, everywhere."""
 LETTER, THIN, PADDING = 8.5, 6.5, 12
 """Pixels that a bold letter takes beside its row, a letter of its place, and what is left free around them."""
-NARROWEST, NUMBERS, WIDEST = 78, 520, 640
-"""Pixels of the first column and of all others, at least; and of a table that a projector shows whole."""
+NARROWEST, NUMBERS, NUMBER, WIDEST = 78, 520, 42, 640
+"""Pixels of the first column, of all others and of each of them, at least; of a table that a projector shows whole."""
 CROWD = 16
 """More columns than this, and the digits are a little smaller, so that they stay apart."""
 
@@ -86,10 +86,11 @@ def number_table(
     first = max(NARROWEST, *(round(_width(label)) for label in labels))
     heads = "".join(_heading(block, text, palette) for block in blocks for text in block.headings)
     body = "".join(_row(label, i, blocks, palette) for i, label in enumerate(labels))
-    size = 14 if sum(len(block.headings) for block in blocks) <= CROWD else 13
+    columns = sum(len(block.headings) for block in blocks)
+    size = 14 if columns <= CROWD else 13
     return (
         f'<div style="overflow-x:auto"><table aria-label="{escape(spoken, quote=True)}" '
-        f'style="min-width:{max(WIDEST, first + NUMBERS)}px;border-collapse:separate;'
+        f'style="min-width:{max(WIDEST, first + max(NUMBERS, NUMBER * columns))}px;border-collapse:separate;'
         f"border-spacing:1px;table-layout:fixed;width:100%;font-size:{size}px;line-height:21px;color:{palette.text};"
         f'font-variant-numeric:tabular-nums"><colgroup><col style="width:{first}px">{widths}</colgroup>'
         f"<thead><tr><td></td>{names}</tr>"

@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from dashboard.lectures.lecture import SIDEBAR
 from dashboard.lectures.shelf import shelf
 from tests.kit.driving import PATIENCE, query
 
@@ -35,6 +36,10 @@ def test_the_arrow_keys_alone_lead_through_a_lecture(page: Page, address: str, n
             expect(marked).to_have_css("outline-style", "dashed")
         expect(page.locator(".st-key-lecture")).to_be_in_viewport(ratio=0.5)
         expect(page.locator(".st-key-lecture-next button")).to_contain_text("Next")
+        if SIDEBAR not in step.controls:
+            buttons = page.locator(".st-key-lecture-way button, .st-key-lecture-way [data-testid=stLinkButton] a")
+            heights = buttons.evaluate_all("all => all.map((each) => each.getBoundingClientRect().top)")
+            assert max(heights) - min(heights) < 10, "the buttons take two lines"
         if number < len(lecture.steps):
             page.keyboard.press("ArrowRight" if number % 2 else "PageDown")
     page.keyboard.press("ArrowLeft")

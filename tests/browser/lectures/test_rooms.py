@@ -85,10 +85,23 @@ def test_every_step_comes_to_who_follows(lecturer: Page, follower: Page, address
         expect(follower.get_by_role("heading", level=1).first).to_have_text(title.inner_text())
         lecturer.wait_for_function(SETTLED)
         expect(follower.locator("#terms dt")).to_have_text(lecturer.evaluate(TERMS))
+        if step.look and step.question is None:  # an answer stands over what was predicted
+            expect(follower.locator(f".st-key-{step.look}").first).to_be_in_viewport()
         assert follower.evaluate("() => document.documentElement.scrollWidth") == PHONE["width"], step.title
         if at < len(lecture.steps):
             lecturer.wait_for_function(SETTLED)
             lecturer.locator("body").press("ArrowRight")
+
+
+def test_a_page_that_ends_early_ends_for_who_follows_too(lecturer: Page, follower: Page, address: str) -> None:
+    step = shelf().lectures["attention"].steps[0]
+    code = open_room(lecturer, f"{address}/?lecture=attention&sidebar=0")
+    expect(lecturer.locator(".st-key-overview-heads")).not_to_be_in_viewport()
+    join(follower, address, code)
+    expect(follower.locator(f".st-key-{step.until}").first).to_be_in_viewport()
+    expect(follower.locator(".st-key-overview-heads, .st-key-overview-accuracy")).to_have_count(0)
+    lecturer.get_by_role("button", name="Explore from here").click()
+    expect(follower.locator(".st-key-overview-heads")).to_have_count(1)
 
 
 def test_a_page_that_did_not_come_is_asked_for_again(lecturer: Page, follower: Page, address: str) -> None:

@@ -8,8 +8,10 @@ import pytest
 import streamlit as st
 
 from dashboard.frame import lecture as lectures_strip
-from dashboard.frame.lecture import style
+from dashboard.frame.lecture import _filled, style
+from dashboard.lectures.lecture import read
 from dashboard.lectures.shelf import shelf
+from dashboard.lectures.values import ViewValues
 from dashboard.view.pages import PAGES
 from tests.kit.pages import link, open_page
 
@@ -25,7 +27,8 @@ def press(app, key: str):
 def test_a_link_opens_a_step_with_its_numbers() -> None:
     app = open_page("heads", run="reverse", query="9", lecture="attention", lecture_step="4")
     said = strip(app)
-    assert "Attention in 20 minutes, step 4 of 13" in said
+    assert "Attention in 20 minutes" in said
+    assert "step 4 of 13" in said
     assert "with a weight of 0.99" in said
     assert "{{" not in said
     assert "You have changed the view" not in said
@@ -112,3 +115,19 @@ def test_only_the_controls_of_a_step_stay() -> None:
     assert re.search(r'\[class\*="st-key-control-"\]:not\(\.st-key-control-head\) \{ display: none; \}', rules)
     assert "stSidebar" in rules
     assert "stSidebar" not in style("", ("sidebar",))
+
+
+def test_a_page_ends_where_its_step_does_until_one_explores() -> None:
+    def covered(app) -> list[str]:
+        return [each.value for each in app.get("html") if "st-key-overview-tokens)) ~ *" in each.value]
+
+    app = open_page("overview", run="reverse", lecture="attention")
+    assert len(covered(app)) == 1
+    assert not covered(press(app, "lecture-explore"))
+
+
+def test_notes_say_their_numbers() -> None:
+    about = "---\ntitle: x\nminutes: 1\nlanguage: en\naudience: x\n---\n"
+    (step,) = read("x", f"{about}## A\nview: heads?run=reverse\n\nB.\n\n> It has {{{{ heads }}}}.\n").steps
+    assert _filled(step, ViewValues(step.view)) == ("B.", "It has 4.")
+    assert _filled(step, None) == ("B.", "It has –.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 import dashboard
 from dashboard.parts import widgets
@@ -44,6 +45,34 @@ def test_a_widget_shows_what_it_is_told_and_answers_in_time_only(monkeypatch: py
     assert found == []
     drawn.report(5)
     assert found == [5]
+
+
+def _typed() -> None:
+    """A page with one field, whose value is the view's."""
+    import streamlit as st
+
+    from dashboard.parts.widgets import controlled
+
+    view = st.session_state.setdefault("view", {"number_input": 2, "text_input": "two"})
+    for name, value in list(view.items()):
+        field = getattr(st.container(), name)
+        controlled(field, name, key=name, value=value, picked=lambda found, name=name: view.update({name: found}))
+
+
+@pytest.mark.parametrize(("name", "typed", "elsewhere"), [("number_input", 5, 7), ("text_input", "five", "seven")])
+def test_a_field_is_told_its_value_again_only_where_that_is_another(name: str, typed: Any, elsewhere: Any) -> None:
+    """Told again, the browser would take back what was typed meanwhile."""
+    app = AppTest.from_function(_typed).run()
+    app.run()
+    assert not getattr(app, name)(key=name).proto.set_value
+    getattr(app, name)(key=name).set_value(typed).run()
+    assert app.session_state["view"][name] == typed
+    assert getattr(app, name)(key=name).value == typed
+    assert not getattr(app, name)(key=name).proto.set_value
+    app.session_state["view"][name] = elsewhere
+    app.run()
+    assert getattr(app, name)(key=name).value == elsewhere
+    assert getattr(app, name)(key=name).proto.set_value
 
 
 def test_what_is_picked_changes_its_field_and_what_changes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:

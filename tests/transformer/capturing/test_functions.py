@@ -84,6 +84,23 @@ def test_the_pattern_of_a_fused_call_is_the_softmax_by_hand(batch, heads, querie
     torch.testing.assert_close(seen["attention.z"].nan_to_num(), seen.output.nan_to_num(), atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("low", [-1e4, -1e9, torch.finfo(torch.float32).min, -torch.inf])
+def test_a_mask_of_low_numbers_is_a_mask_and_the_pattern_is_what_the_kernel_computes(low: float) -> None:
+    """A row of low numbers alone is divided among its keys; one of minus infinity gets nothing."""
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 1, 2, 4, 8)
+    allowed = torch.ones(4, 4, dtype=torch.bool).tril()
+    allowed[2] = False
+    added = torch.zeros(4, 4).masked_fill(~allowed, low)
+    seen = capture(functional.scaled_dot_product_attention, query, key, value, attn_mask=added)
+    assert torch.equal(seen["attention.mask"], allowed.expand(1, 2, 4, 4))
+    expected = (query @ key.transpose(-2, -1) / math.sqrt(8) + added).softmax(-1).nan_to_num()
+    torch.testing.assert_close(seen["attention.pattern"], expected)
+    torch.testing.assert_close(seen["attention.z"], seen.output.nan_to_num())
+    scores = functional.softmax(seen["attention.scores"].masked_fill(~allowed, low), -1)
+    torch.testing.assert_close(scores[..., [0, 1, 3], :], expected[..., [0, 1, 3], :])
+
+
 @pytest.mark.parametrize("kind", [Fused, ByHand])
 def test_results_are_the_same_to_the_bit_and_nothing_is_left_behind(kind: type[Fused]) -> None:
     torch.manual_seed(0)

@@ -152,6 +152,18 @@ def test_two_lengths_are_cross_attention_and_pytorchs_decoder_has_it_by_its_name
     np.testing.assert_array_equal(attentions(seen, "abcd")["decoder.0.self_attention"].mask, np.tri(4, dtype=bool))
 
 
+def test_a_decoder_that_kept_earlier_keys_still_attends_to_itself() -> None:
+    model, tokens = made("GPT2LMHeadModel"), given("GPT2LMHeadModel")["input_ids"]
+    first = capture(model, tokens[:, :8], use_cache=True)
+    seen = capture(model, tokens[:, 8:], past_key_values=first.output.past_key_values)
+    found = attentions(seen, TOKENS[8:])["decoder.1.self_attention"]
+    assert found.queries == TOKENS[8:]
+    assert found.keys == (*(f"+{number}" for number in range(1, 9)), *TOKENS[8:])
+    np.testing.assert_array_equal(found.mask, np.tri(12, dtype=bool)[8:])
+    whole = attentions(capture(model, tokens), TOKENS)["decoder.1.self_attention"]
+    np.testing.assert_allclose(found.pattern, whole.pattern[:, 8:], atol=1e-5)
+
+
 def test_masks_of_pytorchs_own_attention_are_seen() -> None:
     model = nn.MultiheadAttention(8, 2, batch_first=True)
     x, padding = torch.randn(2, 4, 8), torch.tensor([[False, False, False, True], [False] * 4])

@@ -15,7 +15,7 @@ from tests.kit.foreign.hugging_face import KINDS, SMALL, WORDS, given, made
 from transformer import capture
 from transformer.attention import masked_softmax
 from transformer.capturing import hugging_face
-from transformer.capturing.record import Captured
+from transformer.capturing.record import Captured, Notes
 
 LACKS = {"Gemma2ForCausalLM": ("sdpa",)}
 
@@ -135,6 +135,44 @@ def test_two_models_in_two_parts_keep_their_own_kernels() -> None:
     assert chosen() == before
     assert len(set(before)) == 2
     assert sorted(name.split(".")[0] for name in seen.attentions()) == ["text_model"] * 2 + ["vision_model"] * 2
+
+
+def test_a_model_that_writes_its_attention_out_is_seen_and_keeps_a_part_that_chose_nothing() -> None:
+    torch.manual_seed(0)
+    model = transformers.MptForCausalLM(transformers.MptConfig(d_model=32, n_layers=2, n_heads=4, vocab_size=50)).eval()
+    tokens = given("GPT2LMHeadModel")["input_ids"]
+    with torch.no_grad():
+        expected = model(tokens, output_attentions=True)
+    chosen = (model.config._attn_implementation, model.config.attn_config._attn_implementation)
+    seen = capture(model, tokens)
+    assert (model.config._attn_implementation, model.config.attn_config._attn_implementation) == chosen
+    assert chosen[1] is None
+    assert torch.equal(seen.output.logits, expected.logits)
+    for pattern, reported in zip(patterns(seen), expected.attentions, strict=True):
+        torch.testing.assert_close(pattern, reported)
+    assert torch.equal(seen["transformer.blocks.1.attn.mask"][0, 0], torch.ones(12, 12, dtype=torch.bool).tril())
+
+
+@pytest.mark.parametrize("kind", ["GPT2LMHeadModel", "LlamaForCausalLM", "BertModel", "T5Model"])
+@pytest.mark.parametrize("padded", [True, False])
+def test_a_plain_pass_is_right_if_a_capture_begins_or_ends_in_its_middle(
+    folders: Path, kind: str, padded: bool
+) -> None:
+    """Its masks are then made for one attention function, and its later layers call another."""
+    question = {name: value for name, value in given(kind).items() if padded or name != "attention_mask"}
+    model = opened(folders, kind, "sdpa").eval()
+    with hugging_face.door(model, Notes(model)):
+        pass  # transformers knows our name from now on
+    layers = {"GPT2LMHeadModel": "h.1", "LlamaForCausalLM": "layers.1", "BertModel": "layer.1", "T5Model": "block.1"}
+    with torch.no_grad():
+        expected = model(**question)[0]
+        for before, then in (("sdpa", hugging_face.NAME), (hugging_face.NAME, "sdpa")):
+            model.set_attn_implementation(before)
+            (layer, *_) = [each for name, each in model.named_modules() if name.endswith(layers[kind])]
+            hook = layer.register_forward_pre_hook(lambda *_, then=then: model.set_attn_implementation(then))
+            torch.testing.assert_close(model(**question)[0], expected)
+            assert model.config._attn_implementation == then
+            hook.remove()
 
 
 def test_others_may_use_the_same_model_meanwhile(folders: Path) -> None:

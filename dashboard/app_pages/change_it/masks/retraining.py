@@ -151,7 +151,7 @@ def _state(title: str, possible: Ceiling, measured: Accuracy | None) -> State:
     low, high = measured.interval()
     chosen = _answers(measured)
     return State(
-        f"{title}\n{measured.mean[chosen].mean():.2f} of the answer right",
+        f"{title}\nanswer: {measured.mean[chosen].mean():.2f}",
         ceiling,
         measured.mean,
         low,

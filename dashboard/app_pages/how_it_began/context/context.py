@@ -86,7 +86,8 @@ def pick_scores(look: LookBack) -> str:
         look.trained,
         format_func=CALLED.__getitem__,
     )
-    st.caption(f"From left to right: {'; '.join(MAKES[scoring] for scoring in menu)}.")
+    with st.container(key="control-scores-kinds"):  # hidden with the control that it explains
+        st.caption(f"From left to right: {'; '.join(MAKES[scoring] for scoring in menu)}.")
     return picked
 
 

@@ -182,7 +182,7 @@ def alignment_heatmap(pattern: np.ndarray, *, palette: Palette = LIGHT) -> go.Fi
     layout = {
         "template": template(palette),
         "xaxis": {"title": {"text": "given corner"}, "tickvals": list(range(given)), "ticktext": columns, **ticks},
-        "yaxis": {"title": {"text": "predicted corner"}, "tickvals": list(range(said)), "ticktext": rows, **ticks},
+        "yaxis": {"title": {"text": "predicted"}, "tickvals": list(range(said)), "ticktext": rows, **ticks},
         "meta": {"tokens": {"x": columns, "y": rows}},
     }
     layout["xaxis"] |= {"range": [-0.5, given - 0.5]}

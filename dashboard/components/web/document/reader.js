@@ -17,7 +17,8 @@ import sheet from '../sheet/sheet.js';
 import { VERSION } from './write.js';
 
 const COMPONENTS = { film, glances, head_grid, painter, passage, plot, prediction, sheet };
-const DRAWN = 800; // ms after which figures have been drawn
+const LOOKS = 200; // ms between two looks at where what is marked stands
+const [DRAWN, PATIENCE] = [1500, 15000]; // ms in which figures are drawn, as a rule and at most
 const IN_THE_OPEN = ['plot', 'sheet']; // the others have a shadow root, as in the dashboard
 
 export class Reader {
@@ -105,10 +106,19 @@ export class Reader {
     }
   }
 
-  /** Bring what a lecture's step marks into sight, once the figures above it have their heights. */
+  /** Bring what a lecture's step marks into sight, once the figures above it have their heights; not after one has scrolled. */
   bring({ lecture: said }) {
-    const place = said?.look && this.host.querySelector(`.st-key-${CSS.escape(said.look)}`);
-    if (place) setTimeout(() => place.isConnected && place.scrollIntoView({ block: 'nearest', behavior: 'instant' }), DRAWN);
+    clearInterval(this.bringing);
+    const began = performance.now();
+    let reached = scrollY;
+    this.bringing = setInterval(() => {
+      const place = said?.look && this.host.querySelector(`.st-key-${CSS.escape(said.look)}`); // each document has its own
+      if (!place || scrollY !== reached || performance.now() - began > PATIENCE) return clearInterval(this.bringing);
+      place.scrollIntoView({ block: 'nearest', behavior: 'instant' });
+      reached = scrollY;
+      const busy = this.host.querySelector('[aria-busy=true]');
+      if (!busy && performance.now() - began > DRAWN) clearInterval(this.bringing);
+    }, LOOKS);
   }
 
   /** Draw the components, now that they stand in the page and have a width. */

@@ -38,7 +38,7 @@ export function write({ whole = false } = {}) {
   const question = main.querySelector('.st-key-prediction') ? asked() : null;
   const covered = !whole && question !== null && document.documentElement.dataset.predicted !== question;
   const there = placed();
-  const parts = partsOf(main, { there, covered, stopped: false }) ?? [];
+  const parts = partsOf(main, { there, covered, until: podium().until ?? '', stopped: false }) ?? [];
   const origin = read();
   return {
     version: VERSION,
@@ -84,13 +84,13 @@ function kind() {
 const placed = () =>
   new Map(standing().filter(({ name }) => PICTURES.includes(name)).map((each) => [placeOf(each.host), each]));
 
-/** The parts below an element; null where there are none. What a question covers is not written. */
+/** The parts below an element; null where there are none. What a question covers, or a step does not show yet, is not written. */
 function partsOf(element, how) {
   const parts = [];
   for (const child of element.children) {
+    if (how.stopped) break;
     const part = partOf(child, how);
     if (part) parts.push(...(Array.isArray(part) ? part : [part]));
-    if (how.stopped) break;
   }
   return parts.length ? parts : null;
 }
@@ -106,7 +106,7 @@ function partOf(element, how) {
   if (is('metric')) return words('metric', [...element.children].map((each) => `<span>${cleaned(each)}</span>`).join(' '));
   for (const kind of ['heading', 'caption', 'alert', 'markdown']) if (is(kind)) return words(kind, cleaned(element));
   const parts = partsOf(element, how);
-  if (key === 'prediction') how.stopped = how.covered;
+  if (key === 'prediction' ? how.covered : key && key === how.until) how.stopped = true;
   return parts && key && is('block') ? { parts, key } : parts;
 }
 
@@ -168,12 +168,15 @@ function plain(element) {
   element.querySelector(':scope > annotation')?.remove(); // the formula once more, in TeX
 }
 
+/** What a lecture's step is, if there is one (podium.js). */
+const podium = () => standing().find(({ name }) => name === 'podium')?.host.__podium ?? {};
+
 /** The words of the lecture's step, as its strip shows them. */
 function lecture(covered) {
   const strip = document.querySelector('.st-key-lecture');
   if (!strip) return null;
   const of = (key) => strip.querySelector(`.st-key-${key} ${KINDS.markdown}`);
-  const { presenter: told, look = '' } = standing().find(({ name }) => name === 'podium')?.host.__podium ?? {};
+  const { presenter: told, look = '' } = podium();
   if (!told) return null;
   const { lecture: title, at, count, minutes, notes } = told;
   const said = { title, at, count, minutes, notes, look, step: covered ? '' : told.title };

@@ -5,7 +5,7 @@
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
-import { page } from '../../attention-lab.shared/kit/streamlit_private.js';
+import { isSettled, page } from '../../attention-lab.shared/kit/streamlit_private.js';
 
 const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
 const CHANNEL = 'attention-lab-lecture';
@@ -13,7 +13,7 @@ const ON = ['ArrowRight', 'PageDown'];
 const KEPT = 'attention-lab-letters';
 const [SMALLEST, LARGEST, STEP] = [70, 180, 10]; // of the size of letters, in per cent
 const AIR = 12; // pixels around what is marked
-const SETTLES = 4000; // milliseconds after which a page has its heights
+const SETTLES = 4000; // milliseconds after which a page that was drawn has its heights
 const WAITS = 15000; // milliseconds within which what is marked has come
 
 /** Is it a key by itself, and no letter of a text that is typed? */
@@ -42,8 +42,8 @@ class Podium {
   }
 
   update(message) {
-    const { look, step, presenter } = unpack(message.slice()).header;
-    this.presenter = presenter;
+    const { look, until, step, presenter } = unpack(message.slice()).header;
+    Object.assign(this, { presenter, until });
     this.report();
     if (step === this.step) return;
     Object.assign(this, { look, step });
@@ -78,6 +78,7 @@ class Podium {
   /** Scroll as little as shows the marked element below the words, once it is drawn; not after the reader has scrolled. */
   bring(look, step) {
     const main = page();
+    let settled = this.began;
     const wait = () => {
       if (this.step !== step || performance.now() - this.began > WAITS || this.scrolled) return;
       const place = look && document.querySelector(`.st-key-${CSS.escape(look)}`);
@@ -87,7 +88,8 @@ class Podium {
       const [above, below] = [top - words - AIR, bottom - innerHeight + AIR];
       const by = above < 0 || above < below ? above : Math.max(below, 0);
       main.scrollBy({ top: Math.max(by, -main.scrollTop), behavior: 'instant' });
-      if (performance.now() - this.began < SETTLES) setTimeout(wait, 200); // what stands above it may still grow
+      if (!isSettled()) settled = performance.now();
+      if (performance.now() - settled < SETTLES) setTimeout(wait, 200); // what stands above it may still grow
     };
     setTimeout(wait, 300); // the page of the step before may still stand
   }

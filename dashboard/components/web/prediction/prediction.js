@@ -68,7 +68,7 @@ class Prediction {
   poll(votes) {
     if (votes?.question !== this.asked?.id) return;
     this.votes = votes;
-    if (!votes.votes) this.tally.textContent = votes.followers ? `${votes.followers} follow; nobody has predicted yet.` : '';
+    if (!votes.votes) this.tally.textContent = votes.followers ? `${votes.followers} ${votes.followers === 1 ? 'follows' : 'follow'}; nobody has predicted yet.` : '';
     else if (!this.shown) this.tally.textContent = `${votes.votes} of ${votes.followers} have predicted.`;
     else {
       if (!this.field.host.isConnected) {

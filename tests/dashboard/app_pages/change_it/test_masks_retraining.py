@@ -137,7 +137,7 @@ def test_the_first_two_pictures_are_counts_under_either_mask(run: str, mask: str
         share = counted(each, config).mean(axis=0)
         chosen = slice(None) if run == "reverse-aligned" else slice(8, None)
         bars = next(t for t in drawn if t["name"].startswith(title) and t["type"] == "bar")
-        assert bars["name"] == f"{title}\n{share[chosen].mean():.2f} of the answer right"
+        assert bars["name"] == f"{title}\nanswer: {share[chosen].mean():.2f}"
         np.testing.assert_allclose(array(bars["y"]), share, atol=1e-6)
     ceilings = [array(t["y"]) for t in drawn if t["name"].startswith("ceiling")]
     under = CAUSAL8 if run == "reverse-aligned" else [0.1] * 7 + [1.0] * 9
@@ -157,7 +157,7 @@ def test_retraining_meets_the_ceiling_and_a_seed_says_what_to_expect() -> None:
     assert any("can never arrive, so at most 0.10 can be right" in text.value for text in app.markdown)
     next(button for button in app.button if button.label == "Retrain under this mask").click().run()
     assert not app.exception
-    bars = next(t for t in figures(app)["three"]["data"] if re.match(r"retrained, \d+ steps\n0.5\d", t["name"]))
+    bars = next(t for t in figures(app)["three"]["data"] if re.match(r"retrained, \d+ steps\nanswer: 0.5\d", t["name"]))
     measured, error = array(bars["y"]), 4 * np.sqrt(0.1 * 0.9 / 1024)
     assert (measured[4:] > 0.97).all()
     assert (np.abs(measured[:4] - 0.1) < error).all()
@@ -191,7 +191,7 @@ def test_a_retraining_is_shown_as_it_grows_and_only_a_finished_one_is_kept(monke
         time.sleep(0.01)
     app.run()
     assert any("A small model is being retrained: 10 steps, 0." in text.value for text in app.markdown)
-    assert any(each["name"].startswith("retraining, 10 steps\n0.") for each in figures(app)["three"]["data"])
+    assert any(each["name"].startswith("retraining, 10 steps\nanswer: 0.") for each in figures(app)["three"]["data"])
     # Another mask is asked for: nobody watches the first one, which is broken off and forgotten.
     app.session_state["settings"] = app.session_state["settings"].with_(mask="hide:3")
     app.run()

@@ -61,7 +61,7 @@ def accuracy_by_state_bars(
         "barmode": "overlay",
         "bargap": 0,
         "dragmode": False,
-        "margin": {"t": 52, "r": 8, "l": 8, "b": 8},
+        "margin": {"t": 66, "r": 8, "l": 8, "b": 8},
         "meta": {"tokens": {"x": list(labels)}},
     }
     return go.Figure(traces, layout)
@@ -91,7 +91,9 @@ def _title(state: State, middle: float, palette: Palette) -> dict[str, object]:
         "yanchor": "bottom",
         "yshift": 6,
         "showarrow": False,
-        "text": f"<b>{safe(state.title)}</b>".replace("\n", "<br>"),
+        "text": f"<b>{safe(state.title)}</b>".replace("\n", "<br>").replace(
+            ", ", ",<br>"
+        ),  # a phone's pictures are narrow
         "font": {"size": 15, "color": palette.text},
     }
 
