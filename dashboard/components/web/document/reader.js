@@ -32,6 +32,8 @@ export class Reader {
     this.themed = themed;
     this.fired = fired;
     this.places = new Map(); // name and key of a component -> its place, which the next document may use again
+    for (const by of ['wheel', 'touchmove', 'pointerdown', 'keydown'])
+      window.addEventListener(by, () => clearInterval(this.bringing), { capture: true, passive: true });
   }
 
   /** Show a document in place of the one before: a component that is in both stays, and is drawn with the new message. */
@@ -110,12 +112,10 @@ export class Reader {
   bring({ lecture: said }) {
     clearInterval(this.bringing);
     const began = performance.now();
-    let reached = scrollY;
     this.bringing = setInterval(() => {
       const place = said?.look && this.host.querySelector(`.st-key-${CSS.escape(said.look)}`); // each document has its own
-      if (!place || scrollY !== reached || performance.now() - began > PATIENCE) return clearInterval(this.bringing);
+      if (!place || performance.now() - began > PATIENCE) return clearInterval(this.bringing);
       place.scrollIntoView({ block: 'nearest', behavior: 'instant' });
-      reached = scrollY;
       const busy = this.host.querySelector('[aria-busy=true]');
       if (!busy && performance.now() - began > DRAWN) clearInterval(this.bringing);
     }, LOOKS);
