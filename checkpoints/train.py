@@ -56,6 +56,10 @@ TIMED = 20
 """The last steps of which it is kept how long each took: the dashboard says their median."""
 
 
+ROUNDED = ("reverse-translate",)
+"""Whose last weights are rounded to 16 bits as well, and measured as they are then: the file is large."""
+
+
 def thin(run: Run) -> None:
     """Leave out of a run what no page reads.
 
@@ -111,9 +115,19 @@ def ship(name: str, config: RunConfig) -> None:
     run = begin(name, config)
     for _ in record(run):
         pass
+    if name in ROUNDED:
+        round_last(run)
     develop(run)
     thin(run)
     print(f"{name}: {run.evaluation['verdict']} ({run.state.reason})")
+
+
+def round_last(run: Run) -> None:
+    """Round the last weights to 16 bits, and measure those; a film is yet to be taken."""
+    path = run.snapshot()
+    save(path, *load(path), half=True)
+    examine(run, load(path)[0])
+    (run.folder / "film.npz").unlink(missing_ok=True)
 
 
 def reader(text: str) -> RunConfig:
@@ -149,15 +163,11 @@ def ship_reader() -> None:
 
 
 def bind(run: Run) -> None:
-    """Round the last weights to 16 bits, measure those, and let the others and most lines of the metrics go."""
-    path = run.snapshot()
-    model, config = load(path)
-    save(path, model, config, half=True)
-    examine(run, load(path)[0])
-    (run.folder / "film.npz").unlink(missing_ok=True)
+    """Round the last weights to 16 bits, and let the others and most lines of the metrics go."""
+    round_last(run)
     develop(run)
     for other in run.snapshots().values():
-        if other != path:
+        if other != run.snapshot():
             other.unlink()
     write_metrics(run, [line for line in run.metrics() if "accuracy" in line or line["step"] % 20 == 0])
     thin(run)
