@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,23 @@ def test_a_name_is_looked_for_in_the_local_cache(tmp_path: Path, gpt2: Path, mon
 def test_the_memory_that_is_free_is_what_the_machine_says() -> None:
     said = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
     assert 0 < folders.free_memory() <= 1.2 * 1024 * int(said.split()[1])
+
+
+EVIL = "from pathlib import Path\nPath(__file__).with_name('hacked').touch()\nclass Evil: pass\n"
+
+
+def test_nothing_in_a_folder_is_run_and_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tokenizer that wants its own code, beside a model that does not; and no socket is opened on the way."""
+
+    def forbidden(*given: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    folder = saved("GPT2LMHeadModel", tmp_path / "evil")
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    monkeypatch.setattr(socket.socket, "connect", forbidden)
+    assert load(look(folder)).says == "text"
+    wants = {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Evil", "evil.Evil"]}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | wants))
+    (folder / "evil.py").write_text(EVIL)
+    assert load(look(folder)).says == "text"
+    assert not list(tmp_path.rglob("hacked"))

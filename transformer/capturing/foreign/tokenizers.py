@@ -63,12 +63,12 @@ class HuggingFaceTokenizer:
 
     def word(self, token: int) -> str:
         """As text where it is text. Pieces of words and special tokens are as they are written, and so is a token that
-        holds a part of a character: byte-level tokenizers have a sign for each byte."""
+        cannot be printed, or holds a part of a character: byte-level tokenizers have a sign for each byte."""
         written = self.theirs.convert_ids_to_tokens(token)
         if not isinstance(written, str):
             return _unnamed(token)
         text = written if written.startswith(PIECE) or token in self.separators else self.decode([token])
-        if (not text and written != WORD) or PART in text:
+        if (not text and written != WORD) or PART in text or not shown(text).isprintable():
             text = written
         elif written.startswith(WORD) and not text.startswith(" "):
             text = f" {text}"

@@ -48,6 +48,15 @@ def test_a_part_of_a_character_is_written_by_the_signs_of_its_bytes() -> None:
     assert tokenizer.decode(tokenizer.encode("日")) == "日"
 
 
+def test_what_cannot_be_printed_is_written_by_such_signs_too() -> None:
+    """A blank at which no line breaks, C2 A0, as one token; it is no question mark."""
+    made = Tokenizer(models.BPE({"Â": 0, "ł": 1, "Âł": 2}, [("Â", "ł")]))
+    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    tokenizer = HuggingFaceTokenizer(transformers.PreTrainedTokenizerFast(tokenizer_object=made))
+    assert tokenizer.encode("\u00a0") == [2]
+    assert names(tokenizer, "\u00a0") == ["Âł"]
+
+
 def test_pieces_of_words_keep_their_sign_and_special_tokens_their_brackets() -> None:
     tokenizer = wrapped(pieces)
     assert names(tokenizer, "The king standing") == ["[CLS]", "the", "king", "stand", "##ing", "[SEP]"]
