@@ -115,7 +115,7 @@ def report(chromium: Browser, rivals: Sequence[Viewer], quick: bool, busy: str) 
     print(
         "Ours is one file that loads nothing: plotly.js and the numbers of every head are in it, compressed. BertViz's "
         "head view draws one layer at a time, the others draw all heads. Its files load D3, jQuery and require.js from "
-        "a CDN; without a network they stay empty."
+        "a CDN; without a network they stay empty. A page that took more than 20 s was not opened again."
     )
     table(
         "tokens",
