@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_HOME = {"show": "notebook.show", "to_html": "notebook.page"}
+_HOME = {"show": "parts.notebook.show", "to_html": "parts.notebook.page"}
 __all__ = sorted(_HOME)
 
 

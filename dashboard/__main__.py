@@ -160,8 +160,12 @@ def hand_out(lecture: str, *, out: Path | None = None, address: str | None = Non
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; the exit code: 0, 1 where a lecture is not true, 2 for bad input, 130 when interrupted."""
-    return exit_code(app, arguments)
+    """Run the command line; the exit code: 0, 1 where a lecture is not true, 2 for bad input, 130 when interrupted.
+
+    `--module my_model:build` alone means `run --module my_model:build`.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    return exit_code(app, ["run", *words] if words and words[0].partition("=")[0] == "--module" else words)
 
 
 def command() -> NoReturn:

@@ -15,7 +15,7 @@ import anywidget
 import traitlets
 
 from dashboard.components.documents.pages import packed_plotly, widget_script
-from dashboard.notebook.document import GRID, LARGE, AllHeads
+from dashboard.parts.notebook.document import GRID, LARGE, AllHeads
 from transformer.analysis.findings import Head
 
 

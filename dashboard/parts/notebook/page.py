@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dashboard.components.documents.pages import hand_out
-from dashboard.notebook.document import AllHeads
-from dashboard.notebook.heads import ShowError, clearest, head_named, seen_attentions
+from dashboard.parts.notebook.document import AllHeads
+from dashboard.parts.notebook.heads import ShowError, clearest, head_named, seen_attentions
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import reason
 from transformer.foundation.foreign import shortened

@@ -16,8 +16,8 @@ from plotly.offline import get_plotlyjs
 
 import dashboard
 from dashboard.components.payload import unpack
-from dashboard.notebook import show as showing
-from dashboard.notebook.widget import HeadsWidget
+from dashboard.parts.notebook import show as showing
+from dashboard.parts.notebook.widget import HeadsWidget
 from tests.kit.models import small, tokens_of
 from transformer import capture, observe
 from transformer.foundation.checks import UserError

@@ -20,8 +20,8 @@ from torch import nn
 import dashboard
 from dashboard.components.documents.bundle import WEB
 from dashboard.components.payload import unpack
-from dashboard.notebook import document
-from dashboard.notebook.heads import clearest, seen_attentions
+from dashboard.parts.notebook import document
+from dashboard.parts.notebook.heads import clearest, seen_attentions
 from tests.kit.driving import ROOT
 from tests.kit.models import small, tokens_of
 from transformer import capture, observe

@@ -10,15 +10,15 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor, nn
 
-from dashboard.notebook.document import AllHeads
-from dashboard.notebook.heads import ShowError, clearest, head_named, seen_attentions
+from dashboard.parts.notebook.document import AllHeads
+from dashboard.parts.notebook.heads import ShowError, clearest, head_named, seen_attentions
 from transformer.capturing.capture import capture
 from transformer.foundation.foreign import quoted
 from transformer.network import Network
 from transformer.observation import Seen, observe
 
 if TYPE_CHECKING:
-    from dashboard.notebook.widget import HeadsWidget
+    from dashboard.parts.notebook.widget import HeadsWidget
 
 HOW = (
     'The grid of all heads needs one library more: pip install "attention-lab[notebook]". '
@@ -49,7 +49,7 @@ def show(
     if find_spec("anywidget") is None:
         print(HOW)
         return shown.figure(first)
-    from dashboard.notebook.widget import HeadsWidget
+    from dashboard.parts.notebook.widget import HeadsWidget
 
     return HeadsWidget(shown, first)
 
