@@ -15,7 +15,8 @@ sys.path.insert(0, str(ROOT))
 
 from dashboard.view.pages import OVERVIEW, PAGES, TEXT  # noqa: E402
 from tests.kit.driving import PAGES as PLOTS  # noqa: E402
-from tests.kit.driving import browser, dashboard, wait_until_painted  # noqa: E402
+from tests.kit.driving import PATIENCE, browser, dashboard, wait_until_painted  # noqa: E402
+from tests.kit.foreign.small_gpt2 import saved  # noqa: E402
 
 OUT = ROOT / "docs" / "dashboard.png"
 GUIDE = ROOT / "docs" / "guide" / "pictures"
@@ -24,6 +25,9 @@ RUNS = (
     *("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate"),
     *("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer", "shakespeare"),
 )
+MODEL = "small-gpt2"
+"""The imported model: it is trained here, which takes minutes."""
+CHANGED = {"ablation": "&removed=decoder.0.self_attention.0"}
 MOST_BYTES = 100_000
 COLOURS = 64
 """Of the palette of the large picture: it shows few, and its file is small."""
@@ -35,13 +39,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, browser() as chromium:
         for name in RUNS:  # not what its maker has trained besides
             shutil.copytree(ROOT / "checkpoints" / name, Path(folder) / name)
-        with dashboard(Path(folder)) as address:
+        models = Path(folder) / ".models"
+        saved(models / MODEL)
+        with dashboard(Path(folder), ATTENTION_LAB_MODELS=str(models)) as address:
             page = chromium.new_page(viewport=SCREEN, color_scheme="light", reduced_motion="reduce")
             for each in PAGES.values():
                 run = "shakespeare" if each.menu == TEXT else "reverse"
                 for _ in range(2):  # the first visit warms the server
-                    page.goto(f"{address}/{'' if each is OVERVIEW else each.address}?run={run}")
-                    if each.address in ("writing", "reading"):  # how many figures they have depends on the text
+                    which = f"imported={MODEL}" if each.imported else f"run={run}"
+                    page.goto(
+                        f"{address}/{'' if each is OVERVIEW else each.address}?{which}{CHANGED.get(each.address, '')}"
+                    )
+                    if each.imported:
+                        page.locator(".al-plot[data-state=ready]").first.wait_for(timeout=PATIENCE)
+                    elif each.address in ("writing", "reading"):  # how many figures they have depends on the text
                         page.locator("[data-testid=stMain] canvas").first.wait_for()
                     else:
                         wait_until_painted(page, PLOTS[each.title])

@@ -23,6 +23,7 @@ from dashboard.components.plot import coloured, pack_figure
 from dashboard.server import http
 from dashboard.theme import DARK, LIGHT, Palette, pattern_colours
 from tests.kit.rooms.asgi import to_its_end
+from transformer import __version__
 
 LOOKS: dict = {"key": "heads", "focus": 0, "alt": "Patterns."}
 
@@ -183,7 +184,7 @@ def test_the_manifest_names_this_distribution_and_files_that_are_there() -> None
     root = Path(registration.FOLDER).parents[1]
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     manifest = tomllib.loads((registration.FOLDER / "pyproject.toml").read_text(encoding="utf-8"))
-    assert manifest["project"] == {key: project["project"][key] for key in ("name", "version")}
+    assert manifest["project"] == {"name": project["project"]["name"], "version": __version__}
     declared = manifest["tool"]["streamlit"]["component"]["components"]
     *mounted, shared = declared
     assert shared["name"] == "shared"
