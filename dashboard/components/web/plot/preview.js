@@ -9,6 +9,7 @@ import { placeFor } from './places.js';
 import { addressOf, cellsOf, readdress } from './plotly_private.js';
 
 const LOOK = 750; // ms between two looks whether Python is still at work; after two at which it is not, no answer comes
+const SAID = '[class*="st-key-of-head-"]'; // what is said of the head in focus (dashboard/parts/head_focus.py)
 const STEP = 0.51; // of the 255 steps of the scale: nearer numbers have one colour
 
 export class Preview {
@@ -51,6 +52,8 @@ export class Preview {
     window.Plotly.Fx.unhover(this.plot.stage); // its label says a number of the head before
     const { host } = this.plot;
     host.dataset.preview = number;
+    // A rule with :has for the whole page would have the browser match it anew at each change of the page: 150 ms a click.
+    for (const each of document.querySelectorAll(SAID)) each.dataset.waiting = '';
     host.setAttribute('aria-busy', 'true');
     this.plot.name(`Head ${data.panels[number].name}. Its pattern stands here; the rest is being drawn.`);
   }
@@ -99,6 +102,7 @@ export class Preview {
     this.awaited = this.before = null;
     clearInterval(this.timer);
     delete this.plot.host.dataset.preview;
+    for (const each of document.querySelectorAll('[data-waiting]')) delete each.dataset.waiting;
     this.plot.host.removeAttribute('aria-busy');
   }
 }
