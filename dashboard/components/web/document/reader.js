@@ -17,8 +17,8 @@ import sheet from '../sheet/sheet.js';
 import { VERSION } from './write.js';
 
 const COMPONENTS = { film, glances, head_grid, painter, passage, plot, prediction, sheet };
-const LOOKS = 200; // ms between two looks at where what is marked stands
-const [DRAWN, PATIENCE] = [1500, 15000]; // ms in which figures are drawn, as a rule and at most
+const [EVERY, LOOKS] = [200, 8]; // ms between two looks at where what is marked stands; so many once nothing is drawn
+const PATIENCE = 15000; // ms in which all is drawn
 const IN_THE_OPEN = ['plot', 'sheet']; // the others have a shadow root, as in the dashboard
 
 export class Reader {
@@ -111,14 +111,14 @@ export class Reader {
   /** Bring what a lecture's step marks into sight, once the figures above it have their heights; not after one has scrolled. */
   bring({ lecture: said }) {
     clearInterval(this.bringing);
-    const began = performance.now();
+    const end = performance.now() + PATIENCE;
+    let looks = LOOKS; // not a time: a busy phone may do nothing for seconds
     this.bringing = setInterval(() => {
       const place = said?.look && this.host.querySelector(`.st-key-${CSS.escape(said.look)}`); // each document has its own
-      if (!place || performance.now() - began > PATIENCE) return clearInterval(this.bringing);
+      looks = this.host.querySelector('[aria-busy=true]') ? LOOKS : looks - 1;
+      if (!place || looks < 0 || performance.now() > end) return clearInterval(this.bringing);
       place.scrollIntoView({ block: 'nearest', behavior: 'instant' });
-      const busy = this.host.querySelector('[aria-busy=true]');
-      if (!busy && performance.now() - began > DRAWN) clearInterval(this.bringing);
-    }, LOOKS);
+    }, EVERY);
   }
 
   /** Draw the components, now that they stand in the page and have a width. */
