@@ -184,7 +184,8 @@ def _imported() -> None:
         texts["imported_second"] = "The decoder reads"
     for field, label in texts.items():
         _typed(model, says, field, label)
-    st.caption(f"Up to {imported.LONGEST} tokens." if says != "tokens" else "Whole numbers with blanks between them.")
+    most = f"Up to {opened.result().longest} tokens."
+    st.caption(f"{most} Whole numbers with blanks between them." if says == "tokens" else most)
 
 
 def _typed(model: Imported, says: str, field: str, label: str) -> None:
