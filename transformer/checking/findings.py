@@ -1,0 +1,71 @@
+"""What is gathered while a piece of code is judged, and when two results are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from transformer.checking.bench import Refused
+from transformer.checking.stages import Divergence
+from transformer.mistakes import MISTAKES, Mistake
+
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
+"""How far two results may be apart, relative to the largest number of 1 at least, and be the same but for rounding."""
+
+
+@dataclass
+class Findings:
+    """What was found so far; becomes a `Verdict`."""
+
+    wrong: list[str] = field(default_factory=list)
+    conventions: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+    mistake: str = ""
+    divergence: Divergence | None = None
+
+    def call_by_name(self, mistake: type[Mistake]) -> None:
+        """The code is this mistake."""
+        self.mistake = mistake.name
+        self.wrong.insert(0, f"{mistake.title}. {mistake.mend}")
+
+    def try_it(self, words: str, attempt: Callable[[], str]) -> None:
+        """Make an attempt that returns what is wrong, empty where nothing is; a refusal is wrong as well."""
+        self.tried.append(words)
+        try:
+            found = attempt()
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            found = f"With {words}: {refused}"
+        if found:
+            self.wrong.append(found)
+
+    def look_at(self, words: str, attempt: Callable[[], str]) -> None:
+        """The same; what is found, or refused, is a note and does not fail the code."""
+        before = len(self.wrong)
+        self.try_it(words, attempt)
+        self.notes += self.wrong[before:]
+        del self.wrong[before:]
+
+
+def difference(found: Tensor, expected: Tensor) -> float:
+    """The largest |difference|, infinite where the shapes differ or a number is none."""
+    if found.shape != expected.shape:
+        return float("inf")
+    gap = (found.double() - expected.double()).abs()
+    return float("inf") if bool(gap.isnan().any()) else float(gap.max()) if gap.numel() else 0.0
+
+
+def same(found: Tensor, expected: Tensor, dtype: torch.dtype = torch.float32) -> bool:
+    """Are two results the same, up to rounding in a precision?"""
+    size = max(1.0, float(expected.abs().max())) if expected.numel() else 1.0
+    return difference(found, expected) <= TOLERANCE[dtype] * size
+
+
+def mistakes(kind: str) -> list[type[Mistake]]:
+    """The gallery's mistakes of a kind."""
+    return [found for found in map(MISTAKES.__getitem__, MISTAKES.names()) if found.kind == kind]
