@@ -1,7 +1,7 @@
 """A student's code on the bench: opened, made, called, and its answers as plain tensors.
 
-A `Bench` is the same in whichever process it stands. In the student's process it answers the requests of a check; in
-a test or for code of our own it is used directly.
+A `Bench` is asked alike in whichever process the code runs: in this one it is a `Local`, in another one a `Remote`
+(`isolation/process.py`), which has a `Local` answer there.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import linecache
 import sys
 import tokenize
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -25,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer.checking.recording import Recording, Step, written
+from transformer.checking.recording import Recording, Step
 from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import quoted, shortened
 
@@ -53,8 +55,6 @@ class Parameter:
 
     name: str
     optional: bool
-    default: Any = None
-    """Its default, where that is a number, a text, a truth value or None."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,7 @@ class Described:
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Described:
         """What a message describes."""
-        both = {
-            each: tuple(Parameter(**parameter) for parameter in said[each]) for each in ("parameters", "forward")
-        }
+        both = {each: tuple(Parameter(**parameter) for parameter in said[each]) for each in ("parameters", "forward")}
         return cls(said["name"], said["is_class"], **both)
 
     @property
@@ -104,7 +102,6 @@ class Answer:
     unused: tuple[str, ...] = ()
     """Parameters that this gradient does not reach."""
     steps: tuple[Step, ...] = ()
-    training: bool = False
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Answer:
@@ -120,58 +117,21 @@ def weighing(value: Tensor) -> Tensor:
     return torch.randn(value.shape, generator=generator, dtype=torch.float32).to(value.dtype)
 
 
-class Bench:
+class Bench(ABC):
     """One student's function or class. Every fault of theirs is a `Refused` with one sentence."""
 
-    def __init__(self, printed: int = 1) -> None:
-        self._paper = _Paper(printed * 2**20)
-        self._what: Callable[..., Any] | None = None
-        self._made: Any = None
-        self._file = ""
+    @abstractmethod
+    def open(self, source: bytes, file: str, name: str, folder: str = "") -> Described:
+        """Import a file's source and find a name in it, or its only one. Modules of `folder` can be imported."""
 
-    @classmethod
-    def of(cls, what: Callable[..., Any]) -> Bench:
-        """A bench with code of our own on it."""
-        bench = cls()
-        bench._what = what
-        return bench
+    @abstractmethod
+    def make(self, arguments: Mapping[str, Any]) -> Made:
+        """Make an instance of the class, in evaluation mode, its parameters drawn with a fixed seed.
 
-    # --- requests of a check, by name; arguments and answers are plain values
+        Biases and gains are drawn as well: as 0 and 1 they would hide what is done with them.
+        """
 
-    def open(self, source: str, file: str, name: str, folder: str = "") -> dict[str, Any]:
-        """Import a file's source (in hexadecimal digits), and find a name in it; an empty one is its only one."""
-        self._file = file
-        module = self._imported(bytes.fromhex(source), file, folder)
-        self._what = _found(module, name, file)
-        return self.describe()
-
-    def describe(self) -> dict[str, Any]:
-        what = self._what
-        assert what is not None
-        is_class = isinstance(what, type)
-        inner = getattr(what, "forward", None) or what.__call__ if is_class else None
-        return {
-            "name": getattr(what, "__name__", "it"),
-            "is_class": is_class,
-            "parameters": _parameters(what),
-            "forward": _parameters(inner)[1:] if inner is not None else [],
-        }
-
-    def make(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Make an instance of the class, in evaluation mode, its parameters drawn with a fixed seed."""
-        assert self._what is not None
-        given = {name: SimpleNamespace(**value) if name in CONFIG else value for name, value in arguments.items()}
-        torch.manual_seed(0)
-        self._made = self._doing(self._what, **given)
-        if isinstance(self._made, nn.Module):
-            self._made.eval()
-            generator = torch.Generator().manual_seed(1)
-            with torch.no_grad():
-                for parameter in self._made.parameters():
-                    if parameter.dim() < 2 and parameter.is_floating_point():  # biases begin at 0, and hide what they do
-                        parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
-        return {"parameters": dict(self._named("parameters")), "buffers": dict(self._named("buffers"))}
-
+    @abstractmethod
     def call(
         self,
         arguments: Sequence[Any],
@@ -181,12 +141,53 @@ class Bench:
         gradients: bool = False,
         seed: int = 0,
         precision: str = "",
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Call the function or the instance; an argument that has one of `names` in its place is passed by that name.
 
         With a `precision`, parameters and arguments are cast to it.
         """
+
+
+class Local(Bench):
+    """A bench in this process."""
+
+    def __init__(self, what: Callable[..., Any] | None = None, printed: int = 1) -> None:
+        self._paper = _Paper(printed * 2**20)
+        self._what = what
+        self._made: Any = None
+        self._file = ""
+
+    def open(self, source, file, name, folder=""):
+        self._file = file
+        self._what = _found(self._imported(source, file, folder), name, file)
+        return self.describe()
+
+    def describe(self) -> Described:
+        """What is on the bench."""
+        what: Any = self._what
+        is_class = isinstance(what, type)
+        called: Any = getattr(what, "forward", None) or what.__call__
+        forward = _parameters(called)[1:] if is_class else ()
+        return Described(getattr(what, "__name__", "it"), is_class, _parameters(what), forward)
+
+    def make(self, arguments):
+        assert self._what is not None
+        given = {name: SimpleNamespace(**value) if name in CONFIG else value for name, value in arguments.items()}
+        torch.manual_seed(0)
+        self._made = self._doing(partial(self._what, **given))
+        if isinstance(self._made, nn.Module):
+            self._made.eval()
+            generator = torch.Generator().manual_seed(1)
+            with torch.no_grad():
+                for parameter in self._made.parameters():
+                    if parameter.dim() < 2 and parameter.is_floating_point():
+                        parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
+        return Made(*({name: each.detach() for name, each in self._named(kind)} for kind in ("parameters", "buffers")))
+
+    def call(self, arguments, names=(), *, record=False, gradients=False, seed=0, precision=""):
         what = self._made if isinstance(self._what, type) else self._what
+        if not callable(what):
+            raise Refused("It cannot be called.", fatal=True)
         cast = getattr(torch, precision) if precision else None
         given = [_own(each, cast, gradients) for each in arguments]
         before = [each.detach().clone() if isinstance(each, Tensor) else None for each in given]
@@ -203,35 +204,32 @@ class Bench:
         recording = Recording(passed, self._named("parameters"))
         try:
             with torch.enable_grad(), recording if record else nullcontext():
-                returned = self._doing(what, *positional, **keywords)
+                returned = self._doing(partial(what, *positional, **keywords))
         finally:
             if module is not None and cast is not None:
                 module.float()
         values, array = _tensors(returned)
         if not values:
             raise Refused(f"It returned {shortened(type(returned).__name__)} where a tensor is expected.")
-        changed = [
+        changed = tuple(
             number
             for number, (old, new) in enumerate(zip(before, passed, strict=True))
             if old is not None and (old.shape != new.shape or not torch.equal(old, new.detach()))
-        ]
-        found, unused = self._gradients(values[0], given) if gradients else ([], [])
-        return {
-            "values": [value.detach().clone() for value in values],
-            "array": array,
-            "changed": changed,
-            "gradients": found,
-            "unused": unused,
-            "steps": written(recording.steps),
-        }
+        )
+        found, unused = self._gradients(values[0], given) if gradients else ((), ())
+        copied = tuple(value.detach().clone() for value in values)
+        return Answer(copied, array, changed, found, unused, tuple(recording.steps))
 
-    def _gradients(self, value: Tensor, given: Sequence[Any]) -> tuple[list[Tensor | None], list[str]]:
+    def _gradients(self, value: Tensor, given: Sequence[Any]) -> tuple[tuple[Tensor | None, ...], tuple[str, ...]]:
         inputs = [each for each in given if isinstance(each, Tensor) and each.requires_grad]
-        if not value.requires_grad:
-            return [None] * len(inputs), [name for name, _ in self._named("parameters")]
-        self._doing((value * weighing(value)).sum().backward)
-        unused = [name for name, p in self._named("parameters") if p.requires_grad and (p.grad is None or not p.grad.any())]
-        return [None if each.grad is None else each.grad.detach().clone() for each in inputs], unused
+        if value.requires_grad:
+            self._doing((value * weighing(value)).sum().backward)
+        unused = [
+            name
+            for name, each in self._named("parameters")
+            if each.requires_grad and (each.grad is None or not bool(each.grad.any()))
+        ]
+        return tuple(None if each.grad is None else each.grad.detach().clone() for each in inputs), tuple(unused)
 
     def _named(self, kind: str) -> list[tuple[str, Tensor]]:
         if not isinstance(self._made, nn.Module):
@@ -256,15 +254,15 @@ class Bench:
         sys.modules[f"{name}"] = module
         if folder:
             sys.path.insert(0, folder)
-        self._doing(exec, code, module.__dict__, importing=True)
+        self._doing(partial(exec, code, module.__dict__), importing=True)
         return module
 
-    def _doing(self, what: Any, *arguments: Any, importing: bool = False, **named: Any) -> Any:
+    def _doing(self, what: Callable[[], Any], importing: bool = False) -> Any:
         """Run a student's code: whatever it raises is said in one sentence."""
         own = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = self._paper
         try:
-            return what(*arguments, **named)
+            return what()
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -291,7 +289,9 @@ class _Paper(io.TextIOBase):
 
 def _refusal(error: BaseException, file: str, importing: bool) -> Refused:
     """The sentence for what a student's code raised."""
-    line = next((frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == file), 0)
+    line = next(
+        (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == file), 0
+    )
     text = linecache.getline(file, line or 0).strip() if file and line else ""
     where = f" in line {line} (`{shortened(text, 60)}`)" if line else ""
     fatal = importing
@@ -357,22 +357,17 @@ def _found(module: ModuleType, name: str, file: str) -> Callable[..., Any]:
     return found
 
 
-def _parameters(what: Callable[..., Any]) -> list[dict[str, Any]]:
+def _parameters(what: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The parameters of a function or of a constructor, those that collect the rest left out."""
     try:
         found = inspect.signature(what).parameters.values()
     except (ValueError, TypeError):
-        return []
-    plain = (int, float, str, bool, type(None))
-    return [
-        {
-            "name": each.name,
-            "optional": each.default is not each.empty,
-            "default": each.default if isinstance(each.default, plain) else None,
-        }
+        return ()
+    return tuple(
+        Parameter(each.name, each.default is not each.empty)
         for each in found
         if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
-    ]
+    )
 
 
 def _own(value: Any, cast: torch.dtype | None, gradients: bool) -> Any:

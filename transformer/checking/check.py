@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,14 +14,18 @@ from transformer.checking import signatures
 from transformer.checking.bench import LONGEST_SOURCE, Bench, Described, Refused
 from transformer.checking.findings import Findings
 from transformer.checking.isolation.limits import Limits
-from transformer.checking.isolation.process import Remote, Warm
-from transformer.checking.kinds import attention
+from transformer.checking.isolation.process import Warm
+from transformer.checking.kinds import attention, decoder, mask, module, positions
 from transformer.checking.verdict import Verdict
 from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import quoted, read_bytes, shortened
 
 JUDGES: dict[str, Callable[[Bench, Described], Findings]] = {
     "attention": attention.judge,
+    "module": module.judge,
+    "positions": positions.judge,
+    "mask": mask.judge,
+    "decoder": decoder.judge,
 }
 
 
@@ -62,8 +65,9 @@ def check_source(
     """Check the source of a file. Modules in `folder` can be imported."""
     if kind and kind not in JUDGES:
         raise CheckError(f"the kind must be one of {', '.join(JUDGES)}, not {quoted(kind)}")
-    limits, begun, own = limits or Limits(), time.monotonic(), warm is None
-    found, described, kept, not_run = Findings(), None, (), ""
+    limits, begun = limits or Limits(), time.monotonic()
+    found, described, not_run = Findings(), None, ""
+    kept: tuple[str, ...] = ()
     with ExitStack() as closing:
         warm = closing.enter_context(Warm()) if warm is None else warm
         try:

@@ -32,6 +32,11 @@ class Findings:
         self.mistake = mistake.name
         self.wrong.insert(0, f"{mistake.title}. {mistake.mend}")
 
+    def call_if_there(self, name: str) -> None:
+        """The code is the mistake of this name, if the gallery has it."""
+        if name in MISTAKES.names():
+            self.call_by_name(MISTAKES[name])
+
     def try_it(self, words: str, attempt: Callable[[], str]) -> None:
         """Make an attempt that returns what is wrong, empty where nothing is; a refusal is wrong as well."""
         self.tried.append(words)
@@ -69,3 +74,20 @@ def same(found: Tensor, expected: Tensor, dtype: torch.dtype = torch.float32) ->
 def mistakes(kind: str) -> list[type[Mistake]]:
     """The gallery's mistakes of a kind."""
     return [found for found in map(MISTAKES.__getitem__, MISTAKES.names()) if found.kind == kind]
+
+
+def unlike(found: Tensor, expected: Tensor, words: str, dtype: torch.dtype = torch.float32) -> str:
+    """The sentence that two results differ; empty where they are the same."""
+    if same(found, expected, dtype):
+        return ""
+    if found.isnan().any():
+        return f"With {words} the output holds NaN."
+    return f"With {words} the output differs from the reference by up to {difference(found, expected):.3g}."
+
+
+def of_another_precision(found: Tensor, wanted: torch.dtype) -> str:
+    """The sentence that a result has not the precision of what was handed over; empty where it has."""
+    if found.dtype == wanted:
+        return ""
+    wanted_name, found_name = (str(each).removeprefix("torch.") for each in (wanted, found.dtype))
+    return f"In {wanted_name} the output is {found_name}: something in the code has a precision of its own."

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from torch.overrides import TorchFunctionMode
+
+from transformer.capturing.functions import LOOKS
+from transformer.capturing.record import Notes
 
 MOST_STEPS = 2000
 LARGEST = 20_000
 """Numbers in a result that is remembered."""
-REFERRED = ("input", "parameter", "step")
+TURNING = ("__get__", "t", "transpose", "permute", "contiguous", "view", "reshape", "detach", "to", "float")
+"""Functions and attributes that give a weight in another shape."""
+FUSED = (functional.scaled_dot_product_attention, functional.multi_head_attention_forward)
+"""Functions that do a whole attention at once."""
 
 
 @dataclass(frozen=True)
@@ -64,36 +71,59 @@ class Recording(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        results = result if isinstance(result, tuple | list) else (result,)
-        for each in results:
-            if isinstance(each, Tensor) and len(self.steps) < MOST_STEPS:
+        if func in FUSED:
+            self._open(func, result, args, kwargs)
+        for each in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(each, Tensor):
                 self._write(func, each, args, kwargs)
         return result
 
     def _write(self, func: Callable[..., Any], value: Tensor, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         name = getattr(func, "__name__", "")
-        if value.numel() > LARGEST or not (value.is_floating_point() or value.dtype == torch.bool):
+        if not (value.is_floating_point() or value.dtype == torch.bool) or self._origin(value).startswith("parameter "):
             return
-        given = [each for each in (*args, *kwargs.values()) if isinstance(each, Tensor)]
-        given += [each for group in args if isinstance(group, tuple | list) for each in group if isinstance(each, Tensor)]
-        parameter = self._origins.get(id(value), "")
-        sources = tuple(self._origins.get(id(each), "") for each in given)
-        if name == "__get__" and parameter.startswith("parameter "):
-            return
-        if name in ("__get__", "t", "transpose", "mT") and len(sources) == 1 and sources[0].startswith("parameter "):
-            self._origins[id(value)] = sources[0]  # a weight, turned
+        groups = [each if isinstance(each, tuple | list) else (each,) for each in (*args, *kwargs.values())]
+        sources = tuple(self._origin(each) for group in groups for each in group if isinstance(each, Tensor))
+        if len(sources) == 1 and sources[0].startswith("parameter ") and name in TURNING:
+            self._origins[id(value)] = sources[0]  # still that weight
             self._alive.append(value)
             return
         dim = kwargs.get("dim", next((each for each in args[1:2] if type(each) is int), None))
-        if dim is not None and not -value.dim() <= dim < max(1, value.dim()):
+        if not isinstance(dim, int) or not -value.dim() <= dim < value.dim():
             dim = None
-        self._origins[id(value)] = f"step {len(self.steps)}"
+        self._note(name, value, sources, None if dim is None else dim % value.dim())
+
+    def _note(self, name: str, value: Tensor, sources: tuple[str, ...], dim: int | None = None) -> str:
+        """Write one step down; how later steps refer to it."""
+        if value.numel() > LARGEST or len(self.steps) >= MOST_STEPS:
+            return ""
         self._alive.append(value)
-        self.steps.append(
-            Step(name, value.detach().clone(), sources, None if dim is None else dim % max(1, value.dim()))
-        )
+        self._origins[id(value)] = f"step {len(self.steps)}"
+        self.steps.append(Step(name, value.detach().clone(), sources, dim))
+        return self._origins[id(value)]
 
+    def _origin(self, tensor: Tensor) -> str:
+        return self._origins.get(id(tensor), "")
 
-def written(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """Steps as a message holds them."""
-    return [{field.name: getattr(step, field.name) for field in dataclasses.fields(step)} for step in steps]
+    def _open(self, func: Callable[..., Any], result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Write down what a function computes that does a whole attention at once."""
+        notes = Notes(None)
+        with torch.no_grad():
+            LOOKS[func](notes, result, *args, **kwargs)
+        seen = {site.rsplit(".", 1)[-1]: tensor for site, tensor in notes.sites.items()}
+        given = [self._origin(each) for each in (*args, *kwargs.values()) if isinstance(each, Tensor)]
+        weights = [each for each in given if each.startswith("parameter ")]
+        whole = func is functional.multi_head_attention_forward and {"query", "key", "value"} <= seen.keys()
+        if whole:
+            for kind in ("query", "key", "value"):
+                self._note("linear", seen[kind].transpose(1, 2).flatten(2), (given[0], weights[0]))
+        if {"scores", "pattern", "z"} <= seen.keys():
+            last = self._note("scaled scores", seen["scores"], ())
+            if "mask" in seen:
+                last = self._note("masked_fill", seen["scores"].masked_fill(~seen["mask"], -math.inf), (last,))
+            self._note("softmax", seen["pattern"], (last,), seen["pattern"].dim() - 1)
+            self._note("z", seen["z"], ())
+        if whole and "z" in seen:
+            merged = self._note("merge", seen["z"].transpose(1, 2).flatten(2), ())
+            out = result[0] if isinstance(result, tuple) else result
+            self._note("linear", out.transpose(0, 1) if out.dim() == 3 else out, (merged, weights[-1]))

@@ -87,10 +87,14 @@ def guess(described: Described) -> str:
         needed = [each for each in described.parameters if not each.optional]
         if len(needed) in (3, 4) or re.search(r"attention|attn", name):
             return "attention"
-        if len(needed) == 1 and role(needed[0].name, ("n_ctx", "d_model")) or re.match(r"^(n|size|sz|t)$", "".join(called[:1])):
+        if (len(needed) == 1 and role(needed[0].name, ("n_ctx", "d_model"))) or re.match(
+            r"^(n|size|sz|t)$", "".join(called[:1])
+        ):
             return "mask"
     listed = ", ".join(KINDS)
-    raise Refused(f"The names do not say what {quoted(described.name)} is: say it with --kind, one of {listed}.", fatal=True)
+    raise Refused(
+        f"The names do not say what {quoted(described.name)} is: say it with --kind, one of {listed}.", fatal=True
+    )
 
 
 def _names(parameters: Sequence[Parameter]) -> list[str]:
@@ -114,7 +118,9 @@ def settings(described: Described, values: Mapping[str, Any]) -> dict[str, Any]:
         elif not each.optional and nameless:
             given[each.name] = values[nameless.pop(0)]
         elif not each.optional:
-            raise Refused(f"{described.name} needs a setting {quoted(each.name)}, which the check does not know.", fatal=True)
+            raise Refused(
+                f"{described.name} needs a setting {quoted(each.name)}, which the check does not know.", fatal=True
+            )
     return given
 
 
@@ -125,7 +131,7 @@ def places(parameters: Sequence[Parameter], roles: Sequence[str], defaults: Mapp
     """
     found: dict[str, str] = {}
     every = (*roles, *defaults)
-    for each in parameters:
+    for each in sorted(parameters, key=lambda each: "padding" in each.name):  # attn_mask before key_padding_mask
         one = role(each.name, every)
         if one and one not in found:
             found[one] = each.name

@@ -72,7 +72,7 @@ def of_module(module: MultiHeadAttention, x: Tensor, visible: Tensor | None = No
     layers = (module.query, module.key, module.value)
     projected = [layer(x).unflatten(-1, (module.n_heads, module.d_head)) for layer in layers]
     split = [each.transpose(1, 2).contiguous() for each in projected]
-    found = {"projected": projected, "split": split, **of_attention(*split, visible)}
+    found = {"projected": projected, "split": split, **of_attention(split[0], split[1], split[2], visible)}
     merged = found["values"][0].transpose(1, 2).flatten(2)
     return {**found, "merged": [merged], "out": [module.out(merged)]}
 
@@ -85,7 +85,10 @@ def compare(steps: Sequence[Step], result: Tensor, reference: Reference) -> Dive
     for name in (each for each in STAGES if each in reference):
         wanted = reference[name]
         found = [_closest(values, target, name, begin) for target in wanted]
-        reached = all(place is not None and gap <= CLOSE * _size(target) for (gap, place), target in zip(found, wanted, strict=True))
+        reached = all(
+            place is not None and gap <= CLOSE * _size(target)
+            for (gap, place), target in zip(found, wanted, strict=True)
+        )
         gaps = [gap for gap, place in found if place is not None]
         place = found[0][1]
         shape = None if place is None else tuple(values[place].shape)
@@ -225,7 +228,7 @@ def _scale(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference
 
 def _d_head(reference: Reference) -> int:
     scores, scaled = reference["scores"][0], reference["scaled"][0]
-    return round(float(((scores * scores).sum() / (scaled * scaled).sum())))
+    return round(float((scores * scores).sum() / (scaled * scaled).sum()))
 
 
 def _mask(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference) -> str:
@@ -244,7 +247,9 @@ def _mask(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference)
             changed = (source - plain).abs() > CLOSE * _size(plain)
             if torch.equal(changed, ~seen):
                 number = float(source[changed].max())
-                return f"Hidden scores are only {number:.4g} before the softmax; they should be −inf, or as low as −1e9."
+                return (
+                    f"Hidden scores are only {number:.4g} before the softmax; they should be −inf, or as low as −1e9."
+                )
             if torch.equal(changed, seen):
                 return "The mask is the wrong way round: it hides what it should show, and shows what it should hide."
             square = scaled.shape[-1] == scaled.shape[-2]
@@ -285,7 +290,10 @@ def _softmax(steps: Sequence[Step], values: Sequence[Tensor], reference: Referen
 def _split(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference) -> str:
     projected, split = reference["projected"][0], reference["split"][0]
     viewed = projected.reshape(split.shape)
-    if any(value.shape == viewed.shape and gap(value, viewed, range(viewed.dim())) <= CLOSE * _size(viewed) for value in values):
+    if any(
+        value.shape == viewed.shape and gap(value, viewed, range(viewed.dim())) <= CLOSE * _size(viewed)
+        for value in values
+    ):
         return (
             "The heads are split by `view` without the transpose: view as [batch, position, head, d_head] first, and "
             "then transpose positions and heads."
@@ -296,7 +304,10 @@ def _split(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference
 def _merge(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference) -> str:
     merged, z = reference["merged"][0], reference["values"][0]
     viewed = z.reshape(merged.shape)
-    if any(value.shape == viewed.shape and gap(value, viewed, range(viewed.dim())) <= CLOSE * _size(viewed) for value in values):
+    if any(
+        value.shape == viewed.shape and gap(value, viewed, range(viewed.dim())) <= CLOSE * _size(viewed)
+        for value in values
+    ):
         return (
             "The heads are merged without the transpose: [batch, head, position, d_head] is read as [batch, position, "
             "d_model]; transpose heads and positions first."

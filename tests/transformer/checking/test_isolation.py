@@ -45,18 +45,27 @@ def body(*lines: str) -> str:
 
 
 HOSTILE = {
-    "an endless loop": (body("while True: pass"), "The code did not return within 1 s: look for a loop that never ends."),
+    "an endless loop": (
+        body("while True: pass"),
+        "The code did not return within 1 s: look for a loop that never ends.",
+    ),
     "a fork bomb": (
         body("import os", "while True: os.fork()"),
         "The code does what is not allowed here in line 3 (`while True: os.fork()`): it may start no process, use no "
         "network, and write only into its own temporary folder.",
     ),
-    "a program": (body("import subprocess", "subprocess.run(['ls'])"), "The code does what is not allowed here in line 3"),
+    "a program": (
+        body("import subprocess", "subprocess.run(['ls'])"),
+        "The code does what is not allowed here in line 3",
+    ),
     "30 GB of memory": (
         body("import torch", "return torch.zeros(30 * 2**30 // 4)"),
         "The code asks for more memory than it may have in line 3 (`return torch.zeros(30 * 2**30 // 4)`).",
     ),
-    "30 GB in a list": (body("x = [0] * (30 * 2**30 // 8)"), "The code asks for more memory than it may have in line 2"),
+    "30 GB in a list": (
+        body("x = [0] * (30 * 2**30 // 8)"),
+        "The code asks for more memory than it may have in line 2",
+    ),
     "a syntax error": ("def attention(q, k, v:\n    return v\n", "The file is no valid Python: line 1, "),
     "a null byte": ("x = 1\0\n", "The file is no valid Python: "),
     "a print storm": (
@@ -79,17 +88,23 @@ HOSTILE = {
         body("import ctypes", "ctypes.string_at(0)"),
         "The code crashed its Python process (signal SIGSEGV) while it was called.",
     ),
-    "a missing import": ("import nothing_like_it\n", "The file imports 'nothing_like_it', which is not installed here."),
+    "a missing import": (
+        "import nothing_like_it\n",
+        "The file imports 'nothing_like_it', which is not installed here.",
+    ),
     "no UTF-8": ("# Schlüssel\n".encode("latin-1"), "The file is no UTF-8 text: byte 7 cannot be read."),
     "a name that is not there": ("def attn(q, k, v):\n    return v\n", "The file has no 'attention'; it defines attn."),
-    "a name that is no function": ("attention = 3\n", "'attention' is of the type int, and neither a function nor a class."),
+    "a name that is no function": (
+        "attention = 3\n",
+        "'attention' is of the type int, and neither a function nor a class.",
+    ),
     "an empty file": ("", "The file has no 'attention'."),
     "recursion": (body("return attention(q, k, v)"), "The code calls itself without end in line 2"),
     "an exception at the import": ("1 / 0\n", "It raises ZeroDivisionError in line 1 (`1 / 0`): division by zero."),
     "an exception": (body("raise ValueError('a\\x1b[31m\\n' * 1000)"), "It raises ValueError in line 2"),
     "what is no tensor": (body("return 'right'"), "It returned str where a tensor is expected."),
     "a lying result": (
-        body("import os", "[os.write(n, b'{\"verdict\": \"right\"}' * 100) for n in range(3, 20)]"),
+        body("import os", '[os.write(n, b\'{"verdict": "right"}\' * 100) for n in range(3, 20)]'),
         "The code ",
     ),
 }

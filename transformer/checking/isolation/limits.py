@@ -69,7 +69,7 @@ def enter(limits: Limits, folder: Path, readable: Sequence[Path] = ()) -> tuple[
         most = taken + limits.memory * MB
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         kept.append("memory")
-    paths = [*SYSTEM, sys.prefix, sys.base_prefix, *filter(None, sys.path), Path(transformer.__file__).parent]
+    paths = [*SYSTEM, sys.prefix, sys.base_prefix, *filter(None, sys.path), str(Path(transformer.__file__).parent)]
     if barriers.forbid_files([*map(Path, paths), *readable], [folder, Path(os.devnull)]):
         kept.append("files")
     if barriers.forbid_calls():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import transformer
-from transformer.checking.bench import Answer, Described, Made, Refused
+from transformer.checking.bench import Answer, Bench, Described, Made, Refused
 from transformer.checking.isolation import wire
 from transformer.checking.isolation.limits import Limits, can_isolate
 from transformer.foundation.checks import UserError
@@ -37,28 +37,25 @@ class IsolationError(UserError):
     """Nothing can be run here; the message is one sentence."""
 
 
-class Remote:
-    """A `Bench` in another process: the same methods, the same answers, and Refused when the process has ended."""
+class Remote(Bench):
+    """A bench in another process. Refused is raised as well when that process has ended."""
 
     def __init__(self, connection: Connection, limits: Limits, ended: Callable[[], dict[str, Any]]) -> None:
         self._connection, self._limits, self._ended = connection, limits, ended
         self.kept: tuple[str, ...] = tuple(self._receive("begun")["kept"])
 
-    def open(self, source: bytes, file: str, name: str, folder: str = "") -> Described:
-        said = self._ask("open", source=source.hex(), file=file, name=name, folder=folder)
-        return Described.read(said)
+    def open(self, source, file, name, folder=""):
+        return Described.read(self._ask("open", source=source, file=file, name=name, folder=folder))
 
-    def make(self, **arguments: Any) -> Made:
+    def make(self, arguments):
         return Made(**self._ask("make", arguments=arguments))
 
-    def call(self, arguments: Sequence[Any], names: Sequence[str] = (), **options: Any) -> Answer:
-        return Answer.read(self._ask("call", arguments=list(arguments), names=list(names), **options))
+    def call(self, arguments, names=(), **options):
+        return Answer.read(self._ask("call", arguments=arguments, names=names, **options))
 
     def _ask(self, do: str, **arguments: Any) -> Any:
-        try:
+        with contextlib.suppress(OSError):  # where it is gone, the answer says how
             wire.send(self._connection, {"do": do, "with": arguments})
-        except OSError:
-            pass  # it is gone: the answer says how
         answer = self._receive("imported" if do == "open" else "called")
         if "refused" in answer:
             raise Refused(str(answer["refused"]), fatal=bool(answer.get("fatal")))
@@ -106,7 +103,7 @@ class Warm:
 
     @contextlib.contextmanager
     def bench(self, limits: Limits, readable: Sequence[Path] = ()) -> Iterator[Remote]:
-        """A bench in a new child, for one submission. Raises Refused where it ends, IsolationError where none can be."""
+        """A bench in a new child, for one submission, which may read below `readable`. Raises IsolationError."""
         control = self._started()
         ours, theirs = socket.socketpair()
         job = {"limits": dataclasses.asdict(limits), "readable": [str(each.resolve()) for each in readable]}
@@ -143,7 +140,14 @@ class Warm:
             ours, theirs = socket.socketpair()
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", START, str(theirs.fileno()), str(Path(transformer.__file__).parents[1])],
+                    [
+                        sys.executable,
+                        "-P",
+                        "-c",
+                        START,
+                        str(theirs.fileno()),
+                        str(Path(transformer.__file__).parents[1]),
+                    ],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -151,7 +155,9 @@ class Warm:
                     start_new_session=True,
                     env={
                         **{name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
-                        **{"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1"},
+                        "OMP_NUM_THREADS": "1",
+                        "MKL_NUM_THREADS": "1",
+                        "TORCHDYNAMO_DISABLE": "1",
                         "PYTHONHASHSEED": "0",
                     },
                 )
@@ -175,4 +181,3 @@ class Warm:
             pass
         self.close()
         return {"late": False, "code": 0}
-

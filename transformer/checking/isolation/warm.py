@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from transformer.checking.bench import Bench, Refused
+from transformer.checking.bench import Bench, Local, Refused
 from transformer.checking.isolation import barriers, wire
 from transformer.checking.isolation.limits import Limits, enter
 
@@ -65,7 +65,7 @@ def _run(control: socket.socket, file: int, job: dict[str, Any], folder: Path) -
             os.dup2(nothing, each)
         limits = Limits(**job["limits"])
         kept = enter(limits, folder, [Path(each) for each in job["readable"]])
-        serve(Connection(file), Bench(limits.printed), kept)
+        serve(Connection(file), Local(printed=limits.printed), kept)
     finally:
         os._exit(0)
 
@@ -84,7 +84,7 @@ def serve(connection: Connection, bench: Bench, kept: tuple[str, ...]) -> None:
         except Refused as refused:
             wire.send(connection, {"refused": str(refused), "fatal": refused.fatal})
         except wire.WireError as error:
-            wire.send(connection, {"refused": f"{error}".capitalize() + ".", "fatal": True})
+            wire.send(connection, {"refused": f"The code cannot be checked: {error}.", "fatal": True})
 
 
 def _await(child: int, seconds: float) -> dict[str, Any]:

@@ -1,15 +1,16 @@
 """Messages between the check and a student's process: JSON, and its tensors as safetensors. Nothing is unpickled.
 
-A message is two frames. In the first a tensor is the record {"tensor": number}; the second holds the tensors.
+A message is two frames. In the first a tensor is the record {"tensor": number}; the second holds the tensors. A
+dataclass arrives as a record of its fields, a tuple as a list.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from multiprocessing.connection import Connection
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
@@ -54,12 +55,14 @@ def _packed(value: Any, tensors: list[Tensor]) -> Any:
     if isinstance(value, Tensor):
         tensors.append(value.detach().cpu().contiguous().clone())
         return {"tensor": str(len(tensors) - 1)}
+    if dataclasses.is_dataclass(value):
+        value = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
     if isinstance(value, dict):
         return {str(name): _packed(each, tensors) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_packed(each, tensors) for each in value]
-    if isinstance(value, torch.dtype):
-        return {"dtype": str(value).removeprefix("torch.")}
     return value
 
 
@@ -70,6 +73,6 @@ def _unpacked(value: Any, tensors: dict[str, Tensor]) -> Any:
         return value
     if value.keys() == {"tensor"}:
         return tensors[value["tensor"]]
-    if value.keys() == {"dtype"}:
-        return getattr(torch, value["dtype"])
+    if value.keys() == {"bytes"}:
+        return bytes.fromhex(value["bytes"])
     return {name: _unpacked(each, tensors) for name, each in value.items()}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,14 +17,15 @@ from transformer.attention import scaled_dot_product_attention
 from transformer.checking import signatures, stages
 from transformer.checking.bench import Answer, Bench, Described, Refused, weighing
 from transformer.checking.conventions import LAYOUTS, MASK_FORMS, SEEN, Layout, MaskForm, laid_out
-from transformer.checking.findings import Findings, difference, mistakes, same
-from transformer.foundation.foreign import shortened
+from transformer.checking.findings import Findings, difference, mistakes, of_another_precision, same, unlike
 
 ROLES = ("query", "key", "value", "mask")
 D = 6
 """Dimensions of a query."""
 DEFAULTS = {"dropout": None, "d_head": D, "d_model": D, "scale": 1 / math.sqrt(D), "causal": False, "flag": False}
 """What else a function may need."""
+SETTINGS = {"d_head": D, "d_model": D, "dropout": 0.0, "scale": math.sqrt(D)}
+"""What a class may need; there the scale is a temperature, which divides."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,16 @@ class Trial:
     seen: Tensor | None = None
 
     @property
-    def expected(self) -> tuple[Tensor, Tensor]:
+    def results(self) -> tuple[Tensor, Tensor]:
         """Output and pattern of the reference."""
         return scaled_dot_product_attention(self.query, self.key, self.value, self.seen)
 
+    def times(self, factor: float) -> Trial:
+        """The same with longer queries, so with larger scores."""
+        return dataclasses.replace(self, query=self.query * factor)
 
-def trial(batch: int, heads: int, queries: int, keys: int, *, mask: str = "", seed: int = 0) -> Trial:
+
+def trial(batch: int, heads: int, queries: int, keys: int, *, mask: str = "", seed: int) -> Trial:
     """A trial with random numbers; `mask` is "", "one" for all sequences, "own" for each its own, or "causal"."""
     generator = torch.Generator().manual_seed(seed)
 
@@ -48,16 +55,16 @@ def trial(batch: int, heads: int, queries: int, keys: int, *, mask: str = "", se
         return 1.5 * torch.randn(batch, heads, length, D, generator=generator)
 
     query, key, value = drawn(queries), drawn(keys), drawn(keys)
-    seen = None
+    if not mask:
+        return Trial(query, key, value)
     if mask == "causal":
-        seen = torch.ones(queries, keys, dtype=torch.bool).tril().expand(batch, 1, -1, -1)
-    elif mask:
-        seen = torch.rand(batch, 1, queries, keys, generator=generator) < 0.5
-        if mask == "one":
-            seen = seen[:1].expand(batch, -1, -1, -1).clone()
-        row = torch.arange(queries)
-        seen[..., row, row % keys] = True  # a query sees something …
-        seen[..., row, (row + 2) % keys] = False  # … and not everything
+        return Trial(query, key, value, torch.ones(queries, keys, dtype=torch.bool).tril().expand(batch, 1, -1, -1))
+    seen = torch.rand(batch, 1, queries, keys, generator=generator) < 0.5
+    if mask == "one":
+        seen = seen[:1].expand(batch, -1, -1, -1).clone()
+    row = torch.arange(queries)
+    seen[..., row, row % keys] = True  # a query sees something …
+    seen[..., row, (row + 2) % keys] = False  # … and not everything
     return Trial(query, key, value, seen)
 
 
@@ -69,6 +76,10 @@ class Convention:
     form: MaskForm = SEEN
     axes: str = "full"
 
+    def read(self, tensor: Tensor) -> Tensor:
+        """What the reference gives for all that this hands over: a matrix is one head of one sequence."""
+        return tensor[:1, :1] if self.layout.axes == 2 else tensor
+
 
 class Student:
     """The code, asked in one convention or another."""
@@ -78,8 +89,9 @@ class Student:
         self.places = signatures.places(described.called_with, ROLES, DEFAULTS)
         self.needed = {each.name for each in described.called_with if not each.optional}
         self.masks = "mask" in self.places
+        self.mask = "one" if self.masks else ""
         if described.is_class:
-            bench.make(signatures.settings(described, {"d_head": D, "d_model": D, "dropout": 0.0, "scale": math.sqrt(D)}))
+            bench.make(signatures.settings(described, SETTINGS))
 
     def needs(self, one: str) -> bool:
         """Is there a parameter for this that must be given?"""
@@ -92,171 +104,80 @@ class Student:
         seen = trial.seen
         if seen is None and self.needs("mask"):
             seen = torch.ones(len(trial.query), 1, trial.query.shape[2], trial.key.shape[2], dtype=torch.bool)
-        if seen is not None and "mask" in self.places:
+        if seen is not None and self.masks:
             given["mask"] = laid_out(convention.form.write(seen), layout, convention.axes, trial.query.shape[1])
         given |= {one: value for one, value in DEFAULTS.items() if self.needs(one)}
         return self.bench.call(list(given.values()), [self.places.get(one, "") for one in given], **options)
 
-    def output(self, answer: Answer, trial: Trial, layout: Layout) -> tuple[Tensor, Tensor | None]:
-        """Output and pattern of an answer, [batch, head, …]. Raises Refused where the output has another shape."""
-        batch, heads, queries, _ = trial.query.shape
-        one = layout.axes == 2
-        wanted = layout.write(trial.expected[0]).shape
-        found = next((value for value in answer.values if value.shape == wanted), None)
-        if found is None:
-            said = " and ".join(str(list(value.shape)) for value in answer.values[:3])
-            raise Refused(f"It returns a tensor of shape {said}; the output should be {list(wanted)}.")
-        others = [value for value in answer.values if value is not found]
-        pattern = next((each for each in others if each.shape[-2:] == (queries, trial.key.shape[2])), None)
-        return layout.read(found, 1 if one else batch, 1 if one else heads), pattern
+    def run(self, trial: Trial, convention: Convention, **options: Any) -> Tensor:
+        """The output, [batch, head, query, d_head]. Raises Refused where none of the tensors has its shape."""
+        return self.output(self.ask(trial, convention, **options), trial, convention)[0]
 
-
-def expected(self) -> tuple[Tensor, Tensor]:
-        """Output and pattern of the reference."""
-        return scaled_dot_product_attention(self.query, self.key, self.value, self.seen)
-
-
-def trial(batch: int, heads: int, queries: int, keys: int, *, mask: str = "", seed: int = 0) -> Trial:
-    """A trial with random numbers; `mask` is "", "one" for all sequences, "own" for each its own, or "causal"."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def drawn(length: int) -> Tensor:
-        return 1.5 * torch.randn(batch, heads, length, D, generator=generator)
-
-    query, key, value = drawn(queries), drawn(keys), drawn(keys)
-    seen = None
-    if mask == "causal":
-        seen = torch.ones(queries, keys, dtype=torch.bool).tril().expand(batch, 1, -1, -1)
-    elif mask:
-        seen = torch.rand(batch, 1, queries, keys, generator=generator) < 0.5
-        if mask == "one":
-            seen = seen[:1].expand(batch, -1, -1, -1).clone()
-        row = torch.arange(queries)
-        seen[..., row, row % keys] = True  # a query sees something …
-        seen[..., row, (row + 2) % keys] = False  # … and not everything
-    return Trial(query, key, value, seen)
-
-
-@dataclass(frozen=True)
-class Convention:
-    """How a trial is handed over."""
-
-    layout: Layout
-    form: MaskForm = SEEN
-    axes: str = "full"
-
-
-class Student:
-    """The code, asked in one convention or another."""
-
-    def __init__(self, bench: Bench, described: Described) -> None:
-        self.bench = bench
-        self.places = signatures.places(described.called_with, ROLES, DEFAULTS)
-        self.needed = {each.name for each in described.called_with if not each.optional}
-        self.masks = "mask" in self.places
-        if described.is_class:
-            bench.make(signatures.settings(described, {"d_head": D, "d_model": D, "dropout": 0.0, "scale": math.sqrt(D)}))
-
-    def needs(self, one: str) -> bool:
-        """Is there a parameter for this that must be given?"""
-        return self.places.get(one) in self.needed
-
-    def ask(self, trial: Trial, convention: Convention, **options: Any) -> Answer:
-        """What the code answers. Raises Refused."""
+    def output(self, answer: Answer, trial: Trial, convention: Convention) -> tuple[Tensor, Tensor | None]:
+        """The output, and the pattern as it comes, if it does."""
         layout = convention.layout
-        given: dict[str, Any] = {one: layout.write(getattr(trial, one)) for one in ROLES[:3]}
-        seen = trial.seen
-        if seen is None and self.needs("mask"):
-            seen = torch.ones(len(trial.query), 1, trial.query.shape[2], trial.key.shape[2], dtype=torch.bool)
-        if seen is not None and "mask" in self.places:
-            given["mask"] = laid_out(convention.form.write(seen), layout, convention.axes, trial.query.shape[1])
-        given |= {one: value for one, value in DEFAULTS.items() if self.needs(one)}
-        return self.bench.call(list(given.values()), [self.places.get(one, "") for one in given], **options)
+        wanted = layout.write(trial.results[0]).shape
+        place = next((place for place, value in enumerate(answer.values) if value.shape == wanted), None)
+        if place is None:
+            shapes = " and ".join(str(list(value.shape)) for value in answer.values[:3])
+            raise Refused(f"It returns the shape {shapes}; the output should be {list(wanted)}.")
+        others = [value for other, value in enumerate(answer.values) if other != place]
+        pattern = next((each for each in others if each.shape[-2:] == (trial.query.shape[2], trial.key.shape[2])), None)
+        batch, heads = convention.read(trial.query).shape[:2]
+        return layout.read(answer.values[place], batch, heads), pattern
 
-    def output(self, answer: Answer, trial: Trial, layout: Layout) -> tuple[Tensor, Tensor | None]:
-        """Output and pattern of an answer, [batch, head, …]. Raises Refused where the output has another shape."""
-        batch, heads, queries, _ = trial.query.shape
-        one = layout.axes == 2
-        wanted = layout.write(trial.expected[0]).shape
-        found = next((value for value in answer.values if value.shape == wanted), None)
-        if found is None:
-            said = " and ".join(str(list(value.shape)) for value in answer.values[:3])
-            raise Refused(f"It returns a tensor of shape {said}; the output should be {list(wanted)}.")
-        others = [value for value in answer.values if value is not found]
-        pattern = next((each for each in others if each.shape[-2:] == (queries, trial.key.shape[2])), None)
-        return layout.read(found, 1 if one else batch, 1 if one else heads), pattern
-
-
-def _leading(order: list[str], names: list[str]) -> int:
-    """How many of the first parameters are among these names."""
-    return next((number for number, name in enumerate(order) if name not in names), len(order))
-
-
-def expected(trial: Trial, layout: Layout) -> Tensor:
-    """The reference's output for what a layout hands over."""
-    output = trial.expected[0]
-    return output[:1, :1] if layout.axes == 2 else output
+    def differs(self, trial: Trial, convention: Convention, words: str) -> str:
+        """The sentence that the output is not the reference's; empty where it is."""
+        return unlike(self.run(trial, convention), convention.read(trial.results[0]), words)
 
 
 def judge(bench: Bench, described: Described) -> Findings:
-    """Is it attention? Conventions first, then the formula, then what is usual to go wrong at the edges."""
+    """Is it attention? Conventions first, then the formula, then the edges."""
     findings, student = Findings(), Student(bench, described)
     plain, masked = trial(2, 3, 5, 5, seed=1), trial(2, 3, 5, 5, mask="one", seed=2)
-    layout, right = _layout(student, plain, findings)
-    convention = Convention(layout)
+    convention, right = _layout(student, plain, findings)
     if student.masks:
-        convention, right_masked = _mask_form(student, masked, layout, findings)
+        convention, right_masked = _mask_form(student, masked, convention, findings)
         right = right and right_masked
+    findings.conventions.append(f"Queries, keys and values: {convention.layout.words}.")
     if right:
-        _say(findings, convention, student)
+        _say_mask(findings, convention, student)
         _edges(findings, student, convention)
-        return findings
-    _name(findings, student, layout, convention, (plain, masked))
+    else:
+        _name(findings, student, convention, plain if not student.masks else masked)
     return findings
 
 
-def _layout(student: Student, plain: Trial, findings: Findings) -> tuple[Layout, bool]:
-    """The layout in which the code is right without a mask; else the first in which it runs."""
+# --- conventions
+
+
+def _layout(student: Student, plain: Trial, findings: Findings) -> tuple[Convention, bool]:
+    """The layout in which the code is right without a mask; else the first in which it runs.
+
+    Code that runs on heads and is wrong there is not called right because one matrix, or one head, comes out right.
+    """
     findings.tried.append("two sequences, three heads, five positions, no mask")
-    runs: list[Layout] = []
-    refusal: Refused | None = None
+    runs: list[Convention] = []
+    refusals: list[Refused] = []
     for layout in LAYOUTS:
-        if layout.axes == 2 and runs:
-            break
-        for form in MASK_FORMS if student.masks else (SEEN,):
-            for axes in layout.mask_axes:
-                try:
-                    answer = student.ask(plain, Convention(layout, form, axes))
-                    found, _ = student.output(answer, plain, layout)
-                except Refused as refused:
-                    if refused.fatal:
-                        raise
-                    refusal = refusal or refused
-                    continue
-                if same(found, expected(plain, layout)):
-                    if runs and runs[0].axes == 4 and layout.axes == 3:
-                        return runs[0], False
-                    return layout, True
-                if layout not in runs:
-                    runs.append(layout)
-            if not student.needs("mask"):
+        forms, mask_axes = (MASK_FORMS, layout.mask_axes) if student.needs("mask") else ((SEEN,), ("full",))
+        for form, axes in itertools.product(forms, mask_axes):
+            convention = Convention(layout, form, axes)
+            if layout.axes < max((each.layout.axes for each in runs), default=0):
                 break
+            try:
+                found = student.run(plain, convention)
+            except Refused as refused:
+                if refused.fatal:
+                    raise
+                refusals.append(refused)
+                continue
+            if same(found, convention.read(plain.results[0])):
+                return convention, True
+            runs.append(convention)
     if not runs:
-        assert refusal is not None
-        raise Refused(str(refusal), fatal=True)
+        raise Refused(str(refusals[0]), fatal=True)
     return runs[0], False
-
-
-def _mask_form(student: Student, masked: Trial, layout: Layout, findings: Findings) -> tuple[Convention, bool]:
-    """The way to write a mask in which the code is right; else the one in which it is least far from it."""
-    findings.tried.append("masks both ways round: True = seen, True = hidden, added to the scores, ones and zeros")
-    best: tuple[float, Convention] = (math.inf, Convention(layout))
-    for convention, found in _masked(student, masked, layout):
-        if same(found, expected(masked, layout)):
-            return convention, True
-        if (gap := difference(found, expected(masked, layout))) < best[0]:
-            best = (gap, convention)
-    return best[1], False
 
 
 def _masked(student: Student, masked: Trial, layout: Layout) -> Iterator[tuple[Convention, Tensor]]:
@@ -264,130 +185,115 @@ def _masked(student: Student, masked: Trial, layout: Layout) -> Iterator[tuple[C
     for form, axes in itertools.product(MASK_FORMS, layout.mask_axes):
         convention = Convention(layout, form, axes)
         try:
-            found, _ = student.output(student.ask(masked, convention), masked, layout)
+            yield convention, student.run(masked, convention)
         except Refused as refused:
             if refused.fatal:
                 raise
-            continue
-        yield convention, found
 
 
-def _say(findings: Findings, convention: Convention, student: Student) -> None:
-    findings.conventions.append(f"Queries, keys and values: {convention.layout.words}.")
-    if student.masks:
-        findings.conventions.append(f"Mask: {convention.form.words}.")
-        if convention.axes == "batch":
-            findings.conventions.append("The mask has the axes [batch, query, key]; the code adds the heads' axis.")
-    else:
-        findings.notes.append("The code takes no mask: only attention without one was checked.")
+def _mask_form(student: Student, masked: Trial, plain: Convention, findings: Findings) -> tuple[Convention, bool]:
+    """The way to write a mask in which the code is right; else the one in which it is least far from it."""
+    findings.tried.append("masks both ways round: True = seen, True = hidden, added to the scores, ones and zeros")
+    best = (math.inf, plain)
+    for convention, found in _masked(student, masked, plain.layout):
+        expected = convention.read(masked.results[0])
+        if same(found, expected):
+            return convention, True
+        best = min(best, (difference(found, expected), convention), key=lambda each: each[0])
+    return best[1], False
 
 
-def _name(
-    findings: Findings, student: Student, layout: Layout, convention: Convention, trials: tuple[Trial, Trial]
-) -> None:
-    """Which mistake is it? By the gallery; else by the first stage that differs."""
-    plain, masked = trials
-    asked = masked if student.masks else plain
-    answers = list(_masked(student, masked, layout)) if student.masks else []
+def _say_mask(findings: Findings, convention: Convention, student: Student) -> None:
     if not student.masks:
-        answers = [(convention, student.output(student.ask(plain, convention), plain, layout)[0])]
+        findings.notes.append("The code takes no mask: only attention without one was checked.")
+        return
+    findings.conventions.append(f"Mask: {convention.form.words}.")
+    if convention.axes == "batch":
+        findings.conventions.append("The mask has the axes [batch, query, key]; the code adds the axis of the heads.")
+
+
+# --- what is wrong
+
+
+def _name(findings: Findings, student: Student, convention: Convention, asked: Trial) -> None:
+    """Which mistake is it, and at which stage does it first differ?"""
+    layout = convention.layout
+    answers = list(_masked(student, asked, layout)) if student.masks else [(convention, student.run(asked, convention))]
+    right = convention.read(asked.results[0])
     every = torch.ones(2, 1, 5, 5, dtype=torch.bool) if asked.seen is None else asked.seen
     named = None
     for each in mistakes("attention"):
-        wrong, _ = each.wrong(asked.query, asked.key, asked.value, every)
-        wrong = wrong[:1, :1] if layout.axes == 2 else wrong
+        wrong = convention.read(each.wrong(asked.query, asked.key, asked.value, every)[0])
         for one, found in answers:
-            if named is None and same(found, wrong) and not same(wrong, expected(asked, layout)):
+            if named is None and same(found, wrong) and not same(wrong, right):
                 named, convention = each, one
-    if layout.axes > 2:
-        shown = asked if asked.seen is None or named is None or _differs(student, plain, convention) is None else asked
-        answer = student.ask(shown, convention, record=True)
-        reference = stages.of_attention(shown.query, shown.key, shown.value, shown.seen)
-        written = {name: [_like(layout, each) for each in group] for name, group in reference.items()}
-        findings.divergence = stages.compare(answer.steps, _like(layout, student.output(answer, shown, layout)[0]), written)
-    if findings.divergence is not None and findings.divergence.first is not None:
+    answer = student.ask(asked, convention, record=True)
+    query, key, value = (convention.read(each) for each in (asked.query, asked.key, asked.value))
+    reference = stages.of_attention(query, key, value, None if asked.seen is None else asked.seen[: len(query)])
+    result, _ = student.output(answer, asked, convention)
+    findings.divergence = stages.compare(answer.steps, result, reference)
+    if findings.divergence.first is not None:
         findings.wrong.append(findings.divergence.sentence)
-    if not findings.wrong:
-        gap = difference(student.output(student.ask(asked, convention), asked, layout)[0], expected(asked, layout))
-        findings.wrong.append(f"The output differs from the reference by up to {gap:.3g}.")
+    else:
+        findings.wrong.append(unlike(result, right, "the mask") or "It is wrong without a mask, and right with one.")
     if named is not None:
         findings.call_by_name(named)
 
 
-def _like(layout: Layout, tensor: Tensor) -> Tensor:
-    return tensor
-
-
-def _differs(student: Student, plain: Trial, convention: Convention) -> str | None:
-    found, _ = student.output(student.ask(plain, convention), plain, convention.layout)
-    return None if same(found, expected(plain, convention.layout)) else "without a mask"
+# --- the edges
 
 
 def _edges(findings: Findings, student: Student, convention: Convention) -> None:
     """What is right in the middle may go wrong at the edges."""
-    layout = convention.layout
-    mask = "one" if student.masks else ""
+    mask = student.mask
 
-    def agrees(trial: Trial, words: str) -> Callable[[], str]:
-        def attempt() -> str:
-            answer = student.ask(trial, convention)
-            found, _ = student.output(answer, trial, layout)
-            if same(found, expected(trial, layout)):
-                return ""
-            return f"With {words} the output differs from the reference by up to {difference(found, expected(trial, layout)):.3g}."
+    def case(words: str, *shape: int, mask: str = mask, seed: int, factor: float = 1.0) -> None:
+        each = trial(*shape, mask=mask, seed=seed).times(factor)
+        findings.try_it(words, lambda: student.differs(each, convention, words))
 
-        return attempt
-
-    cases = [
-        ("one sequence", trial(1, 3, 5, 5, mask=mask, seed=3)),
-        ("one head", trial(2, 1, 4, 4, mask=mask, seed=4)),
-        ("4 queries and 7 keys", trial(2, 3, 4, 7, mask=mask, seed=5)),
-        ("7 queries and 4 keys", trial(2, 3, 7, 4, mask=mask, seed=6)),
-        ("one token", trial(2, 3, 1, 1, seed=7)),
-        ("50 positions", trial(1, 1, 50, 50, mask=mask, seed=8)),
-    ]
+    case("one sequence", 1, 3, 5, 5, seed=3)
+    case("one head", 2, 1, 4, 4, seed=4)
+    case("4 queries and 7 keys", 2, 3, 4, 7, seed=5)
+    case("7 queries and 4 keys", 2, 3, 7, 4, seed=6)
+    case("one token", 2, 3, 1, 1, mask="", seed=7)
+    case("50 positions", 1, 1, 50, 50, seed=8)
+    case("large scores", 2, 3, 5, 5, seed=11, factor=8)
     if student.masks:
-        cases.append(("a causal mask", trial(2, 3, 6, 6, mask="causal", seed=9)))
-    if student.masks and layout.axes > 2 and convention.axes != "matrix":
-        cases.append(("a mask of its own for each sequence", trial(2, 3, 5, 5, mask="own", seed=10)))
-    for words, each in cases:
-        findings.try_it(words, agrees(each, words))
-    large = trial(2, 3, 5, 5, mask=mask, seed=11)
-    large = Trial(large.query * 8, large.key, large.value, large.seen)
-    findings.try_it("large scores", agrees(large, "large scores"))
-    findings.try_it("gradients", lambda: _gradients(student, convention, trial(2, 3, 5, 5, mask=mask, seed=12)))
-    findings.try_it("inputs that must not change", lambda: _in_place(student, convention, trial(2, 3, 5, 5, mask=mask, seed=13)))
-    findings.try_it("the same call twice", lambda: _twice(student, convention, trial(2, 3, 5, 5, mask=mask, seed=14)))
-    findings.try_it("its weights, if it returns them", lambda: _pattern(findings, student, convention, mask))
-    for precision in ("float16", "bfloat16"):
-        findings.look_at(
-            f"half precision ({precision})", lambda precision=precision: _half(student, convention, mask, precision)
-        )
+        case("a causal mask", 2, 3, 6, 6, mask="causal", seed=9)
+    if student.masks and convention.axes != "matrix" and convention.layout.axes > 2:
+        case("a mask of its own for each sequence", 2, 3, 5, 5, mask="own", seed=10)
+    usual = trial(2, 3, 5, 5, mask=mask, seed=12)
+    attempts: dict[str, Callable[[], str]] = {
+        "gradients": lambda: _gradients(student, convention, usual),
+        "inputs that must not change": lambda: _in_place(student, convention, usual),
+        "the same call twice": lambda: _twice(student, convention, usual),
+        "the weights, if it returns them": lambda: _pattern(findings, student, convention),
+    }
+    for words, attempt in attempts.items():
+        findings.try_it(words, attempt)
+    for precision in (torch.float16, torch.bfloat16):
+        name = str(precision).removeprefix("torch.")
+        findings.look_at(f"half precision ({name})", partial(_half, student, convention, usual, precision, name))
     if student.masks:
         findings.look_at("a query that may see nothing", lambda: _nothing(student, convention))
-    huge = trial(2, 3, 5, 5, mask=mask, seed=15)
-    huge = Trial(huge.query * 60, huge.key, huge.value, huge.seen)
-    findings.look_at("scores beyond 100", lambda: _finite(student, convention, huge))
+    findings.look_at("scores beyond 100", lambda: _finite(student, convention, usual.times(60)))
 
 
 def _gradients(student: Student, convention: Convention, trial: Trial) -> str:
     answer = student.ask(trial, convention, gradients=True)
-    if answer.array:
-        return ""
     layout = convention.layout
     own = [layout.write(each).clone().requires_grad_() for each in (trial.query, trial.key, trial.value)]
-    batch, heads = (1, 1) if layout.axes == 2 else trial.query.shape[:2]
-    seen = None if trial.seen is None else trial.seen[:1] if layout.axes == 2 else trial.seen
-    output, _ = scaled_dot_product_attention(*(layout.read(each, batch, heads) for each in own), seen)
-    written = layout.write(output)
-    place = next(n for n, value in enumerate(answer.values) if value.shape == written.shape)
-    if place:
-        return ""
-    (written * weighing(written)).sum().backward()
+    batch, heads = convention.read(trial.query).shape[:2]
+    seen = None if trial.seen is None else trial.seen[:batch]
+    query, key, value = (layout.read(each, batch, heads) for each in own)
+    output = layout.write(scaled_dot_product_attention(query, key, value, seen)[0])
+    if answer.array or answer.values[0].shape != output.shape:
+        return ""  # NumPy has no gradients; the weights come first: they are compared elsewhere
+    (output * weighing(output)).sum().backward()
     for name, found, each in zip(ROLES, answer.gradients, own, strict=False):
         assert each.grad is not None
         if found is None:
-            return f"No gradient reaches the {name}: the code leaves PyTorch's graph (`.detach()`, `.data`, `.item()`, NumPy)."
+            return f"No gradient reaches the {name}: the code leaves PyTorch's graph (`.detach()`, `.data`, NumPy)."
         if not same(found, each.grad):
             return f"The gradient of the {name} differs from the reference by up to {difference(found, each.grad):.3g}."
     return ""
@@ -395,57 +301,47 @@ def _gradients(student: Student, convention: Convention, trial: Trial) -> str:
 
 def _in_place(student: Student, convention: Convention, trial: Trial) -> str:
     changed = student.ask(trial, convention).changed
-    if not changed:
-        return ""
-    return f"The code changes its {ROLES[changed[0]]} in place: work on a copy, `x = x / y` and not `x /= y`."
+    return f"The code changes its {ROLES[changed[0]]} in place: write `x = x / y` and not `x /= y`." if changed else ""
 
 
 def _twice(student: Student, convention: Convention, trial: Trial) -> str:
-    first, second = (student.ask(trial, convention, seed=seed).values[0] for seed in (0, 1))
+    first, second = (student.run(trial, convention, seed=seed) for seed in (0, 1))
     return "" if same(first, second) else "Two calls with the same inputs differ: is dropout on?"
 
 
-def _pattern(findings: Findings, student: Student, convention: Convention, mask: str) -> str:
-    each = trial(2, 3, 4, 5, mask=mask, seed=16)
-    _, pattern = student.output(student.ask(each, convention), each, convention.layout)
+def _pattern(findings: Findings, student: Student, convention: Convention) -> str:
+    each = trial(2, 3, 4, 5, mask=student.mask, seed=16)
+    _, pattern = student.output(student.ask(each, convention), each, convention)
     if pattern is None:
         return ""
-    expected = each.expected[1]
-    expected = expected[0, 0] if convention.layout.axes == 2 else expected
-    if pattern.numel() == expected.numel():
-        findings.conventions.append("It returns the weights as well.")
-        if same(pattern.reshape(-1), expected.reshape(-1)):
-            return ""
-        if convention.layout.axes == 3 and same(pattern.reshape(-1), expected.flatten(0, 1).reshape(-1)):
-            return ""
-        return f"The output is right, and the weights that are returned differ by up to {difference(pattern.reshape(expected.shape), expected):.3g}."
-    if same(pattern, expected.mean(1)):
-        findings.notes.append("The weights that are returned are the mean over the heads, not those of each head.")
+    expected = convention.read(each.results[1])
+    if same(pattern, expected.mean(1)) and expected.shape[1] > 1:
+        findings.notes.append("The weights that it returns are the mean over the heads, not those of each head.")
         return ""
-    return f"The weights that are returned have the shape {shortened(str(list(pattern.shape)))}, not {list(expected.shape)}."
+    if pattern.numel() != expected.numel():
+        return f"The weights that it returns have the shape {list(pattern.shape)}, not {list(expected.shape)}."
+    findings.conventions.append("It returns the weights as well.")
+    gap = difference(pattern.reshape(expected.shape), expected)
+    return f"The output is right, and the weights that it returns differ by up to {gap:.3g}." if gap > 1e-4 else ""
 
 
-def _half(student: Student, convention: Convention, mask: str, precision: str) -> str:
-    each = trial(2, 3, 5, 5, mask=mask, seed=17)
-    dtype: torch.dtype = getattr(torch, precision)
-    found, _ = student.output(student.ask(each, convention, precision=precision), each, convention.layout)
-    expected_ = expected(each, convention.layout)
-    if found.dtype != dtype and not found.dtype == torch.float64:
-        return f"In {precision} the output is {str(found.dtype).removeprefix('torch.')}: a number in the code has a precision of its own."
-    if same(found.float(), expected_, dtype):
+def _half(student: Student, convention: Convention, trial: Trial, precision: torch.dtype, name: str) -> str:
+    found = student.run(trial, convention, precision=name)
+    if found.dtype == torch.float64:  # NumPy
         return ""
-    return f"In {precision} the output differs by up to {difference(found.float(), expected_):.3g}."
+    expected = convention.read(trial.results[0])
+    return of_another_precision(found, precision) or unlike(found.float(), expected, name, precision)
 
 
 def _nothing(student: Student, convention: Convention) -> str:
     each = trial(2, 3, 5, 5, mask="one", seed=18)
     assert each.seen is not None
     each.seen[:, :, 2] = False
-    found, _ = student.output(student.ask(each, convention), each, convention.layout)
-    others = [row for row in range(5) if row != 2]
-    if not same(found[:, :, others], expected(each, convention.layout)[:, :, others]):
+    found, expected = student.run(each, convention), convention.read(each.results[0])
+    others = [0, 1, 3, 4]
+    if not same(found[:, :, others], expected[:, :, others]):
         return "A query that may see nothing changes the output of other queries."
-    row, value = found[:, :, 2], each.value[:1, :1] if convention.layout.axes == 2 else each.value
+    row, value = found[:, :, 2], convention.read(each.value)
     if bool(row.isnan().any()):
         return "A query that may see nothing gets NaN: −inf in the whole row makes softmax divide 0 by 0."
     if same(row, value.mean(2)):
@@ -454,7 +350,6 @@ def _nothing(student: Student, convention: Convention) -> str:
 
 
 def _finite(student: Student, convention: Convention, trial: Trial) -> str:
-    found, _ = student.output(student.ask(trial, convention), trial, convention.layout)
-    if bool(found.isfinite().all()):
+    if bool(student.run(trial, convention).isfinite().all()):
         return ""
     return "Scores beyond 100 give NaN: subtract the largest score of a row before `exp`, or use `torch.softmax`."
