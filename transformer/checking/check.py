@@ -15,7 +15,7 @@ from transformer.checking.bench import LONGEST_SOURCE, Bench, Described, Refused
 from transformer.checking.findings import Findings
 from transformer.checking.isolation.limits import Limits
 from transformer.checking.isolation.process import Warm
-from transformer.checking.kinds import attention, decoder, mask, module, positions
+from transformer.checking.kinds import attention, decoder, mask, module, positions, targets
 from transformer.checking.verdict import Verdict
 from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import quoted, read_bytes, shortened
@@ -26,6 +26,7 @@ JUDGES: dict[str, Callable[[Bench, Described], Findings]] = {
     "positions": positions.judge,
     "mask": mask.judge,
     "decoder": decoder.judge,
+    "targets": targets.judge,
 }
 
 

@@ -21,6 +21,8 @@ from transformer.positions import ENCODINGS, NO_POSITIONS, PositionalEncoding
 
 LINEAR = ("linear", "matmul", "__matmul__", "__rmatmul__", "einsum", "addmm", "mm", "bmm", "baddbmm", "tensordot")
 
+ADDING = ("add", "__add__", "__radd__", "add_", "__iadd__")
+
 
 @dataclass(frozen=True)
 class Projections:
@@ -66,11 +68,11 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
     parts: list[tuple[str, Tensor]] = []
     before = after = None
     shared = False
-    for step in steps:
+    for place, step in enumerate(steps):
         if step.name not in LINEAR or not step.parameter:
             continue
         source = read_by(step, steps)
-        value = _rows(step.value, x, n_heads)
+        value = _rows(_with_bias(place, steps), x, n_heads)
         if source is None or _is(source, x):
             if value is not None:
                 parts.append((step.parameter, value))
@@ -82,6 +84,14 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
     if before is None or after is None or before.shape != x.shape or after.shape != x.shape:
         before = after = None
     return Projections(x, n_heads, tuple(parts), before, after, shared and not parts)
+
+
+def _with_bias(place: int, steps: Sequence[Step]) -> Tensor:
+    """What a layer makes, with the bias that is added in a step of its own."""
+    for step in steps[place + 1 :]:
+        if f"step {place}" in step.sources:
+            return step.value if step.name in ADDING and step.parameter else steps[place].value
+    return steps[place].value
 
 
 def read_by(step: Step, steps: Sequence[Step]) -> Tensor | None:

@@ -18,8 +18,11 @@ from transformer.capturing.record import Notes
 MOST_STEPS = 2000
 LARGEST = 20_000
 """Numbers in a result that is remembered."""
-TURNING = ("__get__", "t", "transpose", "permute", "contiguous", "view", "reshape", "detach", "to", "float")
-"""Functions and attributes that give a weight in another shape."""
+TURNING = (
+    *("__get__", "t", "transpose", "permute", "contiguous", "view", "reshape", "unflatten", "flatten", "detach"),
+    *("__getitem__", "chunk", "split", "unbind", "narrow"),
+)
+"""Functions and attributes that give a weight in another shape, or a part of it."""
 FUSED = (functional.scaled_dot_product_attention, functional.multi_head_attention_forward)
 """Functions that do a whole attention at once."""
 

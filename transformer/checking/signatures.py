@@ -9,13 +9,13 @@ from typing import Any
 from transformer.checking.bench import CONFIG, Described, Parameter, Refused
 from transformer.foundation.foreign import quoted
 
-KINDS = ("attention", "module", "positions", "mask", "decoder")
+KINDS = ("attention", "module", "positions", "mask", "decoder", "targets")
 
 _ROLES = (
-    ("mask", r"mask|^m$|^attn_bias$|visible|allowed|hidden"),
+    ("mask", r"mask|^m$|^attn_bias$|^visible$|^allowed$|^hidden$"),
     ("causal", r"causal"),
     ("dropout", r"drop|^p$|^attn_pdrop$|^resid_pdrop$"),
-    ("d_vocab", r"vocab|n_?tokens?$|^n_?symbols|num_classes|^V$|(tgt|out).*size"),
+    ("d_vocab", r"vocab|n(um)?_?tokens?$|^n_?symbols|num_classes|^V$|(tgt|out).*size"),
     ("n_heads", r"heads?$|^n_?h$|^h$|^H$|n_?head|head_?num|num_head"),
     ("n_layers", r"layers?$|depth|^N$|n_?blocks|num_blocks|^L$"),
     ("d_ff", r"^d_?ff$|ff_?dim|hidden_?dim|mlp|dim_?feedforward|^d_hidden$|d_inner|intermediate"),
@@ -66,13 +66,17 @@ def guess(described: Described) -> str:
             found = {"attention": "module", "attn": "module", "pos": "positions", "rotary": "positions"}
             if word:
                 return found.get(word.group(), "decoder")
+            if len(called) == 1:
+                return "decoder" if role(called[0], ("tokens",)) else "module"
         settings = [role(each, ("d_vocab", "n_heads", "n_ctx", "d_model")) for each in made]
         if "d_vocab" in settings:
             return "decoder"
-        if re.search(r"pos|rotary|rope|sinus", name):
+        if re.search(r"pos|embedding|encoding|sinus", name):
             return "positions"
         if "n_heads" in settings:
             return "module"
+        if re.search(r"rotary|rope", name):
+            return "positions"
         if three:
             return "module" if "d_model" in settings else "attention"
         if "n_ctx" in settings:
@@ -80,11 +84,15 @@ def guess(described: Described) -> str:
     else:
         if three:
             return "attention"
+        if re.search(r"target|shift|predict", name) and len(called) == 1:
+            return "targets"
         if re.search(r"mask|causal|subsequent|triangular", name):
             return "mask"
         if re.search(r"pos|encod|sinus|rope|rotary|^pe$", name):
             return "positions"
         needed = [each for each in described.parameters if not each.optional]
+        if len(needed) == 2 and "d_model" in [role(each.name, ("d_model", "n_ctx")) for each in needed]:
+            return "positions"
         if len(needed) in (3, 4) or re.search(r"attention|attn", name):
             return "attention"
         if (len(needed) == 1 and role(needed[0].name, ("n_ctx", "d_model"))) or re.match(

@@ -98,9 +98,17 @@ def compare(steps: Sequence[Step], result: Tensor, reference: Reference) -> Dive
         stages.append(Stage(name, max(gaps) if gaps else None, shape, tuple(wanted[0].shape), reached))
     last = max((number for number, stage in enumerate(stages) if stage.reached), default=-1)
     if last == len(stages) - 1:
-        return Divergence(tuple(stages), None, "Every stage agrees with the reference.")
+        final = stages[-1].name
+        (returned, _), target = _closest(values[-1:], reference[final][0], final), reference[final][0]
+        if returned <= CLOSE * _size(target):
+            return Divergence(tuple(stages), None, "Every stage agrees with the reference.")
+        return Divergence(
+            tuple(stages), final, "Every stage agrees with the reference, but something else is returned."
+        )
     after = stages[last + 1 :]
     first = next((stage for stage in after if stage.difference is not None), after[-1])
+    if first.name == "scores" and "split" in reference and (words := _never_turned(values, reference)):
+        return Divergence(tuple(stages), "split", words)
     if first.name == "scores" and "scaled" in reference and _factor(values, reference["scores"][0]) is not None:
         first = next(stage for stage in after if stage.name == "scaled")
     words = _words(first, steps, values, reference)
@@ -163,6 +171,8 @@ def _closest(values: Sequence[Tensor], target: Tensor, name: str, begin: int = 0
     best: tuple[float, int | None] = (math.inf, None)
     for place in range(begin, len(values)):
         for order in orders(values[place], target):
+            if name == "split" and values[place].shape[-1] != target.shape[-1]:
+                continue  # the heads are still side by side
             found = measure(values[place], target, order)
             if best[1] is None or found < best[0]:
                 best = (found, place)
@@ -299,6 +309,18 @@ def _split(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference
             "then transpose positions and heads."
         )
     return ""
+
+
+def _never_turned(values: Sequence[Tensor], reference: Reference) -> str:
+    """Do the heads of one position look at each other?"""
+    query, key = (each.transpose(1, 2) for each in reference["split"][:2])
+    scores = query @ key.transpose(-2, -1)
+    if _factor([value for value in values if value.shape == scores.shape], scores) is None:
+        return ""
+    return (
+        "Positions and heads are never transposed: the heads of one position look at each other, and no position looks "
+        "at another; bring the heads before the positions with transpose(1, 2)."
+    )
 
 
 def _merge(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference) -> str:

@@ -19,7 +19,7 @@ class Verdict:
     file: str
     name: str = ""
     kind: str = ""
-    """attention, module, positions, mask or decoder."""
+    """attention, module, positions, mask, decoder or targets."""
     not_run: str = ""
     """Why the code could not be run; empty where it could."""
     mistake: str = ""

@@ -31,7 +31,7 @@ def check(
     Example: `python -m transformer check my_attention.py:attention`
 
     It takes a function of query, key, value and mask, a class of multi-head attention, a positional encoding, a
-    function that makes a mask, or the class of a whole decoder. Conventions are recognised and named: True = seen or
+    function that makes a mask, the class of a whole decoder, or a function that cuts tokens into inputs and targets. Conventions are recognised and named: True = seen or
     hidden, one packed layer or three, batch or position first. The exit code is 0 for right, 1 for wrong, and 2 where
     the code could not be run; of a folder it is the largest.
 
@@ -49,7 +49,7 @@ def check(
     name
         The name to look for in each file of a folder.
     kind
-        attention, module, positions, mask or decoder. Default: guessed from the names of the parameters.
+        attention, module, positions, mask, decoder or targets. Default: guessed from the names of the parameters.
     json_
         Print JSON: one object, or for a folder one object a line, as they are ready.
     seconds

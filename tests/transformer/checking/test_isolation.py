@@ -1,4 +1,4 @@
-"""A student's file cannot hurt anybody: whatever it does, there is one sentence, and the next file is checked as well."""
+"""A student's file hurts nobody: whatever it does, there is one sentence, and the next file is checked as well."""
 
 import os
 import re

@@ -280,6 +280,8 @@ def _edges(findings: Findings, student: Student, convention: Convention) -> None
 
 
 def _gradients(student: Student, convention: Convention, trial: Trial) -> str:
+    if student.ask(trial, convention).array:
+        return ""  # NumPy has none
     answer = student.ask(trial, convention, gradients=True)
     layout = convention.layout
     own = [layout.write(each).clone().requires_grad_() for each in (trial.query, trial.key, trial.value)]
@@ -287,8 +289,8 @@ def _gradients(student: Student, convention: Convention, trial: Trial) -> str:
     seen = None if trial.seen is None else trial.seen[:batch]
     query, key, value = (layout.read(each, batch, heads) for each in own)
     output = layout.write(scaled_dot_product_attention(query, key, value, seen)[0])
-    if answer.array or answer.values[0].shape != output.shape:
-        return ""  # NumPy has no gradients; the weights come first: they are compared elsewhere
+    if answer.values[0].shape != output.shape:
+        return ""  # the weights come first, and are compared elsewhere
     (output * weighing(output)).sum().backward()
     for name, found, each in zip(ROLES, answer.gradients, own, strict=False):
         assert each.grad is not None

@@ -15,7 +15,7 @@ from transformer.checking.bench import Answer, Bench, Described, Refused
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.findings import Findings, difference, of_another_precision, same, unlike
 from transformer.checking.kinds.module import SHARED, causal, diagnose, leak
-from transformer.checking.projections import LINEAR, follow, hypotheses, read_by
+from transformer.checking.projections import ADDING, LINEAR, follow, hypotheses, read_by
 from transformer.checking.recording import Step
 
 D_MODEL, HEADS, LONGEST, D_VOCAB = 24, 3, 16, 11
@@ -173,6 +173,8 @@ def _attention(student: Student, tokens: Tensor, findings: Findings) -> None:
     steps = student.ask(tokens, record=True).steps
     for step in steps:
         x = read_by(step, steps) if step.name in LINEAR and step.parameter else None
+        if x is not None and x.shape == (LENGTH, BATCH, D_MODEL):
+            x = x.transpose(0, 1)
         if x is None or x.shape != (BATCH, LENGTH, D_MODEL):
             continue
         read = follow(steps, x, HEADS)
@@ -204,7 +206,7 @@ def _around(steps: Sequence[Step], attended: Tensor, findings: Findings) -> None
     """Is what attention makes added to the stream?"""
     names = {f"step {place}" for place, step in enumerate(steps) if _equal(step.value, attended)}
     for step in steps:
-        if step.name in ("add", "__add__", "__radd__", "add_", "__iadd__") and names & set(step.sources):
+        if step.name in ADDING and names & set(step.sources):
             if len([each for each in step.sources if each]) > 1:
                 return
         elif step.name in ("dropout", "contiguous", "reshape", "view", "transpose", "__mul__", "mul", "__get__"):

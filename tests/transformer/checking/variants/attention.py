@@ -79,7 +79,7 @@ def heads_behind_positions(q, k, v, mask=None):
 
 
 def one_matrix(q, k, v, mask=None):
-    n, d = q.shape
+    d = q.shape[1]
     scores = q @ k.T / math.sqrt(d)
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)

@@ -29,8 +29,8 @@ def encoding_in_halves(length, depth):
     return torch.cat([angle.sin(), angle.cos()], dim=-1)
 
 
-def added_to_x(x_embedded):
-    return x_embedded + sinusoidal_table(x_embedded.shape[1], x_embedded.shape[2])
+def add_positions(x):
+    return x + sinusoidal_table(x.shape[1], x.shape[2])
 
 
 class PositionalEncoding(nn.Module):
