@@ -68,7 +68,7 @@ def test_the_commands_work_one_after_the_other(tmp_path, monkeypatch, capsys):
 def test_every_option_that_is_named_exists(capsys):
     texts = " ".join([TEXT, *(page.read_text(encoding="utf-8") for page in GUIDE)])
     named = set(re.findall(r"`(--[\w-]+)`|python -m transformer.*?(--[\w-]+)", texts))
-    assert not any(main([command, "--help"]) for command in ("train", "evaluate", "generate", "corpus"))
+    assert not any(main([command, "--help"]) for command in ("train", "evaluate", "generate", "corpus", "check"))
     known = capsys.readouterr().out + " --help"
     for option in {one or other for one, other in named}:
         assert option in known, option

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from transformer.attention import MultiHeadAttention, masked_softmax
-from transformer.checking.recording import Step
+from transformer.checking.recording import Recording, Step
 from transformer.mistakes import STAGES
+from transformer.positions import NO_POSITIONS, PositionalEncoding
 
 AXES = {"batch": "the sequences", "head": "the heads", "query": "the queries", "key": "the keys", "d": "the features"}
 _SCORES, _VECTORS = ("batch", "head", "query", "key"), ("batch", "head", "query", "d")
@@ -55,10 +58,27 @@ Reference = Mapping[str, Sequence[Tensor]]
 """The reference's tensors, by stage."""
 
 
-def of_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None = None) -> dict[str, list[Tensor]]:
-    """The stages of the formula on [batch, head, position, d_head]; `visible` is True where a query may see a key."""
+def diverge(compute: Callable[[], Any], reference: Reference) -> Divergence:
+    """Record what our own code computes, and compare it with the stages of the reference.
+
+    `compute` returns the output, or a tuple that begins with it, as `lambda: mistake.wrong(query, key, value, mask)`
+    beside `of_attention(query, key, value, mask)`. A student's code is compared by `check`, in a process of its own.
+    """
+    with torch.no_grad(), Recording() as recording:
+        found = compute()
+    return compare(recording.steps, found[0] if isinstance(found, tuple) else found, reference)
+
+
+def of_attention(
+    query: Float[Tensor, "batch head query d_head"],
+    key: Float[Tensor, "batch head key d_head"],
+    value: Float[Tensor, "batch head key d_head"],
+    visible: Bool[Tensor, "#batch #head query key"] | None = None,
+    bias: Float[Tensor, "head query key"] | None = None,
+) -> dict[str, list[Tensor]]:
+    """The stages of the formula; `visible` is True where a query may see a key, `bias` is added to the scores."""
     scores = query @ key.transpose(-2, -1)
-    scaled = scores / math.sqrt(query.shape[-1])
+    scaled = scores / math.sqrt(query.shape[-1]) + (0.0 if bias is None else bias)
     pattern = masked_softmax(scaled, visible)
     found = {"scores": [scores], "scaled": [scaled]}
     if visible is not None:
@@ -67,12 +87,19 @@ def of_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | No
 
 
 @torch.no_grad()
-def of_module(module: MultiHeadAttention, x: Tensor, visible: Tensor | None = None) -> dict[str, list[Tensor]]:
-    """The stages of our multi-head attention on x [batch, position, d_model]."""
+def of_module(
+    module: MultiHeadAttention,
+    x: Float[Tensor, "batch position d_model"],
+    visible: Bool[Tensor, "#batch #head position position"] | None = None,
+    positions: PositionalEncoding = NO_POSITIONS,
+) -> dict[str, list[Tensor]]:
+    """The stages of our multi-head attention."""
     layers = (module.query, module.key, module.value)
     projected = [layer(x).unflatten(-1, (module.n_heads, module.d_head)) for layer in layers]
     split = [each.transpose(1, 2).contiguous() for each in projected]
-    found = {"projected": projected, "split": split, **of_attention(split[0], split[1], split[2], visible)}
+    query, key = (positions.rotate(each) for each in split[:2])
+    attention = of_attention(query, key, split[2], visible, positions.bias(x.shape[1], x.shape[1]))
+    found = {"projected": projected, "split": split, **attention}
     merged = found["values"][0].transpose(1, 2).flatten(2)
     return {**found, "merged": [merged], "out": [module.out(merged)]}
 
@@ -156,13 +183,14 @@ def gap(value: Tensor, target: Tensor, order: Sequence[int]) -> float:
 
 
 def _hidden_gap(value: Tensor, target: Tensor, order: Sequence[int]) -> float:
-    """As `gap`; what the target hides with minus infinity may have any number that is low enough."""
+    """As `gap`; where the target is minus infinity a low number will do, and by how much it is too high counts."""
     other = target.permute(*order).reshape(value.shape)
     seen = torch.isfinite(other)
     if not seen.any() or value.isnan().any():
         return math.inf
-    low = value[~seen].max() <= value[seen].min() - _HIDDEN if (~seen).any() else True
-    return float((value - other)[seen].abs().max()) if low else math.inf
+    apart = float((value - other)[seen].abs().max())
+    above = float(value[~seen].max() - (value[seen].min() - _HIDDEN)) if (~seen).any() else 0.0
+    return max(apart, above)
 
 
 def _closest(values: Sequence[Tensor], target: Tensor, name: str, begin: int = 0) -> tuple[float, int | None]:

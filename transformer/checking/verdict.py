@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +57,11 @@ class Verdict:
 
     def values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
-        return {"verdict": self.word, "code": self.code, **dataclasses.asdict(self)}
+        values = {"verdict": self.word, "code": self.code, **dataclasses.asdict(self)}
+        for stage in values["stages"]:
+            if stage["difference"] is not None and not math.isfinite(stage["difference"]):
+                stage["difference"] = None  # JSON has no infinity
+        return values
 
     def text(self) -> str:
         """As one reads it in a terminal."""

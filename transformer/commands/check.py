@@ -31,14 +31,14 @@ def check(
     Example: `python -m transformer check my_attention.py:attention`
 
     It takes a function of query, key, value and mask, a class of multi-head attention, a positional encoding, a
-    function that makes a mask, the class of a whole decoder, or a function that cuts tokens into inputs and targets. Conventions are recognised and named: True = seen or
-    hidden, one packed layer or three, batch or position first. The exit code is 0 for right, 1 for wrong, and 2 where
-    the code could not be run; of a folder it is the largest.
+    function that makes a mask, the class of a whole decoder, or a function that cuts tokens into inputs and targets.
+    Conventions are recognised and named: True = seen or hidden, one packed layer or three, batch or position first.
+    The exit code is 0 for right, 1 for wrong, and 2 where the code could not be run; of a folder it is the largest.
 
-    The code runs in a process of its own, with a limit on time, memory and printed text. On Linux it can start no other
+    The code runs in a process of its own, with limits on time, memory and printed text. On Linux it can start no other
     process, use no network, write only into a temporary folder, and read only Python, the system's libraries and its
-    own folder. On macOS processes are limited only in number, and memory, network and files not at all. It shares the
-    processor with everything else, and nothing keeps it from imitating a right answer.
+    own folder; that needs libseccomp and Landlock, and `isolated` in the JSON says what was in force. On macOS memory,
+    network and files are not limited. On Windows nothing is run. Nothing keeps code from imitating a right answer.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def check(
     json_
         Print JSON: one object, or for a folder one object a line, as they are ready.
     seconds
-        How long the code may compute, and a third of how long it may take in all.
+        Seconds for which the code may compute; in all it may take three times as long.
     memory
         MB that it may take beyond what PyTorch takes.
     """

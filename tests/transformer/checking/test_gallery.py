@@ -1,4 +1,4 @@
-"""Each mistake of the gallery, given as a file, is found and called by its name, and the right code beside it is right."""
+"""Each mistake of the gallery, given as a file, is called by its name, and the right code beside it is right."""
 
 import importlib
 import inspect

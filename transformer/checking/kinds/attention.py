@@ -140,11 +140,13 @@ def judge(bench: Bench, described: Described) -> Findings:
         convention, right_masked = _mask_form(student, masked, convention, findings)
         right = right and right_masked
     findings.conventions.append(f"Queries, keys and values: {convention.layout.words}.")
+    asked = masked if student.masks else plain
     if right:
         _say_mask(findings, convention, student)
+        findings.divergence = _compare(student, convention, asked)
         _edges(findings, student, convention)
     else:
-        _name(findings, student, convention, plain if not student.masks else masked)
+        _name(findings, student, convention, asked)
     return findings
 
 
@@ -227,17 +229,21 @@ def _name(findings: Findings, student: Student, convention: Convention, asked: T
         for one, found in answers:
             if named is None and same(found, wrong) and not same(wrong, right):
                 named, convention = each, one
-    answer = student.ask(asked, convention, record=True)
-    query, key, value = (convention.read(each) for each in (asked.query, asked.key, asked.value))
-    reference = stages.of_attention(query, key, value, None if asked.seen is None else asked.seen[: len(query)])
-    result, _ = student.output(answer, asked, convention)
-    findings.divergence = stages.compare(answer.steps, result, reference)
+    findings.divergence = _compare(student, convention, asked)
     if findings.divergence.first is not None:
         findings.wrong.append(findings.divergence.sentence)
     else:
-        findings.wrong.append(unlike(result, right, "the mask") or "It is wrong without a mask, and right with one.")
+        findings.wrong.append("With a mask the output is right; without one it differs from the reference.")
     if named is not None:
         findings.call_by_name(named)
+
+
+def _compare(student: Student, convention: Convention, asked: Trial) -> stages.Divergence:
+    """The code's steps beside the stages of the reference."""
+    answer = student.ask(asked, convention, record=True)
+    query, key, value = (convention.read(each) for each in (asked.query, asked.key, asked.value))
+    reference = stages.of_attention(query, key, value, None if asked.seen is None else asked.seen[: len(query)])
+    return stages.compare(answer.steps, student.output(answer, asked, convention)[0], reference)
 
 
 # --- the edges

@@ -262,6 +262,8 @@ def _reference(student: Student, x: Tensor, seen: Tensor | None, findings: Findi
         likeliest = likeliest or hypothesis
         if same(hypothesis.run(x, seen), output):
             findings.conventions += hypothesis.words
+            expected = stages.of_module(hypothesis.module, x, seen, hypothesis.positions)
+            findings.divergence = stages.compare(answer.steps, output, expected)
             return hypothesis
     if likeliest is None:
         findings.notes.append("The projections could not be told apart: only the laws of attention were checked.")
