@@ -26,8 +26,10 @@ from transformer.mistakes._base import (
     PositionsMistake,
     TrainingMistake,
 )
+from transformer.mistakes._signature import DETECTORS, Signature, measure, signature, trained
 
 __all__ = [
+    "DETECTORS",
     "MISTAKES",
     "STAGES",
     "AttentionMistake",
@@ -38,7 +40,11 @@ __all__ = [
     "Mistake",
     "ModuleMistake",
     "PositionsMistake",
+    "Signature",
     "TrainingMistake",
+    "measure",
+    "signature",
+    "trained",
 ]
 
 MISTAKES: Registry[Mistake] = Registry(Mistake, __name__, str(Path(__file__).parent))

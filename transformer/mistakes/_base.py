@@ -23,8 +23,8 @@ from transformer.trace import UNTRACED
 
 STAGES = ("projected", "split", "scores", "scaled", "masked", "softmax", "values", "merged", "out")
 """The stages of multi-head attention, in the order of the computation."""
-STEPS = 150
-"""Steps of the training that shows a mistake."""
+STEPS, RATE = 200, 3e-3
+"""Steps of the training that shows a mistake, and AdamW's rate."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,13 @@ class Mistake:
     def config(cls, seed: int) -> RunConfig:
         """The training that shows it: a small decoder learns to reverse; all targets count alike; a fixed end."""
         training = TrainingConfig(
-            seed=seed, device="cpu", max_steps=STEPS, prompt_weight=1.0, evaluate_every=STEPS, solved_at=2.0
+            seed=seed,
+            device="cpu",
+            max_steps=STEPS,
+            learning_rate=RATE,
+            prompt_weight=1.0,
+            evaluate_every=STEPS,
+            solved_at=2.0,
         )
         return RunConfig(model=ModelConfig(positions=cls.encoding), training=training)
 
