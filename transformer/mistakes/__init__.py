@@ -17,17 +17,19 @@ from transformer.foundation.registry import Registry
 from transformer.mistakes._base import (
     STAGES,
     AttentionMistake,
-    Comparison,
     DecoderMistake,
-    Demonstration,
     MaskMistake,
     Mistake,
     ModuleMistake,
     PositionsMistake,
     TrainingMistake,
+    usual_attention,
 )
+from transformer.mistakes._demonstration import Comparison, Demonstration, attempted, shape_of, vectors_in
+from transformer.mistakes._signature import DETECTORS, Signature, measure, signature, trained
 
 __all__ = [
+    "DETECTORS",
     "MISTAKES",
     "STAGES",
     "AttentionMistake",
@@ -38,7 +40,15 @@ __all__ = [
     "Mistake",
     "ModuleMistake",
     "PositionsMistake",
+    "Signature",
     "TrainingMistake",
+    "attempted",
+    "measure",
+    "shape_of",
+    "signature",
+    "trained",
+    "usual_attention",
+    "vectors_in",
 ]
 
 MISTAKES: Registry[Mistake] = Registry(Mistake, __name__, str(Path(__file__).parent))

@@ -7,7 +7,6 @@ import difflib
 import inspect
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -16,6 +15,7 @@ from torch import nn
 from transformer.attention import MultiHeadAttention
 from transformer.blocks import Block
 from transformer.config import ModelConfig, RunConfig, TrainingConfig
+from transformer.mistakes._demonstration import Demonstration
 from transformer.model import Transformer
 from transformer.positions import NO_POSITIONS, PositionalEncoding
 from transformer.tasks import Task
@@ -23,31 +23,15 @@ from transformer.trace import UNTRACED
 
 STAGES = ("projected", "split", "scores", "scaled", "masked", "softmax", "values", "merged", "out")
 """The stages of multi-head attention, in the order of the computation."""
-STEPS = 150
-"""Steps of the training that shows a mistake."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One quantity, measured with the wrong code and with the right code."""
-
-    what: str
-    wrong: float | str
-    right: float | str
-
-
-@dataclass(frozen=True)
-class Demonstration:
-    """What a mistake does where there is no model to train: a sentence made of the numbers below it."""
-
-    sentence: str
-    numbers: tuple[Comparison, ...]
+STEPS, RATE = 200, 3e-3
+"""Steps of the training that shows a mistake, and AdamW's rate."""
 
 
 class Mistake:
     """One mistake. It is a class and not an object: it has no state.
 
-    `right` and `wrong` take and give the same. What that is, the base class of each kind says.
+    `right` and `wrong` take and give the same. What that is, the base class of each kind says: those that have a model
+    are of it. A mistake that has none may be of `Mistake` alone, and says itself what its functions take.
     """
 
     name: ClassVar[str]
@@ -84,7 +68,13 @@ class Mistake:
     def config(cls, seed: int) -> RunConfig:
         """The training that shows it: a small decoder learns to reverse; all targets count alike; a fixed end."""
         training = TrainingConfig(
-            seed=seed, device="cpu", max_steps=STEPS, prompt_weight=1.0, evaluate_every=STEPS, solved_at=2.0
+            seed=seed,
+            device="cpu",
+            max_steps=STEPS,
+            learning_rate=RATE,
+            prompt_weight=1.0,
+            evaluate_every=STEPS,
+            solved_at=2.0,
         )
         return RunConfig(model=ModelConfig(positions=cls.encoding), training=training)
 

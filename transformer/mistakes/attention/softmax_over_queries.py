@@ -10,7 +10,7 @@ from transformer.trace import UNTRACED
 class SoftmaxOverQueries(AttentionMistake):
     title = "Softmax runs over the queries"
     hidden = "No weight lies on a hidden token, and the columns of the pattern sum to 1."
-    exposes = "The rows do not sum to 1, and the share of a query depends on later queries: the probe is not 0."
+    exposes = "The rows do not sum to 1, and later queries change an earlier one's weights: the probe is not 0."
     mend = "Let softmax run over the keys, the last dimension: dim=-1."
     met = "bug reports in public repositories"
     stage = "softmax"

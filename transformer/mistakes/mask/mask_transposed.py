@@ -8,8 +8,11 @@ from transformer.mistakes import MaskMistake
 class MaskTransposed(MaskMistake):
     title = "The mask is transposed"
     hidden = "The pattern has an empty triangle and the loss falls: it looks like a model that learns very well."
-    exposes = "No query looks back: all weight lies on itself and on later tokens, and the random first half is right."
-    mend = "Keep the lower triangle, with rows for queries: tril, not triu."
+    exposes = (
+        "Weight lies on later tokens, the random first half is right, the loss lies below its floor and the probe "
+        "is not 0."
+    )
+    mend = "Keep the lower triangle, with a row a query: tril, not triu."
     met = "bug reports in public repositories"
     stage = "masked"
 

@@ -1,4 +1,4 @@
-"""The heads' outputs are laid one after the other without being put beside each other first."""
+"""The heads' outputs are laid one after the other, and not beside each other."""
 
 from transformer.attention import scaled_dot_product_attention
 from transformer.mistakes import ModuleMistake
@@ -7,9 +7,13 @@ from transformer.trace import UNTRACED
 
 class HeadsMergedWithoutTranspose(ModuleMistake):
     title = "Heads are merged without the transpose"
-    hidden = "The shapes fit, the pattern is a perfect causal one, and the accuracy is 100 %."
+    hidden = (
+        "The shapes fit, the pattern is a perfect causal one, its rows sum to 1, and every answer is right while "
+        "the right tokens are read."
+    )
     exposes = (
-        "The first half is right although it is random, and the loss lies below its floor: later tokens are mixed in."
+        "The random first half is right, the loss lies below its floor and the probe is not 0: outputs of later "
+        "tokens are mixed in."
     )
     mend = "Bring the heads behind the positions before they are merged: z.transpose(1, 2)."
     met = "bug reports in public repositories"
