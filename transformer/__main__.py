@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, ArgumentCollection, Group, Parameter
 
 from transformer import __version__
+from transformer.commands.check import check
 from transformer.commands.corpus import corpus, resolved
 from transformer.commands.ending import exit_code
 from transformer.commands.generate import generate
@@ -243,6 +244,7 @@ app.command(corpus)
 app.command(lengths)
 app.command(corners)
 app.command(generate)
+app.command(check)
 
 
 @app.command

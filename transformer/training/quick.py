@@ -36,12 +36,15 @@ def small(config: RunConfig, **model: object) -> RunConfig:
     return RunConfig(task=config.task, model=replace(ONE_LAYER, **(kept | model)), training=training)
 
 
-def answer(config: RunConfig, go_on: Callable[[Step], bool] = lambda step: True) -> Answer:
+def answer(
+    config: RunConfig, go_on: Callable[[Step], bool] = lambda step: True, training: Training | None = None
+) -> Answer:
     """Train on the CPU until it is solved or its steps are taken, so that the clock has no say in what comes out.
 
-    `go_on` is told of each step, and may break it off. Raises TrainingError when the loss is no longer a number.
+    `go_on` is told of each step, and may break it off. `training` is one that was begun, where the model is not the
+    config's own. Raises TrainingError when the loss is no longer a number.
     """
-    training, steps = Training(build(config), config), []
+    training, steps = training or Training(build(config), config), []
     while not training.done:
         steps.append(training.take_step())
         if not go_on(steps[-1]):

@@ -1,0 +1,142 @@
+"""`python -m transformer check`: words, JSON, exit codes, and a folder of submissions of which none hurts another."""
+
+import json
+import time
+from contextlib import nullcontext
+
+import pytest
+
+from transformer.__main__ import main
+from transformer.checking import check
+from transformer.checking.isolation.process import Warm
+
+RIGHT = """
+def attention(q, k, v, mask=None):
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return scores.softmax(dim=-1) @ v
+"""
+WRONG = RIGHT.replace("dim=-1", "dim=1").replace('float("-inf")', "-1e9")
+BROKEN = {
+    "loop.py": "def attention(q, k, v, mask=None):\n    while True: pass\n",
+    "fork.py": "import os\nwhile True: os.fork()\n",
+    "exit.py": "import os\nos._exit(0)\n",
+    "kill.py": "import os\nos.kill(os.getppid(), 9)\nos.kill(-1, 9)\n",
+    "overwrite.py": "import pathlib\nfor path in pathlib.Path(__file__).parent.glob('*.py'): path.write_text('x')\n",
+    "[bold]name.py": "def attention(q, k, v:\n",
+    "deep/er.py": "import missing\n",
+}
+
+
+def put(folder, files):
+    for name, source in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(source)
+
+
+CASES = [(RIGHT, 0, "right"), (WRONG, 1, "wrong"), ("1 / 0", 2, "not run")]
+
+
+@pytest.fixture(scope="module")
+def warm():
+    with Warm() as warm:
+        yield warm
+
+
+@pytest.fixture
+def one_process(warm, monkeypatch):
+    """Commands that check one file take a process that is there already."""
+    monkeypatch.setattr(check, "Warm", lambda: nullcontext(warm))
+
+
+@pytest.mark.parametrize(("source", "code", "word"), CASES)
+def test_the_verdict_and_the_exit_code(source, code, word, tmp_path, capsys, one_process):
+    put(tmp_path, {"mine.py": source})
+    assert main(["check", f"{tmp_path}/mine.py:attention"]) == code
+    said = capsys.readouterr().out
+    assert said.splitlines()[0] in (f"mine.py:attention (attention): {word}", f"mine.py:attention: {word}")
+
+
+def test_json_has_the_stages_as_plain_values(tmp_path, capsys, one_process):
+    put(tmp_path, {"mine.py": WRONG})
+    assert main(["check", f"{tmp_path}/mine.py:attention", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "wrong"
+    assert found["first"] == "softmax"
+    assert found["wrong"][-1] == "Softmax runs over dimension 1, the heads; it should run over the keys, the last."
+    stages = {each["name"]: each for each in found["stages"]}
+    assert stages["masked"]["reached"]
+    assert stages["softmax"]["difference"] > 0.1
+    assert stages["softmax"]["expected"] == [2, 3, 5, 5]
+
+
+def test_the_name_may_be_left_out_where_there_is_one(tmp_path, capsys, one_process):
+    put(tmp_path, {"mine.py": RIGHT, "two.py": RIGHT + "\ndef other(): pass\n"})
+    assert main(["check", f"{tmp_path}/mine.py"]) == 0
+    assert main(["check", f"{tmp_path}/two.py"]) == 2
+    assert "The file defines attention, other: say which one, as in two.py:attention." in capsys.readouterr().out
+
+
+def test_the_kind_may_be_said(tmp_path, capsys, one_process):
+    put(tmp_path, {"mine.py": "def f(a):\n    import torch\n    return torch.ones(a, a).tril()\n"})
+    assert main(["check", f"{tmp_path}/mine.py:f"]) == 2
+    assert "say it with --kind" in capsys.readouterr().out
+    assert main(["check", f"{tmp_path}/mine.py:f", "--kind", "mask"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "say what to check: FILE:NAME, or --many FOLDER"),
+        (["nowhere.py:attention"], "nowhere.py cannot be read: No such file or directory"),
+        (["{here}/mine.py:attention", "--kind", "poem"], "the kind must be one of attention, module, "),
+        (["{here}/mine.py:attention", "--seconds", "0"], "seconds must be between 0.1 and 3600, not 0"),
+        (["--many", "{here}/nothing"], "there is no folder "),
+        (["--many", "{here}/empty"], "there is no .py file below "),
+        (["{here}/mine.ipynb"], "is a notebook: save its code as a .py file first"),
+        (["{here}/large.py:attention"], "is larger than 1 MB"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, sentence, tmp_path, capsys, one_process):
+    put(tmp_path, {"mine.py": RIGHT, "mine.ipynb": "{}", "large.py": "#" * (2**20 + 1)})
+    (tmp_path / "empty").mkdir()
+    assert main(["check", *(each.format(here=tmp_path) for each in arguments)]) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_no_submission_of_a_folder_hurts_another(tmp_path, capsys):
+    right = {f"right-{number}.py": RIGHT for number in range(4)}
+    put(tmp_path, {**right, **BROKEN, "wrong.py": WRONG})
+    code = main(["check", "--many", str(tmp_path), "--name", "attention", "--json", "--seconds", "2"])
+    found = {each["file"]: each for each in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert code == 2
+    assert found.keys() == {*right, *BROKEN, "wrong.py"}
+    assert {each["verdict"] for name, each in found.items() if name in right} == {"right"}
+    assert {each["verdict"] for name, each in found.items() if name in BROKEN} == {"not run"}
+    assert found["wrong.py"]["verdict"] == "wrong"
+    assert (tmp_path / "right-0.py").read_text() == RIGHT
+
+
+def test_a_folder_is_a_table(tmp_path, capsys):
+    put(tmp_path, {"a.py": RIGHT, "b.py": WRONG, "[red]c.py": "def attention(q, k, v:\n"})
+    assert main(["check", "--many", str(tmp_path), "--name", "attention"]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:-1]] == ["file", "[red]c.py", "a.py", "b.py"]
+    assert lines[-1] == "1 right, 1 wrong, 1 not run"
+    assert "Softmax runs over" in lines[3]
+
+
+@pytest.mark.nightly
+def test_two_hundred_submissions_take_bounded_time(tmp_path, capsys):
+    """A submission of 200 loops without end; it costs its own time, and no other's verdict."""
+    many = {f"{number:03}.py": (RIGHT, WRONG)[number % 2] for number in range(199)}
+    put(tmp_path, {**many, "loop.py": BROKEN["loop.py"]})
+    begun = time.monotonic()
+    main(["check", "--many", str(tmp_path), "--name", "attention", "--json", "--seconds", "5"])
+    took = time.monotonic() - begun
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [sum(each["code"] == code for each in found) for code in (0, 1, 2)] == [100, 99, 1]
+    assert took < 600

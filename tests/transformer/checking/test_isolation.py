@@ -1,0 +1,207 @@
+"""A student's file hurts nobody: whatever it does, there is one sentence, and the next file is checked as well."""
+
+import os
+import re
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from transformer.checking.check import check
+from transformer.checking.isolation import barriers
+from transformer.checking.isolation.limits import PROMISES, Limits
+from transformer.checking.isolation.process import Warm
+
+RIGHT = """
+import torch
+def attention(q, k, v, mask=None):
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return scores.softmax(dim=-1) @ v
+"""
+SHORT = Limits(seconds=1, memory=256)
+LINUX = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the barriers are Linux's")
+
+
+@pytest.fixture(scope="module")
+def warm():
+    with Warm() as warm:
+        yield warm
+
+
+def checked(source: str | bytes, warm: Warm, folder: Path, name: str = "attention", limits: Limits = SHORT):
+    file = folder / "submission.py"
+    file.write_bytes(source if isinstance(source, bytes) else source.encode())
+    return check(file, name, warm=warm, limits=limits)
+
+
+def body(*lines: str) -> str:
+    """A file whose function does this when it is called."""
+    inside = "\n".join(f"    {line}" for line in lines)
+    return f"def attention(q, k, v, mask=None):\n{inside}\n    return v\n"
+
+
+HOSTILE = {
+    "an endless loop": (
+        body("while True: pass"),
+        "The code did not return within 1 s: look for a loop that never ends.",
+    ),
+    "a fork bomb": (
+        body("import os", "while True: os.fork()"),
+        "The code does what is not allowed here in line 3 (`while True: os.fork()`): it may start no process, use no "
+        "network, and write only into its own temporary folder.",
+    ),
+    "a program": (
+        body("import subprocess", "subprocess.run(['ls'])"),
+        "The code does what is not allowed here in line 3",
+    ),
+    "30 GB of memory": (
+        body("import torch", "return torch.zeros(30 * 2**30 // 4)"),
+        "The code asks for more memory than it may have in line 3 (`return torch.zeros(30 * 2**30 // 4)`).",
+    ),
+    "30 GB in a list": (
+        body("x = [0] * (30 * 2**30 // 8)"),
+        "The code asks for more memory than it may have in line 2",
+    ),
+    "a syntax error": ("def attention(q, k, v:\n    return v\n", "The file is no valid Python: line 1, "),
+    "a null byte": ("x = 1\0\n", "The file is no valid Python: "),
+    "a print storm": (
+        body("while True: print('x' * 1000)"),
+        "The code prints too much in line 2 (`while True: print('x' * 1000)`): take the `print` out of the loop.",
+    ),
+    "os._exit": (
+        body("import os", "os._exit(0)"),
+        "The code ended its own Python process with exit code 0 while it was called (`os._exit`?).",
+    ),
+    "os._exit at the import": (
+        "import os\nos._exit(3)\n",
+        "The code ended its own Python process with exit code 3 while it was imported (`os._exit`?).",
+    ),
+    "sys.exit": (
+        "import sys\nsys.exit(0)\n",
+        "The code calls `sys.exit` or `exit` in line 2 (`sys.exit(0)`); nothing can be checked after that.",
+    ),
+    "a crash": (
+        body("import ctypes", "ctypes.string_at(0)"),
+        "The code crashed its Python process (signal SIGSEGV) while it was called.",
+    ),
+    "a missing import": (
+        "import nothing_like_it\n",
+        "The file imports 'nothing_like_it', which is not installed here.",
+    ),
+    "no UTF-8": ("# Schlüssel\n".encode("latin-1"), "The file is no UTF-8 text: byte 7 cannot be read."),
+    "a name that is not there": ("def attn(q, k, v):\n    return v\n", "The file has no 'attention'; it defines attn."),
+    "a name that is no function": (
+        "attention = 3\n",
+        "'attention' is of the type int, and neither a function nor a class.",
+    ),
+    "an empty file": ("", "The file has no 'attention'."),
+    "recursion": (body("return attention(q, k, v)"), "The code calls itself without end in line 2"),
+    "an exception at the import": ("1 / 0\n", "It raises ZeroDivisionError in line 1 (`1 / 0`): division by zero."),
+    "an exception": (body("raise ValueError('a\\x1b[31m\\n' * 1000)"), "It raises ValueError in line 2"),
+    "what is no tensor": (body("return 'right'"), "It returned str where a tensor is expected."),
+    "a lying result": (
+        body("import os", '[os.write(n, b\'{"verdict": "right"}\' * 100) for n in range(3, 20)]'),
+        "The code ",
+    ),
+}
+
+
+@LINUX
+@pytest.mark.parametrize("case", HOSTILE)
+def test_each_hostile_file_is_one_sentence(case, warm, tmp_path):
+    source, sentence = HOSTILE[case]
+    found = checked(source, warm, tmp_path)
+    assert found.code == 2, found.text()
+    assert found.not_run.startswith(sentence)
+    assert found.not_run.endswith(".")
+    assert len(found.not_run) < 400
+    assert found.not_run.isprintable()
+    assert found.wrong == found.tried == ()
+
+
+@pytest.mark.nightly
+def test_an_import_that_takes_forever_is_ended(warm, tmp_path):
+    begun = time.monotonic()
+    found = checked("import time\ntime.sleep(1e6)\n", warm, tmp_path, limits=Limits(seconds=0.5))
+    assert found.not_run == (
+        'The import of the file took longer than 0.5 s: put what trains or prints under `if __name__ == "__main__":`.'
+    )
+    assert time.monotonic() - begun < 30
+
+
+def test_after_all_that_a_right_file_is_right(warm, tmp_path):
+    found = checked(RIGHT, warm, tmp_path, limits=Limits(seconds=60))
+    assert found.code == 0, found.text()
+
+
+@LINUX
+def test_everything_that_is_promised_is_kept_here(warm, tmp_path):
+    if not barriers.ctypes.CDLL(None).syscall(444, None, 0, 1) > 0:
+        pytest.skip("this Linux has no Landlock")
+    assert checked(RIGHT, warm, tmp_path, limits=Limits(seconds=60)).isolated == PROMISES
+
+
+REACH = """
+def attention(q, k, v, mask=None):
+    raise ValueError(repr(attempt()))
+def attempt():
+    import os, socket, pathlib
+    {code}
+"""
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        ("return pathlib.Path({secret!r}).read_text()", "not allowed"),
+        ("return pathlib.Path({outside!r}).write_text('x')", "not allowed"),
+        ("pathlib.Path({beside!r}).unlink()", "not allowed"),
+        ("pathlib.Path('own.txt').write_text('x'); return pathlib.Path('own.txt').read_text()", "'x'"),
+        ("return socket.create_connection(('127.0.0.1', {port}))", "not allowed"),
+        ("os.kill(os.getppid(), 9)", "not allowed"),
+        ("return sorted(each for each in os.environ if 'SECRET' in each)", r"\[\]"),
+        ("import torch, threading; return torch.get_num_threads()", "1"),
+        ("os.nice(-5)", "not allowed"),
+        ("return os.getpriority(os.PRIO_PROCESS, 0) and os.sched_setaffinity(0, {{0}})", "not allowed|0"),
+    ],
+)
+def test_what_it_cannot_reach(code, outcome, warm, tmp_path, monkeypatch):
+    secret = tmp_path / "other" / "secret.txt"
+    secret.parent.mkdir()
+    secret.write_text("swordfish")
+    (tmp_path / "in").mkdir()
+    beside = tmp_path / "in" / "neighbour.py"
+    beside.write_text("")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        places = {"secret": str(secret), "outside": str(tmp_path / "new"), "beside": str(beside)}
+        source = REACH.format(code=code.format(**places, port=server.getsockname()[1]))
+        found = checked(source, warm, tmp_path / "in")
+    assert re.search(outcome, found.not_run), found.not_run
+    assert beside.exists()
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_environment_is_not_handed_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_SECRET_KEY", "swordfish")
+    source = "import os\ndef attention(q, k, v, mask=None):\n    raise ValueError(str(sorted(os.environ)))\n"
+    with Warm() as warm:
+        found = checked(source, warm, tmp_path)
+    assert "SECRET" not in found.not_run
+    assert "HOME" in found.not_run or "LANG" in found.not_run or "PATH" in found.not_run
+
+
+def test_a_module_beside_the_file_can_be_imported(warm, tmp_path):
+    (tmp_path / "mine.py").write_text(RIGHT)
+    found = checked("from mine import attention\n", warm, tmp_path, limits=Limits(seconds=60))
+    assert found.code == 0, found.text()
+
+
+def test_nothing_is_left_behind(warm, tmp_path):
+    before = set(Path(tempfile.gettempdir()).glob("attention-lab-check-*"))
+    checked(body("open('x', 'w').write('y')", "while True: pass"), warm, tmp_path)
+    assert set(Path(tempfile.gettempdir()).glob("attention-lab-check-*")) <= before

@@ -1,0 +1,220 @@
+"""Multi-head attention modules that are right, each written in another way."""
+
+import copy
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def attention(query, key, value, mask=None, dropout=None):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -1e9)
+    weights = scores.softmax(dim=-1)
+    if dropout is not None:
+        weights = dropout(weights)
+    return weights @ value, weights
+
+
+class Annotated(nn.Module):
+    """Four layers in a list, as in "The Annotated Transformer"."""
+
+    def __init__(self, h, d_model, dropout=0.1):
+        super().__init__()
+        self.d_k, self.h = d_model // h, h
+        self.linears = nn.ModuleList([copy.deepcopy(nn.Linear(d_model, d_model)) for _ in range(4)])
+        self.dropout = nn.Dropout(p=dropout)
+
+    def forward(self, query, key, value, mask=None):
+        if mask is not None:
+            mask = mask.unsqueeze(1)
+        n = query.size(0)
+        query, key, value = (
+            layer(x).view(n, -1, self.h, self.d_k).transpose(1, 2)
+            for layer, x in zip(self.linears, (query, key, value), strict=False)
+        )
+        x, self.attn = attention(query, key, value, mask, self.dropout)
+        return self.linears[-1](x.transpose(1, 2).contiguous().view(n, -1, self.h * self.d_k))
+
+
+class CausalSelfAttention(nn.Module):
+    """One packed layer, settings in one object, the mask built in: as in nanoGPT."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd, bias=config.bias)
+        self.c_proj = nn.Linear(config.n_embd, config.n_embd, bias=config.bias)
+        self.n_head, self.n_embd = config.n_head, config.n_embd
+        mask = torch.tril(torch.ones(config.block_size, config.block_size))
+        self.register_buffer("bias", mask.view(1, 1, config.block_size, config.block_size))
+
+    def forward(self, x):
+        B, T, C = x.size()
+        q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+        k, q, v = (y.view(B, T, self.n_head, C // self.n_head).transpose(1, 2) for y in (k, q, v))
+        att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+        att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
+        y = F.softmax(att, dim=-1) @ v
+        return self.c_proj(y.transpose(1, 2).contiguous().view(B, T, C))
+
+
+class FusedCausal(CausalSelfAttention):
+    """The same with PyTorch's fused kernel."""
+
+    def forward(self, x):
+        B, T, C = x.size()
+        q, k, v = (y.view(B, T, self.n_head, -1).transpose(1, 2) for y in self.c_attn(x).split(self.n_embd, dim=2))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.c_proj(y.transpose(1, 2).reshape(B, T, C))
+
+
+class Head(nn.Module):
+    def __init__(self, n_embd, head_size, block_size, dropout):
+        super().__init__()
+        self.key = nn.Linear(n_embd, head_size, bias=False)
+        self.query = nn.Linear(n_embd, head_size, bias=False)
+        self.value = nn.Linear(n_embd, head_size, bias=False)
+        self.register_buffer("tril", torch.tril(torch.ones(block_size, block_size)))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        T = x.shape[1]
+        k, q = self.key(x), self.query(x)
+        wei = q @ k.transpose(-2, -1) * k.shape[-1] ** -0.5
+        wei = wei.masked_fill(self.tril[:T, :T] == 0, float("-inf"))
+        return self.dropout(F.softmax(wei, dim=-1)) @ self.value(x)
+
+
+class ListOfHeads(nn.Module):
+    """Each head is a module of its own, as in nanoGPT's lecture."""
+
+    def __init__(self, n_embd, num_heads, block_size=64, dropout=0.1):
+        super().__init__()
+        size = n_embd // num_heads
+        self.heads = nn.ModuleList([Head(n_embd, size, block_size, dropout) for _ in range(num_heads)])
+        self.proj = nn.Linear(n_embd, n_embd)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.dropout(self.proj(torch.cat([head(x) for head in self.heads], dim=-1)))
+
+
+class Torch(nn.Module):
+    """PyTorch's own, positions first: True is hidden."""
+
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(embed_dim, num_heads)
+
+    def forward(self, query, key, value, attn_mask=None):
+        return self.attention(query, key, value, attn_mask=attn_mask)
+
+
+class TorchBatchFirst(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(d_model, n_heads, batch_first=True)
+
+    def forward(self, x, mask=None):
+        return self.attention(x, x, x, attn_mask=mask, need_weights=False)[0]
+
+
+class XTransformers(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        from x_transformers import Attention
+
+        self.attention = Attention(dim=dim, heads=heads, dim_head=dim // heads, causal=True)
+
+    def forward(self, x):
+        return self.attention(x)
+
+
+class Einsum(nn.Module):
+    """Weights with an axis of heads, as in TransformerLens."""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        d_head = d_model // n_heads
+        self.W_Q, self.W_K, self.W_V = (nn.Parameter(torch.randn(n_heads, d_model, d_head) / 5) for _ in range(3))
+        self.W_O = nn.Parameter(torch.randn(n_heads, d_head, d_model) / 5)
+        self.b_Q, self.b_K, self.b_V = (nn.Parameter(torch.zeros(n_heads, d_head)) for _ in range(3))
+        self.b_O = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x, mask):
+        q = torch.einsum("bpd,hdk->bphk", x, self.W_Q) + self.b_Q
+        k = torch.einsum("bpd,hdk->bphk", x, self.W_K) + self.b_K
+        v = torch.einsum("bpd,hdk->bphk", x, self.W_V) + self.b_V
+        scores = torch.einsum("bqhk,bphk->bhqp", q, k) / k.shape[-1] ** 0.5
+        pattern = scores.masked_fill(~mask, -1e5).softmax(-1)
+        z = torch.einsum("bhqp,bphk->bqhk", pattern, v)
+        return torch.einsum("bqhk,hkd->bqd", z, self.W_O) + self.b_O
+
+
+class Rotary(nn.Module):
+    """Queries and keys turned by their positions, as in Llama; keys and values shared by no heads."""
+
+    def __init__(self, dim, n_heads):
+        super().__init__()
+        self.n_heads, self.head_dim = n_heads, dim // n_heads
+        self.wq, self.wk, self.wv, self.wo = (nn.Linear(dim, dim, bias=False) for _ in range(4))
+
+    def turn(self, x):
+        half = self.head_dim // 2
+        rate = 10000.0 ** (-torch.arange(half, dtype=torch.float32) / half)
+        angle = (torch.arange(x.shape[2])[:, None] * rate).to(x.dtype)
+        one, two = x[..., :half], x[..., half:]
+        return torch.cat([one * angle.cos() - two * angle.sin(), two * angle.cos() + one * angle.sin()], -1)
+
+    def forward(self, x, mask=None):
+        B, T, C = x.shape
+        q, k, v = (layer(x).view(B, T, self.n_heads, -1).transpose(1, 2) for layer in (self.wq, self.wk, self.wv))
+        scores = self.turn(q) @ self.turn(k).transpose(2, 3) / math.sqrt(self.head_dim)
+        if mask is not None:
+            scores = scores + mask
+        return self.wo((scores.softmax(-1) @ v).transpose(1, 2).reshape(B, T, C))
+
+
+class GroupedQueries(nn.Module):
+    """All heads share one key and one value."""
+
+    def __init__(self, d_model, n_heads, bias=True):
+        super().__init__()
+        self.h, self.d_k = n_heads, d_model // n_heads
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, self.d_k, bias=bias)
+        self.v_proj = nn.Linear(d_model, self.d_k, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+
+    def forward(self, x, mask=None):
+        B, T, C = x.shape
+        q = self.q_proj(x).view(B, T, self.h, self.d_k).transpose(1, 2)
+        k, v = self.k_proj(x).unsqueeze(1), self.v_proj(x).unsqueeze(1)
+        return self.out_proj(attention(q, k, v, mask)[0].transpose(1, 2).reshape(B, T, C))
+
+
+class PackedByHead(nn.Module):
+    """Queries, keys and values packed head by head, as in GPT-NeoX; no last layer."""
+
+    def __init__(self, hidden_size, num_heads):
+        super().__init__()
+        self.h = num_heads
+        self.qkv = nn.Linear(hidden_size, 3 * hidden_size)
+
+    def forward(self, hidden_states, mask=None):
+        B, T, C = hidden_states.shape
+        q, k, v = self.qkv(hidden_states).view(B, T, self.h, -1).transpose(1, 2).chunk(3, dim=-1)
+        return attention(q, k, v, mask)[0].transpose(1, 2).reshape(B, T, C)
+
+
+class Ours(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        from transformer.attention import MultiHeadAttention
+
+        self.inner = MultiHeadAttention(d_model, n_heads)
+
+    def forward(self, looking, looked_at, mask=None):
+        return self.inner(looking, looked_at, mask)

@@ -1,0 +1,151 @@
+"""Check a file, or a folder of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from pathlib import Path
+from queue import SimpleQueue
+
+from transformer.checking import signatures
+from transformer.checking.bench import LONGEST_SOURCE, Bench, Described, Refused
+from transformer.checking.findings import Findings
+from transformer.checking.isolation.limits import Limits
+from transformer.checking.isolation.process import Warm
+from transformer.checking.kinds import attention, decoder, mask, module, positions, targets
+from transformer.checking.verdict import Verdict
+from transformer.foundation.checks import UserError
+from transformer.foundation.foreign import quoted, read_bytes, shortened
+
+JUDGES: dict[str, Callable[[Bench, Described], Findings]] = {
+    "attention": attention.judge,
+    "module": module.judge,
+    "positions": positions.judge,
+    "mask": mask.judge,
+    "decoder": decoder.judge,
+    "targets": targets.judge,
+}
+
+
+class CheckError(UserError):
+    """What was to be checked is not there; the message is one sentence."""
+
+
+def judge(bench: Bench, described: Described, kind: str = "") -> tuple[str, Findings]:
+    """Judge what is on a bench; its kind, guessed where none is given. Raises Refused where it cannot be run."""
+    kind = kind or signatures.guess(described)
+    return kind, JUDGES[kind](bench, described)
+
+
+def check(
+    path: Path, name: str = "", kind: str = "", limits: Limits | None = None, warm: Warm | None = None
+) -> Verdict:
+    """Check what `name` is in a file; without a name, the only function or class in it.
+
+    The code runs in a process of its own, under `limits`. Raises CheckError where there is no such file, and
+    IsolationError where no process can be isolated. `warm` may be used for one file after the other.
+    """
+    source = _read(path)
+    folder = path.resolve().parent
+    return check_source(source, path.name, name, kind, limits, warm, folder=folder)
+
+
+def check_source(
+    source: bytes,
+    file: str,
+    name: str = "",
+    kind: str = "",
+    limits: Limits | None = None,
+    warm: Warm | None = None,
+    *,
+    folder: Path | None = None,
+) -> Verdict:
+    """Check the source of a file. Modules in `folder` can be imported."""
+    if kind and kind not in JUDGES:
+        raise CheckError(f"the kind must be one of {', '.join(JUDGES)}, not {quoted(kind)}")
+    limits, begun = limits or Limits(), time.monotonic()
+    found, described, not_run = Findings(), None, ""
+    kept: tuple[str, ...] = ()
+    with ExitStack() as closing:
+        warm = closing.enter_context(Warm()) if warm is None else warm
+        try:
+            bench = closing.enter_context(warm.bench(limits, [folder] if folder else []))
+            kept = bench.kept
+            described = bench.open(source, file, name, str(folder or ""))
+            kind, found = judge(bench, described, kind)
+        except Refused as refused:
+            not_run = str(refused)
+    divergence = found.divergence
+    return Verdict(
+        file=shortened(file, 200),
+        name=shortened(described.name if described else name),
+        kind=kind,
+        not_run=not_run,
+        mistake="" if not_run else found.mistake,
+        wrong=() if not_run else tuple(found.wrong),
+        conventions=() if not_run else tuple(found.conventions),
+        notes=() if not_run else tuple(found.notes),
+        tried=() if not_run else tuple(found.tried),
+        stages=divergence.stages if divergence and not not_run else (),
+        first=divergence.first if divergence and not not_run else None,
+        isolated=kept,
+        seconds=round(time.monotonic() - begun, 3),
+    )
+
+
+def check_many(
+    folder: Path, name: str = "", kind: str = "", limits: Limits | None = None, side_by_side: int | None = None
+) -> Iterator[Verdict]:
+    """Check every .py file below a folder, several side by side; verdicts as they are ready.
+
+    Each file stands alone: it can import nothing from the folder. Raises CheckError where there is no such folder.
+    """
+    if not folder.is_dir():
+        raise CheckError(f"there is no folder {shortened(str(folder))}")
+    files = sorted(path for path in folder.rglob("*.py") if not _passed_over(path.relative_to(folder)))
+    if not files:
+        raise CheckError(f"there is no .py file below {shortened(str(folder))}")
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    many = min(side_by_side or len(cores), len(files))
+    spare: SimpleQueue[Warm] = SimpleQueue()
+    with ExitStack() as closing:
+        for number in range(many):
+            spare.put(closing.enter_context(Warm(cores[number % len(cores)])))
+
+        def one(path: Path) -> Verdict:
+            warm = spare.get()
+            shown = path.relative_to(folder).as_posix()
+            try:
+                return check_source(_read(path), shown, name, kind, limits, warm)
+            except CheckError as error:
+                return Verdict(file=shortened(shown, 200), name=name, kind=kind, not_run=_sentence(str(error)))
+            finally:
+                spare.put(warm)
+
+        with ThreadPoolExecutor(many, thread_name_prefix="check") as pool:
+            for done in as_completed([pool.submit(one, path) for path in files]):
+                yield done.result()
+
+
+def _passed_over(path: Path) -> bool:
+    return any(part.startswith((".", "__pycache__")) or part in ("venv", "site-packages") for part in path.parts)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _read(path: Path) -> bytes:
+    """A file's bytes. Raises CheckError."""
+    shown = shortened(str(path))
+    if path.suffix == ".ipynb":
+        raise CheckError(f"{shown} is a notebook: save its code as a .py file first")
+    try:
+        return read_bytes(path, LONGEST_SOURCE)
+    except ValueError:
+        raise CheckError(f"{shown} is larger than {LONGEST_SOURCE // 2**20} MB") from None
+    except OSError as error:
+        raise CheckError(f"{shown} cannot be read: {error.strerror or type(error).__name__}") from None

@@ -1,0 +1,90 @@
+"""What a student's process may use, and how it is held to that."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import transformer
+from transformer.checking.isolation import barriers
+from transformer.foundation.checks import within
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+MB = 2**20
+WAITING = 3
+"""A process that does not compute may wait this many times as long as it may compute."""
+LARGEST_FILE = 16 * MB
+SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys", "/dev")
+"""Where a system keeps its libraries and what they ask for."""
+PROMISES = ("time", "memory", "output", "processes", "network", "files")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use."""
+
+    seconds: float = 10.0
+    """Seconds of computing; three times as many in all, for a process that waits."""
+    memory: int = 2048
+    """MB beyond what PyTorch itself takes."""
+    printed: int = 1
+    """MB of text."""
+
+    def __post_init__(self) -> None:
+        within("seconds", self.seconds, 0.1, 3600)
+        within("memory", self.memory, 64, 2**20)
+        within("printed", self.printed, 0, 1024)
+
+    @property
+    def wall(self) -> float:
+        return WAITING * self.seconds
+
+
+def can_isolate() -> bool:
+    """Can a process be forked and limited here? Not on Windows."""
+    return resource is not None and hasattr(os, "fork")
+
+
+def enter(limits: Limits, folder: Path, readable: Sequence[Path] = ()) -> tuple[str, ...]:
+    """Hold this process to its limits for good; which of `PROMISES` are kept. It writes below `folder` alone."""
+    assert resource is not None
+    os.chdir(folder)
+    tempfile.tempdir = str(folder)
+    os.environ.update(TMPDIR=str(folder), HOME=str(folder), MPLCONFIGDIR=str(folder), MPLBACKEND="agg")
+    sys.dont_write_bytecode = True
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+    seconds = int(-(-limits.seconds // 1))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    kept = ["time", "output"]
+    if (taken := _taken()) is not None:
+        most = taken + limits.memory * MB
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        kept.append("memory")
+    paths = [*SYSTEM, sys.prefix, sys.base_prefix, *filter(None, sys.path), str(Path(transformer.__file__).parent)]
+    if barriers.forbid_files([*map(Path, paths), *readable], [folder, Path(os.devnull)]):
+        kept.append("files")
+    if barriers.forbid_calls():
+        kept += ["processes", "network"]
+    else:
+        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        if os.getuid():  # the system lets root make as many as it likes
+            kept.append("processes")
+    return tuple(promise for promise in PROMISES if promise in kept)
+
+
+def _taken() -> int | None:
+    """Bytes of addresses that this process has; None where the system does not tell, and does not limit them."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except OSError:
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,1 @@
+"""How each kind of code is asked and judged. Each module has one function, `judge(bench, described) -> Findings`."""

@@ -1,0 +1,364 @@
+"""A multi-head attention module: compared with ours, which is given the student's own projections."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer.checking import signatures, stages
+from transformer.checking.bench import Answer, Bench, Described, Refused
+from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
+from transformer.checking.findings import Findings, difference, of_another_precision, same, unlike
+from transformer.checking.projections import Hypothesis, follow, hypotheses, mistaken
+from transformer.checking.recording import Step
+from transformer.foundation.words import counted
+
+D_MODEL, HEADS, LONGEST = 24, 3, 40
+BATCH, LENGTH = 4, 9
+"""Together more positions than d_model, so that a layer can be read off its results."""
+MASK_AXES = ("full", "matrix", "batch", "heads")
+"""[batch, 1, query, key], [query, key], [batch, query, key] or [batch · head, query, key]."""
+ROLES = ("query", "key", "value", "mask")
+DEFAULTS = {"flag": False, "causal": False, "dropout": 0.0}
+SETTINGS = {
+    "d_model": D_MODEL,
+    "n_heads": HEADS,
+    "d_head": D_MODEL // HEADS,
+    "n_ctx": LONGEST,
+    "dropout": 0.0,
+    "bias": True,
+    "causal": False,
+}
+
+
+SHARED = "All heads share one projection of d_head × d_head: each head needs weights of its own."
+
+
+def drawn(batch: int, length: int, seed: int) -> Tensor:
+    """x [batch, position, d_model], so large that attention is not uniform."""
+    return 3 * torch.randn(batch, length, D_MODEL, generator=torch.Generator().manual_seed(seed))
+
+
+def causal(batch: int, length: int) -> Tensor:
+    """The causal mask [batch, 1, query, key]."""
+    return torch.ones(length, length, dtype=torch.bool).tril().expand(batch, 1, -1, -1)
+
+
+@dataclass
+class Student:
+    """The module, asked in its convention."""
+
+    bench: Bench
+    places: dict[str, str]
+    needed: set[str]
+    parameters: dict[str, Tensor] = field(default_factory=dict)
+    form: MaskForm = SEEN
+    axes: str = "full"
+    first: bool = False
+    """Do positions come before the sequences of the batch?"""
+
+    @property
+    def crossed(self) -> bool:
+        """Does it take queries, keys and values, or queries and what is looked at?"""
+        return len([one for one in ("query", "key", "value", "x", "memory") if one in self.places]) > 1
+
+    def ask(self, x: Tensor, seen: Tensor | None = None, looked_at: Tensor | None = None, **options: Any) -> Answer:
+        """What it answers for x [batch, position, d_model] and a mask [batch, 1, query, key]. Raises Refused."""
+        looked_at = x if looked_at is None else looked_at
+        if seen is None and self.places.get("mask") in self.needed:
+            seen = torch.ones(len(x), 1, x.shape[1], looked_at.shape[1], dtype=torch.bool)
+        given: dict[str, Any] = {}
+        for one in ("query", "x"):
+            if one in self.places:
+                given[one] = self._turn(x)
+        for one in ("key", "value", "memory"):
+            if one in self.places:
+                given[one] = self._turn(looked_at)
+        if seen is not None and "mask" in self.places:
+            given["mask"] = self._mask(seen)
+        given |= {one: value for one, value in DEFAULTS.items() if self.places.get(one) in self.needed}
+        return self.bench.call(list(given.values()), [self.places[one] for one in given], **options)
+
+    def output(self, answer: Answer, like: Tensor) -> Tensor:
+        """The output [batch, position, d_model]. Raises Refused where none of the tensors has that shape."""
+        wanted = self._turn(like).shape
+        found = next((value for value in answer.values if value.shape == wanted), None)
+        if found is None:
+            raise Refused(f"It returns the shape {list(answer.values[0].shape)}; the output should be {list(wanted)}.")
+        return self._turn(found)
+
+    def run(self, x: Tensor, seen: Tensor | None = None, looked_at: Tensor | None = None, **options: Any) -> Tensor:
+        return self.output(self.ask(x, seen, looked_at, **options), x)
+
+    def shown(self, seen: Tensor | None) -> Tensor | None:
+        """The mask, if it takes one."""
+        return seen if "mask" in self.places else None
+
+    def _turn(self, x: Tensor) -> Tensor:
+        return x.transpose(0, 1) if self.first else x
+
+    def _mask(self, seen: Tensor) -> Tensor:
+        written = self.form.write(seen)
+        if self.axes == "matrix":
+            return written[0, 0]
+        if self.axes == "batch":
+            return written[:, 0]
+        if self.axes == "heads":
+            return written.expand(-1, HEADS, -1, -1).flatten(0, 1)
+        return written
+
+
+def judge(bench: Bench, described: Described) -> Findings:
+    """Is it multi-head attention? Its conventions, its laws, and the reference with the same weights."""
+    if not described.is_class:
+        raise Refused("A multi-head attention is checked as a class.", fatal=True)
+    made = bench.make(signatures.settings(described, SETTINGS))
+    student, findings = student_of(bench, described), Findings()
+    student.parameters = made.parameters
+    x = drawn(BATCH, LENGTH, 1)
+    _order(student, x, findings)
+    seen = _masks(student, x, findings)
+    reference = _reference(student, x, seen, findings)
+    if not findings.wrong:
+        _edges(student, reference, seen, findings)
+    return findings
+
+
+def student_of(bench: Bench, described: Described) -> Student:
+    """What the parameters of `forward` are for."""
+    parameters = described.called_with
+    names = [each.name for each in parameters if not each.optional]
+    one = [each for each in names if signatures.role(each, ("mask",)) != "mask"]
+    if len(one) == 1:
+        roles: tuple[str, ...] = ("x", "mask")
+        places = {"x": one[0]}
+        for each in parameters:
+            found = signatures.role(each.name, ("mask", *DEFAULTS))
+            if found and found not in places and each.name != one[0]:
+                places[found] = each.name
+    else:
+        roles = ("x", "memory", "mask") if len(one) == 2 else ROLES
+        places = signatures.places(parameters, roles, DEFAULTS)
+    needed = {each.name for each in parameters if not each.optional}
+    for each in parameters:
+        if not each.optional and each.name not in places.values():
+            raise Refused(f"`forward` needs an argument '{each.name}', which the check does not know.", fatal=True)
+    return Student(bench, places, needed)
+
+
+# --- conventions
+
+
+def _order(student: Student, x: Tensor, findings: Findings) -> None:
+    """Which axis is the batch? Other sequences must not change what one of them gives."""
+    findings.tried.append(f"{BATCH} sequences of {LENGTH} positions, d_model {D_MODEL}, {HEADS} heads")
+    changed = x.clone()
+    changed[1:] = drawn(BATCH, LENGTH, 2)[1:]
+    masked = student.places.get("mask") in student.needed
+    refusal: Refused | None = None
+    for form, axes in itertools.product(MASK_FORMS, MASK_AXES) if masked else ((SEEN, "full"),):
+        student.form, student.axes = form, axes
+        for student.first in (False, True):
+            try:
+                found, other = student.run(x), student.run(changed)
+            except Refused as refused:
+                if refused.fatal:
+                    raise
+                refusal = refusal or refused
+                continue
+            if same(found[0], other[0]):
+                order = "[position, batch, d_model]" if student.first else "[batch, position, d_model]"
+                findings.conventions.append(f"x is {order}.")
+                return
+    if refusal is not None:
+        raise Refused(str(refusal), fatal=True)
+    student.first = False
+    findings.wrong.append("The sequences of a batch mix: another sequence beside it changes what a sequence gives.")
+
+
+def _reach(student: Student, x: Tensor, seen: Tensor | None) -> Tensor:
+    """Which outputs change with which inputs, [query, key], itself left out (set to True)."""
+    found, reach = student.run(x, seen), torch.eye(x.shape[1], dtype=torch.bool)
+    for key in range(x.shape[1]):
+        other = x.clone()
+        other[:, key] = drawn(len(x), x.shape[1], 3)[:, key]
+        reach[:, key] |= (student.run(other, seen) - found).abs().amax(dim=(0, 2)) > 1e-5
+    return reach
+
+
+def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
+    """How it takes a mask; the mask of the comparison that follows: causal, or None where it takes none."""
+    x, ahead = x[:2, :6], causal(1, 6)[0, 0]
+    if "mask" not in student.places:
+        reach = _reach(student, x, None)
+        if bool(reach.all()):
+            findings.notes.append("It takes no mask: only attention without one was checked.")
+            return None
+        if torch.equal(reach, ahead):
+            findings.conventions.append("The causal mask is built in.")
+        else:
+            findings.wrong.append(leak(reach, ahead))
+        return causal(BATCH, LENGTH)
+    findings.tried.append("masks both ways round: True = seen, True = hidden, added to the scores, ones and zeros")
+    row = torch.arange(6)
+    seen = torch.rand(6, 6, generator=torch.Generator().manual_seed(5)) < 0.5
+    seen[row, row], seen[row, (row + 2) % 6] = True, False
+    given = seen.expand(2, 1, 6, 6)
+    found: list[tuple[MaskForm, str, Tensor]] = []
+    for form, axes in itertools.product(MASK_FORMS, MASK_AXES):
+        student.form, student.axes = form, axes
+        try:
+            reach = _reach(student, x, given)
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            continue
+        built_in = torch.equal(reach, seen & ahead)
+        if built_in or torch.equal(reach, seen):
+            findings.conventions.append(f"Mask: {form.words}.")
+            findings.conventions += ["A causal mask is built in as well."] if built_in else []
+            return causal(BATCH, LENGTH)
+        found.append((form, axes, reach))
+    student.form, student.axes = SEEN, "full"
+    if not found:
+        student.run(x, given)  # says why no mask is taken
+    student.form, student.axes, reach = found[0]
+    findings.wrong.append(leak(reach, seen))
+    return causal(BATCH, LENGTH)
+
+
+def leak(reach: Tensor, seen: Tensor) -> str:
+    """What a mask does not do, by which outputs change with which inputs, [query, key]."""
+    if bool(reach.all()):
+        return "The mask hides nothing: every position changes with every other."
+    if torch.equal(reach, seen.T | torch.eye(len(seen), dtype=torch.bool)):
+        return "The mask is transposed: its rows should be the queries, its columns the keys."
+    query, key = (int(each) for each in (reach != seen).nonzero()[0])
+    if reach[query, key]:
+        return f"The mask leaks: position {query + 1} changes with position {key + 1}, which is hidden from it."
+    return f"The mask hides too much: position {query + 1} does not change with position {key + 1}, which it may see."
+
+
+# --- the reference with the same weights
+
+
+def _reference(student: Student, x: Tensor, seen: Tensor | None, findings: Findings) -> Hypothesis | None:
+    """Our module with the student's weights, arranged so that both agree; None where that cannot be found out."""
+    answer = student.ask(x, student.shown(seen), record=True)
+    output = student.output(answer, x)
+    read = follow(answer.steps, x, HEADS)
+    if read.shared:
+        findings.wrong.append(SHARED)
+        findings.call_if_there("one-projection-for-all-heads")
+        return None
+    likeliest = None
+    for hypothesis in hypotheses(read, LONGEST):
+        likeliest = likeliest or hypothesis
+        if same(hypothesis.run(x, seen), output):
+            findings.conventions += hypothesis.words
+            expected = stages.of_module(hypothesis.module, x, seen, hypothesis.positions)
+            findings.divergence = stages.compare(answer.steps, output, expected)
+            return hypothesis
+    if likeliest is None:
+        findings.notes.append("The projections could not be told apart: only the laws of attention were checked.")
+        return None
+    diagnose(likeliest, x, seen, output, answer.steps, findings)
+    return None
+
+
+def diagnose(
+    hypothesis: Hypothesis, x: Tensor, seen: Tensor | None, output: Tensor, steps: Sequence[Step], findings: Findings
+) -> None:
+    """The first stage that differs from the reference, and the mistake of the gallery that gives the same output.
+
+    Scores that are no product of queries and keys are a note where no mistake is known that makes them: there are more
+    right ways to compare a query and a key than this check knows.
+    """
+    divergence = stages.compare(steps, output, stages.of_module(hypothesis.module, x, seen))
+    named = next((each for each, wrong in mistaken(hypothesis.module, x, seen) if same(wrong, output)), None)
+    findings.divergence = divergence
+    if named is None and divergence.first == "scores" and not findings.wrong:
+        findings.notes.append(f"{divergence.sentence} Are they normalised? The rest was not compared.")
+        return
+    findings.wrong.insert(0, divergence.sentence)
+    if named is not None:
+        findings.call_by_name(named)
+
+
+# --- the edges
+
+
+def _edges(student: Student, reference: Hypothesis | None, seen: Tensor | None, findings: Findings) -> None:
+    def masked(batch: int, length: int) -> Tensor | None:
+        return None if seen is None else causal(batch, length)
+
+    def case(batch: int, length: int, seed: int) -> None:
+        words = f"{counted(batch, 'sequence')} of {counted(length, 'position')}"
+        x, visible = drawn(batch, length, seed), masked(batch, length)
+
+        def attempt() -> str:
+            found = student.run(x, student.shown(visible))
+            if reference is not None:
+                return unlike(found, reference.run(x, visible), words)
+            return "" if bool(found.isfinite().all()) else f"With {words} the output is not finite."
+
+        findings.try_it(words, attempt)
+
+    for shape in ((1, 5, 21), (2, 1, 22), (3, 17, 23)):
+        case(*shape)
+    x, visible = drawn(2, 6, 30), student.shown(masked(2, 6))
+    if student.crossed and reference is not None and (seen is None or "mask" in student.places):
+        other = drawn(2, 8, 31)
+        findings.look_at(
+            "6 queries and 8 keys",
+            lambda: unlike(student.run(x, None, other), reference.run(x, None, other), "6 queries and 8 keys"),
+        )
+    findings.try_it("gradients", lambda: _gradients(student, x, visible))
+    findings.try_it("the same call twice", lambda: _twice(student, x, visible))
+    findings.try_it("inputs that must not change", lambda: _in_place(student, x, visible))
+    for precision in (torch.float16, torch.bfloat16):
+        name = str(precision).removeprefix("torch.")
+        findings.look_at(f"half precision ({name})", partial(_half, student, x, visible, precision, name))
+    if "mask" in student.places:
+        findings.look_at("a query that may see nothing", lambda: _nothing(student, x))
+
+
+def _gradients(student: Student, x: Tensor, seen: Tensor | None) -> str:
+    answer = student.ask(x, seen, gradients=True)
+    if answer.gradients and answer.gradients[0] is None:
+        return "No gradient reaches the input: the code leaves PyTorch's graph (`.detach()`, `.data`, NumPy)."
+    # A bias of the keys moves all scores of a row alike, and softmax takes no notice: in right code as well.
+    unused = [name for name in answer.unused if student.parameters[name].dim() > 1]
+    return f"No gradient reaches the weight {unused[0]}: it takes no part in the output." if unused else ""
+
+
+def _twice(student: Student, x: Tensor, seen: Tensor | None) -> str:
+    if same(student.run(x, seen), student.run(x, seen, seed=1)):
+        return ""
+    return "Two calls with the same inputs differ in evaluation mode: is dropout on?"
+
+
+def _in_place(student: Student, x: Tensor, seen: Tensor | None) -> str:
+    return "The module changes its input in place." if student.ask(x, seen).changed else ""
+
+
+def _half(student: Student, x: Tensor, seen: Tensor | None, precision: torch.dtype, name: str) -> str:
+    full, found = student.run(x, seen), student.run(x, seen, precision=name)
+    gap = difference(found.float(), full) / float(full.abs().max())
+    far = f"In {name} the output differs by {gap:.0%} of its largest number." if not gap < 0.15 else ""
+    return of_another_precision(found, precision) or far
+
+
+def _nothing(student: Student, x: Tensor) -> str:
+    seen = torch.ones(2, 1, 6, 6, dtype=torch.bool).tril()
+    seen[:, :, 2] = False
+    found = student.run(x, seen)
+    if bool(found[:, 2].isnan().any()):
+        return "A query that may see nothing gets NaN: −inf in the whole row makes softmax divide 0 by 0."
+    return "" if bool(found.isfinite().all()) else "A query that may see nothing makes other outputs NaN."

@@ -1,0 +1,261 @@
+"""A student's projections, read off a recording, and our multi-head attention with the same weights.
+
+How the weights are written down does not matter: a layer is found by least squares from what went in and what came out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from transformer.attention import MultiHeadAttention
+from transformer.checking.findings import mistakes, same
+from transformer.checking.recording import Step
+from transformer.mistakes import Mistake
+from transformer.positions import ENCODINGS, NO_POSITIONS, PositionalEncoding
+
+LINEAR = ("linear", "matmul", "__matmul__", "__rmatmul__", "einsum", "addmm", "mm", "bmm", "baddbmm", "tensordot")
+
+ADDING = ("add", "__add__", "__radd__", "add_", "__iadd__")
+
+
+@dataclass(frozen=True)
+class Projections:
+    """The layers of one attention module, by what they made of x."""
+
+    x: Tensor
+    """[batch, position, d_model]"""
+    n_heads: int
+    parts: tuple[tuple[str, Tensor], ...]
+    """Each projection of x, [batch, position, numbers], with the name of its weight."""
+    before: Tensor | None
+    """What the last layer reads, [batch, position, d_model]; None where there is no last layer."""
+    after: Tensor | None
+    """What it makes of it."""
+    shared: bool = False
+    """Does a layer read d_head numbers of x at a time, so that all heads share it?"""
+
+    @property
+    def d_model(self) -> int:
+        return self.x.shape[-1]
+
+    @property
+    def d_head(self) -> int:
+        return self.d_model // self.n_heads
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """Our module with the student's weights, and what else the student's code may do."""
+
+    module: MultiHeadAttention
+    positions: PositionalEncoding = NO_POSITIONS
+    words: tuple[str, ...] = ()
+    """The conventions by which the weights are arranged so."""
+
+    @torch.no_grad()
+    def run(self, x: Tensor, seen: Tensor | None, looked_at: Tensor | None = None) -> Tensor:
+        return self.module(x, x if looked_at is None else looked_at, seen, self.positions)
+
+
+def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
+    """The projections of x in a recording, up to the first layer that reads something else: the last of the module."""
+    parts: list[tuple[str, Tensor]] = []
+    before = after = None
+    shared = False
+    for place, step in enumerate(steps):
+        if step.name not in LINEAR or not step.parameter:
+            continue
+        source = read_by(step, steps)
+        value = _rows(_with_bias(place, steps), x, n_heads)
+        if source is None or _is(source, x):
+            if value is not None:
+                parts.append((step.parameter, value))
+        elif source.shape[-1] == step.value.shape[-1] == x.shape[-1] // n_heads:
+            shared = True
+        elif parts:
+            before, after = _rows(source, x, n_heads), value
+            break
+    if before is None or after is None or before.shape != x.shape or after.shape != x.shape:
+        before = after = None
+    return Projections(x, n_heads, tuple(parts), before, after, shared and not parts)
+
+
+def _with_bias(place: int, steps: Sequence[Step]) -> Tensor:
+    """What a layer makes, with the bias that is added in a step of its own."""
+    for step in steps[place + 1 :]:
+        if f"step {place}" in step.sources:
+            return step.value if step.name in ADDING and step.parameter else steps[place].value
+    return steps[place].value
+
+
+def read_by(step: Step, steps: Sequence[Step]) -> Tensor | None:
+    """What a layer reads; None where that is an argument of the call."""
+    place = next((each.split(" ")[1] for each in step.sources if each.startswith("step ")), None)
+    return None if place is None else steps[int(place)].value
+
+
+def _is(source: Tensor, x: Tensor) -> bool:
+    """Is it x, whichever of its first two axes comes first, or both put together?"""
+    if source.numel() != x.numel() or source.shape[-1] != x.shape[-1]:
+        return False
+    turned = x.transpose(0, 1) if x.dim() > 2 else x
+    return any(same(source.reshape(each.shape), each) for each in (x, turned))
+
+
+def _rows(value: Tensor, x: Tensor, n_heads: int) -> Tensor | None:
+    """A result as [batch, position, numbers], the heads' numbers one after the other; None for what has other axes."""
+    batch, length = x.shape[:2]
+    if value.shape[:3] == (batch, n_heads, length) and value.dim() == 4:
+        value = value.transpose(1, 2)
+    if value.shape[:2] == (length, batch):
+        value = value.transpose(0, 1)
+    if value.shape[:2] == (batch, length):
+        return value.flatten(2)
+    if value.dim() == 2 and len(value) == batch * length:
+        return value.unflatten(0, (batch, length))
+    return None
+
+
+# --- which is which
+
+
+def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
+    """Every way in which the projections may be meant, the likeliest first."""
+    p = projections
+    encodings = tuple(_encodings(p, n_ctx))
+    for arrangement, arrange in _arrangements(p):
+        for packing, triple in _triples(p):
+            module = MultiHeadAttention(p.d_model, p.n_heads)
+            module.query, module.key, module.value = (_layer(p.x, arrange(each)) for each in triple)
+            module.out = nn.Identity()  # type: ignore[assignment]
+            if p.before is not None and p.after is not None:
+                module.out = _layer(arrange(p.before), p.after)
+            for words, positions in encodings:
+                found = tuple(each for each in (arrangement, packing, words) if each)
+                yield Hypothesis(module.eval().requires_grad_(False), positions, found)
+
+
+def _layer(x: Tensor, y: Tensor) -> nn.Linear:
+    """The layer that makes y of x, by least squares."""
+    rows, results = x.reshape(-1, x.shape[-1]).double(), y.reshape(-1, y.shape[-1]).double()
+    given = torch.cat([rows, torch.ones(len(rows), 1, dtype=torch.float64)], dim=1)
+    found = torch.linalg.lstsq(given, results, driver="gelsd").solution
+    layer = nn.Linear(x.shape[-1], y.shape[-1])
+    with torch.no_grad():
+        layer.weight.copy_(found[:-1].T)
+        layer.bias.copy_(found[-1])
+    return layer
+
+
+def _arrangements(p: Projections) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
+    yield "", lambda y: y
+    yield (
+        "The numbers of the heads are interleaved, [d_head, head].",
+        lambda y: y.unflatten(-1, (p.d_head, p.n_heads)).transpose(-2, -1).flatten(-2),
+    )
+
+
+def _encodings(p: Projections, n_ctx: int) -> Iterator[tuple[str, PositionalEncoding]]:
+    shape = {"n_ctx": n_ctx, "d_model": p.d_model, "n_heads": p.n_heads}
+    yield "", NO_POSITIONS
+    if p.d_head % 2 == 0:
+        rotary = ENCODINGS["rotary"](**shape)
+        yield "Queries and keys are turned (rotary positions, pairs of neighbours).", rotary
+        yield "Queries and keys are turned (rotary positions, pairs from both halves).", _Halves(rotary)
+    yield "A bias by distance is added to the scores (ALiBi).", ENCODINGS["alibi"](**shape)
+
+
+class _Halves(PositionalEncoding):
+    """Rotary positions as in Llama: a pair is a dimension of the first half and one of the second."""
+
+    def __init__(self, rotary: PositionalEncoding) -> None:
+        super().__init__(n_ctx=rotary.n_ctx, d_model=rotary.d_model, n_heads=rotary.n_heads)
+        self.rotary = rotary
+
+    def rotate(self, x):
+        turned = self.rotary.rotate(x.unflatten(-1, (2, -1)).transpose(-2, -1).flatten(-2))
+        return turned.unflatten(-1, (-1, 2)).transpose(-2, -1).flatten(-2)
+
+
+def _triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
+    """Queries, keys and values among the projections, with words for how they are packed."""
+    values, widths = [value for _, value in p.parts], [value.shape[-1] for _, value in p.parts]
+    letters = [_letter(name) for name, _ in p.parts]
+    if widths == [3 * p.d_model]:
+        (packed,) = values
+        heads = packed.unflatten(-1, (p.n_heads, 3, p.d_head)).unbind(-2)
+        words = "Queries, keys and values are packed in one layer"
+        yield from _orders(f"{words}, [query, key, value].", packed.chunk(3, -1))
+        yield from _orders(f"{words}, head by head.", [each.flatten(2) for each in heads])
+    elif sorted(widths) == [p.d_model, 2 * p.d_model]:
+        query, both = sorted(values, key=lambda value: value.shape[-1])
+        heads = both.unflatten(-1, (p.n_heads, 2, p.d_head)).unbind(-2)
+        for key, value in (both.chunk(2, -1), [each.flatten(2) for each in heads]):
+            yield "Keys and values are packed in one layer.", (query, key, value)
+            yield "Keys and values are packed in one layer.", (query, value, key)
+    elif len(widths) == 3 * p.n_heads and set(widths) == {p.d_head}:
+        if not all(letters.count(letter) == p.n_heads for letter in "qkv"):
+            letters = ["q", "k", "v"] * p.n_heads
+        groups = [[value for one, value in zip(letters, values, strict=True) if one == letter] for letter in "qkv"]
+        yield from _orders("Each head has layers of its own.", [torch.cat(group, dim=-1) for group in groups])
+    elif len(widths) == 3 and max(widths) == p.d_model and all(width % p.d_head == 0 for width in widths):
+        if sorted(letters) == ["k", "q", "v"]:
+            values = [values[letters.index(letter)] for letter in "qkv"]
+        words = "" if set(widths) == {p.d_model} else "Several heads share keys and values."
+        yield from _orders(words, [_spread(value, p) for value in values])
+
+
+def _orders(words: str, parts: Sequence[Tensor]) -> Iterator[tuple[str, Sequence[Tensor]]]:
+    for order in itertools.permutations(parts):
+        yield words, order
+
+
+def _spread(value: Tensor, p: Projections) -> Tensor:
+    """The keys or values of a few heads, repeated for all that share them."""
+    few = value.unflatten(-1, (-1, p.d_head))
+    return few.repeat_interleave(p.n_heads // few.shape[-2], dim=-2).flatten(-2)
+
+
+def _letter(name: str) -> str:
+    """q, k or v, if the name of a weight says so."""
+    for part in reversed(name.lower().split(".")):
+        if found := re.search(r"(query|key|value)|(?:^|_|^w|^to)(q|k|v)(?:_|$|s|p|w|l|m)", part):
+            return (found.group(1) or found.group(2))[0]
+    return ""
+
+
+# --- mistakes with the same weights
+
+
+@torch.no_grad()
+def mistaken(module: MultiHeadAttention, x: Tensor, seen: Tensor | None) -> Iterator[tuple[type[Mistake], Tensor]]:
+    """Each mistake of the gallery that a module can have, and what it gives with these weights."""
+    every = torch.ones(len(x), 1, x.shape[1], x.shape[1], dtype=torch.bool) if seen is None else seen
+    query, key, value = (module._split(layer(x)) for layer in (module.query, module.key, module.value))
+    right = module(x, x, seen)
+
+    def usual(visible: Tensor) -> Tensor:
+        """As most code has it: what is hidden gets the score -1e9."""
+        scores = (query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5).masked_fill(~visible, -1e9)
+        return scores.softmax(dim=-1) @ value
+
+    makers: list[tuple[type[Mistake], Callable[[], Tensor]]] = []
+    for each in mistakes("module"):
+        makers.append((each, lambda each=each: each.wrong(module, x, every)))  # type: ignore[misc]
+    for each in mistakes("attention"):
+        makers.append((each, lambda each=each: module.out(module._merge(each.wrong(query, key, value, every)[0]))))  # type: ignore[misc]
+    for each in mistakes("mask") if seen is not None else ():
+        makers.append((each, lambda each=each: module.out(module._merge(usual(each.wrong(x.shape[1]))))))  # type: ignore[misc]
+    for each, make in makers:
+        try:
+            wrong = make()
+        except (RuntimeError, TypeError, ValueError, AttributeError):
+            continue  # this mistake cannot be made with these weights
+        if wrong.shape == right.shape and not same(wrong, right):
+            yield each, wrong

@@ -1,0 +1,157 @@
+"""What a function or a class is, and what its parameters are for, by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from transformer.checking.bench import CONFIG, Described, Parameter, Refused
+from transformer.foundation.foreign import quoted
+
+KINDS = ("attention", "module", "positions", "mask", "decoder", "targets")
+
+_ROLES = (
+    ("mask", r"mask|^m$|^attn_bias$|^visible$|^allowed$|^hidden$"),
+    ("causal", r"causal"),
+    ("dropout", r"drop|^p$|^attn_pdrop$|^resid_pdrop$"),
+    ("d_vocab", r"vocab|n(um)?_?tokens?$|^n_?symbols|num_classes|^V$|(tgt|out).*size"),
+    ("n_heads", r"heads?$|^n_?h$|^h$|^H$|n_?head|head_?num|num_head"),
+    ("n_layers", r"layers?$|depth|^N$|n_?blocks|num_blocks|^L$"),
+    ("d_ff", r"^d_?ff$|ff_?dim|hidden_?dim|mlp|dim_?feedforward|^d_hidden$|d_inner|intermediate"),
+    ("d_head", r"^d_?k$|^d_?v$|^dk$|^dv$|head_?(dim|size)|^d_?head$|dim_?head|d_?h$"),
+    ("n_ctx", r"max|ctx|context|block_?size|seq_?len|^n_?pos|n_positions|^length$|window_size"),
+    ("d_model", r"model|emb|^dim$|^d$|width|hidden_?size|^size$|features|channels|^d_?in$|^d_?out$|^C$"),
+    ("base", r"base|theta"),
+    ("bias", r"bias"),
+    ("query", r"^q|^Q"),
+    ("key", r"^k|^K"),
+    ("value", r"^v|^V"),
+    ("x", r"^x$|^X$|input|hidden_states|^src$|^tgt$|embed"),
+    ("tokens", r"^idx$|tokens?$|^ids$|^input_ids$|^inp$"),
+    ("memory", r"memory|context|^y$|encoder|enc_"),
+    ("targets", r"targets?$|labels?$|^y$"),
+    ("scale", r"scale|temperature|temp$"),
+    ("flag", r"need_weights|return|verbose|training|cache|use_|batch_first"),
+)
+_ATTRIBUTES = {
+    "d_model": ("d_model", "n_embd", "embed_dim", "hidden_size", "dim", "emb_dim", "d_in", "d_out"),
+    "n_heads": ("n_heads", "n_head", "num_heads", "num_attention_heads", "heads", "h"),
+    "n_layers": ("n_layers", "n_layer", "num_layers", "num_hidden_layers", "depth"),
+    "d_vocab": ("d_vocab", "vocab_size"),
+    "n_ctx": ("n_ctx", "block_size", "context_length", "max_len", "max_seq_len", "seq_len", "max_position_embeddings"),
+    "dropout": ("dropout", "drop_rate", "attn_pdrop", "resid_pdrop", "embd_pdrop", "p_dropout"),
+    "d_head": ("d_head", "head_dim", "head_size"),
+    "d_ff": ("d_ff", "intermediate_size", "n_inner", "mlp_dim"),
+    "bias": ("bias", "qkv_bias", "use_bias"),
+}
+"""What settings in one object are called."""
+
+
+def role(name: str, among: Sequence[str] = ()) -> str:
+    """What a parameter is for; of two readings that of `among`. Empty where the name does not say."""
+    fitting = [each for each, pattern in _ROLES if re.search(pattern, name) or re.search(pattern, name.lower())]
+    return next((each for each in fitting if each in among), "" if among else next(iter(fitting), ""))
+
+
+def guess(described: Described) -> str:
+    """The kind of a function or a class, from its name and its parameters. Raises Refused where they do not say."""
+    name = described.name.lower()
+    made, called = (_names(each) for each in (described.parameters, described.called_with))
+    roles = [role(each, ("query", "key", "value", "mask")) for each in called]
+    three = {"query", "key", "value"} <= set(roles)
+    if described.is_class:
+        if any(each in CONFIG for each in made):
+            word = re.search(r"attention|attn|pos|rotary|gpt|decoder|transformer|model|lm$", name)
+            found = {"attention": "module", "attn": "module", "pos": "positions", "rotary": "positions"}
+            if word:
+                return found.get(word.group(), "decoder")
+            if len(called) == 1:
+                return "decoder" if role(called[0], ("tokens",)) else "module"
+        settings = [role(each, ("d_vocab", "n_heads", "n_ctx", "d_model")) for each in made]
+        if "d_vocab" in settings:
+            return "decoder"
+        if re.search(r"pos|embedding|encoding|sinus", name):
+            return "positions"
+        if "n_heads" in settings:
+            return "module"
+        if re.search(r"rotary|rope", name):
+            return "positions"
+        if three:
+            return "module" if "d_model" in settings else "attention"
+        if "n_ctx" in settings:
+            return "positions"
+    else:
+        if three:
+            return "attention"
+        if re.search(r"target|shift|predict", name) and len(called) == 1:
+            return "targets"
+        if re.search(r"mask|causal|subsequent|triangular", name):
+            return "mask"
+        if re.search(r"pos|encod|sinus|rope|rotary|^pe$", name):
+            return "positions"
+        needed = [each for each in described.parameters if not each.optional]
+        if len(needed) == 2 and "d_model" in [role(each.name, ("d_model", "n_ctx")) for each in needed]:
+            return "positions"
+        if len(needed) in (3, 4) or re.search(r"attention|attn", name):
+            return "attention"
+        if (len(needed) == 1 and role(needed[0].name, ("n_ctx", "d_model"))) or re.match(
+            r"^(n|size|sz|t)$", "".join(called[:1])
+        ):
+            return "mask"
+    listed = ", ".join(KINDS)
+    raise Refused(
+        f"The names do not say what {quoted(described.name)} is: say it with --kind, one of {listed}.", fatal=True
+    )
+
+
+def _names(parameters: Sequence[Parameter]) -> list[str]:
+    return [each.name for each in parameters]
+
+
+def settings(described: Described, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a constructor, by the role of each parameter. Raises Refused for one whose role is unknown."""
+    given: dict[str, Any] = {}
+    nameless = [each for each in ("d_model", "n_heads") if each in values]
+    for each in described.parameters:
+        if each.name in CONFIG and not each.optional:
+            given[each.name] = {
+                attribute: values[one] for one, names in _ATTRIBUTES.items() if one in values for attribute in names
+            }
+            continue
+        found = role(each.name, tuple(values))
+        if found and (not each.optional or found not in ("bias", "base", "d_head", "d_ff")):
+            given[each.name] = values[found]
+            nameless = [one for one in nameless if one != found]
+        elif not each.optional and nameless:
+            given[each.name] = values[nameless.pop(0)]
+        elif not each.optional:
+            raise Refused(
+                f"{described.name} needs a setting {quoted(each.name)}, which the check does not know.", fatal=True
+            )
+    return given
+
+
+def places(parameters: Sequence[Parameter], roles: Sequence[str], defaults: Mapping[str, Any]) -> dict[str, str]:
+    """The parameter that takes each role, by their names; where those do not say, by their order.
+
+    What is needed beyond these roles must have a value in `defaults`. Raises Refused where it has none.
+    """
+    found: dict[str, str] = {}
+    every = (*roles, *defaults)
+    for each in sorted(parameters, key=lambda each: "padding" in each.name):  # attn_mask before key_padding_mask
+        one = role(each.name, every)
+        if one and one not in found:
+            found[one] = each.name
+    free = [each.name for each in parameters if each.name not in found.values()]
+    for one in roles:
+        if one not in found and free and (one != "mask" or _needed(parameters, free[0])):
+            found[one] = free.pop(0)
+    for each in parameters:
+        if not each.optional and each.name not in found.values():
+            raise Refused(f"It needs an argument {quoted(each.name)}, which the check does not know.", fatal=True)
+    return found
+
+
+def _needed(parameters: Sequence[Parameter], name: str) -> bool:
+    return any(each.name == name and not each.optional for each in parameters)

@@ -1,0 +1,73 @@
+"""What is said about a piece of code: right or wrong, in sentences, and as plain values for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from transformer.checking.stages import Stage
+
+RIGHT, WRONG, NOT_RUN = 0, 1, 2
+"""Exit codes."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to a check."""
+
+    file: str
+    name: str = ""
+    kind: str = ""
+    """attention, module, positions, mask, decoder or targets."""
+    not_run: str = ""
+    """Why the code could not be run; empty where it could."""
+    mistake: str = ""
+    """The name of the mistake in the gallery that gives the same results; empty where there is none."""
+    wrong: tuple[str, ...] = ()
+    """What is wrong, most telling first."""
+    conventions: tuple[str, ...] = ()
+    """How the code writes what others write otherwise."""
+    notes: tuple[str, ...] = ()
+    """What is right, and worth knowing."""
+    tried: tuple[str, ...] = ()
+    """What the code was tried on."""
+    stages: tuple[Stage, ...] = ()
+    """Each stage beside the reference's, where the code could be followed."""
+    first: str | None = None
+    """The first stage that differs."""
+    isolated: tuple[str, ...] = ()
+    """What the process was held to."""
+    seconds: float = 0.0
+
+    @property
+    def code(self) -> int:
+        """The exit code: 0 right, 1 wrong, 2 could not be run."""
+        return NOT_RUN if self.not_run else WRONG if self.wrong else RIGHT
+
+    @property
+    def word(self) -> str:
+        return ("right", "wrong", "not run")[self.code]
+
+    @property
+    def headline(self) -> str:
+        """The first sentence alone."""
+        return self.not_run or (self.wrong[0] if self.wrong else "Right.")
+
+    def values(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        values = {"verdict": self.word, "code": self.code, **dataclasses.asdict(self)}
+        for stage in values["stages"]:
+            if stage["difference"] is not None and not math.isfinite(stage["difference"]):
+                stage["difference"] = None  # JSON has no infinity
+        return values
+
+    def text(self) -> str:
+        """As one reads it in a terminal."""
+        what = f"{self.file}{f':{self.name}' if self.name else ''}{f' ({self.kind})' if self.kind else ''}"
+        lines = [f"{what}: {self.word}", *(f"  {each}" for each in ([self.not_run] if self.not_run else self.wrong))]
+        for title, group in (("Conventions", self.conventions), ("Notes", self.notes), ("Tried", self.tried)):
+            if group:
+                lines += [f"{title}:", *(f"  {each}" for each in group)]
+        return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Mistakes in what stands around attention."""

@@ -1,0 +1,1 @@
+"""Mistakes in the multi-head module around the formula."""

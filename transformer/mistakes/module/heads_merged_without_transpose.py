@@ -1,0 +1,40 @@
+"""The heads' outputs are laid one after the other, and not beside each other."""
+
+from transformer.attention import scaled_dot_product_attention
+from transformer.mistakes import ModuleMistake
+from transformer.trace import UNTRACED
+
+
+class HeadsMergedWithoutTranspose(ModuleMistake):
+    title = "Heads are merged without the transpose"
+    hidden = (
+        "The shapes fit, the pattern is a perfect causal one, its rows sum to 1, and every answer is right while "
+        "the right tokens are read."
+    )
+    exposes = (
+        "The random first half is right, the loss lies below its floor and the probe is not 0: outputs of later "
+        "tokens are mixed in."
+    )
+    mend = "Bring the heads behind the positions before they are merged: z.transpose(1, 2)."
+    met = "bug reports in public repositories"
+    stage = "merged"
+
+    @staticmethod
+    def right(attention, x, mask, trace=UNTRACED):
+        batch, length, d_model = x.shape
+        cut = (batch, length, attention.n_heads, attention.d_head)
+        query = trace("query", attention.query(x).view(cut).transpose(1, 2))
+        key = trace("key", attention.key(x).view(cut).transpose(1, 2))
+        value = trace("value", attention.value(x).view(cut).transpose(1, 2))
+        z, _ = scaled_dot_product_attention(query, key, value, mask, trace=trace)
+        return attention.out(z.transpose(1, 2).reshape(batch, length, d_model))
+
+    @staticmethod
+    def wrong(attention, x, mask, trace=UNTRACED):
+        batch, length, d_model = x.shape
+        cut = (batch, length, attention.n_heads, attention.d_head)
+        query = trace("query", attention.query(x).view(cut).transpose(1, 2))
+        key = trace("key", attention.key(x).view(cut).transpose(1, 2))
+        value = trace("value", attention.value(x).view(cut).transpose(1, 2))
+        z, _ = scaled_dot_product_attention(query, key, value, mask, trace=trace)
+        return attention.out(z.reshape(batch, length, d_model))

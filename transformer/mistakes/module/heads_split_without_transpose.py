@@ -1,0 +1,34 @@
+"""The heads are cut out by the shape alone."""
+
+from transformer.attention import scaled_dot_product_attention
+from transformer.mistakes import ModuleMistake
+from transformer.trace import UNTRACED
+
+
+class HeadsSplitWithoutTranspose(ModuleMistake):
+    title = "Heads are split without the transpose"
+    hidden = "The shapes fit, the pattern is causal, its rows sum to 1."
+    exposes = "TODO"
+    mend = "Cut each token's vector into heads, then bring the heads to the front: view, then transpose(1, 2)."
+    met = "bug reports in public repositories"
+    stage = "split"
+
+    @staticmethod
+    def right(attention, x, mask, trace=UNTRACED):
+        batch, length, d_model = x.shape
+        cut = (batch, length, attention.n_heads, attention.d_head)
+        query = trace("query", attention.query(x).view(cut).transpose(1, 2))
+        key = trace("key", attention.key(x).view(cut).transpose(1, 2))
+        value = trace("value", attention.value(x).view(cut).transpose(1, 2))
+        z, _ = scaled_dot_product_attention(query, key, value, mask, trace=trace)
+        return attention.out(z.transpose(1, 2).reshape(batch, length, d_model))
+
+    @staticmethod
+    def wrong(attention, x, mask, trace=UNTRACED):
+        batch, length, d_model = x.shape
+        cut = (batch, attention.n_heads, length, attention.d_head)
+        query = trace("query", attention.query(x).view(cut))
+        key = trace("key", attention.key(x).view(cut))
+        value = trace("value", attention.value(x).view(cut))
+        z, _ = scaled_dot_product_attention(query, key, value, mask, trace=trace)
+        return attention.out(z.transpose(1, 2).reshape(batch, length, d_model))

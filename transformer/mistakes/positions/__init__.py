@@ -1,0 +1,1 @@
+"""Mistakes in what tells a model the order of its tokens."""
