@@ -56,8 +56,8 @@ TIMED = 20
 """The last steps of which it is kept how long each took: the dashboard says their median."""
 
 
-ROUNDED = ("reverse-translate",)
-"""Whose last weights are rounded to 16 bits as well, and measured as they are then: the file is large."""
+ROUNDED = ("reverse-translate", "reverse-sinusoidal", "reverse-aligned-causal")
+"""Whose last weights are rounded to 16 bits as well, and measured as they are then, for room."""
 
 
 def thin(run: Run) -> None:
