@@ -95,7 +95,7 @@ def test_every_step_comes_to_who_follows(lecturer: Page, follower: Page, address
 
 def test_a_page_that_ends_early_ends_for_who_follows_too(lecturer: Page, follower: Page, address: str) -> None:
     step = shelf().lectures["attention"].steps[0]
-    code = open_room(lecturer, f"{address}/?lecture=attention&sidebar=0")
+    code = open_room(lecturer, f"{address}/?lecture=attention&sidebar=0&run=reverse")
     expect(lecturer.locator(".st-key-overview-heads")).not_to_be_in_viewport()
     join(follower, address, code)
     expect(follower.locator(f".st-key-{step.until}").first).to_be_in_viewport()
