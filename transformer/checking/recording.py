@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from transformer.capturing.functions import LOOKS
+from transformer.capturing.functions import DOORS
 from transformer.capturing.record import Notes
 
 MOST_STEPS = 2000
@@ -73,9 +73,12 @@ class Recording(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
-        result = func(*args, **kwargs)
         if func in FUSED:
-            self._open(func, result, args, kwargs)
+            notes = Notes(None)
+            result = DOORS[func](notes, func, *args, **kwargs)
+            self._open(func, notes, result, args, kwargs)
+        else:
+            result = func(*args, **kwargs)
         for each in result if isinstance(result, tuple | list) else (result,):
             if isinstance(each, Tensor):
                 self._write(func, each, args, kwargs)
@@ -108,11 +111,10 @@ class Recording(TorchFunctionMode):
     def _origin(self, tensor: Tensor) -> str:
         return self._origins.get(id(tensor), "")
 
-    def _open(self, func: Callable[..., Any], result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Write down what a function computes that does a whole attention at once."""
-        notes = Notes(None)
-        with torch.no_grad():
-            LOOKS[func](notes, result, *args, **kwargs)
+    def _open(
+        self, func: Callable[..., Any], notes: Notes, result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Write down what a function computed that does a whole attention at once, and of which `notes` were taken."""
         seen = {site.rsplit(".", 1)[-1]: tensor for site, tensor in notes.sites.items()}
         given = [self._origin(each) for each in (*args, *kwargs.values()) if isinstance(each, Tensor)]
         weights = [each for each in given if each.startswith("parameter ")]
