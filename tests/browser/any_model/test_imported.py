@@ -28,7 +28,7 @@ MENUS = ("Look inside", "Change it", "Train it", "Text", "How it began", "Any mo
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     root = tmp_path_factory.mktemp("served")
     for name, kind in {"bert": "BertModel", "gpt2": "GPT2LMHeadModel"}.items():
         saved(kind, root / "models" / name)
@@ -37,8 +37,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def test_a_model_is_looked_into_by_hand(page: Page, server: str) -> None:
-    page.goto(f"{server}/imported")
+def test_a_model_is_looked_into_by_hand(page: Page, address: str) -> None:
+    page.goto(f"{address}/imported")
     expect(title(page)).to_have_text(re.compile(r"^8 heads\. "), timeout=PATIENCE)
     choose(page, "Imported model", "gpt2")
     expect(page).to_have_url(query(imported="gpt2"))
@@ -58,8 +58,8 @@ def test_a_model_is_looked_into_by_hand(page: Page, server: str) -> None:
     expect(page).to_have_url(query(imported="gpt2", head="decoder.1.self_attention.2"))
 
 
-def test_the_mask_is_chosen_and_painted(page: Page, server: str) -> None:
-    page.goto(f"{server}/ablation?imported=bert")
+def test_the_mask_is_chosen_and_painted(page: Page, address: str) -> None:
+    page.goto(f"{address}/ablation?imported=bert")
     expect(title(page)).to_have_text(re.compile("^Nothing is changed yet"), timeout=PATIENCE)
     page.get_by_role("radio", name="causal", exact=True).click()
     expect(title(page)).to_have_text(re.compile("^Under the causal mask the model’s own output changes by "))
@@ -69,15 +69,15 @@ def test_the_mask_is_chosen_and_painted(page: Page, server: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("address", ["imported?imported=gpt2", "stream?imported=gpt2", "ablation?imported=gpt2"])
-def test_nothing_stands_in_anybodys_way(chromium: Browser, server: str, address: str, scheme: str) -> None:
+@pytest.mark.parametrize("view", ["imported?imported=gpt2", "stream?imported=gpt2", "ablation?imported=gpt2"])
+def test_nothing_stands_in_anybodys_way(chromium: Browser, address: str, view: str, scheme: str) -> None:
     """axe-core at a projector's width, where all menus have room in the bar; on a phone nothing scrolls sideways."""
     context = chromium.new_context(
         viewport={"width": 1024, "height": 768}, color_scheme=scheme, reduced_motion="reduce"
     )
     try:
         page = context.new_page()
-        page.goto(f"{server}/{address}")
+        page.goto(f"{address}/{view}")
         expect(title(page)).to_have_text(re.compile(r"\d|^Nothing"), timeout=PATIENCE)
         page.wait_for_function(SETTLED)
         for menu in MENUS:
@@ -89,7 +89,7 @@ def test_nothing_stands_in_anybodys_way(chromium: Browser, server: str, address:
         context.close()
 
 
-def test_no_path_stands_on_the_page(page: Page, server: str, tmp_path: Path) -> None:
-    page.goto(f"{server}/imported?imported=gpt2")
+def test_no_path_stands_on_the_page(page: Page, address: str, tmp_path: Path) -> None:
+    page.goto(f"{address}/imported?imported=gpt2")
     expect(title(page)).to_have_text(re.compile(r"^8 heads\. "), timeout=PATIENCE)
     assert str(tmp_path.parent) not in page.content()
