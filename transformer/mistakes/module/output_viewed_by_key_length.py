@@ -22,7 +22,8 @@ class OutputViewedByKeyLength(Mistake):
 
     @staticmethod
     def right(pattern, value):
-        batch, heads, length, d_head = *value.shape[:2], pattern.shape[-2], value.shape[-1]
+        batch, heads, _, d_head = value.shape
+        length = pattern.shape[-2]
         return (pattern @ value).transpose(1, 2).reshape(batch, length, heads * d_head)
 
     @staticmethod

@@ -36,7 +36,7 @@ class MatrixNeverWritten(Mistake):
         lay_in_memory = np.full_like(rows, 7.0)
         wrong, right = (int((write(lay_in_memory.copy(), rows) != 7.0).sum()) for write in (cls.wrong, cls.right))
         return Demonstration(
-            f"The matrix has {rows.size} numbers. The wrong code writes {wrong} of them and the right code {right}. What "
-            "lay in memory is then added to the embeddings.",
+            f"The matrix has {rows.size} numbers. The wrong code writes {wrong} of them and the right code {right}. "
+            "What lay in memory is then added to the embeddings.",
             (Comparison("numbers written", wrong, right),),
         )
