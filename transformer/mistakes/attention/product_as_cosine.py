@@ -32,7 +32,7 @@ class ProductAsCosine(AttentionMistake):
 
     @staticmethod
     def wrong(query, key, value, mask, trace=UNTRACED):
-        scores = trace("scores", cosine_similarity(query.unsqueeze(-2), key.unsqueeze(-3), dim=-1))
+        scores = trace("scores", normalize(query, dim=-1) @ normalize(key, dim=-1).transpose(-2, -1))
         pattern = trace("pattern", masked_softmax(scores, mask))
         return trace("z", pattern @ value), pattern
 

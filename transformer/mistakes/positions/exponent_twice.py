@@ -7,7 +7,7 @@ from transformer.mistakes import PositionsMistake
 
 class ExponentTwice(PositionsMistake):
     title = "The exponent is doubled"
-    hidden = "The other half of the dimensions still tells positions apart, so the task is learned, only later."
+    hidden = "Half of the dimensions still tell positions apart, and the task is learned."
     exposes = (
         "In the picture of the encoding half of the dimensions are nearly constant. The difference to the "
         "reference shows it too."
