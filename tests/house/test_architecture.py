@@ -13,14 +13,20 @@ from pathlib import Path
 import pytest
 
 from dashboard.view.pages import PAGES
-from transformer import edits, masks, positions, tasks
+from transformer import edits, masks, mistakes, positions, tasks
 from transformer.foundation.checks import UserError
 from transformer.foundation.registry import Registry, folder_names
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 MOST_MODULES = 14
-REGISTRIES = {"positions": positions.ENCODINGS, "masks": masks.MASKS, "tasks": tasks.TASKS, "edits": edits.EDITS}
+REGISTRIES = {
+    "positions": positions.ENCODINGS,
+    "masks": masks.MASKS,
+    "tasks": tasks.TASKS,
+    "edits": edits.EDITS,
+    "mistakes": mistakes.MISTAKES,
+}
 
 
 def tracked() -> list[Path]:
@@ -130,12 +136,14 @@ NEW = {
         "@dataclass(frozen=True)\nclass New(PlacesEdit):\n    title = 'something else'\n"
         "    def apply(self, value):\n        return 2 * value\n"
     ),
+    "mistakes/mask": "from transformer.mistakes import MaskMistake\n\nclass New(MaskMistake):\n    title = 'Nothing'\n",
 }
 USED = {
     "positions": "RunConfig(model=ModelConfig(positions='brand-new')).to_dict()",
     "masks": "RunConfig(model=ModelConfig(mask='brand-new')).to_dict()",
     "tasks": "RunConfig(task=TaskConfig(task='brand-new')).to_dict()",
     "edits/places": "[edits.parse_edit('brand-new').write(), edits.kinds()[-1]]",
+    "mistakes/mask": "[found['brand-new'].name, found['brand-new'].kind]",
 }
 
 
@@ -147,9 +155,9 @@ def test_a_new_file_is_found_and_nothing_else_need_be_touched(kind, tmp_path):
     shutil.copytree(ROOT / "transformer", tmp_path / "transformer", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "transformer" / kind / "brand_new.py").write_text(NEW[kind])
     (tmp_path / "transformer" / kind / "_private.py").write_text("raise SystemExit('never imported')\n")
-    registries = "positions.ENCODINGS, masks.MASKS, tasks.TASKS, edits.EDITS"
+    registries = "positions.ENCODINGS, masks.MASKS, tasks.TASKS, edits.EDITS, mistakes.MISTAKES"
     code = (
-        "from transformer import config, edits, masks, positions, tasks\n"
+        "from transformer import config, edits, masks, mistakes, positions, tasks\n"
         "from transformer.config import ModelConfig, RunConfig, TaskConfig\n"
         f"found = ({registries})[{list(NEW).index(kind)}]\n"
         "assert 'brand-new' in found.names() and found['brand-new'].__name__ == 'New', found.names()\n"

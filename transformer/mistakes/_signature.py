@@ -66,7 +66,7 @@ DETECTORS: dict[str, Callable[[Signature], bool]] = {
     "second half": lambda seen: seen.second_half < 0.95,
     "first half": lambda seen: seen.first_half > seen.chance + 0.05,
     "floor": lambda seen: seen.loss < seen.floor - 0.05,
-    "free running": lambda seen: seen.free_running < 0.95,
+    "free running": lambda seen: seen.free_running < 0.5,
     "future": lambda seen: seen.future > 0.01,
     "row sums": lambda seen: seen.row_sums[0] < 0.99 or seen.row_sums[1] > 1.01,
     "probe": lambda seen: seen.probe > NOTHING,

@@ -9,9 +9,7 @@ from transformer.trace import UNTRACED
 
 class NoMask(AttentionMistake):
     title = "The mask is not used"
-    hidden = (
-        "The loss falls faster than that of any right model, and every answer is right while the right tokens are read."
-    )
+    hidden = "The loss falls to nothing, and every answer is right while the right tokens are read."
     exposes = (
         "The random first half is right, the loss lies below its floor, weight lies on later tokens and the probe "
         "is not 0."

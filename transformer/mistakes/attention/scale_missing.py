@@ -9,10 +9,7 @@ from transformer.trace import UNTRACED
 
 class ScaleMissing(AttentionMistake):
     title = "The scale is missing"
-    hidden = (
-        "The weights of queries and keys learn to be smaller: accuracy, loss, pattern and probe are those of a "
-        "right model."
-    )
+    hidden = "Weights can make up for a factor: accuracy, loss, pattern and probe are those of a right model."
     exposes = "Nothing in its behaviour does. The difference to the reference with the same weights shows it."
     mend = "Divide the scores by math.sqrt(d_head)."
     met = "bug reports in public repositories"

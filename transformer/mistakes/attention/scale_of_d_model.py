@@ -9,10 +9,7 @@ from transformer.trace import UNTRACED
 
 class ScaleOfDModel(AttentionMistake):
     title = "The scale is that of d_model"
-    hidden = (
-        "The weights of queries and keys learn to be larger: accuracy, loss, pattern and probe are those of a "
-        "right model."
-    )
+    hidden = "Weights can make up for a factor: accuracy, loss, pattern and probe are those of a right model."
     exposes = "Nothing in its behaviour does. The difference to the reference with the same weights shows it."
     mend = "Divide by the root of the width of one head: d_head = d_model / n_heads."
     met = "bug reports in public repositories"

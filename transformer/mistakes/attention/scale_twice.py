@@ -9,10 +9,7 @@ from transformer.trace import UNTRACED
 
 class ScaleTwice(AttentionMistake):
     title = "The scale is applied twice"
-    hidden = (
-        "The weights of queries and keys learn to be larger: accuracy, loss, pattern and probe are those of a "
-        "right model."
-    )
+    hidden = "Weights can make up for a factor: accuracy, loss, pattern and probe are those of a right model."
     exposes = "Nothing in its behaviour does. The difference to the reference with the same weights shows it."
     mend = "Divide once: the scores, or only the queries."
     met = "a lecture notebook"

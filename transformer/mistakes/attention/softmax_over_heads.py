@@ -14,7 +14,10 @@ class SoftmaxOverHeads(AttentionMistake):
     hidden = (
         "For one matrix of scores dimension 1 is the keys, and the code is right. In a batch of heads it is the heads."
     )
-    exposes = "The rows do not sum to 1."
+    exposes = (
+        "The rows do not sum to 1. Of 4 heads each gives a hidden token 0.25: weight lies on later tokens and the"
+        " probe is not 0."
+    )
     mend = "Count the dimension from the end: dim=-1 is the keys, whatever stands before."
     met = "a lecture notebook"
     stage = "softmax"

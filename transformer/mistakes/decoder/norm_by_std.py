@@ -11,8 +11,14 @@ class NormByStd(DecoderMistake):
     """`right(x, gain, offset, eps)` gives x [batch, position, d_model], each vector normalised (Ba et al., 2016)."""
 
     title = "The norm divides by the unbiased deviation"
-    hidden = "TODO"
-    exposes = "TODO"
+    hidden = (
+        "With d_model = 64 a vector is too short by 0.8 %: accuracy, loss, pattern and probe are those of a right"
+        " model."
+    )
+    exposes = (
+        "Nothing in its behaviour does. The difference to the reference, torch.nn.LayerNorm, shows it, and more "
+        "with a small d_model."
+    )
     mend = "Divide by the root of the biased variance plus eps, or use torch.nn.LayerNorm."
     met = "a lecture notebook"
     function = "layer_norm"

@@ -7,8 +7,11 @@ from transformer.trace import UNTRACED
 
 class HeadsNeverTransposed(ModuleMistake):
     title = "Heads are split and merged without a transpose"
-    hidden = "TODO"
-    exposes = "TODO"
+    hidden = "The shapes fit, the pattern is causal, its rows sum to 1, and the probe is 0."
+    exposes = (
+        "The second half is not right: each of 4 heads holds only a quarter of the sequence, so the token it "
+        "needs is out of reach."
+    )
     mend = (
         "Cut each token's vector into heads, bring the heads to the front with transpose(1, 2), and back before "
         "they are merged."

@@ -7,8 +7,14 @@ from transformer.trace import UNTRACED
 
 class HeadsSplitWithoutTranspose(ModuleMistake):
     title = "Heads are split without the transpose"
-    hidden = "The shapes fit, the pattern is causal, its rows sum to 1."
-    exposes = "TODO"
+    hidden = (
+        "The shapes fit, the pattern is causal, its rows sum to 1, and every answer is right while the right "
+        "tokens are read."
+    )
+    exposes = (
+        "The random first half is right, the loss lies below its floor and the probe is not 0: pieces of later "
+        "tokens stand at earlier positions."
+    )
     mend = "Cut each token's vector into heads, then bring the heads to the front: view, then transpose(1, 2)."
     met = "bug reports in public repositories"
     stage = "split"

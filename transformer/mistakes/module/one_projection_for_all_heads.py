@@ -7,8 +7,14 @@ from transformer.trace import UNTRACED
 
 class OneProjectionForAllHeads(ModuleMistake):
     title = "One projection for all heads"
-    hidden = "TODO"
-    exposes = "TODO"
+    hidden = (
+        "Each head still reads a part of the vector of its own: accuracy, loss, pattern and probe are those of a "
+        "right model."
+    )
+    exposes = (
+        "Nothing in its behaviour does. It uses a sixteenth of the weights with 4 heads, and the difference to "
+        "the reference shows it."
+    )
     mend = "Give each head its own matrices, which read the whole vector: d_model × d_head."
     met = "a lecture notebook"
     stage = "projected"

@@ -12,7 +12,7 @@ from transformer.positions.sinusoidal import sinusoids
 class AlongTheBatch(PositionsMistake):
     title = "Positions are added along the batch"
     hidden = "The shapes fit, the pattern is causal, its rows sum to 1 and the probe is 0."
-    exposes = "TODO"
+    exposes = "The second half is not right, and what a sequence gets changes with its place in the batch."
     mend = "Build the encoding for x.shape[1], the positions."
     met = "a lecture notebook and bug reports in public repositories"
 

@@ -7,8 +7,14 @@ from transformer.mistakes import PositionsMistake
 
 class Base1000(PositionsMistake):
     title = "The base is 1000"
-    hidden = "TODO"
-    exposes = "TODO"
+    hidden = (
+        "The positions of a short input are told apart all the same: accuracy, loss, pattern and probe are those "
+        "of a right model."
+    )
+    exposes = (
+        "Nothing in its behaviour does. In the picture of the encoding the slowest wave is nine times as fast; "
+        "the difference to the reference shows it too."
+    )
     mend = "Use 10000 (Attention Is All You Need, section 3.5)."
     met = "a lecture notebook"
 

@@ -7,8 +7,11 @@ from transformer.mistakes import PositionsMistake
 
 class ExponentTwice(PositionsMistake):
     title = "The exponent is doubled"
-    hidden = "TODO"
-    exposes = "TODO"
+    hidden = "Half of the dimensions still tell positions apart, and the task is learned."
+    exposes = (
+        "In the picture of the encoding half of the dimensions are nearly constant. The difference to the "
+        "reference shows it too."
+    )
     mend = "Use i / d_model where i is 0, 2, 4 …, or 2i / d_model where i is 0, 1, 2 …"
     met = "a lecture notebook and bug reports in public repositories"
 

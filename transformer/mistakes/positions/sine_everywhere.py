@@ -7,8 +7,10 @@ from transformer.mistakes import PositionsMistake
 
 class SineEverywhere(PositionsMistake):
     title = "Odd dimensions are sines too"
-    hidden = "TODO"
-    exposes = "TODO"
+    hidden = "No two positions have the same vector. The pattern is causal, its rows sum to 1 and the probe is 0."
+    exposes = (
+        "In the picture of the encoding each dimension is there twice. The difference to the reference shows it too."
+    )
     mend = "Put the cosine on odd dimensions: with both, a shift of positions is a rotation."
     met = "a lecture notebook"
 

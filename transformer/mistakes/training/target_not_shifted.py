@@ -10,7 +10,7 @@ class TargetNotShifted(TrainingMistake):
     """`right(tokens)` gives what is read and what is to be predicted, both [batch, position]."""
 
     title = "The target is not shifted"
-    hidden = "The loss falls to nothing, faster than ever. The pattern, its rows and the probe are as they should be."
+    hidden = "The loss falls to nothing. The pattern, its rows and the probe are as they should be."
     exposes = "The loss lies below its floor, and the second half is not right: the model says what it has just read."
     mend = "Read tokens[:, :-1] and predict tokens[:, 1:]."
     met = "bug reports in public repositories"
