@@ -15,7 +15,7 @@ from transformer.checking.bench import LONGEST_SOURCE, Bench, Described, Refused
 from transformer.checking.findings import Findings
 from transformer.checking.isolation.limits import Limits
 from transformer.checking.isolation.process import Warm
-from transformer.checking.kinds import attention, decoder, mask, module, positions, targets
+from transformer.checking.kinds import attention, decoder, mask, module, piece, positions, targets
 from transformer.checking.verdict import Verdict
 from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import quoted, read_bytes, shortened
@@ -27,6 +27,7 @@ JUDGES: dict[str, Callable[[Bench, Described], Findings]] = {
     "mask": mask.judge,
     "decoder": decoder.judge,
     "targets": targets.judge,
+    "piece": piece.judge,
 }
 
 
@@ -36,7 +37,7 @@ class CheckError(UserError):
 
 def judge(bench: Bench, described: Described, kind: str = "") -> tuple[str, Findings]:
     """Judge what is on a bench; its kind, guessed where none is given. Raises Refused where it cannot be run."""
-    kind = kind or signatures.guess(described)
+    kind = kind or ("piece" if piece.meant(described) else signatures.guess(described))
     return kind, JUDGES[kind](bench, described)
 
 

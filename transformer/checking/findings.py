@@ -67,13 +67,13 @@ def difference(found: Tensor, expected: Tensor) -> float:
 
 def same(found: Tensor, expected: Tensor, dtype: torch.dtype = torch.float32) -> bool:
     """Are two results the same, up to rounding in a precision?"""
-    size = max(1.0, float(expected.abs().max())) if expected.numel() else 1.0
+    size = max(1.0, float(expected.double().abs().max())) if expected.numel() else 1.0
     return difference(found, expected) <= TOLERANCE[dtype] * size
 
 
-def mistakes(kind: str) -> list[type[Mistake]]:
-    """The gallery's mistakes of a kind."""
-    return [found for found in map(MISTAKES.__getitem__, MISTAKES.names()) if found.kind == kind]
+def mistakes(base: type[Mistake]) -> list[type[Mistake]]:
+    """The gallery's mistakes of a kind: all take and give what their base class says."""
+    return [found for found in map(MISTAKES.__getitem__, MISTAKES.names()) if issubclass(found, base)]
 
 
 def unlike(found: Tensor, expected: Tensor, words: str, dtype: torch.dtype = torch.float32) -> str:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from transformer.attention import MultiHeadAttention
 from transformer.checking.findings import mistakes, same
 from transformer.checking.recording import Step
-from transformer.mistakes import Mistake
+from transformer.mistakes import AttentionMistake, MaskMistake, Mistake, ModuleMistake
 from transformer.positions import ENCODINGS, NO_POSITIONS, PositionalEncoding
 
 LINEAR = ("linear", "matmul", "__matmul__", "__rmatmul__", "einsum", "addmm", "mm", "bmm", "baddbmm", "tensordot")
@@ -246,11 +246,11 @@ def mistaken(module: MultiHeadAttention, x: Tensor, seen: Tensor | None) -> Iter
         return scores.softmax(dim=-1) @ value
 
     makers: list[tuple[type[Mistake], Callable[[], Tensor]]] = []
-    for each in mistakes("module"):
+    for each in mistakes(ModuleMistake):
         makers.append((each, lambda each=each: each.wrong(module, x, every)))  # type: ignore[misc]
-    for each in mistakes("attention"):
+    for each in mistakes(AttentionMistake):
         makers.append((each, lambda each=each: module.out(module._merge(each.wrong(query, key, value, every)[0]))))  # type: ignore[misc]
-    for each in mistakes("mask") if seen is not None else ():
+    for each in mistakes(MaskMistake) if seen is not None else ():
         makers.append((each, lambda each=each: module.out(module._merge(usual(each.wrong(x.shape[1]))))))  # type: ignore[misc]
     for each, make in makers:
         try:

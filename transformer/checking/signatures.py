@@ -9,7 +9,7 @@ from typing import Any
 from transformer.checking.bench import CONFIG, Described, Parameter, Refused
 from transformer.foundation.foreign import quoted
 
-KINDS = ("attention", "module", "positions", "mask", "decoder", "targets")
+KINDS = ("attention", "module", "positions", "mask", "decoder", "targets", "piece")
 
 _ROLES = (
     ("mask", r"mask|^m$|^attn_bias$|^visible$|^allowed$|^hidden$"),

@@ -20,7 +20,7 @@ class Verdict:
     file: str
     name: str = ""
     kind: str = ""
-    """attention, module, positions, mask, decoder or targets."""
+    """attention, module, positions, mask, decoder, targets or piece."""
     not_run: str = ""
     """Why the code could not be run; empty where it could."""
     mistake: str = ""

@@ -49,7 +49,7 @@ def check(
     name
         The name to look for in each file of a folder.
     kind
-        attention, module, positions, mask, decoder or targets. Default: guessed from the names of the parameters.
+        attention, module, positions, mask, decoder, targets or piece. Default: guessed from the names.
     json_
         Print JSON: one object, or for a folder one object a line, as they are ready.
     seconds

@@ -65,7 +65,17 @@ def after(resid, sublayer):
 def layer_norm(x, gain, offset, eps):
     return torch.nn.functional.layer_norm(x, x.shape[-1:], gain, offset, eps)
 """
+PIECES_OF_A_WHOLE = {"multi_head_attention", "after", "layer_norm"}
 NAMES = {"module": "MultiHeadAttention", "decoder": "Decoder"}
+
+
+NOT_CHECKED = {
+    "def-for-class": "what it gives is no tensor",
+    "moved-and-dropped": "its difference is a device, and there may be one only",
+    "weights-averaged": "what it is given is a module",
+}
+"""Mistakes in pieces of code that the check cannot be given."""
+CHECKED = [name for name in MISTAKES.names() if name not in NOT_CHECKED]
 
 
 def file_of(mistake, code: str) -> tuple[bytes, str]:
@@ -73,8 +83,9 @@ def file_of(mistake, code: str) -> tuple[bytes, str]:
     source = inspect.getsource(importlib.import_module(mistake.__module__))
     imports = source[: source.index("\nclass ")]
     pieces = RIGHT_PIECES if mistake.kind == "decoder" else ""
-    around = AROUND.get(mistake.kind, "")
-    return f"{imports}\nimport torch\n{pieces}\n{code}\n{around}".encode(), NAMES.get(mistake.kind, mistake.function)
+    around = AROUND.get(mistake.kind, "") if mistake.function in PIECES_OF_A_WHOLE else ""
+    name = NAMES[mistake.kind] if around else mistake.function
+    return f"{imports}\nimport torch\n{pieces}\n{code}\n{around}".encode(), name
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +94,12 @@ def warm():
         yield warm
 
 
-@pytest.mark.parametrize("name", MISTAKES.names())
+def test_all_but_three_are_checked():
+    assert len(CHECKED) + len(NOT_CHECKED) == len(MISTAKES.names())
+    assert len(CHECKED) > 30
+
+
+@pytest.mark.parametrize("name", CHECKED)
 def test_it_is_called_by_its_name(name, warm):
     mistake = MISTAKES[name]
     source, what = file_of(mistake, mistake.code()[0])
@@ -97,7 +113,7 @@ def test_it_is_called_by_its_name(name, warm):
         assert found.first == mistake.stage
 
 
-@pytest.mark.parametrize("name", MISTAKES.names())
+@pytest.mark.parametrize("name", CHECKED)
 def test_the_right_code_beside_it_is_right(name, warm):
     mistake = MISTAKES[name]
     source, what = file_of(mistake, mistake.code()[1])

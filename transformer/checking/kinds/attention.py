@@ -18,6 +18,7 @@ from transformer.checking import signatures, stages
 from transformer.checking.bench import Answer, Bench, Described, Refused, weighing
 from transformer.checking.conventions import LAYOUTS, MASK_FORMS, SEEN, Layout, MaskForm, laid_out
 from transformer.checking.findings import Findings, difference, mistakes, of_another_precision, same, unlike
+from transformer.mistakes import AttentionMistake
 
 ROLES = ("query", "key", "value", "mask")
 D = 6
@@ -224,7 +225,7 @@ def _name(findings: Findings, student: Student, convention: Convention, asked: T
     right = convention.read(asked.results[0])
     every = torch.ones(2, 1, 5, 5, dtype=torch.bool) if asked.seen is None else asked.seen
     named = None
-    for each in mistakes("attention"):
+    for each in mistakes(AttentionMistake):
         wrong = convention.read(each.wrong(asked.query, asked.key, asked.value, every)[0])
         for one, found in answers:
             if named is None and same(found, wrong) and not same(wrong, right):

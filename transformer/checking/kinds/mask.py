@@ -15,6 +15,7 @@ from transformer.checking.findings import Findings, mistakes
 from transformer.checking.signatures import role
 from transformer.foundation.foreign import quoted
 from transformer.foundation.words import counted
+from transformer.mistakes import MaskMistake
 
 LENGTHS = (5, 1, 2, 8, 33)
 PAD = 9
@@ -142,7 +143,7 @@ def _name(mask: Tensor, findings: Findings) -> None:
             continue
         sentence = _sentence(seen)
         findings.wrong += [f"Read as “{form.words}”: {sentence}"] if form.words not in str(findings.wrong) else []
-        for each in mistakes("mask"):
+        for each in mistakes(MaskMistake):
             if named is None and torch.equal(each.wrong(length), seen):
                 named = each
     if not findings.wrong:

@@ -122,7 +122,11 @@ def judge(bench: Bench, described: Described) -> Findings:
     student, findings = student_of(bench, described), Findings()
     student.parameters = made.parameters
     x = drawn(BATCH, LENGTH, 1)
-    _order(student, x, findings)
+    try:
+        _order(student, x, findings)
+    except Refused as refused:
+        _one_sequence(student, x, findings, refused)
+        return findings
     seen = _masks(student, x, findings)
     reference = _reference(student, x, seen, findings)
     if not findings.wrong:
@@ -180,6 +184,17 @@ def _order(student: Student, x: Tensor, findings: Findings) -> None:
         raise Refused(str(refusal), fatal=True)
     student.first = False
     findings.wrong.append("The sequences of a batch mix: another sequence beside it changes what a sequence gives.")
+
+
+def _one_sequence(student: Student, x: Tensor, findings: Findings, refused: Refused) -> None:
+    """It refuses several sequences. Does it take one?"""
+    student.form, student.axes, student.first = SEEN, "full", False
+    try:
+        student.run(x[:1])
+    except Refused:
+        raise refused from None
+    findings.wrong += ["It takes one sequence at a time, and no batch.", str(refused)]
+    findings.call_if_there("batch-of-one")
 
 
 def _reach(student: Student, x: Tensor, seen: Tensor | None) -> Tensor:

@@ -17,6 +17,7 @@ from transformer.checking import signatures
 from transformer.checking.bench import Bench, Described, Refused
 from transformer.checking.findings import Findings, mistakes, same, unlike
 from transformer.foundation.words import counted
+from transformer.mistakes import PositionsMistake
 from transformer.positions import BASE, angles
 from transformer.positions.sinusoidal import sinusoids
 
@@ -83,7 +84,7 @@ def _which(table: Tensor) -> str:
 def _name(table: Tensor, findings: Findings) -> None:
     """A table [batch, position, dimension], or one for all sequences, is none that is known. Which mistake is it?"""
     expected = _waves(LENGTH, WIDTH)
-    for each in mistakes("positions"):
+    for each in mistakes(PositionsMistake):
         wrong = each.wrong(torch.zeros(BATCH, LENGTH, WIDTH)).expand(BATCH, -1, -1)
         wrong = wrong.expand(-1, LENGTH, -1)
         if same(table.expand_as(wrong), wrong) and not findings.mistake:
@@ -174,7 +175,8 @@ def _added(student: Adding, trained: bool, findings: Findings) -> None:
         if (fixed and likeliest is None) or (likeliest is None and factor == 1.0):
             likeliest = (factor, first)
     if likeliest is None:
-        raise Refused(str(refusals[0]), fatal=True)
+        _other_lengths(student, findings, refusals[0])
+        return
     student.factor, student.first = likeliest
     added = student.added(x)
     laws = [sentence for faulty, sentence in _laws(student, x) if faulty]
@@ -185,6 +187,28 @@ def _added(student: Adding, trained: bool, findings: Findings) -> None:
     findings.wrong[1:1] = laws
     if right_if_first:
         findings.wrong.append("It is right if x is [position, batch, d_model]; here it is [batch, position, d_model].")
+
+
+def _other_lengths(student: Adding, findings: Findings, refused: Refused) -> None:
+    """It refuses x. Does it take one as long as it was made for, or as long as there are sequences?"""
+    cases = (
+        ((BATCH, LONGEST), "It takes no sequence that is shorter than the longest.", "encoding-of-maximal-length"),
+        (
+            (LENGTH, LENGTH),
+            "It takes the length from the batch: x.shape[0] for x.shape[1].",
+            "length-from-the-batch",
+        ),
+    )
+    student.factor, student.first = 1.0, False
+    for (batch, length), sentence, name in cases:
+        try:
+            student.added(torch.zeros(batch, length, WIDTH))
+        except Refused:
+            continue
+        findings.wrong += [sentence, str(refused)]
+        findings.call_if_there(name)
+        return
+    raise Refused(str(refused), fatal=True)
 
 
 def _fixed(student: Adding, x: Tensor, words: str, findings: Findings) -> None:

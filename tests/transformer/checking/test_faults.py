@@ -1,0 +1,269 @@
+"""Faults at the edges: each is right in the middle, and each check finds the one that it is for."""
+
+import math
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from transformer.checking.bench import Local
+from transformer.checking.check import judge
+
+sys.path.insert(0, str(Path(__file__).parent / "variants"))
+import decoder as decoders
+import module as modules
+import positions as tables
+
+sys.path.pop(0)
+
+
+def found(what):
+    bench = Local(what)
+    return judge(bench, bench.describe())[1]
+
+
+def attend(q, k, v, mask, hide=-math.inf):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, hide)
+    return scores.softmax(-1) @ v
+
+
+def detached(q, k, v, mask=None):
+    return attend(q.detach(), k, v, mask)
+
+
+def in_place(q, k, v, mask=None):
+    q /= math.sqrt(q.shape[-1])
+    scores = q @ k.transpose(-2, -1)
+    return (scores if mask is None else scores.masked_fill(~mask, -1e9)).softmax(-1) @ v
+
+
+def drops(q, k, v, mask=None):
+    output = attend(q, k, v, mask)
+    return output + 1e-2 * torch.rand(1) * (torch.initial_seed() != 0)
+
+
+def square_only(q, k, v, mask=None):
+    return attend(q, k, v, mask).view(*k.shape)
+
+
+def hides_with_a_small_number(q, k, v, mask=None):
+    return attend(q, k, v, mask, hide=-30.0)
+
+
+def first_mask_for_all(q, k, v, mask=None):
+    return attend(q, k, v, None if mask is None else mask[:1])
+
+
+def own_precision(q, k, v, mask=None):
+    return attend(q.float(), k.float(), v.float(), mask)
+
+
+def softmax_that_overflows(q, k, v, mask=None):
+    scores = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).exp()
+    if mask is not None:
+        scores = scores * mask
+    return scores / scores.sum(-1, keepdim=True) @ v
+
+
+def other_weights(q, k, v, mask=None):
+    return attend(q, k, v, mask), (q @ k.transpose(-2, -1)).softmax(-1)
+
+
+def mean_weights(q, k, v, mask=None):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    weights = (scores if mask is None else scores.masked_fill(~mask, -1e9)).softmax(-1)
+    return weights @ v, weights.mean(1)
+
+
+WRONG = [
+    (detached, "No gradient reaches the query: "),
+    (in_place, "The code changes its query in place: "),
+    (drops, "Two calls with the same inputs differ: is dropout on?"),
+    (square_only, "With 4 queries and 7 keys: It raises RuntimeError"),
+    (hides_with_a_small_number, "With large scores the output differs from the reference by up to "),
+    (first_mask_for_all, "With a mask of its own for each sequence the output differs from the reference by up to "),
+    (other_weights, "The output is right, and the weights that it returns differ by up to "),
+]
+NOTES = [
+    (own_precision, "In float16 the output is float32: something in the code has a precision of its own."),
+    (softmax_that_overflows, "Scores beyond 100 give NaN: "),
+    (mean_weights, "The weights that it returns are the mean over the heads, not those of each head."),
+]
+
+
+@pytest.mark.parametrize(("code", "sentence"), WRONG)
+def test_a_fault_of_a_function_is_found(code, sentence):
+    assert [each for each in found(code).wrong if each.startswith(sentence)]
+
+
+@pytest.mark.parametrize(("code", "sentence"), NOTES)
+def test_what_is_worth_knowing_is_a_note(code, sentence):
+    findings = found(code)
+    assert findings.wrong == []
+    assert [each for each in findings.notes if each.startswith(sentence)]
+
+
+@pytest.mark.parametrize(
+    ("hide", "note"),
+    [
+        (-math.inf, "A query that may see nothing gets NaN: −inf in the whole row makes softmax divide 0 by 0."),
+        (
+            -1e9,
+            "A query that may see nothing reads all keys alike, also the hidden ones; the reference gives it zeros.",
+        ),
+    ],
+)
+def test_a_query_that_may_see_nothing(hide, note):
+    def attention(q, k, v, mask=None):
+        return attend(q, k, v, mask, hide)
+
+    assert note in found(attention).notes
+
+
+# --- modules
+
+
+class UnusedWeight(modules.Rotary):
+    """Keys are made with the weights of the queries."""
+
+    def __init__(self, dim, n_heads):
+        super().__init__(dim, n_heads)
+        self.unused, self.wk = self.wk, self.wq
+
+
+class MixesTheBatch(modules.GroupedQueries):
+    def forward(self, x, mask=None):
+        return super().forward(x, mask) + x.mean()
+
+
+class AlwaysDrops(modules.PackedByHead):
+    def forward(self, hidden_states, mask=None):
+        return nn.functional.dropout(super().forward(hidden_states, mask), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (UnusedWeight, "No gradient reaches the weight unused.weight: it takes no part in the output."),
+        (MixesTheBatch, "The sequences of a batch mix: "),
+    ],
+)
+def test_a_fault_of_a_module_is_found(code, sentence):
+    assert [each for each in found(code).wrong if each.startswith(sentence)]
+
+
+def test_dropout_in_evaluation_mode_is_found():
+    assert found(AlwaysDrops).wrong
+
+
+# --- positions, masks, decoders
+
+
+class WholeTable(tables.PositionalEncoding):
+    def __init__(self, d_model, max_len):
+        super().__init__(d_model, 0.0, max_len)
+
+    def forward(self, x):
+        return x + self.pe
+
+
+class LengthOfTheBatch(WholeTable):
+    def forward(self, x):
+        return x + self.pe[0, : x.shape[0]]
+
+
+class NoBuffer(nn.Module):
+    def __init__(self, d_model, max_len=64):
+        super().__init__()
+        self.table = tables.sinusoidal_table(max_len, d_model)
+
+    def forward(self, x):
+        return x + self.table[: x.shape[1]]
+
+
+def test_an_encoding_for_the_longest_length_alone_is_named():
+    findings = found(WholeTable)
+    assert findings.mistake in ("", "encoding-of-maximal-length")  # where the gallery has it
+    assert "It takes no sequence that is shorter than the longest." in findings.wrong
+
+
+def test_a_length_that_is_read_from_the_batch_is_named():
+    findings = found(LengthOfTheBatch)
+    assert findings.mistake in ("", "length-from-the-batch")
+    assert "It takes the length from the batch: x.shape[0] for x.shape[1]." in findings.wrong
+
+
+def test_a_table_that_is_no_buffer_is_a_note():
+    findings = found(NoBuffer)
+    assert findings.wrong == []
+    assert [each for each in findings.notes if "register_buffer" in each]
+
+
+def test_a_mask_is_right_at_one_length_only():
+    def causal_mask(n):
+        return torch.ones(n, n).tril() if n < 8 else torch.ones(n, n)
+
+    assert found(causal_mask).wrong == [
+        "For 8 positions the mask is not causal.",
+        "For 33 positions the mask is not causal.",
+    ]
+
+
+def test_both_readings_of_a_wrong_mask_are_said():
+    def causal_mask(n):
+        return torch.ones(n, n).triu()
+
+    wrong = found(causal_mask).wrong
+    assert "Read as “True where a query may see a key”: position 1 sees position 2, which comes later." in wrong
+    assert "Read as “True where a key is hidden”: position 1 does not see position 1, itself." in wrong
+
+
+def test_padding_that_is_seen_is_found():
+    def padding_mask(tokens, pad):
+        return tokens >= 0
+
+    assert found(padding_mask).wrong
+
+
+class Leaks(decoders.PreNorm):
+    def forward(self, tokens):
+        return super().forward(tokens) + 1e-2 * super().forward(tokens.flip(1))
+
+
+class Probabilities(decoders.PreNorm):
+    def forward(self, tokens):
+        return super().forward(tokens).softmax(-1)
+
+
+class IdleLayer(decoders.PreNorm):
+    def __init__(self, vocab_size, d_model, n_heads, n_layers):
+        super().__init__(vocab_size, d_model, n_heads, n_layers)
+        self.idle = nn.Linear(d_model, d_model)
+
+
+def test_a_decoder_that_sees_the_future_is_found():
+    assert (
+        found(Leaks).wrong[0].startswith("The future leaks: the logits at position 1 change with the token at position")
+    )
+
+
+def test_a_layer_that_does_nothing_is_found():
+    assert found(IdleLayer).wrong == ["No gradient reaches idle.weight: it takes no part in the logits."]
+
+
+def test_probabilities_are_a_note():
+    findings = found(Probabilities)
+    assert "It returns probabilities; `cross_entropy` takes logits, before the softmax." in findings.notes
+
+
+def test_targets_that_are_cut_wrongly_are_found():
+    def shifted_targets(tokens):
+        return tokens[:, 1:], tokens[:, :-1]
+
+    assert found(shifted_targets).wrong == [
+        "With 2 sequences of 6 tokens: tokens[:, :-1] should be read, and tokens[:, 1:] be predicted."
+    ]
