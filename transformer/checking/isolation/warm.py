@@ -27,8 +27,7 @@ LONGEST_JOB = 2**16
 
 
 def main(control: socket.socket) -> None:
-    """Fork a child for each job that comes in, one after the other, and tell how it ended."""
-    barriers.end_with_parent()
+    """Fork a child for each job that comes in, one after the other, and tell how it ended; until nobody asks."""
     torch.set_num_threads(1)
     _prepare()
     gc.freeze()
