@@ -38,8 +38,10 @@ def test_the_arrow_keys_alone_lead_through_a_lecture(page: Page, address: str, n
         expect(page.locator(".st-key-lecture-next button")).to_contain_text("Next")
         if SIDEBAR not in step.controls:
             buttons = page.locator(".st-key-lecture-way button, .st-key-lecture-way [data-testid=stLinkButton] a")
-            heights = buttons.evaluate_all("all => all.map((each) => each.getBoundingClientRect().top)")
-            assert max(heights) - min(heights) < 10, "the buttons take two lines"
+            shown = "all => all.map((each) => each.getBoundingClientRect()).filter(({ width }) => width)"
+            tops = [box["top"] for box in buttons.evaluate_all(shown)]
+            assert len(tops) >= 6
+            assert max(tops) - min(tops) < 10, "the buttons take two lines"
         if number < len(lecture.steps):
             page.keyboard.press("ArrowRight" if number % 2 else "PageDown")
     page.keyboard.press("ArrowLeft")

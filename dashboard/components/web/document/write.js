@@ -98,7 +98,7 @@ function partsOf(element, how) {
 function partOf(element, how) {
   const is = (kind) => element.matches(KINDS[kind]);
   const key = keyOf(element);
-  if (LEFT_OUT.includes(key) || key.startsWith('control-') || is('folded') || is('widget')) return null;
+  if (LEFT_OUT.includes(key) || (key.startsWith('control-') && !element.checkVisibility()) || is('folded') || is('widget')) return null;
   if (is('component')) return component(element, how);
   if (is('columns')) return columns(element, key, how);
   if (is('html')) return html(element);
