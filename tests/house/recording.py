@@ -123,6 +123,9 @@ LINKS = (
     "overview?run=bottleneck-gru&architecture=gru&task=reverse-translate&attention=additive&affine=0"
     "&teacher_forcing=0.5",
     "layers?run=bottleneck-gru",
+    "imported?run=reverse&imported=nobody",
+    "stream?run=reverse",
+    "ablation?run=reverse",
     "heads?run=bottleneck-gru-attention&input=3+1+4+1+5+9+2+6+5+3&against=step:0",
     "information?run=bottleneck-gru-attention&input=3+1+4+1+5+9&poked=2",
     "film?run=bottleneck-gru-attention",

@@ -18,9 +18,8 @@ from transformer.foundation.checks import UserError
 from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
-    from transformer.capturing.foreign import Foreign
-
     from transformer.capturing.folders import Folder
+    from transformer.capturing.foreign import Foreign
 
 HOW = """
 **A model of Hugging Face’s library.** Save it as a folder, and write that folder’s path above:
