@@ -16,7 +16,7 @@ PARTS = {"attention", "Head", "SelfAttention", "Block"}
 
 
 def variants():
-    for kind in JUDGES.keys() - {PIECES}:
+    for kind in sorted(JUDGES.keys() - {PIECES}):
         spec = importlib.util.spec_from_file_location(f"variants_{kind}", FOLDER / f"{kind}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
