@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import wait
 from dataclasses import replace
 from typing import cast
 
 import streamlit as st
 
 from dashboard.frame import small_map
-from dashboard.models import imported, passages
+from dashboard.models import background, imported, passages
 from dashboard.models.imported import Imported
 from dashboard.models.model import Model
 from dashboard.models.passages import in_a_line, in_link, parsed
@@ -173,6 +174,8 @@ def _imported() -> None:
         picked=view.choose,
     )
     opened = model.opened()
+    wait([opened], background.AT_ONCE)
+    st.session_state.imported_open = opened.done()
     if not opened.done() or opened.exception() is not None:
         return
     says = opened.result().says

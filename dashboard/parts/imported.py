@@ -12,8 +12,8 @@ from dashboard.models.imported import Imported, Look
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence
 from dashboard.server.streamlit_private import DeltaGenerator
+from dashboard.view import clicks, session
 from dashboard.view import imported as view
-from dashboard.view import session
 from dashboard.view.pages import PAGES
 from transformer.foundation.checks import UserError, reason
 
@@ -48,6 +48,8 @@ def opened(model: Imported, title: DeltaGenerator) -> Foreign | None:
         return None
     if found is None:
         title.title(f"{plain(model.name)} is being opened.", anchor=False)
+    elif not st.session_state.get("imported_open", True):
+        clicks.again()  # the sidebar does not know yet what the model reads
     return found
 
 
