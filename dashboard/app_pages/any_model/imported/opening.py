@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HOW = """
 **A model of Hugging Face’s library.** Save it as a folder, and write that folder’s path above:
 
-```python
+```text
 model.save_pretrained("my-model")       # config.json and *.safetensors
 tokenizer.save_pretrained("my-model")
 ```
@@ -34,7 +34,7 @@ fetched from anywhere, weights are read from safetensors only, and no code of th
 
 **Any other PyTorch model.** Start the dashboard with a function that builds it:
 
-```sh
+```text
 python -m dashboard run --module my_model:build
 ```
 
