@@ -17,7 +17,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import theme
-from dashboard.components.documents import film_file
+from dashboard.components.documents import colours, film_file
 from dashboard.components.payload import unpack
 from dashboard.figures import learning
 from dashboard.models import menu
@@ -259,7 +259,7 @@ def test_the_file_forbids_itself_every_request_and_allows_only_its_own_script():
 def test_the_file_looks_like_the_dashboard():
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
     for dark, name in ((False, "light"), (True, "dark")):
-        assert film_file.PRIMARY[dark] == config[name]["primaryColor"]
+        assert colours.PRIMARY[dark] == config[name]["primaryColor"]
         assert theme.palette(dark).background == config[name]["backgroundColor"]
 
 
