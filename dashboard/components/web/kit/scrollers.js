@@ -1,7 +1,7 @@
-// What scrolls sideways can be scrolled by key: a formula, a table or a strip with more than it has room for is a stop of
+// What scrolls sideways can be scrolled by key: a formula, a table, code or a strip with more than it has room for is a stop of
 // the Tab key, and none where all of it can be seen. Not every browser sees to that by itself.
 
-const SCROLLERS = '.katex, table, [style*="overflow-x"]'; // where our pages let something scroll
+const SCROLLERS = '.katex, table, pre, [style*="overflow-x"]'; // where our pages let something scroll
 const STOPS = 'a[href], button, input, select, textarea, [tabindex]';
 const SOON = 250; // ms from a change until the page is looked at: many changes cost one look
 
