@@ -303,9 +303,9 @@ def clicked(chromium: Browser, server: Server, followers: int, count: int) -> No
     with open_tab(chromium) as tab:
         tab.open(f"http://localhost:{server.port}/heads?run={CLICKED.name}", OURS % (CLICKED.layers * CLICKED.heads))
         clicks(tab, CLICKED, 3)  # a layer's first click computes its details
-        found = {"alone": clicks(tab, CLICKED, count)[0]}
+        found = {"alone": clicks(tab, CLICKED, count).whole}
         with Storm(server.port, followers):
-            found["meanwhile"] = clicks(tab, CLICKED, count)[0]
+            found["meanwhile"] = clicks(tab, CLICKED, count).whole
     for name, milliseconds in found.items():
         most = statistics.quantiles(milliseconds, n=10, method="inclusive")[-1]
         print(f"| {name} | {spread(milliseconds, 0)} | {most:.0f} |", flush=True)

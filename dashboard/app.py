@@ -26,6 +26,7 @@ from dashboard.models import menu
 from dashboard.server import entrance, http, roles, rooms
 from dashboard.server.sockets import answer_at_once
 from dashboard.server.streamlit_private import (
+    hand_on_unanswered_clicks,
     keep_the_page_when_a_fragment_is_asked_for,
     let_callbacks_end,
     let_one_run_at_the_state,
@@ -53,6 +54,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     answer_at_once()
     let_one_run_at_the_state()
     let_callbacks_end()
+    hand_on_unanswered_clicks()
     send_nothing_into_a_block_that_was_dropped()
     keep_the_page_when_a_fragment_is_asked_for()
     background.start()

@@ -47,7 +47,11 @@ def _icon(solid: str, line: str = "") -> str:
 
 def _tools() -> str:
     brushes = [
-        _button(f'role="radio" data-brush="{key}" tabindex="{-1 if i else 0}"', f"Brush: {name.lower()}", _icon(shape))
+        _button(
+            f'role="radio" data-brush="{key}" aria-checked="{"false" if i else "true"}" tabindex="{-1 if i else 0}"',
+            f"Brush: {name.lower()}",
+            _icon(shape),
+        )
         for i, (key, (name, shape)) in enumerate(_BRUSHES.items())
     ]
     mirrors = [

@@ -44,9 +44,12 @@ def controlled(
 
     A field into which something is typed is told its value only where it has another. Told the same again, the browser
     takes back what was typed while the page was drawn, and the next timer's request takes it back on the way to Python.
+    A browser that has lost the field draws it with its default, and reports that as picked: so that is the value.
     """
     if getattr(widget, "__name__", "") not in TYPED or key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
+    else:
+        rest = {"value": value, **rest}
     if widget in (st.segmented_control, st.pills):
         rest = {"required": True, **rest}
 

@@ -22,14 +22,17 @@ from streamlit.components.v2.get_bidi_component_manager import get_bidi_componen
 from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime, exists, get_instance
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.runtime.scriptrunner_utils.script_requests import (
     RerunData,
     ScriptRequest,
     ScriptRequests,
     ScriptRequestType,
 )
+from streamlit.runtime.scriptrunner_utils.script_requests import _coalesce_widget_states as coalesce_widget_states
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState, SessionState
 
@@ -172,6 +175,9 @@ _stop_even_while_answering = ScriptRunner._maybe_handle_execution_control_reques
 
 
 def _answer(state: SessionState, *args: Any, **kwargs: Any) -> None:
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is not None and context.script_requests is not None:
+        _take(context.script_requests)
     _answering.now = True
     try:
         _answer_as_long_as_it_may(state, *args, **kwargs)
@@ -182,6 +188,46 @@ def _answer(state: SessionState, *args: Any, **kwargs: Any) -> None:
 def _stop_if_asked(runner: ScriptRunner) -> None:
     if not getattr(_answering, "now", False):
         _stop_even_while_answering(runner)
+
+
+def hand_on_unanswered_clicks() -> None:
+    """Give the clicks of a run that is stopped before it answers them to the run that takes its place.
+
+    A request for everything stops the run before, and the browser tells of a click once. Without this a click is lost
+    when another request follows within milliseconds, as from a part of the page that reports its size: nothing happens.
+    """
+    ScriptRequests._request_rerun_locked = _request  # type: ignore[assignment, method-assign]
+    SessionState.on_script_will_rerun = _answer  # type: ignore[assignment, method-assign]
+    AppSession._create_scriptrunner = _start  # type: ignore[assignment, method-assign]
+
+
+_start_alone = AppSession._create_scriptrunner
+
+
+def _start(session: AppSession, asked: RerunData) -> None:
+    """Start a run for a request, with the clicks that the run before was told of and will not answer."""
+    before: ScriptRequests | None = vars(session).get("requests_before")
+    if before is not None:
+        with before._lock:
+            unanswered = vars(before).pop("unanswered", None)
+        asked = replace(asked, widget_states=coalesce_widget_states(unanswered, asked.widget_states))
+    _start_alone(session, asked)
+    vars(session)["requests_before"] = session._scriptrunner and session._scriptrunner._requests
+
+
+def _note(requests: ScriptRequests, asked: RerunData) -> None:
+    """Note what a request tells of the widgets. The caller holds the lock of the requests."""
+    told = vars(requests).get("unanswered")
+    vars(requests)["unanswered"] = coalesce_widget_states(told, asked.widget_states)
+
+
+def _take(requests: ScriptRequests) -> None:
+    """Begin to answer what was told so far; where the run was stopped before, leave it to the next and end."""
+    with requests._lock:
+        if requests._state is ScriptRequestType.STOP:
+            raise StopException
+        waits = requests._state is ScriptRequestType.RERUN
+        vars(requests)["unanswered"] = requests._rerun_data.widget_states if waits else None
 
 
 def send_nothing_into_a_block_that_was_dropped() -> None:
@@ -258,6 +304,8 @@ def _request(requests: ScriptRequests, asked: RerunData) -> bool:
     of_fragments = asked.fragment_id or asked.fragment_id_queue
     if of_fragments and requests._state is ScriptRequestType.RERUN and not waiting.fragment_id_queue:
         asked = replace(asked, page_script_hash=waiting.page_script_hash, page_name=waiting.page_name)
+    if requests._state is not ScriptRequestType.STOP:
+        _note(requests, asked)
     return _request_where_the_browser_says(requests, asked)
 
 

@@ -31,8 +31,8 @@ BEHIND = 0.5
 def begin(page: str, *, imported: bool = False) -> None:
     """Start a rerun: read the URL when the session begins, and when the reader went back or changed it.
 
-    The browser may still send the URL of a moment ago, so a rerun that a widget caused never reads it. Between a page
-    about a run and one about an `imported` model, what was chosen inside the one means nothing in the other.
+    The browser may still send the URL of a moment ago, so a rerun that a widget caused never reads it. What was chosen
+    inside a run means nothing on a page about an `imported` model: it is laid aside there, and taken up again after.
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
@@ -44,8 +44,12 @@ def begin(page: str, *, imported: bool = False) -> None:
         for sentence in found:
             notice(sentence)
         state.written = query  # so that going forward again is read as well
+        state.pop("aside", None)
     elif another:
-        state.settings = state.settings.with_(**OF_MODEL)
+        view, (models, aside) = state.settings, state.get("aside") or (None, {})
+        now = view.run, view.imported
+        state.aside = now, {name: getattr(view, name) for name in OF_MODEL}
+        state.settings = view.with_(**(aside if models == now else OF_MODEL))
     state.menu = _menu()
     state.write = touched or moved or state.get("write", False)  # of a rerun that was cut off before its end
 

@@ -20,6 +20,7 @@ from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime import Runtime
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
@@ -304,6 +305,70 @@ def test_a_whole_run_clears_the_queue_as_before(monkeypatch: pytest.MonkeyPatch)
     queue.enqueue(element(0, 0))
     queue.clear()
     assert queue.is_empty()
+
+
+@pytest.fixture
+def handed_on(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptRequests], set[str]]:
+    """Which clicks the run that follows is given when a request without any stops this one."""
+    for owner, name in (
+        (ScriptRequests, "_request_rerun_locked"),
+        (SessionState, "on_script_will_rerun"),
+        (AppSession, "_create_scriptrunner"),
+    ):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # to be put back
+    streamlit_private.hand_on_unanswered_clicks()
+    asked: list[RerunData] = []
+    monkeypatch.setattr(streamlit_private, "_start_alone", lambda _, data: asked.append(data))
+
+    def follow(before: ScriptRequests) -> set[str]:
+        before.request_stop()
+        session = SimpleNamespace(requests_before=before, _scriptrunner=None)
+        AppSession._create_scriptrunner(session, RerunData(widget_states=WidgetStates()))
+        return {each.id for each in asked[-1].widget_states.widgets if each.trigger_value}
+
+    return follow
+
+
+def click(*names: str, fragment: str | None = None) -> RerunData:
+    states = WidgetStates()
+    for name in names:
+        states.widgets.add(id=name, trigger_value=True)
+    return RerunData(widget_states=states, fragment_id=fragment)
+
+
+def begin_to_answer(requests: ScriptRequests) -> None:
+    """As a run does before its callbacks."""
+    streamlit_private._take(requests)
+
+
+def test_a_click_is_answered_by_the_next_run_where_the_first_is_stopped_before(
+    handed_on: Callable[[ScriptRequests], set[str]],
+) -> None:
+    for consumed in (False, True):
+        requests = ScriptRequests()
+        assert requests.request_rerun(click("leave"))
+        if consumed:
+            requests.on_scriptrunner_ready()
+        assert handed_on(requests) == {"leave"}
+        with pytest.raises(StopException):  # nor does the first answer it as well
+            begin_to_answer(requests)
+
+
+def test_a_click_that_is_being_answered_is_not_handed_on(handed_on: Callable[[ScriptRequests], set[str]]) -> None:
+    requests = ScriptRequests()
+    assert requests.request_rerun(click("leave"))
+    requests.on_scriptrunner_ready()
+    begin_to_answer(requests)
+    assert handed_on(requests) == set()
+
+
+def test_of_two_clicks_the_one_that_waits_is_handed_on(handed_on: Callable[[ScriptRequests], set[str]]) -> None:
+    requests = ScriptRequests()
+    assert requests.request_rerun(click("first"))
+    requests.on_scriptrunner_ready()
+    assert requests.request_rerun(click("second", fragment="page"))
+    begin_to_answer(requests)
+    assert handed_on(requests) == {"second"}
 
 
 @pytest.fixture

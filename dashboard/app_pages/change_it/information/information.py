@@ -110,8 +110,8 @@ def attention(flow: Flow) -> None:
 
 
 def heading() -> DeltaGenerator:
-    """Room above a matrix, the same for all three."""
-    return st.container(horizontal=True, vertical_alignment="center", gap="small", height=50, border=False)
+    """Room above a matrix, the same for all three (frame/style.css)."""
+    return st.container(horizontal=True, vertical_alignment="center", gap="small")
 
 
 def controls() -> tuple[int, int | None]:
