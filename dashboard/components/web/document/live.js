@@ -57,20 +57,21 @@ async function fetchWanted() {
 }
 
 function show(written, hash) {
-  const other = written.link !== at('explore').dataset.link;
+  const view = JSON.stringify([written.link, written.lecture?.at]); // the link may be new before the step's words are
+  const [other, before] = [view !== at('live').dataset.view, scrollY];
   reader.show(written);
   explain(written.terms);
   present = hash;
   document.title = `${written.lecture?.step || written.title} – Attention Lab`;
-  at('explore').dataset.link = written.link;
   at('explore').href = own(written.link);
   at('explore').hidden = false;
   at('live').dataset.document = hash;
+  at('live').dataset.view = view;
   say('');
   // Who has not predicted sees the answer with all others.
   if (written.question && !written.covered && !kept(written.question)) document.dispatchEvent(new Event('attention-lab-show'));
+  scrollTo({ top: other ? 0 : before, behavior: 'instant' });
   if (!other) return;
-  scrollTo({ top: 0, behavior: 'instant' });
   reader.bring(written);
 }
 
