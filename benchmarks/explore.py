@@ -33,6 +33,8 @@ from transformer.model import build
 from transformer.training.runs import Run
 
 PAGE = "EXPLORE.md"
+SECTIONS = ("beside", "clicks", "new-tab", "cold")
+"""What is measured, each by itself."""
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
@@ -233,6 +235,39 @@ def beside(
     return len(patterns.tokens), found
 
 
+def report_all_heads(
+    chromium: Browser, app: str, empty: str, root: Path, rivals: Sequence[Viewer], sizes: Sequence[Size], rounds: int
+) -> None:
+    """All viewers at all sizes, a row each."""
+    print(
+        "\n## All heads, beside others\n\n"
+        "Seconds until painted, in a new tab with an empty cache. Ours: all heads, and then the one in focus, for "
+        "which plotly.js must run; the table of their metrics follows by itself half a second later. First time: "
+        "the server runs the model within the time; later it keeps what it found. Open app: chosen in the menu "
+        "while another model is shown. An empty Streamlit app: one word, as Streamlit serves it when nothing is "
+        "done about its sockets. The "
+        "rivals' patterns were computed and their pages made beforehand, in the time of the last column. "
+        "BertViz's head view draws one layer at a time, the others draw all. Data: all bytes "
+        "but those of programs, styles and fonts, which a browser keeps; nothing is compressed."
+    )
+    table(
+        "tokens",
+        "layers × heads",
+        "viewer",
+        "s, median",
+        "least to most",
+        "÷ ours, new tab",
+        "÷ ours, open app",
+        "data, kB",
+        "in all, kB",
+        "made in, s",
+    )
+    for size in sizes:
+        print(f"{size.name} …", file=sys.stderr, flush=True)
+        tokens, found = beside(chromium, app, empty, root, size, rivals, rounds)
+        report_beside(tokens, size, found)
+
+
 def report_beside(tokens: int, size: Size, found: dict[str, Found]) -> None:
     """A row for each viewer; its median is also given as a multiple of ours, in a new tab and in the open app."""
     ours = [found[name] for name in ("ours, new tab", "ours, open app")]
@@ -384,51 +419,33 @@ def report_clicks(chromium: Browser, app: str, root: Path, sizes: Sequence[Size]
         )
 
 
-def report(chromium: Browser, rivals: Sequence[Viewer], quick: bool, busy: str) -> None:
-    """Measure everything and print it as it comes."""
+def report(chromium: Browser, rivals: Sequence[Viewer], only: Sequence[str], quick: bool, busy: str) -> None:
+    """Measure these sections and print them as they come."""
     rounds, count = (1, 3) if quick else (3, 20)
+    print(f"{machine(torch.device('cpu'), busy)}, Chromium {chromium.version}; {rounds} turns.")
     with (
         tempfile.TemporaryDirectory() as folder,
         dashboard(Path(folder)) as app,
         empty_app(Path(folder)) as empty,
     ):
-        print(f"{machine(torch.device('cpu'), busy)}, Chromium {chromium.version}; {rounds} turns.")
         root = Path(folder)
         make_run(root, NOTHING)
-        print(
-            "\n## All heads, beside others\n\n"
-            "Seconds until painted, in a new tab with an empty cache. Ours: all heads, and then the one in focus, for "
-            "which plotly.js must run; the table of their metrics follows by itself half a second later. First time: "
-            "the server runs the model within the time; later it keeps what it found. Open app: chosen in the menu "
-            "while another model is shown. An empty Streamlit app: one word, as Streamlit serves it when nothing is "
-            "done about its sockets. The "
-            "rivals' patterns were computed and their pages made beforehand, in the time of the last column. "
-            "BertViz's head view draws one layer at a time, the others draw all. Data: all bytes "
-            "but those of programs, styles and fonts, which a browser keeps; nothing is compressed."
-        )
-        table(
-            "tokens",
-            "layers × heads",
-            "viewer",
-            "s, median",
-            "least to most",
-            "÷ ours, new tab",
-            "÷ ours, open app",
-            "data, kB",
-            "in all, kB",
-            "made in, s",
-        )
-        for size in QUICK if quick else SIZES:
-            print(f"{size.name} …", file=sys.stderr, flush=True)
-            tokens, found = beside(chromium, app, empty, root, size, rivals, rounds)
-            report_beside(tokens, size, found)
-        report_clicks(chromium, app, root, QUICK if quick else CLICKED, count)
-        report_new_tab(chromium, app, empty, root, 1 if quick else 9)
-    report_cold(chromium, 1 if quick else 5)
+        if "beside" in only:
+            report_all_heads(chromium, app, empty, root, rivals, QUICK if quick else SIZES, rounds)
+        if "clicks" in only:
+            report_clicks(chromium, app, root, QUICK if quick else CLICKED, count)
+        if "new-tab" in only:
+            report_new_tab(chromium, app, empty, root, 1 if quick else 9)
+    if "cold" in only:
+        report_cold(chromium, 1 if quick else 5)
 
 
 def main() -> None:
-    arguments, busy = options(__doc__, PAGE).parse_args(), load()
+    parser = options(__doc__, PAGE)
+    parser.add_argument("--only", action="append", choices=SECTIONS, help="this section alone; may be said repeatedly")
+    arguments, busy = parser.parse_args(), load()
+    if arguments.only and arguments.save:
+        parser.error("--only is not saved: the page holds all sections")
     rivals, absent = viewers(PROGRAMS)
     if absent and arguments.save:
         give_up(absent)
@@ -440,7 +457,7 @@ def main() -> None:
         with page(PAGE, "Times of looking", save=arguments.save):
             if absent:
                 print(f"Without these rivals: {absent}.\n")
-            report(chromium, rivals, arguments.quick, busy)
+            report(chromium, rivals, arguments.only or SECTIONS, arguments.quick, busy)
 
 
 if __name__ == "__main__":

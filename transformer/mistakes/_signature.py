@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
 from transformer.analysis.accuracy.ceilings import ceiling
+from transformer.foundation.checks import UserError
 from transformer.mistakes._base import Mistake
 from transformer.model import Transformer, build
 from transformer.observation import observe
@@ -82,8 +83,10 @@ def trained(
     """A model trained with a mistake, or from the same weights on the same sequences with the right code.
 
     It takes the same number of steps on any machine: two to three seconds of one core. `go_on` is told of each step,
-    and may break it off.
+    and may break it off. Raises UserError where there is no model that has the mistake.
     """
+    if not (mistake.trains or right):
+        raise UserError(f"no model has the mistake {mistake.name}: it is shown by numbers")
     config = mistake.config(seed)
     model = build(config)
     assert isinstance(model, Transformer)

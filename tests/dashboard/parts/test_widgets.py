@@ -61,14 +61,16 @@ def _typed() -> None:
 
 @pytest.mark.parametrize(("name", "typed", "elsewhere"), [("number_input", 5, 7), ("text_input", "five", "seven")])
 def test_a_field_is_told_its_value_again_only_where_that_is_another(name: str, typed: Any, elsewhere: Any) -> None:
-    """Told again, the browser would take back what was typed meanwhile."""
+    """Told again, the browser would take back what was typed meanwhile. What it draws anew begins with the default."""
     app = AppTest.from_function(_typed).run()
     app.run()
     assert not getattr(app, name)(key=name).proto.set_value
+    assert getattr(app, name)(key=name).proto.default == app.session_state["view"][name]
     getattr(app, name)(key=name).set_value(typed).run()
     assert app.session_state["view"][name] == typed
     assert getattr(app, name)(key=name).value == typed
     assert not getattr(app, name)(key=name).proto.set_value
+    assert getattr(app, name)(key=name).proto.default == typed
     app.session_state["view"][name] = elsewhere
     app.run()
     assert getattr(app, name)(key=name).value == elsewhere

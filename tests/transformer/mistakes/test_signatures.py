@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from transformer.foundation.checks import UserError
 from transformer.mistakes import DETECTORS, MISTAKES, Mistake, PositionsMistake, measure, signature, trained
 from transformer.model import build
 from transformer.presets import QUICK
@@ -233,6 +234,11 @@ def test_a_training_has_its_steps_and_can_be_broken_off(name):
     assert answer.config.training.max_steps == 200
     again = trained(MISTAKES[name], go_on=lambda step: step.step < 3)
     assert [step.loss for step in again.steps] == [step.loss for step in answer.steps]
+
+
+def test_what_no_model_has_is_not_trained():
+    with pytest.raises(UserError, match="no model has the mistake normal-draw: it is shown by numbers"):
+        trained(MISTAKES["normal-draw"])
 
 
 def test_wrong_and_right_are_trained_on_the_same_sequences_from_the_same_weights():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from transformer.tasks import Question
 
 
-MOST = 20
+MOST = 16
 """Tokens that get a row each; of more, the others share one."""
 
 
