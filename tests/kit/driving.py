@@ -343,7 +343,8 @@ SETTLED = """() =>
 whose script has not come yet has neither its words nor its name."""
 STYLED = "() => [...document.querySelectorAll('style')].some((each) => each.textContent.includes('stCaptionContainer'))"
 """Our style sheet is there: a new tab has the first words some tenths of a second before it."""
-BY_KEY = """() => [...document.querySelectorAll('.katex, table, pre, [style*="overflow-x"]')].every((each) =>
+BY_KEY = """() => document.fonts.status === 'loaded' &&
+  [...document.querySelectorAll('.katex, table, pre, [style*="overflow-x"]')].every((each) =>
   each.scrollWidth <= each.clientWidth || getComputedStyle(each).overflowX === 'visible' || each.tabIndex === 0
   || each.querySelector('[tabindex], a[href], button'))"""
 """What scrolls sideways is a stop of the Tab key, or has one in it (web/kit/scrollers.js)."""

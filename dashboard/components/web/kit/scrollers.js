@@ -18,8 +18,10 @@ export function scrolledByKey(page) {
   observer.observe(page, { childList: true, subtree: true, characterData: true });
   const sizes = new ResizeObserver(later);
   sizes.observe(page);
+  document.fonts.addEventListener('loadingdone', later); // a formula grows with its font
   return () => {
     clearTimeout(timer);
+    document.fonts.removeEventListener('loadingdone', later);
     observer.disconnect();
     sizes.disconnect();
   };
