@@ -35,7 +35,7 @@ def check(page: Page, link: str, scheme: Literal["light", "dark"], *, asks: bool
         expect(page.get_by_role("heading", level=1).first).to_be_visible(timeout=PATIENCE)
     page.wait_for_function(SETTLED)
     with suppress(TimeoutError):
-        page.wait_for_function(f"({SIDEWAYS})() === {WIDTH}", timeout=SOON)
+        page.wait_for_function(f"() => ({SIDEWAYS})() === {WIDTH}", timeout=SOON)
     assert page.evaluate(SIDEWAYS) == WIDTH
     assert [each for each in violations(page) if not each.startswith(STREAMLITS_MENU)] == []
 
