@@ -283,6 +283,19 @@ def test_back_and_forward_walk_through_the_views(page: Page, address: str):
         expect(field).to_have_value(typed)
 
 
+def test_one_step_back_leads_to_the_page_before(page: Page, address: str):
+    page.goto(address)
+    wait_until_painted(page, plots=3)
+    expect(page).to_have_url(query(run="reverse"))
+    first = title(page).inner_text()
+    go_to(page, "Attention heads")
+    expect(page).to_have_url(f"{address}/heads?run=reverse")
+    wait_until_painted(page, plots=PAGES["Attention heads"])
+    page.go_back()
+    expect(title(page)).to_have_text(first)
+    expect(page).to_have_url(f"{address}/?run=reverse")
+
+
 def test_the_view_goes_along_to_the_other_pages(page: Page, address: str):
     page.goto(f"{address}/?run=reverse-aligned&input=1+2+3+4+5+6+7+8")
     expect(out_strip(page)).to_have_attribute("aria-label", says("87654321"))

@@ -1,6 +1,8 @@
 // Asks for the page anew where Python drew it for the other theme: Streamlit tells Python of a change with reruns only.
-// It stands on every page, so it also sees to what every page needs of the browser: what scrolls can be scrolled by key.
+// It stands on every page, so it also sees to what every page needs of the browser: what scrolls can be scrolled by
+// key, and a step back leads to the view before.
 
+import { oneEntryAView } from '../../attention-lab.shared/kit/history.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { scrolledByKey } from '../../attention-lab.shared/kit/scrollers.js';
@@ -14,6 +16,7 @@ class Appearance {
     this.host = root.querySelector('.al-appearance');
     this.asked = null; // what the page was asked for and is not drawn in yet: dark, or not
     this.still = scrolledByKey(page());
+    oneEntryAView();
   }
 
   update(message, fire) {
