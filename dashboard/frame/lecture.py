@@ -57,14 +57,16 @@ def strip(page: Page) -> None:
                 st.markdown(f":small[:gray[{plain(lecture.title)}]]")
             st.markdown(f":small[:gray[step {at} of {count}]]")
             _way(lecture, step, at, page)
-        if page.address != step.page:
-            st.caption(f"The words of this step stand on the page “{PAGES[step.page].title}”: return to read them.")
+        # Both are always there, so that the podium after them keeps its place and hears every key.
+        here = page.address == step.page
+        said, note = st.container(key="lecture-words" if here else "lecture-away"), st.container()
+        if here:
+            said.markdown(words(step))
         else:
-            with st.container(key="lecture-words"):
-                st.markdown(words(step))
-            if not at_home(step):
-                st.caption("You have changed the view. The words speak of the step as it was written.")
-        look, shown = step.look if page.address == step.page else "", followed(page)
+            said.caption(f"The words of this step stand on the page “{PAGES[step.page].title}”: return to read them.")
+        if here and not at_home(step):
+            note.caption("You have changed the view. The words speak of the step as it was written.")
+        look, shown = step.look if here else "", followed(page)
         until = shown.until if shown else ""
         moves = st.session_state.get("lecture_moves", 0)
         podium = renderer("podium", html=PODIUM, isolate_styles=False)

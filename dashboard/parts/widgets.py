@@ -40,22 +40,28 @@ def controlled(
     """A widget that shows `value`, whatever was picked in it before; what the reader picks goes to `picked`.
 
     Only what comes in time: what a timer's request says of a widget was picked before. A click on the choice that is
-    shown already changes nothing.
+    shown already changes nothing. Nor does the report of an entry that the menu no longer has: its words may change
+    while a training goes on, and the browser may not have heard of it.
 
     A field into which something is typed is told its value only where it has another. Told the same again, the browser
     takes back what was typed while the page was drawn, and the next timer's request takes it back on the way to Python.
-    A browser that has lost the field draws it with its default, and reports that as picked: so that is the value.
+    Such a field and a slider of steps have the value as their default, too. A browser that has lost the field draws it
+    with its default, and reports that as picked; and of a step that is gone Streamlit makes the default.
     """
-    if getattr(widget, "__name__", "") not in TYPED or key not in st.session_state or st.session_state[key] != value:
+    typed = getattr(widget, "__name__", "") in TYPED
+    if not typed or key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
-    else:
+    if typed or widget is st.select_slider:
         rest = {"value": value, **rest}
     if widget in (st.segmented_control, st.pills):
         rest = {"required": True, **rest}
+    menu = args[0] if args and isinstance(args[0], Sequence) and not rest.get("accept_new_options") else None
 
     @clicks.in_time
     def changed() -> None:
-        picked(st.session_state[key])
+        found = st.session_state[key]
+        if menu is None or found is None or found in menu:
+            picked(found)
 
     return widget(label, *args, key=key, on_change=changed, **rest)
 

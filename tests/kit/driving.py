@@ -351,6 +351,11 @@ BY_KEY = """() => document.fonts.status === 'loaded' &&
   each.scrollWidth <= each.clientWidth || getComputedStyle(each).overflowX === 'visible' || each.tabIndex === 0
   || each.querySelector('[tabindex], a[href], button'))"""
 """What scrolls sideways is a stop of the Tab key, or has one in it (web/kit/scrollers.js)."""
+COUNT_RERUNS = """() => {
+  window.reruns = 0;
+  new MutationObserver(() => window.reruns++).observe(
+    document.querySelector('[data-testid=stApp]'), { attributeFilter: ['data-test-script-state'] });
+}"""
 NOT_OURS = "stFileUploaderDropzone"
 """Streamlit's own element, with both a role and a label: axe-core calls that presentation-role-conflict."""
 
@@ -360,8 +365,12 @@ def violations(page: Page) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe  # benchmarks drive pages without it
 
     page.wait_for_function(STYLED)
-    page.wait_for_function(f"() => ({SETTLED})() && ({BY_KEY})()")
-    found = Axe().run(page).response["violations"]
+    for _ in range(ATTEMPTS):  # what is drawn anew meanwhile has no words and no name for a moment
+        page.wait_for_function(f"() => ({SETTLED})() && ({BY_KEY})()")
+        page.evaluate(COUNT_RERUNS)
+        found = Axe().run(page).response["violations"]
+        if not page.evaluate("() => window.reruns"):
+            break
     return [
         f"{violation['id']}: {node['html']} {node['failureSummary']}"
         for violation in found
