@@ -197,7 +197,8 @@ def accuracies(wrong: Signature, right: Signature, leaks: np.ndarray) -> str:
     )
     above = int(leaks.sum())
     if above:
-        said += f" {counted(above, 'position')} {'is' if above == 1 else 'are'} above the ceiling: a model that sees no later token cannot be."
+        said += f" {counted(above, 'position')} {'is' if above == 1 else 'are'} above the ceiling: a model that sees "
+        said += "no later token cannot be."
     return said
 
 
@@ -218,8 +219,8 @@ def probed(values: np.ndarray, right: np.ndarray) -> str:
     else:
         moved = int((earlier > 1e-4).sum())
         said = (
-            f"{moved} of {len(earlier)} earlier outputs move{_s(moved)}, output {int(earlier.argmax()) + 1} most: a logit "
-            f"by {amount(float(earlier.max()))}."
+            f"{moved} of {len(earlier)} earlier outputs move{_s(moved)}, output {int(earlier.argmax()) + 1} most: a "
+            f"logit by {amount(float(earlier.max()))}."
         )
     return f"{said} With the right code it is {amount(float(right[:-1].max()))}. The last output may move."
 
