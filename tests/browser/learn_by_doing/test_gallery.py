@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
+from dashboard.app_pages.learn_by_doing.mistakes.riddle import drawn
 from tests.kit.driving import PAGES, choose, plot, query, title, violations, wait_until_painted
 
 SIDE_BY_SIDE = """() => {
@@ -47,3 +49,29 @@ def test_on_a_phone_the_right_code_stands_below_the_wrong_code(page: Page, addre
     wait_until_painted(page, PAGES["Gallery of mistakes"])
     assert page.evaluate(SIDE_BY_SIDE) == [False, True]
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
+
+
+def test_a_hidden_mistake_is_named_and_the_score_stays_in_this_browser(
+    new_page: Callable[..., Page], address: str
+) -> None:
+    page = new_page(viewport={"width": 1440, "height": 900})
+    page.goto(f"{address}/mistakes?run=reverse&riddle=5")
+    expect(title(page)).to_have_text("Which mistake is this?")
+    wait_until_painted(page, PAGES["Gallery of mistakes"])
+    assert violations(page) == []
+    hidden = drawn(5)[0]
+    choose(page, "It is this mistake", hidden.title)
+    page.get_by_role("button", name="Probe", exact=True).click()
+    answer = page.get_by_role("button", name="Answer", exact=True)
+    expect(answer).to_be_enabled()
+    answer.click()
+    expect(title(page)).to_have_text(f"Right: “{hidden.title}”.")
+    score = page.locator(".al-score .words")
+    expect(score).to_have_text("Named 1 of 1 in this browser.")
+    expect(page.locator(".st-key-stacked-mistake")).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("button", name="Another one").click()
+    expect(title(page)).to_have_text("Which mistake is this?")
+    expect(score).to_have_text("Named 1 of 1 in this browser.")
+    page.get_by_role("button", name="Forget the score").click()
+    expect(score).to_have_text("")

@@ -56,7 +56,7 @@ def choose(mistake: type[Mistake]) -> None:
             list(kinds),
             key="control-mistake-kind",
             value=mistake.kind,
-            picked=lambda kind: _write(kinds[kind][0].name),
+            picked=lambda kind: write(kinds[kind][0].name),
             format_func=lambda kind: KINDS.get(kind, kind.replace("_", " ").capitalize()),
         )
         controlled(
@@ -65,7 +65,7 @@ def choose(mistake: type[Mistake]) -> None:
             list(titles),
             key="control-mistake",
             value=mistake.name,
-            picked=_write,
+            picked=write,
             format_func=titles.__getitem__,
             width=380,
         )
@@ -74,5 +74,6 @@ def choose(mistake: type[Mistake]) -> None:
             bound_choice(st.segmented_control, "Seed", "mistake_seed", list(range(low, high + 1)), low)
 
 
-def _write(name: str) -> None:
+def write(name: str) -> None:
+    """Let the view name a mistake."""
     session.update(mistake="" if name == FIRST else name)

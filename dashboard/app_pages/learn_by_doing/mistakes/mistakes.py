@@ -7,28 +7,35 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard.app_pages.learn_by_doing.mistakes import choice, measured, results, words
+from dashboard.app_pages.learn_by_doing.mistakes import choice, measured, results, riddle, words
 from dashboard.app_pages.learn_by_doing.mistakes.figures.code_difference import code_panes
 from dashboard.components.plot import coloured
 from dashboard.models import background
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence, show_code
+from dashboard.parts.widgets import controlled
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import permission, session
 
 if TYPE_CHECKING:
     from dashboard.app_pages.learn_by_doing.mistakes.measured import Pair
-    from transformer.mistakes import Mistake
+    from transformer.mistakes import Mistake, Signature
+
+GALLERY = "The gallery"
 
 
 def show(title: DeltaGenerator) -> None:
-    """The mistake of the view: its words, both codes, and what was measured."""
+    """The mistake of the view, or a hidden one."""
+    choose_part()
+    if session.settings().riddle:
+        hidden(title)
+        return
     mistake = choice.chosen()
     choice.choose(mistake)
     described(mistake)
     code(mistake)
     if mistake.trains:
-        trained(mistake, title)
+        measure(mistake, session.settings().mistake_seed, title)
     found = measured.demonstration(mistake.name)
     if found is not None:
         if not mistake.trains:
@@ -36,10 +43,37 @@ def show(title: DeltaGenerator) -> None:
         results.demonstrated(found)
 
 
+def choose_part() -> None:
+    """The gallery, or a riddle."""
+    controlled(
+        st.segmented_control,
+        "Part",
+        [GALLERY, riddle.QUESTION],
+        key="control-riddle",
+        value=riddle.QUESTION if session.settings().riddle else GALLERY,
+        picked=lambda part: session.update(riddle=0) if part == GALLERY else riddle.draw(),
+        label_visibility="collapsed",
+    )
+
+
+def hidden(title: DeltaGenerator) -> None:
+    """A hidden mistake: what was measured of it, and once it is answered its words and its code."""
+    (mistake, seed), said = riddle.drawn(session.settings().riddle), riddle.guess()
+    controls, revealed = st.container(), st.container()
+    found = measure(mistake, seed, title, hidden=said is None, called=riddle.headline(mistake, said))
+    with controls:
+        riddle.ask(mistake, found)
+    if said is not None:
+        with revealed:
+            described(mistake)
+            code(mistake)
+
+
 def described(mistake: type[Mistake]) -> None:
     """Why it is not noticed, what gives it away, how it is mended, and where it was met."""
     st.markdown(
-        f"**{plain(mistake.title)}.** {plain(mistake.hidden)}\n\n"
+        f"**{plain(mistake.title)}**\n\n"
+        f"**Why it is not noticed:** {plain(mistake.hidden)}\n\n"
         f"**What exposes it:** {plain(mistake.exposes)}\n\n"
         f"**How to mend it:** {plain(mistake.mend)}"
     )
@@ -56,25 +90,31 @@ def code(mistake: type[Mistake]) -> None:
             st.html(pane)
 
 
-def trained(mistake: type[Mistake], title: DeltaGenerator) -> None:
-    """Both models: trained on the spot, and then measured."""
-    seed = session.settings().mistake_seed
-    pair = measured.pair(mistake, seed)
+def measure(
+    mistake: type[Mistake], seed: int, title: DeltaGenerator, *, hidden: bool = False, called: str = ""
+) -> Signature | None:
+    """Both models, trained on the spot and then measured; the signature of the mistake, once it is there.
+
+    The title is the finding, unless the page is `called` something else.
+    """
+    name, pair = called or f"{mistake.title}:", measured.pair(mistake, seed)
     if pair is None:
-        title.title(f"{plain(mistake.title)}: wrong and right code.", anchor=False)
+        title.title(plain(called or f"{name} wrong and right code."), anchor=False)
         st.info(f"{permission.LOOKING} So no model is trained for you.", icon=":material/visibility:")
-        return
+        return None
     wait([each.future for each in pair.lessons], background.AT_ONCE)
     if not pair.done:
-        title.title(f"{plain(mistake.title)}: two models are being trained.", anchor=False)
+        title.title(plain(called or f"{name} two models are being trained."), anchor=False)
         waiting.until(lambda: pair.done, lambda: progress(pair))
-    elif pair.problem:
-        title.title(f"{plain(mistake.title)}: the training broke off.", anchor=False)
+        return None
+    if pair.problem:
+        title.title(plain(called or f"{name} the training broke off."), anchor=False)
         st.warning(sentence(plain(pair.problem)), icon=":material/warning:")
-    else:
-        wrong, right = pair.measured()
-        title.title(plain(words.headline(wrong.signature)), anchor=False)
-        results.shown(mistake, pair.wrong.config, wrong, right)
+        return None
+    wrong, right = pair.measured()
+    title.title(plain(called or words.headline(wrong.signature)), anchor=False)
+    results.shown(mistake, pair.wrong.config, wrong, right, hidden=hidden)
+    return wrong.signature
 
 
 def progress(pair: Pair) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,15 +35,16 @@ CODES = ("with the mistake", "right code")
 HEIGHT = 330
 
 
-def shown(mistake: type[Mistake], config: RunConfig, wrong: Measured, right: Measured) -> None:
-    """Everything that was measured of both."""
+def shown(mistake: type[Mistake], config: RunConfig, wrong: Measured, right: Measured, *, hidden: bool = False) -> None:
+    """Everything that was measured of both. Of a `hidden` mistake nothing that names it, and no verdict."""
+    named = "a hidden mistake" if hidden else f"the mistake {mistake.name}"
     makers = [
-        Maker(f"a small model with the mistake {mistake.name}", len(wrong.losses)),
+        Maker(f"a small model with {named}", len(wrong.losses)),
         Maker("a small model with the right code", len(right.losses)),
     ]
     left, middle = st.container(key="stacked-measured").columns([1.1, 1], gap="medium")
     with left:
-        _signatures(wrong, right, makers)
+        _signatures(wrong, right, makers, hidden)
     with middle:
         _accuracies(config, wrong, right, makers)
         _answers(config, wrong, right, makers)
@@ -54,24 +56,29 @@ def shown(mistake: type[Mistake], config: RunConfig, wrong: Measured, right: Mea
         _reference(config, wrong, makers)
     with last:
         _losses(config, wrong, right, makers)
-    if mistake.kind == "positions":
+    if mistake.kind == "positions" and not hidden:
         _encodings(mistake, config)
     model, training = config.model, config.training
+    positions = "" if hidden else f", {model.positions} positions"
     st.caption(
-        f"Both models are trained here: {model.n_layers} layers of {model.n_heads} heads, d_model {model.d_model}, "
-        f"{model.positions} positions, {training.max_steps} steps, the same seed ({training.seed}), the same first "
-        "weights and the same sequences. They learn to write a sequence backwards, and every target counts alike."
+        f"Both models are trained here: {model.n_layers} layers of {model.n_heads} heads, d_model {model.d_model}"
+        f"{positions}, {training.max_steps} steps, the same seed ({training.seed}), the same first weights and the "
+        "same sequences. They learn to write a sequence backwards, and every target counts alike."
     )
 
 
-def _signatures(wrong: Measured, right: Measured, makers: Sequence[Maker]) -> None:
-    """All detectors, and which ring."""
-    said = words.verdict(wrong.signature, right.signature)
-    st.markdown("**What can be asked of a trained model**, and where the answer says that something is wrong")
+def _signatures(wrong: Measured, right: Measured, makers: Sequence[Maker], hidden: bool) -> None:
+    """All detectors, and which ring; of a hidden mistake the numbers alone."""
     rows = words.rows(wrong.signature, right.signature)
+    if hidden:
+        rows, said = [replace(row, rings=False, right_rings=False) for row in rows], "What was measured of both models."
+    else:
+        said = words.verdict(wrong.signature, right.signature)
+    st.markdown("**What can be asked of a trained model**, and from where on the answer says that something is wrong")
     markup = coloured(measured_table.measured_table, rows, HEADINGS, spoken=said)
     sheet(markup, [_series(wrong, right)], key="mistake-detectors", alt=said, makers=makers)
-    st.caption(f"{measured_table.MARK} = the detector rings. {said} {_sequences()} fresh sequences.")
+    mark = "" if hidden else f"{measured_table.MARK} = the detector rings. {said} "
+    st.caption(f"{mark}{_sequences()} fresh sequences.")
 
 
 def _series(wrong: Measured, right: Measured) -> Series:

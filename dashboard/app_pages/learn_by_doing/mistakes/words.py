@@ -170,11 +170,11 @@ def verdict(wrong: Signature, right: Signature) -> str:
     rings, silent = wrong.exposed_by(), [name for name in NAMES if name not in wrong.exposed_by()]
     said = f"None of {len(NAMES)} detectors rings."
     if rings:
-        said = f"{len(rings)} of {len(NAMES)} detectors ring{_s(len(rings))}: {_listed(rings)}."
+        said = f"{len(rings)} of {len(NAMES)} detectors ring{_s(len(rings))}: {listed(rings)}."
     if rings and silent:
-        said += f" Silent: {_listed(silent)}."
+        said += f" Silent: {listed(silent)}."
     others = right.exposed_by()
-    return f"{said} With the right code {f'{_listed(others)} ring{_s(len(others))}' if others else 'none rings'}."
+    return f"{said} With the right code {f'{listed(others)} ring{_s(len(others))}' if others else 'none rings'}."
 
 
 def _s(number: int) -> str:
@@ -182,7 +182,7 @@ def _s(number: int) -> str:
     return "s" if number == 1 else ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Detectors by their names: "probe, batch and reference"."""
     *first, last = [NAMES[name].lower() for name in NAMES if name in names]
     return f"{', '.join(first)} and {last}" if first else last
