@@ -26,6 +26,7 @@ from dashboard.view import session
 from transformer.analysis.findings import Head
 from transformer.analysis.intervals import CAUTION, wilson
 from transformer.config import RunConfig
+from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
     from transformer.mistakes import Demonstration, Mistake
@@ -165,7 +166,7 @@ def _heads(config: RunConfig, wrong: Measured, right: Measured, makers: Sequence
             grid(each.attentions, head, key=f"mistake-heads-{key}", size=130, makers=[maker])
             _enlarged(each, head, expected, key, [maker])
     st.caption(
-        f"{words.heads(wrong.signature, right.signature)} Grey and hatched: later tokens on which no head of the layer "
+        f"{words.heads(wrong.signature, right.signature)} Grey: later tokens on which no head of the layer "
         f"puts weight. Outlined: the token to be written. {orientation()}"
     )
 
@@ -242,8 +243,8 @@ def _encodings(mistake: type[Mistake], config: RunConfig) -> None:
         table = torch.broadcast_to(added, (1, length, width))[0].numpy()
         tables.append(table)
         with column:
-            distinct = len(np.unique(table, axis=0))
-            said = f"{title[0].upper()}{title[1:]}: {distinct} different vectors at {length} positions."
+            distinct = counted(len(np.unique(table, axis=0)), "different vector")
+            said = f"{title[0].upper()}{title[1:]}: {distinct} at {length} positions."
             key = f"mistake-encoding-{'wrong' if len(tables) == 1 else 'right'}"
             plot(coloured(encoding_heatmap, table), key=key, alt=said, height=300, makers=[])
             st.caption(said)

@@ -114,7 +114,8 @@ def ask(hidden: type[Mistake], signature: Signature | None) -> None:
         st.markdown(f"**{plain(gave_away(said.ticked, signature.exposed_by()))}**")
     else:
         st.caption(
-            f"One of {len(titles)} mistakes that leave a trace in what a model does. The first answer of each round counts."
+            f"It is one of {len(titles)} mistakes that leave a trace in what a model does. The first answer of each "
+            "round counts."
         )
 
 

@@ -33,7 +33,7 @@ ASKS = {
     "first half": "accuracy on the random symbols, which nobody can know",
     "floor": "mean cross-entropy of what it was taught, in nats",
     "free running": "accuracy on the answer, while it reads its own words",
-    "future": "weight on later tokens, mean over all queries and heads",
+    "future": "weight that a query gives later tokens, mean over all heads",
     "row sums": "smallest and greatest sum of a row of a pattern",
     "probe": "only the last token changes: largest change of an earlier logit",
     "batch": "only the order of the batch changes: largest change of a logit",
@@ -114,7 +114,7 @@ def headline(found: Signature) -> str:
         weight = "no weight lies" if found.future == 0 else "hardly any weight lies"
         looks = f"It looks perfect: {half} of the second half is right, and {weight} on a later token."
         return f"{looks} {_then(found, rings)}"
-    later = f"{amount(found.future)} of the weight lies on later tokens."
+    later = f"on average a query gives later tokens a weight of {amount(found.future)}."
     if "first half" in rings:
         first = share_text(found.first_half)
         return f"{half} of the second half is right. So is {first} of the first half, which is random: {later}"
@@ -239,7 +239,7 @@ def referred(values: np.ndarray) -> str:
 def heads(wrong: Signature, right: Signature) -> str:
     """What the patterns of both are, over all sequences."""
     return (
-        f"With the mistake {amount(wrong.future)} of the weight lies on later tokens, and rows sum to "
+        f"With the mistake a query gives later tokens a weight of {amount(wrong.future)} on average, and rows sum to "
         f"{sums(wrong.row_sums)}. With the right code: {amount(right.future)}, and {sums(right.row_sums)}."
     )
 

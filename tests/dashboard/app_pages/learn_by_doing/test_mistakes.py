@@ -82,13 +82,13 @@ def text(markup: str) -> str:
         ),
         (
             changed(first_half=0.9, loss=0.05, future=0.54, probe=7.0, reference=4.0),
-            "1.00 of the second half is right. So is 0.90 of the first half, which is random: 0.54 of the weight lies "
-            "on later tokens.",
+            "1.00 of the second half is right. So is 0.90 of the first half, which is random: on average a query gives "
+            "later tokens a weight of 0.54.",
         ),
         (
             changed(future=0.06, probe=5.0),
-            "1.00 of the second half is right, and the first half is at chance. But 0.06 of the weight lies on later "
-            "tokens.",
+            "1.00 of the second half is right, and the first half is at chance. But on average a query gives later "
+            "tokens a weight of 0.06.",
         ),
         (
             changed(second_half=0.22, loss=0.0, free_running=0.2),
@@ -240,8 +240,8 @@ def test_what_is_said_of_both_halves_and_of_the_loss() -> None:
     )
     assert words.losses(changed(loss=2.0), changed()).endswith("Neither is below the floor of 1.01 by more than 0.05.")
     assert words.heads(changed(future=0.54, row_sums=(0.5, 1.0)), changed()) == (
-        "With the mistake 0.54 of the weight lies on later tokens, and rows sum to 0.50 to 1.00. With the right code: "
-        "0, and 1.00."
+        "With the mistake a query gives later tokens a weight of 0.54 on average, and rows sum to 0.50 to 1.00. With "
+        "the right code: 0, and 1.00."
     )
     assert words.answers(3, 8, 8) == (
         "Reading its own words: 3 of 8 right with the mistake, 8 of 8 with the right code."
@@ -503,7 +503,7 @@ def test_encodings_are_those_of_both_codes(short: None) -> None:
                 table[place, i], table[place, i + 1] = math.sin(angle), math.cos(angle)
         np.testing.assert_allclose(array(found["z"]), table, atol=1e-5)
     along = open_page("mistakes", run="reverse", mistake="along-the-batch")
-    assert any("1 different vectors at 16 positions" in each.value for each in along.caption)
+    assert any("1 different vector at 16 positions" in each.value for each in along.caption)
 
 
 def test_one_without_a_model_shows_what_both_codes_give() -> None:
