@@ -87,6 +87,13 @@ def pair(mistake: type[Mistake], seed: int) -> Pair | None:
     return Pair(mistake, wrong, waiting.lesson("mistake-right", config))
 
 
+def sequences() -> int:
+    """How many fresh sequences stand behind each number."""
+    from transformer.mistakes import SEQUENCES
+
+    return SEQUENCES
+
+
 @cached(36)
 def demonstration(name: str) -> Demonstration | None:
     """What a mistake does where no model has it; None where a model shows it."""
@@ -123,11 +130,10 @@ def _by_position(model: Network, config: RunConfig) -> tuple[np.ndarray, np.ndar
     import torch
 
     from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
-    from transformer.mistakes import SEQUENCES
     from transformer.model import build
 
     task = config.build_task()
-    questions = task.draw(np.random.default_rng([config.training.seed, EVALUATION_STREAM]), SEQUENCES, task.length)
+    questions = task.draw(np.random.default_rng([config.training.seed, EVALUATION_STREAM]), sequences(), task.length)
     tokens = torch.from_numpy(task.encode(questions).tokens)
     changed = tokens.clone()
     changed[:, -1] = (changed[:, -1] + 1) % task.symbols

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dashboard.app_pages.learn_by_doing.mistakes import words
 from dashboard.app_pages.learn_by_doing.mistakes.figures import both_models, measured_table
-from dashboard.app_pages.learn_by_doing.mistakes.measured import Measured, foremost, share_on
+from dashboard.app_pages.learn_by_doing.mistakes.measured import Measured, foremost, sequences, share_on
 from dashboard.components.head_grid import heads_of
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
@@ -52,9 +52,9 @@ def shown(mistake: type[Mistake], config: RunConfig, wrong: Measured, right: Mea
     _heads(config, wrong, right, makers)
     left, middle, last = st.container(key="stacked-bars").columns(3, gap="medium")
     with left:
-        _probe(config, wrong, right, makers)
+        _probe(wrong, right, makers)
     with middle:
-        _reference(config, wrong, makers)
+        _reference(wrong, makers)
     with last:
         _losses(config, wrong, right, makers)
     if mistake.kind == "positions" and not hidden:
@@ -79,13 +79,15 @@ def _signatures(wrong: Measured, right: Measured, makers: Sequence[Maker], hidde
     markup = coloured(measured_table.measured_table, rows, HEADINGS, spoken=said)
     sheet(markup, [_series(wrong, right)], key="mistake-detectors", alt=said, makers=makers)
     mark = "" if hidden else f"{measured_table.MARK} = the detector rings. {said} "
-    st.caption(f"{mark}{_sequences()} fresh sequences.")
+    st.caption(f"{mark}{sequences()} fresh sequences.")
 
 
 def _series(wrong: Measured, right: Measured) -> Series:
     """The numbers of the table, to be saved: float [number, code]."""
-    names = ("second half", "first half", "loss", "free running", "later tokens", "smallest row sum")
-    names += ("greatest row sum", "probe", "batch", "reference")
+    names = (
+        *("second half", "first half", "loss", "free running", "later tokens"),
+        *("smallest row sum", "greatest row sum", "probe", "batch", "reference"),
+    )
     columns = [
         (s.second_half, s.first_half, s.loss, s.free_running, s.future, *s.row_sums, s.probe, s.batch, s.reference)
         for s in (wrong.signature, right.signature)
@@ -94,26 +96,16 @@ def _series(wrong: Measured, right: Measured) -> Series:
     return Series("measured", np.array(columns).T, (rows, codes))
 
 
-def _sequences() -> str:
-    from transformer.mistakes import SEQUENCES
-
-    return str(SEQUENCES)
-
-
 def above(accuracy: np.ndarray, ceiling: np.ndarray) -> np.ndarray:
     """Positions that are right more often than they can be, by over four standard errors: bool [target]."""
-    from transformer.mistakes import SEQUENCES
-
-    low, _ = wilson(accuracy * SEQUENCES, SEQUENCES, CAUTION)
+    low, _ = wilson(accuracy * sequences(), sequences(), CAUTION)
     over: np.ndarray = low > ceiling
     return over
 
 
 def _accuracies(config: RunConfig, wrong: Measured, right: Measured, makers: Sequence[Maker]) -> None:
     """By position, both before the ceiling."""
-    from transformer.mistakes import SEQUENCES
-
-    task, found = config.build_task(), wrong.signature
+    task, found, many = config.build_task(), wrong.signature, sequences()
     leaks = above(found.accuracy, found.ceiling)
     said = words.accuracies(found, right.signature, leaks)
     st.markdown("**Accuracy by position**, while the right tokens are read")
@@ -121,13 +113,13 @@ def _accuracies(config: RunConfig, wrong: Measured, right: Measured, makers: Seq
         both_models.both_accuracies,
         found.accuracy,
         right.signature.accuracy,
-        wilson(found.accuracy * SEQUENCES, SEQUENCES),
+        wilson(found.accuracy * many, many),
         found.ceiling,
         found.chance,
         task.target_names(task.length),
         groups=task.groups(task.length),
         leaks=leaks,
-        sequences=SEQUENCES,
+        sequences=many,
     )
     plot(figure, key="mistake-accuracy", alt=f"Accuracy by position. {said}", height=HEIGHT, makers=makers)
     st.caption(said)
@@ -138,7 +130,7 @@ def _answers(config: RunConfig, wrong: Measured, right: Measured, makers: Sequen
     task = config.build_task()
     names, true = task.vocabulary, task.answer(task.example)
     lines = {"reads": [Token(names[symbol]) for symbol in task.example]}
-    for name, each in zip(("wrong", "right"), (wrong, right), strict=True):
+    for name, each in zip(("mistake", "right code"), (wrong, right), strict=True):
         lines[name] = [
             Token(names[one], "right" if one == other else "wrong", names[other])
             for one, other in zip(each.said.tolist(), true.tolist(), strict=True)
@@ -187,14 +179,14 @@ def _enlarged(found: Measured, head: Head, expected: np.ndarray, key: str, maker
     st.caption(said)
 
 
-def _probe(config: RunConfig, wrong: Measured, right: Measured, makers: Sequence[Maker]) -> None:
+def _probe(wrong: Measured, right: Measured, makers: Sequence[Maker]) -> None:
     """Only the last token changes: what moves?"""
     st.markdown("**The probe**: only the last token changes")
     said = words.probed(wrong.probe, right.probe)
     _bars(wrong.probe, _reads(wrong), "unmoved", "mistake-probe", said, makers[:1])
 
 
-def _reference(config: RunConfig, wrong: Measured, makers: Sequence[Maker]) -> None:
+def _reference(wrong: Measured, makers: Sequence[Maker]) -> None:
     """The same weights in the right code: what differs?"""
     st.markdown("**The reference**: the same weights in the right code")
     _bars(wrong.reference, _reads(wrong), "the same", "mistake-reference", words.referred(wrong.reference), makers[:1])

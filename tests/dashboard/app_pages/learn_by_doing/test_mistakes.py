@@ -436,6 +436,11 @@ def test_the_heads_of_both_are_those_of_the_models(short: None) -> None:
     app = open_page("mistakes", run="reverse", mistake=name)
     tokens = torch.tensor([[*PI, 10, *PI[:0:-1]]])
     later = np.triu(np.ones((16, 16), dtype=bool), 1)
+    made = [each["makers"] for each in grids(app)]
+    assert made == [
+        [{"run": f"a small model with {which}", "step": FEW, "weights": ""}]
+        for which in ("the mistake masked-with-zero", "the right code")
+    ]
     for grid, is_right in zip(grids(app), (False, True), strict=True):
         answer = trained(MISTAKES[name], right=is_right)
         observed = observe(answer.model, tokens)

@@ -92,7 +92,7 @@ def change_bars(
         sentences,
         title="largest change of a logit",
         against=(0.0, against),
-        across="position: the token read there",
+        across="position",
         top=1.12 * float(values.max(initial=0.0)) or 1.0,
         palette=palette,
     )
