@@ -1,12 +1,13 @@
 """Draws the patterns of all layers and heads as small multiples on one canvas, and reports which head is chosen."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dashboard.components.appearance import palette
+from dashboard.components.origin import Maker
 from dashboard.components.payload import Body, Distinct, pack
 from dashboard.components.registration import renderer
 from dashboard.theme import Palette, pattern_colours, rgb
@@ -57,6 +58,7 @@ class HeadGrid:
 
     `size` is the longest side of a thumbnail in pixels, where the width allows it (never under 36). With `by_row` each
     row has a scale of its own, from 0 to its greatest value. Grids and plots of one `link` share their hovered cell.
+    `makers` says whose patterns these are, where they are not those of the page's model.
     """
 
     panels: Sequence[Panel]
@@ -67,6 +69,7 @@ class HeadGrid:
     link: str | None = None
     size: int = 200
     by_row: bool = False
+    makers: Sequence[Maker] | None = None
 
     def draw(self, on_focus: Callable[[], None] | None = None) -> int | None:
         """Mount it, and return the number of the panel chosen in this rerun, if any.
@@ -110,7 +113,7 @@ class HeadGrid:
         for panel, record in zip(panels, records, strict=True):
             if panel.mask is not None and not panel.mask.all():
                 record["mask"] = body.add_once(np.ascontiguousarray(panel.mask, dtype=np.uint8).tobytes())
-        header = {
+        header: dict[str, Any] = {
             "key": self.key,
             "alt": self.alt,
             "focus": self.focus,
@@ -124,6 +127,8 @@ class HeadGrid:
             "colours": body.add(np.ascontiguousarray(pattern_colours(colours.dark)).tobytes()),
             "panels": records,
         }
+        if self.makers is not None:
+            header["makers"] = [asdict(maker) for maker in self.makers]
         return pack(header, bytes(body.data))
 
     def _check(self) -> None:

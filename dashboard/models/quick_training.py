@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -51,6 +52,8 @@ class Lesson:
 
     config: RunConfig
     lane: Lane
+    mistake: str = ""
+    """The mistake of the gallery that it is trained with; empty is none."""
     steps: list[Step] = field(default_factory=list)
     """Taken so far."""
     watchers: int = 0
@@ -60,6 +63,11 @@ class Lesson:
         self.future = self.lane.submit(self._train)
 
     def _train(self) -> Trained:
+        if self.mistake:
+            from transformer.mistakes import MISTAKES
+            from transformer.mistakes import trained as trained_with
+
+            return trained_with(MISTAKES[self.mistake], self.config.training.seed, go_on=self._goes_on)
         from transformer.training.quick import answer
 
         return answer(self.config, self._goes_on)
@@ -91,25 +99,44 @@ class Lesson:
         with _TAKING:
             self.watchers -= 1
             if self.watchers == 0 and not self.done:
-                _lesson.clear(self.config, self.lane)  # type: ignore[attr-defined]
+                _forget(self)
                 self._ended.set()
                 self.future.cancel()
 
 
-def take(config: RunConfig, lane: Lane = background.LESSONS) -> Lesson:
-    """The training of a model, begun when it is first asked for; whoever takes it looks on until they leave it."""
+def take(config: RunConfig, lane: Lane = background.LESSONS, mistake: str = "") -> Lesson:
+    """The training of a model, begun when it is first asked for; whoever takes it looks on until they leave it.
+
+    With a `mistake` the config is that mistake's own (`Mistake.config`).
+    """
     with _TAKING:
-        found = _lesson(config, lane)
+        found = _lesson(config, lane, mistake)
         if found.problem:  # whoever saw it break off keeps it; nobody else is handed it
-            _lesson.clear(config, lane)  # type: ignore[attr-defined]
-            found = _lesson(config, lane)
+            _forget(found)
+            found = _lesson(config, lane, mistake)
         found.watchers += 1
         return found
 
 
-@cached(32)
-def _lesson(config: RunConfig, _lane: Lane) -> Lesson:
-    return Lesson(config, _lane)
+def is_kept(config: RunConfig, mistake: str = "") -> bool:
+    """Has somebody asked for this training, so that looking at it begins none?"""
+    return (repr(config), mistake) in _kept
+
+
+_kept: WeakValueDictionary[tuple[str, str], Lesson] = WeakValueDictionary()
+"""What is trained or being trained, as long as the cache or somebody who looks on has it."""
+
+
+@cached(48)
+def _lesson(config: RunConfig, _lane: Lane, mistake: str) -> Lesson:
+    found = _kept[repr(config), mistake] = Lesson(config, _lane, mistake)
+    return found
+
+
+def _forget(found: Lesson) -> None:
+    """Hand it to nobody any more."""
+    _lesson.clear(found.config, found.lane, found.mistake)  # type: ignore[attr-defined]
+    _kept.pop((repr(found.config), found.mistake), None)
 
 
 def trained(config: RunConfig) -> Trained:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import streamlit as st
 
 from dashboard.components.head_grid import HeadGrid, heads_of, panels_of
+from dashboard.components.origin import Maker
 from dashboard.models.model import Model
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Head, Survey
@@ -33,11 +34,13 @@ def grid(
     patterns: Mapping[str, np.ndarray] | None = None,
     size: int = 200,
     by_row: bool = False,
+    makers: Sequence[Maker] | None = None,
 ) -> None:
     """All layers × heads as small multiples; a click or an arrow key makes another head the focus.
 
     Without a `focus` the grid outlines the one that the page's large head says, and need not be sent anew for it.
-    `patterns` are drawn in place of the sample's own: the mean over many sequences.
+    `patterns` are drawn in place of the sample's own: the mean over many sequences. `makers` says whose they are, where
+    they are not those of the page's model.
     """
     heads = heads_of(attentions)
 
@@ -54,6 +57,7 @@ def grid(
         link=LINK,
         size=size,
         by_row=by_row,
+        makers=makers,
     ).draw(chosen)
 
 

@@ -57,13 +57,13 @@ def ready(future: Future[T], words: str) -> T | None:
     return found
 
 
-def lesson(place: str, config: RunConfig, lane: Lane = background.LESSONS) -> Lesson:
+def lesson(place: str, config: RunConfig, lane: Lane = background.LESSONS, mistake: str = "") -> Lesson:
     """The quick training that a place of this session watches now; the one it watched before is left."""
     key = f"lesson-{place}"
     former: Lesson | None = st.session_state.get(key)
-    if former is not None and former.config == config:
+    if former is not None and (former.config, former.mistake) == (config, mistake):
         return former
-    found = quick_training.take(config, lane)
+    found = quick_training.take(config, lane, mistake)
     if former is not None:
         former.leave()
     st.session_state[key] = found

@@ -291,6 +291,13 @@ class Settings:
     """The token that is looked at, counted from 1; empty is the most surprising."""
     repeated: str = text_field()
     """What is read twice: "passages" for stretches of the text; empty is random tokens."""
+    # the page of mistakes
+    mistake: str = text_field()
+    """The mistake that is shown, by its name in the gallery; empty is the page's choice."""
+    mistake_seed: int = number_field(0, 0, 2)
+    """The seed that both models of it are trained with: 0, 1 or 2."""
+    riddle: int = number_field(0, 0, MOST_SEED)
+    """The number from which a hidden mistake is drawn; 0 is none: the gallery is shown."""
     # the pages about a model that is not ours
     imported: str = text_field()
     """The model, by its name on the list; empty is the first."""

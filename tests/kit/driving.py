@@ -51,6 +51,7 @@ PAGES = {
     "Square corners": 4,
     "Attention by hand": 5,
     "Five questions": 1,
+    "Gallery of mistakes": 6,
     "The bottleneck": 4,
     "It reads": 6,
     "Bring in a model": 0,

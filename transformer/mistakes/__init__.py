@@ -26,11 +26,12 @@ from transformer.mistakes._base import (
     usual_attention,
 )
 from transformer.mistakes._demonstration import Comparison, Demonstration, attempted, shape_of, vectors_in
-from transformer.mistakes._signature import DETECTORS, Signature, measure, signature, trained
+from transformer.mistakes._signature import DETECTORS, SEQUENCES, Signature, measure, signature, trained
 
 __all__ = [
     "DETECTORS",
     "MISTAKES",
+    "SEQUENCES",
     "STAGES",
     "AttentionMistake",
     "Comparison",

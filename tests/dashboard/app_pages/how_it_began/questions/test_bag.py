@@ -16,7 +16,7 @@ from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
 def test_small_models_that_wait_say_so(busy, monkeypatch):
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.1)
     for positions in no_positions.POSITIONS:
-        quick_training._lesson.clear(no_positions.small(positions), background.TRAININGS)  # type: ignore[attr-defined]
+        quick_training._lesson.clear(no_positions.small(positions), background.TRAININGS, "")  # type: ignore[attr-defined]
     app = open_page("questions", run="reverse", asked="5")
     assert any("they wait for another training" in told.value for told in app.markdown)
 

@@ -1,0 +1,1 @@
+"""Two codes side by side, what was measured of both, and their curves and bars."""

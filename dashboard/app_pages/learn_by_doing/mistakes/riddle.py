@@ -1,0 +1,154 @@
+"""Which mistake is this? A hidden one is drawn, named from what was measured of it, and then revealed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.learn_by_doing.mistakes import words
+from dashboard.app_pages.learn_by_doing.mistakes.choice import write
+from dashboard.components.payload import pack
+from dashboard.components.registration import renderer
+from dashboard.parts.prose import plain
+from dashboard.view import clicks, session
+from dashboard.view.settings import limits
+
+if TYPE_CHECKING:
+    from transformer.mistakes import Mistake, Signature
+
+QUESTION = "Which mistake is this?"
+SCORE = """
+<div class="al-score"><p class="words" role="status"></p><button type="button" hidden>Forget the score</button></div>
+"""
+BY_PICTURE = ("Nothing in its behaviour", "In the picture of the encoding")
+"""How the gallery begins to say what exposes a mistake that cannot be told from what its model does."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What was said of a hidden mistake."""
+
+    name: str
+    ticked: tuple[str, ...]
+    """The detectors that gave it away, as one thinks."""
+
+
+# --- what is drawn
+
+
+def pool() -> list[type[Mistake]]:
+    """The mistakes that may be drawn: those that leave a trace in what their model does."""
+    from transformer.mistakes import MISTAKES
+
+    every = (MISTAKES[name] for name in MISTAKES.names())
+    return [each for each in every if each.trains and not each.exposes.startswith(BY_PICTURE)]
+
+
+def drawn(number: int) -> tuple[type[Mistake], int]:
+    """The mistake and the seed that a number stands for."""
+    rng, every = np.random.default_rng(number), pool()
+    low, high = map(int, limits("mistake_seed"))
+    return every[int(rng.integers(len(every)))], int(rng.integers(low, high + 1))
+
+
+@clicks.once
+def draw() -> None:
+    """Hide another one."""
+    session.update(riddle=int(np.random.default_rng().integers(1, int(limits("riddle")[1]) + 1)))
+
+
+def guess() -> Guess | None:
+    """What this session has said of the hidden mistake of the view; None where it has said nothing yet."""
+    found: dict[int, Guess] = st.session_state.get("riddle_guesses", {})
+    return found.get(session.settings().riddle)
+
+
+# --- the controls
+
+
+def ask(hidden: type[Mistake], signature: Signature | None) -> None:
+    """The name, what gave it away, and the answer; `signature` is None until the model is measured."""
+    number, said = session.settings().riddle, guess()
+    titles = {each.name: each.title for each in sorted(pool(), key=lambda each: each.title)}
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        name = st.selectbox(
+            "It is this mistake",
+            list(titles),
+            index=None,
+            format_func=titles.__getitem__,
+            placeholder="Choose one",
+            key=f"riddle-name-{number}",
+            disabled=said is not None,
+            width=380,
+        )
+        st.pills(
+            "What gave it away?",
+            list(words.NAMES),
+            format_func=words.NAMES.__getitem__,
+            selection_mode="multi",
+            key=f"riddle-ticked-{number}",
+            disabled=said is not None,
+        )
+
+    @clicks.once
+    def answer() -> None:
+        picked, why = st.session_state.get(f"riddle-name-{number}"), st.session_state.get(f"riddle-ticked-{number}")
+        if picked in titles and signature is not None:
+            known = st.session_state.get("riddle_guesses", {})
+            st.session_state.riddle_guesses = {**known, number: Guess(picked, tuple(why or ()))}
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        ready = name is not None and signature is not None and said is None
+        st.button("Answer", on_click=answer, disabled=not ready, type="primary", icon=":material/check:")
+        st.button("Another one", on_click=draw, icon=":material/casino:")
+        if said is not None:
+            st.button("Open it in the gallery", on_click=open_in_gallery, icon=":material/menu_book:")
+        right = None if said is None else said.name == hidden.name
+        mount = renderer("score", html=SCORE, isolate_styles=True)
+        mount(key="riddle-score", data=pack({"round": f"r{number}", "right": right}, b""), width="content")
+    if said is not None and signature is not None:
+        st.markdown(f"**{plain(gave_away(said.ticked, signature.exposed_by()))}**")
+    else:
+        st.caption(
+            f"It is one of {len(titles)} mistakes that leave a trace in what a model does. The first answer of each "
+            "round counts."
+        )
+
+
+@clicks.once
+def open_in_gallery() -> None:
+    """Show the mistake in the gallery, by its name."""
+    mistake, seed = drawn(session.settings().riddle)
+    session.update(riddle=0, mistake_seed=seed)
+    write(mistake.name)
+
+
+# --- words
+
+
+def headline(hidden: type[Mistake], said: Guess | None) -> str:
+    """The question, or what it is."""
+    if said is None:
+        return QUESTION
+    if said.name == hidden.name:
+        return f"Right: {_quoted(hidden.title)}."
+    from transformer.mistakes import MISTAKES
+
+    return f"No: it is not {_quoted(MISTAKES[said.name].title)}, it is {_quoted(hidden.title)}."
+
+
+def _quoted(title: str) -> str:
+    return f"“{title}”"
+
+
+def gave_away(ticked: Sequence[str], rings: Sequence[str]) -> str:
+    """Which detectors ring, and how many of them were ticked."""
+    hit, silent = len(set(ticked) & set(rings)), len(set(ticked) - set(rings))
+    also = f", and {silent} that {'is' if silent == 1 else 'are'} silent" if silent else ""
+    if not rings:
+        return f"No detector rings. You ticked {silent}."
+    return f"These ring: {words.listed(rings)}. You ticked {hit} of {len(rings)}{also}."
