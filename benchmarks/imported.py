@@ -37,7 +37,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 PAINTED = """() => {
   const grid = find(document, '__grid')?.__grid, large = find(document, '__plot');
   if (grid?.layout?.boxes.length !== %d || !large?.dataset.head) return false;
-  return large.__plot.shown?.figure.layout.meta?.head?.size[0] === %d;
+  return large.__plot.shown?.figure.layout.meta?.tokens?.x.length === %d;
 }"""
 """Whether the grid shows so many heads, and the large one so many tokens."""
 
