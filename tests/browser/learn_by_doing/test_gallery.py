@@ -45,7 +45,7 @@ def test_a_mistake_is_chosen_trained_on_the_spot_and_read(page: Page, address: s
 def test_on_a_phone_the_right_code_stands_below_the_wrong_code(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{address}/mistakes?run=reverse&mistake=scale-missing")
-    expect(title(page)).to_have_text(re.compile(r"^Nothing it does is wrong: "))
+    expect(title(page)).to_have_text(re.compile(r"^No detector of its behaviour rings: "))
     wait_until_painted(page, PAGES["Gallery of mistakes"])
     assert page.evaluate(SIDE_BY_SIDE) == [False, True]
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0

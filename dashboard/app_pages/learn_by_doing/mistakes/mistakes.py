@@ -71,13 +71,14 @@ def hidden(title: DeltaGenerator) -> None:
 
 def described(mistake: type[Mistake]) -> None:
     """Why it is not noticed, what gives it away, how it is mended, and where it was met."""
-    st.markdown(
-        f"**{plain(mistake.title)}**\n\n"
-        f"**Why it is not noticed:** {plain(mistake.hidden)}\n\n"
-        f"**What exposes it:** {plain(mistake.exposes)}\n\n"
-        f"**How to mend it:** {plain(mistake.mend)}"
-    )
-    st.caption(f"Met in {plain(mistake.met)}.")
+    said = {
+        "The mistake": f"{mistake.title}.",
+        "Why it is not noticed": mistake.hidden,
+        "What exposes it": mistake.exposes,
+        "How to mend it": mistake.mend,
+        "Where it was met": f"In {mistake.met}.",
+    }
+    st.markdown("  \n".join(f"**{label}:** {plain(text)}" for label, text in said.items()))
 
 
 def code(mistake: type[Mistake]) -> None:

@@ -31,9 +31,9 @@ from transformer.foundation.words import counted
 if TYPE_CHECKING:
     from transformer.mistakes import Demonstration, Mistake
 
-HEADINGS = ("Detector", "with the mistake", "right code", "rings")
+HEADINGS = ("Detector", "with the mistake", "right code", "rings when")
 CODES = ("with the mistake", "right code")
-HEIGHT = 330
+HEIGHT = 400
 
 
 def shown(mistake: type[Mistake], config: RunConfig, wrong: Measured, right: Measured, *, hidden: bool = False) -> None:
@@ -48,7 +48,7 @@ def shown(mistake: type[Mistake], config: RunConfig, wrong: Measured, right: Mea
         _signatures(wrong, right, makers, hidden)
     with middle:
         _accuracies(config, wrong, right, makers)
-        _answers(config, wrong, right, makers)
+    _answers(config, wrong, right, makers)
     _heads(config, wrong, right, makers)
     left, middle, last = st.container(key="stacked-bars").columns(3, gap="medium")
     with left:
@@ -75,7 +75,7 @@ def _signatures(wrong: Measured, right: Measured, makers: Sequence[Maker], hidde
         rows, said = [replace(row, rings=False, right_rings=False) for row in rows], "What was measured of both models."
     else:
         said = words.verdict(wrong.signature, right.signature)
-    st.markdown("**What can be asked of a trained model**, and from where on the answer says that something is wrong")
+    st.markdown(f"**{len(rows)} detectors**: what each measures, and from where on it rings")
     markup = coloured(measured_table.measured_table, rows, HEADINGS, spoken=said)
     sheet(markup, [_series(wrong, right)], key="mistake-detectors", alt=said, makers=makers)
     mark = "" if hidden else f"{measured_table.MARK} = the detector rings. {said} "
@@ -136,7 +136,7 @@ def _answers(config: RunConfig, wrong: Measured, right: Measured, makers: Sequen
             for one, other in zip(each.said.tolist(), true.tolist(), strict=True)
         ]
     correct = [int((each.said == true).sum()) for each in (wrong, right)]
-    said = words.answers(*correct, len(true))
+    said = words.answers(correct[0], correct[1], len(true))
     tokens(lines, key="mistake-answers", alt=said, makers=makers)
     st.caption(said)
 

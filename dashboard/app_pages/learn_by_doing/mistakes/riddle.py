@@ -73,16 +73,40 @@ def guess() -> Guess | None:
 def ask(hidden: type[Mistake], signature: Signature | None) -> None:
     """The name, what gave it away, and the answer; `signature` is None until the model is measured."""
     number, said = session.settings().riddle, guess()
+    if said is None:
+        _form(number, signature is not None)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if said is None:
+            named = st.session_state.get(f"riddle-name-{number}") is not None
+            st.button(
+                "Answer",
+                on_click=answer,
+                args=(number,),
+                disabled=signature is None or not named,
+                type="primary",
+                icon=":material/check:",
+            )
+        else:
+            st.button("Open it in the gallery", on_click=open_in_gallery, icon=":material/menu_book:")
+        st.button("Another one", on_click=draw, icon=":material/casino:")
+        right = None if said is None else said.name == hidden.name
+        mount = renderer("score", html=SCORE, isolate_styles=True)
+        mount(key="riddle-score", data=pack({"round": f"r{number}", "right": right}, b""), width="content")
+    if said is not None and signature is not None:
+        st.markdown(f"**{plain(gave_away(said.ticked, signature.exposed_by()))}**")
+
+
+def _form(number: int, measured: bool) -> None:
+    """What one says of it; `measured` are the numbers from which one can tell."""
     titles = {each.name: each.title for each in sorted(pool(), key=lambda each: each.title)}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        name = st.selectbox(
+        st.selectbox(
             "It is this mistake",
             list(titles),
             index=None,
             format_func=titles.__getitem__,
             placeholder="Choose one",
             key=f"riddle-name-{number}",
-            disabled=said is not None,
             width=380,
         )
         st.pills(
@@ -91,32 +115,20 @@ def ask(hidden: type[Mistake], signature: Signature | None) -> None:
             format_func=words.NAMES.__getitem__,
             selection_mode="multi",
             key=f"riddle-ticked-{number}",
-            disabled=said is not None,
         )
+    st.caption(
+        f"It is one of {len(titles)} mistakes that leave a trace in what a model does. "
+        f"{'The first answer of each round counts.' if measured else 'Its numbers come when it is trained.'}"
+    )
 
-    @clicks.once
-    def answer() -> None:
-        picked, why = st.session_state.get(f"riddle-name-{number}"), st.session_state.get(f"riddle-ticked-{number}")
-        if picked in titles and signature is not None:
-            known = st.session_state.get("riddle_guesses", {})
-            st.session_state.riddle_guesses = {**known, number: Guess(picked, tuple(why or ()))}
 
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        ready = name is not None and signature is not None and said is None
-        st.button("Answer", on_click=answer, disabled=not ready, type="primary", icon=":material/check:")
-        st.button("Another one", on_click=draw, icon=":material/casino:")
-        if said is not None:
-            st.button("Open it in the gallery", on_click=open_in_gallery, icon=":material/menu_book:")
-        right = None if said is None else said.name == hidden.name
-        mount = renderer("score", html=SCORE, isolate_styles=True)
-        mount(key="riddle-score", data=pack({"round": f"r{number}", "right": right}, b""), width="content")
-    if said is not None and signature is not None:
-        st.markdown(f"**{plain(gave_away(said.ticked, signature.exposed_by()))}**")
-    else:
-        st.caption(
-            f"It is one of {len(titles)} mistakes that leave a trace in what a model does. The first answer of each "
-            "round counts."
-        )
+@clicks.once
+def answer(number: int) -> None:
+    """Keep what was said of this one, for this session alone."""
+    name, ticked = (st.session_state.get(f"riddle-{which}-{number}") for which in ("name", "ticked"))
+    if name in {each.name for each in pool()}:
+        known = st.session_state.get("riddle_guesses", {})
+        st.session_state.riddle_guesses = {**known, number: Guess(name, tuple(ticked or ()))}
 
 
 @clicks.once
@@ -148,6 +160,8 @@ def _quoted(title: str) -> str:
 def gave_away(ticked: Sequence[str], rings: Sequence[str]) -> str:
     """Which detectors ring, and how many of them were ticked."""
     hit, silent = len(set(ticked) & set(rings)), len(set(ticked) - set(rings))
+    if not ticked:
+        return f"These ring: {words.listed(rings)}." if rings else "No detector rings."
     also = f", and {silent} that {'is' if silent == 1 else 'are'} silent" if silent else ""
     if not rings:
         return f"No detector rings. You ticked {silent}."

@@ -123,13 +123,12 @@ def headline(found: Signature) -> str:
 
 def _nothing(found: Signature, half: str, differs: bool) -> str:
     """Nothing in its behaviour is wrong."""
-    behaves = f"Nothing it does is wrong: {half} of the second half is right, and every other detector of behaviour"
+    behaves = f"No detector of its behaviour rings: {half} of the second half is right."
     if differs:
         return (
-            f"{behaves} is silent. Only the right code with the same weights tells: a logit differs by "
-            f"{amount(found.reference)}."
+            f"{behaves} Only the right code with the same weights tells: a logit differs by {amount(found.reference)}."
         )
-    return f"{behaves} is silent. Nor does the right code with the same weights give other logits."
+    return f"{behaves} The right code with the same weights gives the same logits."
 
 
 def _then(found: Signature, rings: set[str]) -> str:

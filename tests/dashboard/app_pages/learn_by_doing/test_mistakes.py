@@ -111,13 +111,13 @@ def text(markup: str) -> str:
         (changed(second_half=0.55, future=0.3), "Only 0.55 of the second half is right."),
         (
             changed(reference=2.25),
-            "Nothing it does is wrong: 1.00 of the second half is right, and every other detector of behaviour is "
-            "silent. Only the right code with the same weights tells: a logit differs by 2.25.",
+            "No detector of its behaviour rings: 1.00 of the second half is right. Only the right code with the same "
+            "weights tells: a logit differs by 2.25.",
         ),
         (
             changed(),
-            "Nothing it does is wrong: 1.00 of the second half is right, and every other detector of behaviour is "
-            "silent. Nor does the right code with the same weights give other logits.",
+            "No detector of its behaviour rings: 1.00 of the second half is right. The right code with the same "
+            "weights gives the same logits.",
         ),
         (
             changed(loss=0.5),
@@ -359,6 +359,11 @@ def table(app: AppTest) -> dict[str, list[str]]:
     return {name: cell[1:3] for cell in cells if (name := re.match(r"[A-Z][a-z]+( [a-z]+)?(?=  |$)", cell[0])[0])}
 
 
+def on_page(app: AppTest, *, right: bool = False) -> Answer:
+    """The model that the page has trained. One that is trained anew may differ in the last bits, and then in more."""
+    return app.session_state["lesson-mistake-right" if right else "lesson-mistake"].result()
+
+
 def grids(app: AppTest) -> list[dict[str, Any]]:
     headers = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
     return [header | {"body": body} for header, body in headers if "panels" in header]
@@ -397,11 +402,10 @@ def by_hand(answer: Answer) -> dict[str, Any]:
     "name", ["heads-merged-without-transpose", pytest.param("mask-sees-one-ahead", marks=pytest.mark.nightly)]
 )
 def test_the_page_says_what_the_trained_models_do(name: str) -> None:
-    mistake = MISTAKES[name]
     app = open_page("mistakes", run="reverse", mistake=name)
     rows, figure = table(app), figures(app)
     for column, is_right in enumerate((False, True)):
-        found = by_hand(trained(mistake, right=is_right))
+        found = by_hand(on_page(app, right=is_right))
         share = {"First half": found["accuracy"][:7].mean(), "Second half": found["accuracy"][8:].mean()}
         share |= {"Free running": found["free"], "Loss": found["loss"]}
         for label, value in share.items():
@@ -442,8 +446,7 @@ def test_the_heads_of_both_are_those_of_the_models(short: None) -> None:
         for which in ("the mistake masked-with-zero", "the right code")
     ]
     for grid, is_right in zip(grids(app), (False, True), strict=True):
-        answer = trained(MISTAKES[name], right=is_right)
-        observed = observe(answer.model, tokens)
+        observed = observe(on_page(app, right=is_right).model, tokens)
         assert len(grid["panels"]) == 8
         for panel in grid["panels"]:
             pattern = observed[f"decoder.{panel['row']}.self_attention.pattern"][0, panel["column"]].detach().numpy()
@@ -459,7 +462,7 @@ def test_the_heads_of_both_are_those_of_the_models(short: None) -> None:
 def test_a_head_that_is_chosen_is_enlarged_in_both(short: None) -> None:
     app = open_page("mistakes", run="reverse", mistake="no-mask", head="decoder.1.self_attention.2")
     assert [each["focus"] for each in grids(app)] == [6, 6]
-    answer = trained(MISTAKES["no-mask"])
+    answer = on_page(app)
     pattern = observe(answer.model, torch.tensor([[*PI, 10, *PI[:0:-1]]]))["decoder.1.self_attention.pattern"][0, 2]
     share = float(sum(pattern[8 + i, 7 - i] for i in range(8)) / 8)  # SEP says the last symbol, and so on
     assert any(
@@ -554,12 +557,9 @@ def test_both_are_trained_once_for_all_who_look_and_the_right_one_for_all_mistak
     wrong, right = (app.session_state[f"lesson-{place}"] for place in ("mistake", "mistake-right"))
     assert (wrong.mistake, right.mistake) == ("scale-missing", "")
     assert wrong.config == right.config == MISTAKES["scale-missing"].config(1)
-    assert [step.loss for step in wrong.result().steps] == [
-        step.loss for step in trained(MISTAKES["scale-missing"], 1).steps
-    ]
-    assert [step.loss for step in right.result().steps] == [
-        step.loss for step in trained(MISTAKES["scale-missing"], 1, right=True).steps
-    ]
+    for lesson, is_right in ((wrong, False), (right, True)):
+        anew = [step.loss for step in trained(MISTAKES["scale-missing"], 1, right=is_right).steps]
+        assert [step.loss for step in lesson.result().steps] == pytest.approx(anew, rel=1e-4)
     other = open_page("mistakes", run="reverse", mistake="no-mask", mistake_seed="1")
     assert other.session_state["lesson-mistake-right"] is right
     again = open_page("mistakes", run="reverse", mistake="scale-missing", mistake_seed="1")

@@ -109,6 +109,8 @@ def test_what_was_ticked_is_counted() -> None:
     )
     assert riddle.gave_away(["batch"], ("probe",)) == ("These ring: probe. You ticked 0 of 1, and 1 that is silent.")
     assert riddle.gave_away(["batch", "future", "probe"], ("probe",)).endswith("1 of 1, and 2 that are silent.")
+    assert riddle.gave_away([], ("probe", "batch")) == "These ring: probe and batch."
+    assert riddle.gave_away([], ()) == "No detector rings."
     assert riddle.gave_away(["batch"], ()) == "No detector rings. You ticked 1."
 
 
