@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from dashboard.lectures.lecture import SIDEBAR
 from dashboard.lectures.shelf import shelf
-from tests.kit.driving import PATIENCE, query
+from tests.kit.driving import PATIENCE, SETTLED, query
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
@@ -105,6 +105,7 @@ def test_t_trains_in_a_lecture_and_r_returns(page: Page, address: str) -> None:
     page.goto(f"{address}/heads?run=reverse&query=9&lecture=attention&lecture_step=4")
     page.locator(".al-podium[data-state=ready]").wait_for(state="attached", timeout=PATIENCE)
     expect(page.locator(".st-key-lecture-next button")).to_contain_text("Next", timeout=PATIENCE)
+    page.wait_for_function(SETTLED)  # the button that bears T is drawn last
     page.keyboard.press("t")
     expect(page).to_have_url(re.compile("run=(?!reverse&)"), timeout=PATIENCE)
     home = page.locator(".st-key-lecture-return button")
