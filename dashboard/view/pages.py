@@ -37,6 +37,7 @@ class Page:
 
 LOOK_INSIDE, CHANGE_IT, TRAIN_IT, TEXT = "Look inside", "Change it", "Train it", "Text"
 HOW_IT_BEGAN, ANY_MODEL = "How it began", "Any model"
+LEARN_BY_DOING = "Learn by doing"
 
 PAGES = {
     page.address: page
@@ -64,6 +65,7 @@ PAGES = {
         Page("corners", "Square corners", "crop_square", HOW_IT_BEGAN),
         Page("context", "Attention by hand", "calculate", HOW_IT_BEGAN),
         Page("questions", "Five questions", "help", HOW_IT_BEGAN),
+        Page("check", "Check mine", "fact_check", LEARN_BY_DOING, own_input=True),
         Page("imported", "Bring in a model", "input", ANY_MODEL, imported=True),
         Page("stream", "Its layers", "layers", ANY_MODEL, imported=True),
         Page("ablation", "Change its attention", "content_cut", ANY_MODEL, imported=True),
