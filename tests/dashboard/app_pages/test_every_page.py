@@ -58,7 +58,7 @@ def test_every_page_opens_on_every_run(run: str) -> None:
         assert not app.warning, page
         assert not app.error, page
         assert link(app) == {"run": run}, page
-        empty = page in ("tokens", "writing", "check") or PAGES[page].imported or (page, run) == ("film", "compiled")
+        empty = page in ("tokens", "writing") or PAGES[page].imported or (page, run) == ("film", "compiled")
         assert app.get("bidi_component") or empty, page
 
 

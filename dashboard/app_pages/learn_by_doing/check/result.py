@@ -28,11 +28,11 @@ def title(mine: Desk) -> str:
     if check is None or check.stopped:
         return words.ASK
     if not check.over:
-        return "Your code is being checked." if check.begun else "Your check waits for its turn."
+        return words.UNDER_WAY
     if check.verdict is None:
-        return "Your code was not checked."
+        return words.NO_VERDICT
     if check.asked != mine.asked:
-        return "The code has changed since it was checked."
+        return words.CHANGED
     return plain(words.headline(check.verdict))
 
 
@@ -44,7 +44,7 @@ def draw(mine: Desk) -> None:
     elif check.stopped:
         st.info("The check was stopped. Nothing of it runs any more.", icon=":material/stop_circle:")
     elif not check.over:
-        waiting.until(lambda: check.over, lambda: _progress(check), every=waiting.AGAIN)
+        waiting.until(lambda: check.over, lambda: _progress(check))
     elif check.verdict is None:
         st.error(plain(sentence(check.problem.rstrip("."))), icon=":material/error:")
     else:

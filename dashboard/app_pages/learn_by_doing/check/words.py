@@ -32,6 +32,9 @@ STAGES = {
 COMMAND = "python -m transformer check my_attention.py:attention"
 ASK = "Is your attention right? Paste it, and press Check."
 OFF = "Your code is not run here."
+UNDER_WAY = "Your check is under way."
+NO_VERDICT = "Your code was not checked."
+CHANGED = "The code has changed since it was checked."
 PRIVATE = (
     "Your code stays in this session. Nothing of it gets into a link, a log, a lecture’s room, a hand-out or another "
     "session. Reloading the page forgets it."
@@ -102,9 +105,7 @@ def shape(sizes: tuple[int, ...] | None) -> str:
 def stages(verdict: Verdict) -> str:
     """What the table of stages shows, in a sentence or two."""
     if verdict.first is None:
-        if verdict.verdict == "right":
-            return f"At every stage that the code has, it agrees with the reference. {ROUNDING}"
-        return f"At no stage a difference was found. {ROUNDING}"
+        return f"On the inputs compared here, every stage that the code has agrees with the reference. {ROUNDING}"
     first = verdict.stage(verdict.first)
     what = f"The first stage that differs from the reference is **{first.name}**: {STAGES[first.name]}."
     if first.shape is None:

@@ -16,7 +16,7 @@ from dashboard.app_pages.learn_by_doing.check import running, words
 from dashboard.app_pages.learn_by_doing.check.desk import Desk, text_of
 from dashboard.app_pages.learn_by_doing.check.examples import EXAMPLES
 from dashboard.app_pages.learn_by_doing.check.outline import outline
-from dashboard.app_pages.learn_by_doing.check.result import table
+from dashboard.app_pages.learn_by_doing.check.result import LEAST, table
 from dashboard.app_pages.learn_by_doing.check.running import Asked, Check, CheckError
 from dashboard.app_pages.learn_by_doing.check.verdict import Known, Stage, Verdict
 from dashboard.models.background import Lane
@@ -177,7 +177,10 @@ def test_an_example_is_one_click_away_and_its_first_stage_is_framed(
     assert [name for name, cells in rows(app).items() if "first" in cells[0]] == ([first] if first else [])
     (body,) = [each.proto.body for each in app.get("html") if "<table" in each.proto.body]
     assert body.count("<tr style=") == (first is not None)
-    if first:
+    assert f"min-width:{LEAST}px" in body
+    if not first:
+        assert "every stage that the code has agrees with the reference" in said(app)
+    else:
         assert f"The first stage that differs from the reference is **{first}**" in said(app)
     assert "held to 60 s of computing, 2 GB of memory" in said(app)
 
@@ -192,14 +195,14 @@ def test_after_an_edit_it_says_that_it_is_about_the_code_before() -> None:
     app = checked(CODES["softmax-over-heads"])
     assert app.title[0].value.startswith("Wrong: ")
     app = typed(RIGHT, app)
-    assert app.title[0].value == "The code has changed since it was checked."
+    assert app.title[0].value == words.CHANGED
     assert "about the code before your last change" in said(app)
     assert rows(app)
     app = ended(pressed(app))
     assert app.title[0].value == "Right in all that was tried."
     assert "about the code before" not in said(app)
     app.selectbox(key="control-check_kind").set_value("module").run()
-    assert app.title[0].value == "The code has changed since it was checked."
+    assert app.title[0].value == words.CHANGED
     assert link(app) == {"run": "reverse", "check_kind": "module"}
 
 
@@ -336,7 +339,7 @@ def test_a_check_can_be_stopped_and_the_next_one_begins() -> None:
     app = pressed(typed(LOOP))
     check = desk(app).check
     assert check is not None
-    assert app.title[0].value in ("Your code is being checked.", "Your check waits for its turn.")
+    assert app.title[0].value == words.UNDER_WAY
     assert not [each for each in app.button if each.key == "check-begin"]
     app.button(key="check-stop").click().run()
     assert check.over
@@ -469,7 +472,7 @@ def test_a_guest_s_code_is_run_only_where_all_of_it_is_isolated(monkeypatch: pyt
     monkeypatch.setattr(running, "can_read", lambda path: False)
     app = ended(pressed(typed(RIGHT, open_page("check", {"visitor": GUEST}, run="reverse"))))
     assert [shown(each.value) for each in app.error] == ["This machine cannot isolate what the code does with files."]
-    assert app.title[0].value == "Your code was not checked."
+    assert app.title[0].value == words.NO_VERDICT
     assert jobs[0]["required"] == PROMISES
     ended(pressed(typed(RIGHT)))
     assert jobs[1]["required"] == ()
