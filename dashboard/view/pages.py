@@ -36,8 +36,7 @@ class Page:
 
 
 LOOK_INSIDE, CHANGE_IT, TRAIN_IT, TEXT = "Look inside", "Change it", "Train it", "Text"
-HOW_IT_BEGAN, ANY_MODEL = "How it began", "Any model"
-LEARN_BY_DOING = "Learn by doing"
+HOW_IT_BEGAN, LEARN_BY_DOING, ANY_MODEL = "How it began", "Learn by doing", "Any model"
 
 PAGES = {
     page.address: page

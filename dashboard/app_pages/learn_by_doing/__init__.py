@@ -1,1 +1,1 @@
-"""Pages about code that is wrong: the mistakes of a first transformer, and the check of a reader's own code."""
+"""The menu "Learn by doing": mistakes to recognise, and one's own code to check."""

@@ -25,7 +25,7 @@ from tests.kit.driving import (
 from tests.kit.foreign.folders import saved
 
 SCREEN = {"width": 1440, "height": 900}
-MENUS = ("Look inside", "Change it", "Train it", "Text", "How it began", "Any model", "Learn by doing")
+MENUS = ("Look inside", "Change it", "Train it", "Text", "How it began", "Learn by doing", "Any model")
 
 
 @pytest.fixture(scope="module")

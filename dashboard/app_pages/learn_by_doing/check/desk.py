@@ -23,8 +23,8 @@ LONGEST = 100_000
 """Letters of a piece of code."""
 LARGEST = 1
 """MB of a file that may be sent; what has more letters than that is refused."""
-HEIGHT = 420
-OWN = "Your own"
+HEIGHT = 360
+OWN = "your own"
 FIELD = "check-code"
 LETTER = "K"
 PLACEHOLDER = "def attention(query, key, value, mask):\n    …"
@@ -85,22 +85,21 @@ def desk() -> Desk:
 def draw(mine: Desk) -> None:
     """The field of code, its examples, what is checked in it, and the button."""
     bound_choice(
-        st.pills,
+        st.selectbox,
         "Code to start from",
         "check_example",
         ["", *EXAMPLES],
         "",
-        format_func=lambda name: EXAMPLES[name].title() if name else OWN,
+        format_func=lambda name: f"example: {EXAMPLES[name].title()}" if name else OWN,
         missing=lambda name: f"There is no example “{name[:40]}” here. The field is yours.",
     )
-    controlled(
+    controlled(  # without `max_chars`: Streamlit would cut the code, and check what is left
         st.text_area,
         "Code",
         key=FIELD,
         value=mine.code,
         picked=mine.take,
         height=HEIGHT,
-        max_chars=LONGEST,
         placeholder=PLACEHOLDER,
     )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -113,7 +112,7 @@ def draw(mine: Desk) -> None:
             "",
             format_func=lambda kind: words.KINDS[kind] if kind else words.GUESSED,
             missing=lambda kind: f"There is no kind “{kind[:40]}”. The check guesses it.",
-            width=230,
+            width=210,
         )
         _button(mine)
         _upload(mine)
@@ -140,7 +139,7 @@ def _name(mine: Desk) -> None:
         format_func=lambda name: shortened(name, 40),
         placeholder="no function yet",
         disabled=not names,
-        width=200,
+        width=180,
     )
 
 

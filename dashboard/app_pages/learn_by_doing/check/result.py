@@ -16,7 +16,7 @@ from dashboard.figures.html.number_table import Block, Label, number_table
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence
 
-LEAST = 420
+LEAST = 480
 """Pixels of the table of stages, at least."""
 WIDTHS = (140, 84)
 """Of what is said of a stage, and of its difference."""
@@ -63,12 +63,15 @@ def _verdict(verdict: Verdict) -> None:
     if verdict.not_run:
         st.error(plain(words.on_page(verdict.not_run)), icon=":material/error:")
     if verdict.known is not None:
-        _known(verdict.known)
-    _list("", words.wrong(verdict), "✕ ")
+        st.markdown(f"**To mend it:** {plain(verdict.known.mend)}")
+    if found := words.wrong(verdict):
+        st.markdown("\n\n".join(f"✕ {plain(each)}" for each in found))
     if verdict.stages:
         _stages(verdict)
     elif not verdict.not_run:
         st.caption(words.NO_STAGES)
+    if verdict.known is not None:
+        _known(verdict.known)
     _list("Conventions, named and not failed", verdict.conventions)
     _list("Worth knowing", verdict.notes)
     for said in (words.checked_as(verdict), words.tried(verdict), words.held(verdict)):
@@ -78,19 +81,18 @@ def _verdict(verdict: Verdict) -> None:
 
 def _known(known: Known) -> None:
     """The words of the gallery."""
-    st.markdown(f"**To mend it:** {plain(known.mend)}")
     st.caption(
-        f"This mistake is in the gallery: {plain(known.title)}. **Why it is not noticed:** {plain(known.hidden)} "
+        f"This mistake is in the gallery: “{plain(known.title)}”. **Why it is not noticed:** {plain(known.hidden)} "
         f"**What gives it away:** {plain(known.exposes)}"
     )
     folded = st.expander("The gallery’s wrong and right code", icon=":material/difference:", key="check-difference")
     folded.code("\n".join(known.difference), language="diff")
 
 
-def _list(heading: str, sentences: Sequence[str], mark: str = "") -> None:
+def _list(heading: str, sentences: Sequence[str]) -> None:
     if sentences:
-        lines = "\n".join(f"- {mark}{plain(each)}" for each in sentences)
-        st.markdown(f"**{heading}**\n\n{lines}" if heading else lines)
+        lines = "\n".join(f"- {plain(each)}" for each in sentences)
+        st.markdown(f"**{heading}**\n\n{lines}")
 
 
 def _stages(verdict: Verdict) -> None:

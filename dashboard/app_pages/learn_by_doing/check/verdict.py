@@ -64,10 +64,13 @@ class Verdict:
     def read(cls, said: Mapping[str, Any]) -> Verdict:
         """The verdict in an answer of the process that checks."""
         found, known = said["verdict"], said["gallery"]
-        lists = {each: tuple(found[each]) for each in ("wrong", "conventions", "notes", "tried", "isolated")}
-        plain = {each: found[each] for each in ("verdict", "name", "kind", "not_run", "first", "seconds")}
+        plain: dict[str, Any] = {
+            each: found[each] for each in ("verdict", "name", "kind", "not_run", "first", "seconds")
+        }
+        for each in ("wrong", "conventions", "notes", "tried", "isolated"):
+            plain[each] = tuple(found[each])
         mistake = None if known is None else Known(**{**known, "difference": tuple(known["difference"])})
-        return cls(**plain, **lists, stages=tuple(map(Stage.read, found["stages"])), known=mistake)
+        return cls(**plain, stages=tuple(map(Stage.read, found["stages"])), known=mistake)
 
     def stage(self, name: str) -> Stage:
         """The stage of a name."""

@@ -66,7 +66,8 @@ def headline(verdict: Verdict) -> str:
 
 def _lower(sentence: str) -> str:
     """A sentence to stand behind a colon; a symbol or an abbreviation keeps its capital."""
-    return sentence if sentence[1:2].isupper() else f"{sentence[:1].lower()}{sentence[1:]}"
+    kept = any(letter.isupper() for letter in sentence.partition(" ")[0][1:])
+    return sentence if kept else f"{sentence[:1].lower()}{sentence[1:]}"
 
 
 def on_page(sentence: str) -> str:
