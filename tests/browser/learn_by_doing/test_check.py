@@ -47,7 +47,7 @@ def test_code_is_pasted_and_checked_and_nobody_else_sees_any_of_it(new_page: Cal
     assert SECRET not in page.url
     written = page.evaluate(WRITTEN, f"{address}{SCRIPTS}")
     assert SECRET not in written
-    assert json.loads(written)["title"] == "Check mine"
+    assert json.loads(written)["title"] == "Attention Lab"  # and not the verdict
     assert "Wrong" not in written
     other.goto(f"{address}/check")
     expect(title(other)).to_have_text(re.compile("^Is your attention right"))
