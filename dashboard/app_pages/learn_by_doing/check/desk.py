@@ -27,6 +27,7 @@ HEIGHT = 360
 OWN = "your own"
 FIELD = "check-code"
 LETTER = "K"
+NO_NAME = "no function yet"
 PLACEHOLDER = "def attention(query, key, value, mask):\n    …"
 
 
@@ -123,7 +124,7 @@ def draw(mine: Desk) -> None:
 
 
 def _name(mine: Desk) -> None:
-    names = list(mine.outline.names)
+    names = list(mine.outline.names) or [""]  # a menu of nothing would be grey, and hard to read
 
     def picked(name: str) -> None:
         mine.name = name
@@ -134,11 +135,9 @@ def _name(mine: Desk) -> None:
         "What to check",
         names,
         key="check-name",
-        value=mine.asked.name or None,
+        value=mine.asked.name,
         picked=picked,
-        format_func=lambda name: shortened(name, 40),
-        placeholder="no function yet",
-        disabled=not names,
+        format_func=lambda name: shortened(name, 40) or NO_NAME,
         width=180,
     )
 

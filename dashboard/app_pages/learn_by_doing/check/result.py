@@ -86,7 +86,7 @@ def _known(known: Known) -> None:
         f"**What gives it away:** {plain(known.exposes)}"
     )
     folded = st.expander("The gallery’s wrong and right code", icon=":material/difference:", key="check-difference")
-    folded.code("\n".join(known.difference), language="diff")
+    folded.code("\n".join(known.difference), language=None)
 
 
 def _list(heading: str, sentences: Sequence[str]) -> None:
@@ -118,6 +118,6 @@ def table(verdict: Verdict) -> tuple[list[Label], list[Block]]:
         column("beside the reference", [words.mark(verdict, each) for each in rows], width=WIDTHS[0]),
         column("difference", [words.amount(each) for each in rows], shades, WIDTHS[1]),
         column("your shape", [words.shape(each.shape) for each in rows]),
-        column("its shape", [words.shape(each.expected) for each in rows]),
+        column("reference’s", [words.shape(each.expected) for each in rows]),
     ]
     return labels, blocks

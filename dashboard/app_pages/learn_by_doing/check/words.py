@@ -33,6 +33,7 @@ COMMAND = "python -m transformer check my_attention.py:attention"
 ASK = "Is your attention right? Paste it, and press Check."
 OFF = "Your code is not run here."
 UNDER_WAY = "Your check is under way."
+NOT_RUN = "Your code could not be run."
 NO_VERDICT = "Your code was not checked."
 CHANGED = "The code has changed since it was checked."
 PRIVATE = (
@@ -55,7 +56,7 @@ def headline(verdict: Verdict) -> str:
     if verdict.verdict == "right":
         return "Right in all that was tried."
     if verdict.verdict == "not run":
-        return f"Not run: {_lower(on_page(verdict.not_run))}"
+        return NOT_RUN
     first = verdict.wrong[0]
     if verdict.known is not None:
         title = verdict.known.title

@@ -153,7 +153,9 @@ def test_the_page_says_what_the_library_says(case: str, warm: Warm) -> None:
         assert other == str(list(stage.expected))
         if stage.difference:
             assert float(difference) == pytest.approx(stage.difference, rel=0.006)
-    assert app.title[0].value.startswith({"right": "Right ", "wrong": "Wrong: ", "not run": "Not run: "}[expected.word])
+    assert app.title[0].value.startswith(
+        {"right": "Right ", "wrong": "Wrong: ", "not run": words.NOT_RUN}[expected.word]
+    )
 
 
 @pytest.mark.parametrize(
@@ -330,7 +332,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Answers:
 def test_an_endless_loop_is_ended_and_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "LIMITS", Limits(seconds=1))
     app = checked(LOOP)
-    assert app.title[0].value == "Not run: the code did not return within 1 s: look for a loop that never ends."
+    assert app.title[0].value == words.NOT_RUN
     (error,) = app.error
     assert shown(error.value) == "The code did not return within 1 s: look for a loop that never ends."
 
@@ -593,7 +595,7 @@ def test_headlines() -> None:
     assert words.headline(verdict()) == "Wrong: softmax is wrong."
     assert words.headline(verdict(known=known)) == "Wrong: the mask is transposed."
     assert words.headline(Verdict("right")) == "Right in all that was tried."
-    assert words.headline(Verdict("not run", not_run="It raises X.")) == "Not run: it raises X."
+    assert words.headline(Verdict("not run", not_run="It raises X.")) == words.NOT_RUN
     assert words.headline(Verdict("wrong", wrong=("NaN comes out.",))) == "Wrong: NaN comes out."
     assert words.wrong(verdict(known=known)) == []
 
