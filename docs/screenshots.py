@@ -27,7 +27,10 @@ RUNS = (
 )
 MODEL = "small-gpt2"
 """The imported model: it is trained here, which takes minutes."""
-CHANGED = {"ablation": "&removed=decoder.0.self_attention.0"}
+CHANGED = {
+    "ablation": "&removed=decoder.0.self_attention.0",
+    "check": "&check_example=heads-merged-without-transpose",
+}
 MOST_BYTES = 100_000
 COLOURS = 64
 """Of the palette of the large picture: it shows few, and its file is small."""
@@ -56,6 +59,9 @@ def main() -> None:
                         page.locator("[data-testid=stMain] canvas").first.wait_for()
                     else:
                         wait_until_painted(page, PLOTS[each.title])
+                    if each.address == "check":
+                        page.get_by_test_id("stMain").get_by_role("button", name="Check").click()
+                        page.get_by_role("heading", name="Wrong: ").wait_for(timeout=PATIENCE)
                 taken = shot(page, Path(folder) / f"{each.address}.png")
                 if each is OVERVIEW:
                     save_large(taken)

@@ -31,6 +31,8 @@ ROLES: tuple[Role, ...] = ("owner", "guest", "viewer")
 ASKED = "ATTENTION_LAB_ROLE"
 TOKEN = "ATTENTION_LAB_TOKEN"
 """The environment variables that say who everybody is without the owner's link, and which token stands in that."""
+RUN_CODE = "ATTENTION_LAB_RUN_CODE"
+"""The environment variable by which an operator lets visitors' code be run here: 1."""
 SHORTEST = 16
 """Letters of a token that somebody chose."""
 SECRET = ".secret"
@@ -68,7 +70,7 @@ def visitor(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Visitor:
 def others(headers: Mapping[str, str]) -> Role:
     """Who somebody is that does not have the owner's link."""
     role = others_at_best()
-    return "guest" if role == "owner" and asked() is None and not _is_from_here(headers) else role
+    return "guest" if role == "owner" and asked() is None and not is_from_here(headers) else role
 
 
 def others_at_best() -> Role:
@@ -82,6 +84,11 @@ def asked() -> Role | None:
     if said and said not in ROLES:
         raise ConfigError(f"{ASKED} must be owner, guest or viewer, not {said[:30]!r}.")
     return next((role for role in ROLES if role == said), None)
+
+
+def lets_code_run() -> bool:
+    """Has the operator said that visitors' code is run here?"""
+    return os.environ.get(RUN_CODE) == "1"
 
 
 def is_alone() -> bool:
@@ -138,7 +145,7 @@ def _secret() -> bytes:
     return made
 
 
-def _is_from_here(headers: Mapping[str, str]) -> bool:
+def is_from_here(headers: Mapping[str, str]) -> bool:
     """Did a browser of this machine send a request with these headers, through no proxy?"""
     if any(name in headers for name in FORWARDED):
         return False

@@ -36,6 +36,12 @@ AT_ONCE, KEPT, OF_ALL = 4, 12, 500
 """Trainings of a guest that wait or are under way, runs that a guest keeps, and runs of all guests together."""
 
 
+NO_CODE = (
+    "This server does not run your code. It would if only this machine could reach it and you were its owner, or if "
+    f"its operator had set {roles.RUN_CODE}=1."
+)
+
+
 class Refused(UserError):
     """What somebody may not do here; the message is one sentence."""
 
@@ -144,6 +150,26 @@ def _too_large(config: RunConfig) -> str:
     if tokens > MOST_TOKENS:
         return f"A guest's training reads at most {MOST_TOKENS:,} tokens, and this one {tokens:,}: take fewer steps."
     return ""
+
+
+def to_run_code() -> str:
+    """Why code that this session hands in is not run.
+
+    It is run for whoever sits at the machine of a server that nobody else reaches, and owns it; where the operator says
+    so, for all but viewers.
+    """
+    someone = visitor()
+    if someone.role == "viewer":
+        return LOOKING
+    here = someone.role == "owner" and roles.is_alone() and _is_from_here()
+    return "" if roles.lets_code_run() or here else NO_CODE
+
+
+def _is_from_here() -> bool:
+    if not is_served():
+        return True
+    headers = {name.lower(): value for name, value in st.context.headers.items()}
+    return bool(headers) and roles.is_from_here(headers)
 
 
 def owners(answer: Callable[P, None]) -> Callable[P, None]:

@@ -258,6 +258,11 @@ class Settings:
     """By how much its query is made longer."""
     turned: int = number_field(0, -180, 180)
     """By how many degrees its query is turned, anticlockwise."""
+    # the page that checks a reader's own code; the code itself is no part of the view
+    check_example: str = text_field()
+    """The example that stands in its field, as "softmax-over-heads"; empty is the reader's own code."""
+    check_kind: str = text_field()
+    """What the code is said to be, as "attention"; empty lets the check guess."""
     # the page of tokens and windows
     cut_text: str = text_field(longest=1000, passage=True)
     """What is cut, its line ends as "↵"; empty is a passage that was held out."""

@@ -57,6 +57,7 @@ PAGES = {
     "Bring in a model": 0,
     "Its layers": 0,
     "Change its attention": 0,
+    "Check mine": 0,
 }
 """The pages, and how many plots stand on each for a reader who has chosen no model."""
 SCRIPTS = "/_stcore/bidi-components/attention-lab.shared"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +14,7 @@ from transformer.checking import signatures
 from transformer.checking.bench import LONGEST_SOURCE, Bench, Described, Refused
 from transformer.checking.findings import Findings
 from transformer.checking.isolation.limits import Limits
-from transformer.checking.isolation.process import Warm
+from transformer.checking.isolation.process import IsolationError, Warm
 from transformer.checking.kinds import attention, decoder, mask, module, piece, positions, targets
 from transformer.checking.verdict import Verdict
 from transformer.foundation.checks import UserError
@@ -63,8 +63,12 @@ def check_source(
     warm: Warm | None = None,
     *,
     folder: Path | None = None,
+    required: Sequence[str] = (),
 ) -> Verdict:
-    """Check the source of a file. Modules in `folder` can be imported."""
+    """Check the source of a file. Modules in `folder` can be imported.
+
+    Raises IsolationError, and runs nothing of it, where one of the `required` PROMISES cannot be kept.
+    """
     if kind and kind not in JUDGES:
         raise CheckError(f"the kind must be one of {', '.join(JUDGES)}, not {quoted(kind)}")
     limits, begun = limits or Limits(), time.monotonic()
@@ -75,6 +79,8 @@ def check_source(
         try:
             bench = closing.enter_context(warm.bench(limits, [folder] if folder else []))
             kept = bench.kept
+            if missing := [each for each in required if each not in kept]:
+                raise IsolationError(f"this machine cannot isolate what the code does with {', '.join(missing)}")
             described = bench.open(source, file, name, str(folder or ""))
             kind, found = judge(bench, described, kind)
         except Refused as refused:

@@ -74,9 +74,13 @@ def number_table(
     *,
     axis: str | None,
     spoken: str,
+    least: int | None = None,
     palette: Palette = LIGHT,
 ) -> str:
-    """A table of coloured numbers. `axis` runs along the rows, `spoken` says in words what is shown."""
+    """A table of coloured numbers. `axis` runs along the rows, `spoken` says in words what is shown.
+
+    It takes `least` pixels from side to side; None is as many as its columns need.
+    """
     widths = "".join(
         "<col>" if block.width is None else f'<col style="width:{block.width}px">'
         for block in blocks
@@ -87,10 +91,11 @@ def number_table(
     heads = "".join(_heading(block, text, palette) for block in blocks for text in block.headings)
     body = "".join(_row(label, i, blocks, palette) for i, label in enumerate(labels))
     columns = sum(len(block.headings) for block in blocks)
+    needed = max(WIDEST, first + max(NUMBERS, NUMBER * columns)) if least is None else least
     size = 14 if columns <= CROWD else 13
     return (
         f'<div style="overflow-x:auto"><table aria-label="{escape(spoken, quote=True)}" '
-        f'style="min-width:{max(WIDEST, first + max(NUMBERS, NUMBER * columns))}px;border-collapse:separate;'
+        f'style="min-width:{needed}px;border-collapse:separate;'
         f"border-spacing:1px;table-layout:fixed;width:100%;font-size:{size}px;line-height:21px;color:{palette.text};"
         f'font-variant-numeric:tabular-nums"><colgroup><col style="width:{first}px">{widths}</colgroup>'
         f"<thead><tr><td></td>{names}</tr>"

@@ -26,6 +26,7 @@ PLACES = (
     "overview?lecture=attention&sidebar=0&room=K7WQ",
     "machine?box=none",
     "bottleneck",
+    "check",
 )
 """Pages on which together every selector has something to find."""
 SELECTORS = [

@@ -4,15 +4,18 @@ import os
 import re
 import socket
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from transformer.checking.check import check
+import transformer
+from transformer.checking.bench import Refused
+from transformer.checking.check import check, check_source
 from transformer.checking.isolation import barriers
-from transformer.checking.isolation.limits import PROMISES, Limits
-from transformer.checking.isolation.process import Warm
+from transformer.checking.isolation.limits import PROMISES, Limits, can_read
+from transformer.checking.isolation.process import ENVIRONMENT, IsolationError, Warm
 
 RIGHT = """
 import torch
@@ -166,6 +169,10 @@ def attempt():
         ("os.kill(os.getppid(), 9)", "not allowed"),
         ("return sorted(each for each in os.environ if 'SECRET' in each)", r"\[\]"),
         ("import torch, threading; return torch.get_num_threads()", "1"),
+        ("return pathlib.Path('/proc/{pid}/environ').read_bytes()", "not allowed"),
+        ("return pathlib.Path('/proc/{pid}/cmdline').read_bytes()", "not allowed"),
+        ("return os.listdir('/dev/shm')", "not allowed"),
+        ("return len(pathlib.Path('/proc/self/status').read_text()) > 0 and len(os.urandom(3))", "3"),
         ("os.nice(-5)", "not allowed"),
         ("return os.getpriority(os.PRIO_PROCESS, 0) and os.sched_setaffinity(0, {{0}})", "not allowed|0"),
     ],
@@ -178,12 +185,47 @@ def test_what_it_cannot_reach(code, outcome, warm, tmp_path, monkeypatch):
     beside = tmp_path / "in" / "neighbour.py"
     beside.write_text("")
     with socket.create_server(("127.0.0.1", 0)) as server:
-        places = {"secret": str(secret), "outside": str(tmp_path / "new"), "beside": str(beside)}
+        places = {"secret": str(secret), "outside": str(tmp_path / "new"), "beside": str(beside), "pid": os.getpid()}
         source = REACH.format(code=code.format(**places, port=server.getsockname()[1]))
         found = checked(source, warm, tmp_path / "in")
     assert re.search(outcome, found.not_run), found.not_run
     assert beside.exists()
     assert not (tmp_path / "new").exists()
+
+
+@LINUX
+def test_what_must_be_isolated_and_cannot_be_is_not_run(warm, tmp_path):
+    with pytest.raises(IsolationError, match="this machine cannot isolate what the code does with the moon"):
+        check_source(b"1 / 0\n", "mine.py", "attention", limits=SHORT, warm=warm, required=("time", "the moon"))
+    found = check_source(b"1 / 0\n", "mine.py", "attention", limits=SHORT, warm=warm, required=("time",))
+    assert found.not_run.startswith("It raises ZeroDivisionError")
+
+
+def test_where_every_submission_may_read(tmp_path):
+    assert can_read(Path("/etc/hosts"))
+    assert can_read(Path(transformer.__file__))
+    assert not can_read(tmp_path)
+    (tmp_path / "link").symlink_to("/etc")
+    assert can_read(tmp_path / "link" / "hosts")
+
+
+def test_a_process_that_is_told_to_end_takes_its_child_along(tmp_path):
+    """However the child spends its time, and the folder in which it writes goes as well."""
+    own = tmp_path / "own"
+    own.mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("transformer.checking.isolation.process.ENVIRONMENT", (*ENVIRONMENT, "TMPDIR"))
+        patched.setenv("TMPDIR", str(own))
+        with Warm() as warm, warm.bench(Limits(seconds=60)) as bench:
+            source = "import time\nopen('written', 'w').write('x')\ntime.sleep(1e6)\n"
+            ending = threading.Timer(0.5, warm._process.terminate)
+            ending.start()
+            with pytest.raises(Refused, match=r"ended its own Python process|crashed its Python process"):
+                bench.open(source.encode(), "mine.py", "attention")
+    deadline = time.monotonic() + 10
+    while list(own.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(own.iterdir()) == []
 
 
 def test_the_environment_is_not_handed_on(tmp_path, monkeypatch):

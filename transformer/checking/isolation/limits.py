@@ -22,8 +22,14 @@ MB = 2**20
 WAITING = 3
 """A process that does not compute may wait this many times as long as it may compute."""
 LARGEST_FILE = 16 * MB
-SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys", "/dev")
-"""Where a system keeps its libraries and what they ask for."""
+SYSTEM = (
+    *("/usr", "/bin", "/lib", "/lib64", "/etc", "/opt", "/nix", "/sys"),
+    *(f"/proc/{each}" for each in ("self", "sys", "cpuinfo", "meminfo", "stat", "filesystems", "version", "loadavg")),
+    *(f"/dev/{each}" for each in ("null", "zero", "full", "random", "urandom")),
+)
+"""Where a system keeps its libraries and what they ask for; of /proc and /dev nothing that is another process's."""
+READABLE = (*SYSTEM, sys.prefix, sys.base_prefix, str(Path(transformer.__file__).parent))
+"""What every submission may read, besides the folders from which Python imports."""
 PROMISES = ("time", "memory", "output", "processes", "network", "files")
 
 
@@ -53,6 +59,12 @@ def can_isolate() -> bool:
     return resource is not None and hasattr(os, "fork")
 
 
+def can_read(path: Path) -> bool:
+    """Does a path lie where every submission may read?"""
+    found = path.resolve()
+    return any(found.is_relative_to(Path(each).resolve()) for each in READABLE)
+
+
 def enter(limits: Limits, folder: Path, readable: Sequence[Path] = ()) -> tuple[str, ...]:
     """Hold this process to its limits for good; which of `PROMISES` are kept. It writes below `folder` alone."""
     assert resource is not None
@@ -69,7 +81,7 @@ def enter(limits: Limits, folder: Path, readable: Sequence[Path] = ()) -> tuple[
         most = taken + limits.memory * MB
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         kept.append("memory")
-    paths = [*SYSTEM, sys.prefix, sys.base_prefix, *filter(None, sys.path), str(Path(transformer.__file__).parent)]
+    paths = [*READABLE, *filter(None, sys.path)]
     if barriers.forbid_files([*map(Path, paths), *readable], [folder, Path(os.devnull)]):
         kept.append("files")
     if barriers.forbid_calls():

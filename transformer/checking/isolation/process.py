@@ -24,6 +24,8 @@ from transformer.foundation.checks import UserError
 
 PATIENCE = 60.0
 """Seconds for a process to import PyTorch, or to be gone after its time."""
+LEAVE = 2.0
+"""Seconds for it to clear up when it is told to end."""
 ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX")
 """What a submission learns of the environment; the rest may be secret."""
 START = (
@@ -117,13 +119,21 @@ class Warm:
             connection.close()
             ended()
 
+    def start(self) -> None:
+        """Let it import PyTorch before the first submission is there. Raises IsolationError."""
+        self._started()
+
     def close(self) -> None:
-        """End it, and a child that it may have."""
+        """End it, a child that it may have, and that child's folder."""
         if self._control is not None:
             self._control.close()
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+            self._process.terminate()
+            try:
+                self._process.wait(LEAVE)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
         self._process = self._control = None
 
     def __enter__(self) -> Warm:

@@ -27,10 +27,20 @@ LONGEST_JOB = 2**16
 
 
 def main(control: socket.socket) -> None:
-    """Fork a child for each job that comes in, one after the other, and tell how it ended; until nobody asks."""
+    """Fork a child for each job that comes in, one after the other, and tell how it ended; until nobody asks.
+
+    Told to end (SIGTERM), it ends its child first, and removes that child's folder.
+    """
+    with contextlib.suppress(SystemExit):
+        _fork_for_each(control)
+    os._exit(0)  # Python's own end would take a while, and leaves nothing to clear up
+
+
+def _fork_for_each(control: socket.socket) -> None:
     torch.set_num_threads(1)
     _prepare()
     gc.freeze()
+    signal.signal(signal.SIGTERM, _leave)
     while True:
         message, files, *_ = socket.recv_fds(control, LONGEST_JOB, 1)
         if not message:
@@ -40,10 +50,19 @@ def main(control: socket.socket) -> None:
         child = os.fork()
         if child == 0:
             _run(control, files[0], job, folder)
-        os.close(files[0])
-        ended = _await(child, Limits(**job["limits"]).wall)
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            os.close(files[0])
+            ended = _await(child, Limits(**job["limits"]).wall)
+        finally:
+            _kill(child)  # it, or what is left of its session
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
+            shutil.rmtree(folder, ignore_errors=True)
         control.send(json.dumps(ended).encode())
+
+
+def _leave(*_: object) -> None:
+    raise SystemExit
 
 
 def _prepare() -> None:
@@ -55,6 +74,7 @@ def _prepare() -> None:
 def _run(control: socket.socket, file: int, job: dict[str, Any], folder: Path) -> None:
     """The child's life. It never returns."""
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         control.close()
         os.setsid()
         barriers.end_with_parent()
@@ -94,7 +114,6 @@ def _await(child: int, seconds: float) -> dict[str, Any]:
             late = True
             _kill(child)
         time.sleep(TICK)
-    _kill(child)  # what is left of its session
     code = os.waitstatus_to_exitcode(found[1])
     return {"late": late or code == -signal.SIGXCPU, "code": code}
 

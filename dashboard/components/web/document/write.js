@@ -23,6 +23,8 @@ export const VERSION = 1;
 export const PICTURES = ['film', 'glances', 'head_grid', 'painter', 'passage', 'plot', 'prediction', 'sheet'];
 /** What belongs to whoever gives the lecture, not to what is seen: the strip, notices, the state of the server. */
 const LEFT_OUT = ['lecture', 'notices', 'health'];
+/** What a reader has brought along, and nobody else is to see: neither its words nor its title leave the page. */
+const PRIVATE = 'private';
 const ADDRESS = 'attention-lab-address'; // where links lead, if not here (python -m dashboard hand-out)
 const texts = new WeakMap(); // message -> its base64
 
@@ -42,7 +44,7 @@ export function write({ whole = false } = {}) {
   const origin = read();
   return {
     version: VERSION,
-    title: (!covered && main.querySelector('h1')?.textContent.trim()) || document.title,
+    title: (!covered && main.querySelector(`h1:not(.st-key-${PRIVATE} *)`)?.textContent.trim()) || document.title,
     link: `${sessionStorage.getItem(ADDRESS) ?? location.origin}${location.pathname}${origin.query ? `?${origin.query}` : ''}`,
     made: new Date().toISOString(),
     software: origin.software,
@@ -98,7 +100,7 @@ function partsOf(element, how) {
 function partOf(element, how) {
   const is = (kind) => element.matches(KINDS[kind]);
   const key = keyOf(element);
-  if (LEFT_OUT.includes(key) || (key.startsWith('control-') && !element.checkVisibility()) || is('folded') || is('widget')) return null;
+  if ([...LEFT_OUT, PRIVATE].includes(key) || (key.startsWith('control-') && !element.checkVisibility()) || is('folded') || is('widget')) return null;
   if (is('component')) return component(element, how);
   if (is('columns')) return columns(element, key, how);
   if (is('html')) return html(element);

@@ -1,0 +1,96 @@
+"""The process that checks for a server: one answer a line, whatever comes; told to end, it leaves nothing running."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import transformer
+from transformer.checking.check import check_source
+from transformer.checking.isolation.limits import PROMISES, Limits
+from transformer.checking.isolation.process import Warm
+from transformer.checking.serving import FILE, answered, gallery
+from transformer.mistakes import MISTAKES
+
+RIGHT = """
+def attention(q, k, v, mask=None):
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return scores.softmax(dim=-1) @ v
+"""
+WRONG = RIGHT.replace("dim=-1", "dim=1").replace('float("-inf")', "-1e9")
+START = (
+    "import sys; sys.path.insert(0, sys.argv[1])\n"
+    "from transformer.checking.serving import main\n"
+    "sys.path.pop(0); main()"
+)
+
+
+@pytest.fixture(scope="module")
+def warm():
+    with Warm() as warm:
+        yield warm
+
+
+def job(code: str, **other):
+    return {
+        "code": code,
+        "name": "attention",
+        "kind": "",
+        "limits": dataclasses.asdict(Limits(seconds=60)),
+        "required": [],
+    } | other
+
+
+@pytest.mark.parametrize("code", [RIGHT, WRONG, "1 / 0\n", ""])
+def test_the_answer_is_the_library_s(code, warm):
+    said = json.loads(json.dumps(answered(job(code), warm)))
+    found = check_source(code.encode(), FILE, "attention", limits=Limits(seconds=60), warm=warm).values()
+    for values in (said["verdict"], found):
+        values.pop("seconds")
+    assert said["verdict"] == json.loads(json.dumps(found))
+    assert said["gallery"] == gallery(found["mistake"])
+
+
+def test_the_words_of_the_gallery_come_along(warm):
+    said = answered(job(WRONG), warm)
+    mistake = MISTAKES["softmax-over-heads"]
+    assert said["verdict"]["mistake"] == mistake.name
+    assert said["gallery"]["mend"] == mistake.mend
+    assert said["gallery"]["difference"] == list(mistake.difference())
+    assert gallery("") is None
+
+
+def test_half_a_character_is_no_text(warm):
+    assert answered(job("x = '\ud800'"), warm)["verdict"]["not_run"].startswith("The file is no UTF-8 text: byte ")
+
+
+def test_what_cannot_be_done_is_a_sentence(warm, monkeypatch):
+    assert "cannot isolate" in answered(job(RIGHT, required=[*PROMISES, "the moon"]), warm)["problem"]
+    assert answered(job(RIGHT, kind="poem"), warm)["problem"].startswith("the kind must be one of attention, ")
+    monkeypatch.setattr("transformer.checking.serving.check_source", lambda *_, **__: 1 / 0)
+    assert answered(job(RIGHT), warm) == {"problem": "the check itself stopped with an error: division by zero"}
+
+
+def test_it_answers_by_lines_and_ends_when_told():
+    root = str(Path(transformer.__file__).parents[1])
+    process = subprocess.Popen([sys.executable, "-P", "-c", START, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with process:
+        for code, verdict in ((RIGHT, "right"), ("print('{}')\n" + WRONG, "wrong")):
+            process.stdin.write(json.dumps(job(code)).encode() + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["verdict"]["verdict"] == verdict
+        process.stdin.write(json.dumps(job("while True: pass\n")).encode() + b"\n")
+        process.stdin.flush()
+        time.sleep(0.5)
+        begun = time.monotonic()
+        process.terminate()
+        assert process.stdout.readline() == b""
+        assert process.wait(20) == 0
+        assert time.monotonic() - begun < 20
+        process.stdin.close()
