@@ -123,6 +123,8 @@ LINKS = (
     "overview?run=bottleneck-gru&architecture=gru&task=reverse-translate&attention=additive&affine=0"
     "&teacher_forcing=0.5",
     "layers?run=bottleneck-gru",
+    "mistakes?run=reverse&mistake=normal-draw",
+    "check?run=reverse",
     "imported?run=reverse&imported=nobody",
     "stream?run=reverse",
     "ablation?run=reverse",
