@@ -85,7 +85,9 @@ def _known(known: Known) -> None:
         f"This mistake is in the gallery: “{plain(known.title)}”. **Why it is not noticed:** {plain(known.hidden)} "
         f"**What gives it away:** {plain(known.exposes)}"
     )
-    folded = st.expander("The gallery’s wrong and right code", icon=":material/difference:", key="check-difference")
+    folded = st.expander(
+        "The gallery’s code: − is wrong, + is right", icon=":material/difference:", key="check-difference"
+    )
     folded.code("\n".join(known.difference), language=None)
 
 

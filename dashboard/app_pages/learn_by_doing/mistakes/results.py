@@ -183,13 +183,14 @@ def _probe(wrong: Measured, right: Measured, makers: Sequence[Maker]) -> None:
     """Only the last token changes: what moves?"""
     st.markdown("**The probe**: only the last token changes")
     said = words.probed(wrong.probe, right.probe)
-    _bars(wrong.probe, _reads(wrong), "unmoved", "mistake-probe", said, makers[:1])
+    _bars(wrong.probe, _reads(wrong), ("unmoved", "largest change of a logit"), "mistake-probe", said, makers[:1])
 
 
 def _reference(wrong: Measured, makers: Sequence[Maker]) -> None:
     """The same weights in the right code: what differs?"""
     st.markdown("**The reference**: the same weights in the right code")
-    _bars(wrong.reference, _reads(wrong), "the same", "mistake-reference", words.referred(wrong.reference), makers[:1])
+    against, said = ("the same", "largest difference of a logit"), words.referred(wrong.reference)
+    _bars(wrong.reference, _reads(wrong), against, "mistake-reference", said, makers[:1])
 
 
 def _reads(found: Measured) -> tuple[str, ...]:
@@ -199,9 +200,18 @@ def _reads(found: Measured) -> tuple[str, ...]:
     return tuple("SEP" if i == place else str(i + 1) for i in range(len(names)))
 
 
-def _bars(values: np.ndarray, names: Sequence[str], against: str, key: str, said: str, makers: Sequence[Maker]) -> None:
+def _bars(
+    values: np.ndarray,
+    names: Sequence[str],
+    against: tuple[str, str],
+    key: str,
+    said: str,
+    makers: Sequence[Maker],
+) -> None:
+    """Bars by position: `against` names what is not moved, and what is measured."""
+    same, title = against
     sentences = [f"output {i + 1}: {words.amount(float(value))}" for i, value in enumerate(values)]
-    figure = coloured(both_models.change_bars, values, names, against=against, sentences=sentences)
+    figure = coloured(both_models.change_bars, values, names, against=same, title=title, sentences=sentences)
     plot(figure, key=key, alt=said, height=270, makers=makers)
     st.caption(said)
 

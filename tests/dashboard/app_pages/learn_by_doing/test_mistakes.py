@@ -342,10 +342,11 @@ def test_the_curves_are_the_losses_of_both_above_their_floor() -> None:
 
 @pytest.mark.parametrize("values", [np.array([0.0, 0.5, 2.0]), np.zeros(3)])
 def test_the_bars_of_a_change_are_its_numbers(values: np.ndarray) -> None:
-    figure = change_bars(values, ["1", "2", "3"], against="unmoved", sentences=["a", "b", "c"])
+    figure = change_bars(values, ["1", "2", "3"], against="unmoved", title="change", sentences=["a", "b", "c"])
     bars = next(each for each in figure.data if each.type == "bar")
     np.testing.assert_allclose(bars.y, values)
     assert figure.layout.yaxis.range[1] > values.max()
+    assert figure.layout.yaxis.title.text == "change"
 
 
 # --- what is measured, anew

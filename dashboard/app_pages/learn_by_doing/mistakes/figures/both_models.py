@@ -83,14 +83,20 @@ def both_losses(
 
 
 def change_bars(
-    values: np.ndarray, names: Sequence[str], *, against: str, sentences: Sequence[str], palette: Palette = LIGHT
+    values: np.ndarray,
+    names: Sequence[str],
+    *,
+    against: str,
+    title: str,
+    sentences: Sequence[str],
+    palette: Palette = LIGHT,
 ) -> go.Figure:
-    """How far the output at each position moves, float [position]: the largest change of a logit there."""
+    """How far the output at each position moves, float [position]; `title` says what is measured there."""
     return position_bars(
         values,
         names,
         sentences,
-        title="largest change of a logit",
+        title=title,
         against=(0.0, against),
         across="position",
         top=1.12 * float(values.max(initial=0.0)) or 1.0,
