@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -109,9 +110,12 @@ def name_axis(names: Sequence[str], most: int = MOST_NAMES) -> dict[str, Any]:
 
 
 def ink(share: float, anchors: tuple[str, ...], palette: Palette) -> str:
-    """The colour of letters that can be read on the colour that stands for a share, 0 to 1, of a scale."""
+    """The colour of letters that can be read on the colour that stands for a share, 0 to 1, of a scale.
+
+    What is no number has no colour: its letters stand on the page's own.
+    """
     inks = _inks(anchors, palette)
-    return inks[round(share * (len(inks) - 1))]
+    return palette.text if math.isnan(share) else inks[round(share * (len(inks) - 1))]
 
 
 @cache

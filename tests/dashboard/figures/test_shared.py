@@ -23,6 +23,7 @@ from dashboard.app_pages.text.reading.figures import (
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.figures.encodings import encoding_heatmap, encoding_waves, similarity_heatmap
 from dashboard.figures.html.tokens import Token, token_strip
+from dashboard.figures.kit.labels import ink
 from dashboard.figures.kit.lines import frame, level, upright
 from dashboard.figures.kit.token_axis import token_axis
 from dashboard.figures.loss import loss_curve
@@ -515,3 +516,9 @@ def test_figures_import_neither_pytorch_nor_streamlit_nor_the_library() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ""
+
+
+def test_what_is_no_number_is_written_in_the_page_s_own_ink() -> None:
+    """It has no colour of the scale: weights that are no numbers give such cells."""
+    for each in (theme.LIGHT, theme.DARK):
+        assert ink(float("nan"), each.scale, each) == each.text
