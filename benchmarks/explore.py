@@ -16,13 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from kit.pages import give_up, load, machine, options, page, spread, table
-from kit.tabs import PATIENCE, Tab, open_tab
+from kit.tabs import PATIENCE, Tab, one_chromium, open_tab
 from kit.viewers import Patterns, Viewer, viewers
 from playwright.sync_api import Browser, Error, Page
 
@@ -38,7 +38,7 @@ SECTIONS = ("beside", "clicks", "new-tab", "cold")
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from tests.kit.driving import browser, choose, click_head, dashboard, free_port, grid, wait_until_healthy  # noqa: E402
+from tests.kit.driving import choose, click_head, dashboard, free_port, grid, wait_until_healthy  # noqa: E402
 
 PROGRAMS = HERE.parent / "build" / "explore"
 """Where the rivals' programs are kept between two calls."""
@@ -449,15 +449,10 @@ def main() -> None:
     rivals, absent = viewers(PROGRAMS)
     if absent and arguments.save:
         give_up(absent)
-    with ExitStack() as stack:
-        try:
-            chromium = stack.enter_context(browser())
-        except Error as error:
-            give_up(f"no Chromium can be started: {error.message.splitlines()[0]}")
-        with page(PAGE, "Times of looking", save=arguments.save):
-            if absent:
-                print(f"Without these rivals: {absent}.\n")
-            report(chromium, rivals, arguments.only or SECTIONS, arguments.quick, busy)
+    with one_chromium() as chromium, page(PAGE, "Times of looking", save=arguments.save):
+        if absent:
+            print(f"Without these rivals: {absent}.\n")
+        report(chromium, rivals, arguments.only or SECTIONS, arguments.quick, busy)
 
 
 if __name__ == "__main__":

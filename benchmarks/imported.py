@@ -12,21 +12,20 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import transformers
 from kit.pages import give_up, load, machine, options, page, spread, table
-from kit.tabs import open_tab
+from kit.tabs import one_chromium, open_tab
 from kit.viewers import Patterns, Viewer, viewers
-from playwright.sync_api import Browser, Error
+from playwright.sync_api import Browser
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from tests.kit.driving import browser, choose, dashboard  # noqa: E402
+from tests.kit.driving import choose, dashboard  # noqa: E402
 from tests.kit.foreign.folders import byte_level  # noqa: E402
 from transformer import capture  # noqa: E402
 
@@ -138,17 +137,12 @@ def main() -> None:
     rivals = [viewer for viewer in rivals if viewer.name.startswith("BertViz")]
     if not rivals and arguments.save:
         give_up(absent)
-    with ExitStack() as stack:
-        try:
-            chromium = stack.enter_context(browser())
-        except Error as error:
-            give_up(f"no Chromium can be started: {error.message.splitlines()[0]}")
-        with page(PAGE, "All heads of an imported model", save=arguments.save):
-            if not rivals:
-                print(f"Without these rivals: {absent}.\n")
-            print(f"{machine(torch.device('cpu'), busy)}. GPT-2 with random weights.\n")
-            table("tokens", "layers × heads", "viewer", "s, median", "least to most")
-            measure(chromium, QUICK if arguments.quick else FULL, rivals, 1 if arguments.quick else 5)
+    with one_chromium() as chromium, page(PAGE, "All heads of an imported model", save=arguments.save):
+        if not rivals:
+            print(f"Without these rivals: {absent}.\n")
+        print(f"{machine(torch.device('cpu'), busy)}. GPT-2 with random weights.\n")
+        table("tokens", "layers × heads", "viewer", "s, median", "least to most")
+        measure(chromium, QUICK if arguments.quick else FULL, rivals, 1 if arguments.quick else 5)
 
 
 if __name__ == "__main__":

@@ -16,13 +16,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from kit.pages import give_up, load, machine, missing, options, page, spread, table
-from kit.tabs import open_tab
+from kit.tabs import one_chromium, open_tab
 from kit.viewers import Patterns, Viewer, viewers
 from playwright.sync_api import Browser, Error
 
@@ -31,7 +30,6 @@ sys.path.insert(0, str(HERE.parent))
 
 from dashboard import show, to_html  # noqa: E402
 from dashboard.components.documents.pages import packed_plotly, widget_script  # noqa: E402
-from tests.kit.driving import browser  # noqa: E402
 from transformer import Captured, capture  # noqa: E402
 
 PAGE = "NOTEBOOK.md"
@@ -169,15 +167,10 @@ def main() -> None:
     rivals, absent = viewers(PROGRAMS, "bertviz")
     if absent and arguments.save:
         give_up(absent)
-    with ExitStack() as stack:
-        try:
-            chromium = stack.enter_context(browser())
-        except Error as error:
-            give_up(f"no Chromium can be started: {error.message.splitlines()[0]}")
-        with page(PAGE, "All heads in one file", save=arguments.save):
-            if absent:
-                print(f"Without these rivals: {absent}.\n")
-            report(chromium, rivals, arguments.quick, busy)
+    with one_chromium() as chromium, page(PAGE, "All heads in one file", save=arguments.save):
+        if absent:
+            print(f"Without these rivals: {absent}.\n")
+        report(chromium, rivals, arguments.quick, busy)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,8 @@ from typing import Any
 import torch
 from explore import OURS, Size, clicks, make_run
 from kit.pages import give_up, load, machine, options, page, spread, table
-from kit.tabs import open_tab
-from playwright.sync_api import Browser, Error
+from kit.tabs import one_chromium, open_tab
+from playwright.sync_api import Browser
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
@@ -41,7 +41,7 @@ PAGE = "ROOM.md"
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from tests.kit.driving import browser, free_port, wait_until_healthy  # noqa: E402
+from tests.kit.driving import free_port, wait_until_healthy  # noqa: E402
 
 FOLLOWERS, STEPS, CLICKS = 200, 10, 20
 QUICK = 5, 2, 3
@@ -353,13 +353,8 @@ def main() -> None:
         give_up("memory and processor time of another process are read from /proc, which is not here")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with ExitStack() as stack:
-        try:
-            chromium = stack.enter_context(browser())
-        except Error as error:
-            give_up(f"no Chromium can be started: {error.message.splitlines()[0]}")
-        with page(PAGE, "A full room", save=arguments.save):
-            report(chromium, QUICK if arguments.quick else (FOLLOWERS, STEPS, CLICKS), busy)
+    with one_chromium() as chromium, page(PAGE, "A full room", save=arguments.save):
+        report(chromium, QUICK if arguments.quick else (FOLLOWERS, STEPS, CLICKS), busy)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from playwright.sync_api import Browser, CDPSession, Error, Page
+
+from kit.pages import give_up
 
 SCREEN = {"width": 1440, "height": 900}
 PATIENCE = 120.0
@@ -36,6 +38,19 @@ window.watch = (ready, name = 'finished') => {
 addEventListener('click', (event) => (window.clicked = event.timeStamp), true);
 """
 """Put into each tab before anything else. When it was, the root says: `data-finished`, ms since the navigation."""
+
+
+@contextmanager
+def one_chromium() -> Iterator[Browser]:
+    """One Chromium; where there is none, the benchmark ends."""
+    from tests.kit.driving import browser  # found once the benchmark has put the checkout on the path
+
+    with ExitStack() as stack:
+        try:
+            chromium = stack.enter_context(browser())
+        except Error as error:
+            give_up(f"no Chromium can be started: {error.message.splitlines()[0]}")
+        yield chromium
 
 
 class Tab:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from transformer.attention import MultiHeadAttention, masked_softmax
 from transformer.checking.recording import Recording, Step
+from transformer.checking.verdict import Stage
 from transformer.mistakes import STAGES
 from transformer.positions import NO_POSITIONS, PositionalEncoding
 
@@ -27,21 +28,6 @@ CLOSE = 1e-4
 """A difference up to this share of the largest number is rounding."""
 _HIDDEN = 20.0
 """A score this far below all visible ones hides: e^-20 is 2e-9."""
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One stage, as the code has it."""
-
-    name: str
-    difference: float | None
-    """The largest |difference| to the reference; None where the code has no step with these axes."""
-    shape: tuple[int, ...] | None
-    """Of the code's tensor."""
-    expected: tuple[int, ...]
-    """Of the reference's, [batch, head, query, key] and the like."""
-    reached: bool
-    """Are they the same, up to rounding and the order of the axes?"""
 
 
 @dataclass(frozen=True)

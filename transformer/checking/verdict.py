@@ -1,16 +1,39 @@
-"""What is said about a piece of code: right or wrong, in sentences, and as plain values for programs."""
+"""What is said about a piece of code: right or wrong, in sentences, and as plain values for programs.
+
+Whoever shows a verdict needs no PyTorch.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from transformer.checking.stages import Stage
+from typing import Any, Self
 
 RIGHT, WRONG, NOT_RUN = 0, 1, 2
 """Exit codes."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage, as the code has it."""
+
+    name: str
+    difference: float | None
+    """The largest |difference| to the reference; None where the code has no step with these axes."""
+    shape: tuple[int, ...] | None
+    """Of the code's tensor."""
+    expected: tuple[int, ...]
+    """Of the reference's, [batch, head, query, key] and the like."""
+    reached: bool
+    """Are they the same, up to rounding and the order of the axes?"""
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Stage:
+        """The stage from plain values."""
+        shape = None if values["shape"] is None else tuple(values["shape"])
+        return cls(**{**values, "shape": shape, "expected": tuple(values["expected"])})
 
 
 @dataclass(frozen=True)
@@ -62,6 +85,15 @@ class Verdict:
             if stage["difference"] is not None and not math.isfinite(stage["difference"]):
                 stage["difference"] = None  # JSON has no infinity
         return values
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Self:
+        """The verdict that `values` gave, after its way through JSON; a difference that was infinite is None."""
+        plain: dict[str, Any] = {
+            field.name: tuple(values[field.name]) if isinstance(field.default, tuple) else values[field.name]
+            for field in dataclasses.fields(Verdict)
+        }
+        return cls(**plain | {"stages": tuple(map(Stage.read, values["stages"]))})
 
     def text(self) -> str:
         """As one reads it in a terminal."""

@@ -44,6 +44,8 @@ class Mistake:
     """Why it is not noticed: what looks right all the same. A sentence."""
     exposes: ClassVar[str]
     """What gives it away. A sentence."""
+    silent: ClassVar[bool] = False
+    """Does it leave no trace in what its model does? Then only a comparison with the right code shows it."""
     mend: ClassVar[str]
     """How the code is corrected. A sentence."""
     met: ClassVar[str]

@@ -51,12 +51,22 @@ class Signature:
     """The weight that lies on later tokens: mean over queries, heads and layers."""
     row_sums: tuple[float, float]
     """The smallest and the greatest sum of a row of a pattern."""
-    probe: float
-    """The largest change of an earlier logit when only the last token changes."""
+    moved: Float[np.ndarray, "position"]
+    """The largest change of a logit when only the last token changes."""
     batch: float
     """The largest change of a logit when only the order of the batch changes."""
-    reference: float
+    differs: Float[np.ndarray, "position"]
     """The largest difference of a logit to the right code with the same weights."""
+
+    @property
+    def probe(self) -> float:
+        """The largest change of an earlier logit when only the last token changes."""
+        return float(self.moved[:-1].max())
+
+    @property
+    def reference(self) -> float:
+        """The largest difference of any logit to the right code with the same weights."""
+        return float(self.differs.max())
 
     def exposed_by(self) -> tuple[str, ...]:
         """The detectors that say that something is wrong."""
@@ -133,11 +143,15 @@ def measure(mistake: type[Mistake], answer: Answer, *, right: bool = False) -> S
         floor=float(best.nats.mean()),
         future=float((patterns * later).sum(dim=-1).mean()),
         row_sums=(float(sums.min()), float(sums.max())),
-        probe=_largest((model(changed) - seen.logits)[:, :-1]),
-        batch=_largest(model(tokens.flip(0)).flip(0) - seen.logits),
-        reference=_largest(reference(tokens) - seen.logits),
+        moved=_largest(model(changed) - seen.logits),
+        batch=float(_largest(model(tokens.flip(0)).flip(0) - seen.logits).max()),
+        differs=_largest(reference(tokens) - seen.logits),
     )
 
 
-def _largest(differences: Tensor) -> float:
-    return float(differences.abs().max())
+def _largest(
+    differences: Float[Tensor, "sequence position symbol"],
+) -> Float[np.ndarray, "position"]:
+    """Over all sequences and symbols."""
+    largest: np.ndarray = differences.abs().amax(dim=(0, 2)).numpy()
+    return largest

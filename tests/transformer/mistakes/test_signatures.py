@@ -127,6 +127,7 @@ def test_what_is_said_of_a_mistake_is_what_the_matrix_says(name):
     assert said
     assert set(said) == {"x"}
     assert {cells[each] for words, silent in IS_SILENT.items() if words in both for each in silent} <= {"."}
+    assert mistake.silent == all(cells[each] == "." for each in COLUMNS if each != "reference")
 
 
 def test_pictures_of_encodings_show_what_is_said_of_them():
@@ -189,8 +190,10 @@ def test_a_signature_is_measured_by_hand():
         other = tokens.clone()
         other[:, 15] = torch.where(other[:, 15] == 9, 0, other[:, 15] + 1)
         assert found.probe == pytest.approx(float((model(other) - logits)[:, :15].abs().max()), rel=1e-4)
+        np.testing.assert_allclose(found.moved, (model(other) - logits).abs().amax(dim=(0, 2)), rtol=1e-4, atol=1e-5)
         plain = build(answer.config).eval()
         assert found.reference == pytest.approx(float((plain(tokens) - logits).abs().max()), rel=1e-4)
+        np.testing.assert_allclose(found.differs, (plain(tokens) - logits).abs().amax(dim=(0, 2)), rtol=1e-4)
     assert found.floor == pytest.approx(7 / 16 * math.log(10))
     assert found.chance == 0.1
     assert 0.05 < found.future < 0.6
@@ -262,11 +265,12 @@ def test_a_model_that_is_perfect_is_silent_in_all_that_can_be_asked_of_it():
         "free running": {"free_running": 0.2},
         "future": {"future": 0.3},
         "row sums": {"row_sums": (0.2, 1.0)},
-        "probe": {"probe": 1.0},
+        "probe": {"moved": np.eye(16)[3]},
         "batch": {"batch": 1.0},
-        "reference": {"reference": 1.0},
+        "reference": {"differs": np.eye(16)[15]},
     }
     for detector, change in broken.items():
         assert dataclasses.replace(perfect, **change).exposed_by() == (detector,)
     assert dataclasses.replace(perfect, row_sums=(1.0, 3.0)).exposed_by() == ("row sums",)
+    assert dataclasses.replace(perfect, moved=np.eye(16)[15]).exposed_by() == ()  # the last output may move
     assert QUICK.solved_at <= 1 < answer.config.training.solved_at

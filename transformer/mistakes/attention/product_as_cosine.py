@@ -20,6 +20,7 @@ class ProductAsCosine(AttentionMistake):
     exposes = (
         "Nothing in its behaviour does. All scores lie between -1 and 1, and the difference to the reference shows it."
     )
+    silent = True
     mend = "Multiply the vectors as they are: a long key is meant to be looked at more."
     met = "a lecture notebook"
     stage = "scores"

@@ -11,6 +11,7 @@ class ScaleMissing(AttentionMistake):
     title = "The scale is missing"
     hidden = "Weights can make up for a factor: accuracy, loss, pattern and probe are those of a right model."
     exposes = "Nothing in its behaviour does. The difference to the reference with the same weights shows it."
+    silent = True
     mend = "Divide the scores by math.sqrt(d_head)."
     met = "bug reports in public repositories"
     stage = "scaled"

@@ -11,6 +11,7 @@ class ScaleOfDModel(AttentionMistake):
     title = "The scale is that of d_model"
     hidden = "Weights can make up for a factor: accuracy, loss, pattern and probe are those of a right model."
     exposes = "Nothing in its behaviour does. The difference to the reference with the same weights shows it."
+    silent = True
     mend = "Divide by the root of the width of one head: d_head = d_model / n_heads."
     met = "bug reports in public repositories"
     stage = "scaled"

@@ -11,6 +11,7 @@ class ScaleTwice(AttentionMistake):
     title = "The scale is applied twice"
     hidden = "Weights can make up for a factor: accuracy, loss, pattern and probe are those of a right model."
     exposes = "Nothing in its behaviour does. The difference to the reference with the same weights shows it."
+    silent = True
     mend = "Divide once: the scores, or only the queries."
     met = "a lecture notebook"
     stage = "scaled"

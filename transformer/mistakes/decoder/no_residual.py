@@ -12,6 +12,7 @@ class NoResidual(DecoderMistake):
     title = "There are no residual connections"
     hidden = "Two layers are few enough to do without: accuracy, loss, pattern and probe are those of a right model."
     exposes = "Nothing in its behaviour does. The difference to the reference with the same weights shows it."
+    silent = True
     mend = "Add each sub-layer's input to its output."
     met = "bug reports in public repositories"
     function = "after"

@@ -19,6 +19,7 @@ class NormByStd(DecoderMistake):
         "Nothing in its behaviour does. The difference to the reference, torch.nn.LayerNorm, shows it, and more "
         "with a small d_model."
     )
+    silent = True
     mend = "Divide by the root of the biased variance plus eps, or use torch.nn.LayerNorm."
     met = "a lecture notebook"
     function = "layer_norm"

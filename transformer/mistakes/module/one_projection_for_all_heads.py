@@ -15,6 +15,7 @@ class OneProjectionForAllHeads(ModuleMistake):
         "Nothing in its behaviour does. It uses a sixteenth of the weights with 4 heads, and the difference to "
         "the reference shows it."
     )
+    silent = True
     mend = "Give each head its own matrices, which read the whole vector: d_model × d_head."
     met = "a lecture notebook"
     stage = "projected"

@@ -15,6 +15,7 @@ class Base1000(PositionsMistake):
         "Nothing in its behaviour does. In the picture of the encoding the slowest wave is nine times as fast; "
         "the difference to the reference shows it too."
     )
+    silent = True
     mend = "Use 10000 (Attention Is All You Need, section 3.5)."
     met = "a lecture notebook"
 

@@ -12,6 +12,7 @@ class ExponentTwice(PositionsMistake):
         "In the picture of the encoding half of the dimensions are nearly constant. The difference to the "
         "reference shows it too."
     )
+    silent = True
     mend = "Use i / d_model where i is 0, 2, 4 …, or 2i / d_model where i is 0, 1, 2 …"
     met = "a lecture notebook and bug reports in public repositories"
 

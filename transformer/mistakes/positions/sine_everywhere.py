@@ -11,6 +11,7 @@ class SineEverywhere(PositionsMistake):
     exposes = (
         "In the picture of the encoding each dimension is there twice. The difference to the reference shows it too."
     )
+    silent = True
     mend = "Put the cosine on odd dimensions: with both, a shift of positions is a rotation."
     met = "a lecture notebook"
 

@@ -10,11 +10,12 @@ import streamlit as st
 from dashboard.app_pages.learn_by_doing.check import words
 from dashboard.app_pages.learn_by_doing.check.desk import Desk
 from dashboard.app_pages.learn_by_doing.check.running import Check
-from dashboard.app_pages.learn_by_doing.check.verdict import Known, Verdict
+from dashboard.app_pages.learn_by_doing.check.verdict import Explained, Known
 from dashboard.components.plot import coloured
 from dashboard.figures.html.number_table import Block, Label, number_table
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence
+from transformer.checking.verdict import Verdict
 
 LEAST = 480
 """Pixels of the table of stages, at least."""
@@ -59,7 +60,7 @@ def _progress(check: Check) -> None:
     waiting.hourglass(words.goes_on(check.seconds) if check.begun else words.waits(check.ahead))
 
 
-def _verdict(verdict: Verdict) -> None:
+def _verdict(verdict: Explained) -> None:
     if verdict.not_run:
         st.error(plain(words.on_page(verdict.not_run)), icon=":material/error:")
     if verdict.known is not None:

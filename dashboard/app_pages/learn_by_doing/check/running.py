@@ -19,7 +19,7 @@ from threading import Lock, Timer
 from typing import Any
 
 import transformer
-from dashboard.app_pages.learn_by_doing.check.verdict import Verdict
+from dashboard.app_pages.learn_by_doing.check.verdict import Explained, explained
 from dashboard.models import background
 from dashboard.models.background import Lane
 from dashboard.view import permission
@@ -132,7 +132,7 @@ class Check:
             if len(_line) >= MOST_WAITING + AT_ONCE:
                 raise CheckError(f"{MOST_WAITING} checks wait on this server already: try again in a while")
             _line.append(self)
-        self._future: Future[Verdict] = CHECKS.submit(self._run)
+        self._future: Future[Explained] = CHECKS.submit(self._run)
         self._future.add_done_callback(self._leave)
 
     @property
@@ -157,7 +157,7 @@ class Check:
         return "" if self.stopped else background.problem(self._future)
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> Explained | None:
         """What was found."""
         return self._future.result() if self.over and not self.stopped and not self.problem else None
 
@@ -179,7 +179,7 @@ class Check:
         with _ordering:
             _line.remove(self)
 
-    def _run(self) -> Verdict:
+    def _run(self) -> Explained:
         with _ordering:
             judge = _spare.pop() if _spare else Judge()
         with self._lock:
@@ -210,7 +210,7 @@ class Check:
                 _spare.append(judge)
         if "problem" in said:
             raise CheckError(said["problem"])
-        return Verdict.read(said)
+        return explained(said)
 
 
 def barred() -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dashboard.app_pages.learn_by_doing.check import running
-from dashboard.app_pages.learn_by_doing.check.verdict import Stage, Verdict
+from dashboard.app_pages.learn_by_doing.check.verdict import Explained
 from transformer.checking.isolation.limits import PROMISES
+from transformer.checking.verdict import Stage, Verdict
 
 GUESSED = "guess it from its names"
 KINDS = {
@@ -51,11 +52,11 @@ SAYS = "say it with --kind, one of"
 """How the command line asks for the kind."""
 
 
-def headline(verdict: Verdict) -> str:
+def headline(verdict: Explained) -> str:
     """The answer, as the page's title."""
-    if verdict.verdict == "right":
+    if verdict.word == "right":
         return "Right in all that was tried."
-    if verdict.verdict == "not run":
+    if verdict.word == "not run":
         return NOT_RUN
     first = verdict.wrong[0]
     if verdict.known is not None:
@@ -76,7 +77,7 @@ def on_page(sentence: str) -> str:
     return sentence.replace(SAYS, "pick it under “What it is”, one of")
 
 
-def wrong(verdict: Verdict) -> list[str]:
+def wrong(verdict: Explained) -> list[str]:
     """What is wrong, without what is said of the mistake of the gallery anyway."""
     return list(verdict.wrong if verdict.known is None else verdict.wrong[1:])
 
@@ -108,7 +109,7 @@ def stages(verdict: Verdict) -> str:
     """What the table of stages shows, in a sentence or two."""
     if verdict.first is None:
         return f"On the inputs compared here, every stage that the code has agrees with the reference. {ROUNDING}"
-    first = verdict.stage(verdict.first)
+    first = next(each for each in verdict.stages if each.name == verdict.first)
     what = f"The first stage that differs from the reference is **{first.name}**: {STAGES[first.name]}."
     if first.shape is None:
         return f"{what} The code has no tensor of that size. {ROUNDING}"

@@ -38,10 +38,6 @@ class Measured:
     """Every head on the task's example."""
     said: np.ndarray
     """Its answer to the example, while it reads its own words: int [answer]."""
-    probe: np.ndarray
-    """The largest change of a logit at each position when only the last token changes: float [position]."""
-    reference: np.ndarray
-    """The largest difference of a logit at each position to the right code with the same weights: float [position]."""
 
 
 @dataclass(frozen=True)
@@ -114,40 +110,12 @@ def _measured(_found: Trained, config: RunConfig, name: str) -> Measured:
     tokens = torch.from_numpy(task.encode([task.example]).tokens)
     with torch.no_grad():
         said = model.continue_greedily(tokens[:, : task.length + 1], task.length)[0].numpy()
-    probe, reference = _by_position(model, config)
     return Measured(
         signature=measure(mistake, _found, right=not name),
         losses=np.array([step.loss for step in _found.steps]),
         attentions=_attentions(model, tokens, tuple(task.vocabulary[token] for token in tokens[0].tolist())),
         said=said,
-        probe=probe,
-        reference=reference,
     )
-
-
-def _by_position(model: Network, config: RunConfig) -> tuple[np.ndarray, np.ndarray]:
-    """The probe and the reference comparison position by position, on the sequences of the signature."""
-    import torch
-
-    from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
-    from transformer.model import build
-
-    task = config.build_task()
-    questions = task.draw(np.random.default_rng([config.training.seed, EVALUATION_STREAM]), sequences(), task.length)
-    tokens = torch.from_numpy(task.encode(questions).tokens)
-    changed = tokens.clone()
-    changed[:, -1] = (changed[:, -1] + 1) % task.symbols
-    reference = build(config).eval()
-    reference.load_state_dict(model.state_dict())
-    with torch.no_grad():
-        logits = model(tokens)
-        return _largest(model(changed) - logits), _largest(reference(tokens) - logits)
-
-
-def _largest(differences: Tensor) -> np.ndarray:
-    """Over sequences and symbols: float [position]."""
-    largest: np.ndarray = differences.abs().amax(dim=(0, 2)).numpy()
-    return largest
 
 
 def _attentions(model: Network, tokens: Tensor, names: tuple[str, ...]) -> dict[str, Attention]:

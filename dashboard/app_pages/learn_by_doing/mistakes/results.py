@@ -182,15 +182,16 @@ def _enlarged(found: Measured, head: Head, expected: np.ndarray, key: str, maker
 def _probe(wrong: Measured, right: Measured, makers: Sequence[Maker]) -> None:
     """Only the last token changes: what moves?"""
     st.markdown("**The probe**: only the last token changes")
-    said = words.probed(wrong.probe, right.probe)
-    _bars(wrong.probe, _reads(wrong), ("unmoved", "largest change of a logit"), "mistake-probe", said, makers[:1])
+    said = words.probed(wrong.signature.moved, right.signature.moved)
+    against = "unmoved", "largest change of a logit"
+    _bars(wrong.signature.moved, _reads(wrong), against, "mistake-probe", said, makers[:1])
 
 
 def _reference(wrong: Measured, makers: Sequence[Maker]) -> None:
     """The same weights in the right code: what differs?"""
     st.markdown("**The reference**: the same weights in the right code")
-    against, said = ("the same", "largest difference of a logit"), words.referred(wrong.reference)
-    _bars(wrong.reference, _reads(wrong), against, "mistake-reference", said, makers[:1])
+    against, said = ("the same", "largest difference of a logit"), words.referred(wrong.signature.differs)
+    _bars(wrong.signature.differs, _reads(wrong), against, "mistake-reference", said, makers[:1])
 
 
 def _reads(found: Measured) -> tuple[str, ...]:

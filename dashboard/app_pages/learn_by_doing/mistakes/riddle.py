@@ -24,8 +24,6 @@ QUESTION = "Which mistake is this?"
 SCORE = """
 <div class="al-score"><p class="words" role="status"></p><button type="button" hidden>Forget the score</button></div>
 """
-BY_PICTURE = ("Nothing in its behaviour", "In the picture of the encoding")
-"""How the gallery begins to say what exposes a mistake that cannot be told from what its model does."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ def pool() -> list[type[Mistake]]:
     from transformer.mistakes import MISTAKES
 
     every = (MISTAKES[name] for name in MISTAKES.names())
-    return [each for each in every if each.trains and not each.exposes.startswith(BY_PICTURE)]
+    return [each for each in every if each.trains and not each.silent]
 
 
 def drawn(number: int) -> tuple[type[Mistake], int]:

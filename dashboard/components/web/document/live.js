@@ -2,7 +2,7 @@
 // predicted here. The address names the room: /room/CODE.
 
 import { element } from '../prediction/element.js';
-import { kept } from '../prediction/memory.js';
+import { predictions } from '../prediction/memory.js';
 import { Reader } from './reader.js';
 import { STYLES } from './styles.js';
 import { explain } from './terms.js';
@@ -69,7 +69,7 @@ function show(written, hash) {
   at('live').dataset.view = view;
   say('');
   // Who has not predicted sees the answer with all others.
-  if (written.question && !written.covered && !kept(written.question)) document.dispatchEvent(new Event('attention-lab-show'));
+  if (written.question && !written.covered && !predictions.of(written.question)) document.dispatchEvent(new Event('attention-lab-show'));
   scrollTo({ top: other ? 0 : before, behavior: 'instant' });
   if (!other) return;
   reader.bring(written);

@@ -7,7 +7,7 @@ import { Bars } from '../../attention-lab.shared/prediction/bars.js';
 import { Cells } from '../../attention-lab.shared/prediction/cells.js';
 import { element } from '../../attention-lab.shared/prediction/element.js';
 import { Choice, Amount, Words } from '../../attention-lab.shared/prediction/fields.js';
-import { forget, kept, keep } from '../../attention-lab.shared/prediction/memory.js';
+import { predictions } from '../../attention-lab.shared/prediction/memory.js';
 
 const KINDS = { choice: Choice, number: Amount, bars: Bars, cells: Cells, words: Words };
 const PREDICTED = 'attention-lab-predicted'; // told to the page of a room (document/live.js)
@@ -34,7 +34,7 @@ class Prediction {
     this.host.dataset.question = header.id;
     this.asked = { ...header, weights: new Float32Array(body.buffer, body.byteOffset, body.byteLength >> 2) };
     this.ask();
-    const before = kept(header.id);
+    const before = predictions.of(header.id);
     if (before && this.withheld) this.wait();
     else if (before) this.show(before);
     this.tell(false);
@@ -86,7 +86,7 @@ class Prediction {
 
   commit(value) {
     if (this.withheld && value.seen) return;
-    keep(this.asked.id, value);
+    predictions.keep(this.asked.id, value);
     if (!value.seen) document.dispatchEvent(new CustomEvent(PREDICTED, { detail: { asked: this.asked, value } }));
     if (this.withheld) return this.wait();
     this.show(value);
@@ -104,7 +104,7 @@ class Prediction {
     this.verdict.textContent = value.seen ? '' : this.field.compare(value);
     const again = element('button', { type: 'button', textContent: value.seen ? 'Predict' : 'Predict again' });
     again.addEventListener('click', () => {
-      forget(this.asked.id);
+      predictions.forget(this.asked.id);
       this.ask();
       this.tell(false);
       this.host.querySelector('input, textarea, [tabindex]')?.focus();

@@ -18,7 +18,7 @@ from dashboard.app_pages.learn_by_doing.check.examples import EXAMPLES
 from dashboard.app_pages.learn_by_doing.check.outline import outline
 from dashboard.app_pages.learn_by_doing.check.result import LEAST, table
 from dashboard.app_pages.learn_by_doing.check.running import Asked, Check, CheckError
-from dashboard.app_pages.learn_by_doing.check.verdict import Known, Stage, Verdict
+from dashboard.app_pages.learn_by_doing.check.verdict import Explained, Known
 from dashboard.models.background import Lane
 from dashboard.server import roles
 from dashboard.server.roles import VIEWER, Visitor
@@ -30,6 +30,7 @@ from transformer.checking import signatures
 from transformer.checking.check import JUDGES, check_source
 from transformer.checking.isolation.limits import PROMISES, Limits
 from transformer.checking.isolation.process import Warm
+from transformer.checking.verdict import Stage
 from transformer.mistakes import MISTAKES, STAGES, usual_attention
 
 GUEST = Visitor("guest", "abcdef")
@@ -131,7 +132,7 @@ def test_the_page_says_what_the_library_says(case: str, warm: Warm) -> None:
     found = desk(app).check
     assert found is not None
     assert found.verdict is not None
-    assert found.verdict.verdict == expected.word
+    assert found.verdict.word == expected.word
     assert (found.verdict.name, found.verdict.kind) == (expected.name, expected.kind)
     for sentence in (*expected.wrong, *expected.conventions, *expected.notes, *expected.tried):
         if found.verdict.known is None or sentence != expected.wrong[0]:
@@ -586,17 +587,17 @@ def test_names_are_found_without_running(code: str, names: tuple[str, ...], like
     assert outline(code).likeliest == likeliest
 
 
-def verdict(**other: Any) -> Verdict:
-    return Verdict("wrong", wrong=("Softmax is wrong.",), **other)
+def verdict(**other: Any) -> Explained:
+    return Explained("mine.py", **{"wrong": ("Softmax is wrong.",), **other})
 
 
 def test_headlines() -> None:
     known = Known("The mask is transposed", "", "", "Turn it.", "", ())
     assert words.headline(verdict()) == "Wrong: softmax is wrong."
     assert words.headline(verdict(known=known)) == "Wrong: the mask is transposed."
-    assert words.headline(Verdict("right")) == "Right in all that was tried."
-    assert words.headline(Verdict("not run", not_run="It raises X.")) == words.NOT_RUN
-    assert words.headline(Verdict("wrong", wrong=("NaN comes out.",))) == "Wrong: NaN comes out."
+    assert words.headline(verdict(wrong=())) == "Right in all that was tried."
+    assert words.headline(verdict(not_run="It raises X.")) == words.NOT_RUN
+    assert words.headline(verdict(wrong=("NaN comes out.",))) == "Wrong: NaN comes out."
     assert words.wrong(verdict(known=known)) == []
 
 

@@ -15,7 +15,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 from torch.nn import functional
 
-from dashboard.app_pages.learn_by_doing.mistakes import choice, measured, results, words
+from dashboard.app_pages.learn_by_doing.mistakes import choice, results, words
 from dashboard.app_pages.learn_by_doing.mistakes.figures.both_models import both_accuracies, both_losses, change_bars
 from dashboard.app_pages.learn_by_doing.mistakes.figures.code_difference import code_panes, pairs
 from dashboard.app_pages.learn_by_doing.mistakes.figures.measured_table import Row, measured_table
@@ -49,14 +49,16 @@ PERFECT = Signature(
     floor=1.007,
     future=0.0,
     row_sums=(1.0, 1.0),
-    probe=0.0,
+    moved=np.zeros(16),
     batch=0.0,
-    reference=0.0,
+    differs=np.zeros(16),
 )
 
 
-def changed(**changes: Any) -> Signature:
-    return dataclasses.replace(PERFECT, **changes)
+def changed(probe: float = 0.0, reference: float = 0.0, **changes: Any) -> Signature:
+    """Another signature; the last output moves whenever the last token changes."""
+    moved, differs = np.array([0.0, probe, 9.0]), np.array([0.0, 0.0, reference])
+    return dataclasses.replace(PERFECT, moved=moved, differs=differs, **changes)
 
 
 def text(markup: str) -> str:
@@ -621,11 +623,3 @@ def test_while_they_are_trained_the_page_says_how_far_they_are(short: None, monk
 def test_positions_above_the_ceiling_are_more_than_luck() -> None:
     ceiling = np.array([0.1, 0.1, 0.1, 1.0])
     np.testing.assert_array_equal(results.above(np.array([0.1, 0.13, 0.9, 1.0]), ceiling), [False, False, True, False])
-
-
-def test_what_is_measured_by_position_has_the_greatest_of_the_signature(short: None) -> None:
-    pair = trained(MISTAKES["softmax-over-queries"])
-    found = measured._measured(pair, pair.config, "softmax-over-queries")
-    assert found.probe[:-1].max() == pytest.approx(found.signature.probe)
-    assert found.reference.max() == pytest.approx(found.signature.reference)
-    assert found.losses.tolist() == [step.loss for step in pair.steps]

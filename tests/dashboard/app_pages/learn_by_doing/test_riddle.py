@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.learn_by_doing.mistakes import riddle, words
+from dashboard.app_pages.learn_by_doing.mistakes import riddle
 from dashboard.components.payload import unpack
 from tests.kit.pages import figures, link, open_page, press, shown
-from transformer.mistakes import MISTAKES, signature
+from transformer.mistakes import signature
 
 
 @pytest.fixture(autouse=True)
@@ -44,16 +44,6 @@ def test_all_that_leave_a_trace_may_be_drawn_and_no_others() -> None:
     assert {riddle.drawn(number)[0].name for number in range(1, 200)} == names
     assert {riddle.drawn(number)[1] for number in range(1, 50)} == {0, 1, 2}
     assert riddle.drawn(7) == riddle.drawn(7)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", [name for name in MISTAKES.names() if MISTAKES[name].trains])
-def test_those_that_are_drawn_are_those_that_a_detector_of_behaviour_finds(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("transformer.mistakes._base.STEPS", 200)
-    found = set(signature(MISTAKES[name]).exposed_by()) - {words.SILENT}
-    assert bool(found) == (MISTAKES[name] in riddle.pool())
 
 
 def test_the_name_is_nowhere_until_it_is_answered() -> None:
