@@ -14,10 +14,11 @@ from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
 
 HTML = """
-<button type="button">
+<button type="button" style="visibility: hidden">
   <span class="icon" aria-hidden="true"></span><span class="label"></span><span class="kbd" aria-hidden="true"></span>
 </button>
 """
+"""Hidden until its script has given it its name: nobody sees or hears of a button without one."""
 
 
 def counted_button(

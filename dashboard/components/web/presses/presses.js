@@ -36,6 +36,7 @@ class Presses {
     const { icon, label, letter, keys, help, disabled, primary } = unpack(message.slice()).header;
     this.tell = tell;
     this.host.disabled = disabled;
+    this.host.style.visibility = '';
     this.host.className = primary ? 'primary' : '';
     this.keys = keys.map((key) => key.toUpperCase());
     const parts = { icon, label, kbd: letter };
