@@ -353,11 +353,15 @@ BY_KEY = """() => document.fonts.status === 'loaded' &&
   each.scrollWidth <= each.clientWidth || getComputedStyle(each).overflowX === 'visible' || each.tabIndex === 0
   || each.querySelector('[tabindex], a[href], button'))"""
 """What scrolls sideways is a stop of the Tab key, or has one in it (web/kit/scrollers.js)."""
-COUNT_RERUNS = """() => {
-  window.reruns = 0;
-  new MutationObserver(() => window.reruns++).observe(
-    document.querySelector('[data-testid=stApp]'), { attributeFilter: ['data-test-script-state'] });
+COUNT_CHANGES = """() => {
+  window.changes = 0;
+  window.watch?.disconnect();
+  window.watch = new MutationObserver((changes) => window.changes += changes.length);
+  const app = document.querySelector('[data-testid=stApp]');
+  window.watch.observe(app, { attributeFilter: ['data-test-script-state'], childList: true, subtree: true });
+  return true;
 }"""
+"""Reruns, and parts that come late: Streamlit loads what colours code after the page stands, and puts it in then."""
 NOT_OURS = "stFileUploaderDropzone"
 """Streamlit's own element, with both a role and a label: axe-core calls that presentation-role-conflict."""
 
@@ -368,10 +372,9 @@ def violations(page: Page) -> list[str]:
 
     page.wait_for_function(STYLED)
     for _ in range(ATTEMPTS):  # what is drawn anew meanwhile has no words and no name for a moment
-        page.wait_for_function(f"() => ({SETTLED})() && ({BY_KEY})()")
-        page.evaluate(COUNT_RERUNS)
+        page.wait_for_function(f"() => ({SETTLED})() && ({BY_KEY})() && ({COUNT_CHANGES})()")
         found = Axe().run(page).response["violations"]
-        if not page.evaluate("() => window.reruns"):
+        if not found or not page.evaluate("() => window.changes"):
             break
     return [
         f"{violation['id']}: {node['html']} {node['failureSummary']}"
