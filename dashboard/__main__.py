@@ -107,7 +107,8 @@ def check(file: Path, *more: Path) -> int:
         Others.
     """
     from dashboard.lectures.check import mistakes
-    from dashboard.lectures.lecture import Mistake, load
+    from dashboard.lectures.lecture import load
+    from dashboard.lectures.reading import Mistake
 
     logging.disable(logging.WARNING)  # that a page is opened without a browser is no fault here
     worst = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,10 +11,10 @@ from dashboard.components.appearance import palette
 from dashboard.components.payload import pack
 from dashboard.components.presses import counted_button
 from dashboard.components.registration import renderer
-from dashboard.frame import sharing
-from dashboard.lectures.expressions import Expression
-from dashboard.lectures.lecture import OWN_FIELDS, SIDEBAR, Lecture, Step
-from dashboard.lectures.shelf import shelf
+from dashboard.frame import reaching, sharing
+from dashboard.lectures.lecture import SIDEBAR, Lecture, Step
+from dashboard.lectures.reading import OWN_FIELDS, filled
+from dashboard.lectures.shelf import lectures
 from dashboard.lectures.values import ViewValues, model_of
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
@@ -26,19 +25,15 @@ from dashboard.view import clicks, session
 from dashboard.view.pages import PAGES, Page
 from dashboard.view.settings import FIELDS, OF_TRAINING, Settings
 
-MISSING = "–"
-LATE = 2.0
-"""Seconds after a page was reached in which a request may still name the one before."""
 PODIUM = '<p class="al-podium" style="margin: 0; font-weight: 600" role="status" hidden></p>'
 
 
 def strip(page: Page) -> None:
-    """The step that the view names, if it names one; and the page of the step that was asked for last."""
-    _reach(page)
+    """The step that the view names, if it names one."""
     view = session.settings()
     if not view.lecture:
         return
-    lecture = shelf().lectures.get(view.lecture)
+    lecture = lectures().files.get(view.lecture)
     if lecture is None:
         session.notice(f"There is no lecture “{view.lecture[:60]}” here.")
         session.update(lecture="", lecture_step=1, exploring=False)
@@ -75,26 +70,10 @@ def strip(page: Page) -> None:
     st.html(style(look, shown.controls if shown else None, until))
 
 
-def _reach(page: Page) -> None:
-    """Go to the page of the step that was asked for last, unless this is it.
-
-    The browser names the page before with each request until it has heard of the new one. A timer's request that was on
-    its way would bring that page back, also shortly after the new one was reached.
-    """
-    wanted, reached = st.session_state.get("lecture_page", (page.address, None))
-    if wanted == page.address:
-        if reached is None and "lecture_page" in st.session_state:
-            st.session_state.lecture_page = wanted, time.monotonic()
-    elif reached is None or time.monotonic() - reached < LATE:
-        st.switch_page(PAGES[wanted].script)
-    else:
-        del st.session_state["lecture_page"]
-
-
 def followed(page: Page) -> Step | None:
     """The step that is shown as it is written: on its own page, and not explored."""
     view = session.settings()
-    lecture = shelf().lectures.get(view.lecture) if view.lecture else None
+    lecture = lectures().files.get(view.lecture) if view.lecture else None
     if lecture is None or view.exploring or not 1 <= view.lecture_step <= len(lecture.steps):
         return None
     step = lecture.steps[view.lecture_step - 1]
@@ -167,7 +146,7 @@ def go(lecture: Lecture, at: int) -> None:
             step.view, lecture=lecture.name, lecture_step=at, sidebar=now.sidebar, predict=now.predict, room=now.room
         )
     )
-    st.session_state.lecture_page = step.page, None
+    reaching.ask(step.page)
     st.session_state.lecture_moves = st.session_state.get("lecture_moves", 0) + 1
 
 
@@ -222,18 +201,7 @@ def _measured(step: Step, _model: Model) -> tuple[str, str]:
 
 def _filled(step: Step, values: ViewValues | None) -> tuple[str, str]:
     """The words and the notes with the numbers in their places."""
-    prose, notes = (
-        "".join(each if isinstance(each, str) else _number(each, values) for each in parts)
-        for parts in (step.prose, step.notes)
-    )
-    return prose, notes
-
-
-def _number(expression: Expression, values: ViewValues | None) -> str:
-    try:
-        return MISSING if values is None else expression.written(values)
-    except ValueError:
-        return MISSING
+    return filled(step.prose, values), filled(step.notes, values)
 
 
 def style(look: str, controls: Sequence[str] | None, until: str = "") -> str:

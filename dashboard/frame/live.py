@@ -11,7 +11,7 @@ import streamlit as st
 
 from dashboard.components.presses import counted_button
 from dashboard.frame import live_pictures, training_panel
-from dashboard.lectures.shelf import shelf
+from dashboard.lectures.shelf import lectures
 from dashboard.models import menu
 from dashboard.parts.text import newest, whole
 from dashboard.parts.widgets import barred
@@ -97,7 +97,7 @@ def _watch(name: str) -> None:
 def _longest() -> int | None:
     """Seconds that a training may take in the lecture that is followed; None outside a lecture and while exploring."""
     view = session.settings()
-    lecture = shelf().lectures.get(view.lecture) if view.lecture and not view.exploring else None
+    lecture = lectures().files.get(view.lecture) if view.lecture and not view.exploring else None
     return None if lecture is None else lecture.training
 
 

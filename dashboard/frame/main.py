@@ -8,7 +8,19 @@ from PIL import Image
 
 from dashboard import theme
 from dashboard.components import appearance
-from dashboard.frame import glossary, health, lecture, live, other_models, prediction, sharing, sidebar, training_panel
+from dashboard.frame import (
+    exercise,
+    glossary,
+    health,
+    lecture,
+    live,
+    other_models,
+    prediction,
+    reaching,
+    sharing,
+    sidebar,
+    training_panel,
+)
 from dashboard.frame.style import style
 from dashboard.parts import prose, waiting
 from dashboard.server.streamlit_private import run_again
@@ -55,7 +67,8 @@ def told() -> Iterator[None]:
 @st.fragment
 def body() -> None:
     """The page itself: a click in it draws nothing else anew, unless that shows what was changed."""
-    said = st.container(key="notices")
+    reaching.reach(shown)
+    task, said = st.container(), st.container(key="notices")
     session.listen()
     if session.is_shown_around_otherwise():
         st.rerun()
@@ -64,6 +77,8 @@ def body() -> None:
             other_models.transformer_wanted(page.title, session.chosen())
         else:
             run_again(page)
+        with task:
+            exercise.strip(shown)
         session.end()
         st.html(session.origin())
     for text in session.notices():
@@ -71,6 +86,7 @@ def body() -> None:
 
 
 with told():
+    reaching.reach(shown)
     sharing.way_back()
     lecture.strip(shown)
     training.offer()

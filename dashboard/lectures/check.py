@@ -11,8 +11,9 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from dashboard.lectures.expressions import Expression
-from dashboard.lectures.lecture import SIDEBAR, Lecture, Mistake, Step
+from dashboard.lectures.lecture import SIDEBAR, Lecture, Step
 from dashboard.lectures.questions import asked
+from dashboard.lectures.reading import Mistake
 from dashboard.lectures.values import ViewValues, model_of
 from dashboard.models import menu
 from dashboard.view.pages import OVERVIEW, PAGES

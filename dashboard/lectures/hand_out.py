@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dashboard.lectures.shelf import shelf
+from dashboard.lectures.shelf import lectures
 
 HERE = "http://localhost:8501"
 """Where `attention-lab run` serves, if nothing else is said."""
@@ -35,9 +35,9 @@ def write(name: str, out: Path, address: str = HERE) -> int:
 
     Raises ValueError where there is no such lecture or no browser, and OSError where the file cannot be written.
     """
-    lecture = shelf().lectures.get(name)
+    lecture = lectures().files.get(name)
     if lecture is None:
-        raise ValueError(f"There is no lecture {name!r}; there are {', '.join(sorted(shelf().lectures))}.")
+        raise ValueError(f"There is no lecture {name!r}; there are {', '.join(sorted(lectures().files))}.")
     if not out.parent.is_dir():
         raise ValueError(f"There is no folder {out.parent}.")
     try:

@@ -29,17 +29,15 @@ which one is true, a `number`, `bars` or `cells`; without any of them, some word
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl
 
-from dashboard.lectures.expressions import Expression, parsed
+from dashboard.lectures.expressions import Expression
 from dashboard.lectures.questions import BARS, CELLS, CHOICE, NUMBER, WORDS, Question
+from dashboard.lectures.reading import Mistake, choice, expression, field, head, text_of, untyped, view_of, words_of
 from dashboard.models.cache import keyed_by_repr
-from dashboard.view.pages import PAGES
-from dashboard.view.settings import Settings, from_query
+from dashboard.view.settings import Settings
 
 ABOUT = ("title", "minutes", "language", "audience")
 """What a file says of its lecture, each once."""
@@ -47,25 +45,9 @@ LIMITS = {"minutes": (1, 240), "training": (1, 3600)}
 """What is a whole number, and its limits. The seconds of a training may be left out."""
 ONCE, OFTEN = ("view", "look", "until", "controls", "ask", NUMBER, BARS, CELLS), ("claim", CHOICE)
 """What stands under the heading of a step: once at most, and as often as one likes."""
-MOST_STEPS, MOST_BYTES = 60, 200_000
-EXPRESSION = re.compile(r"\{\{(.+?)\}\}", re.DOTALL)
-FORMULA = re.compile(r"\$[^$]+\$|`[^`]+`")
-TYPED = re.compile(r"(?<![\w.])\d[\d.,]*")
+MOST_STEPS = 60
 SIDEBAR = "sidebar"
 """What a step names among its controls to keep the sidebar."""
-OWN_FIELDS = ("lecture", "lecture_step", "exploring")
-"""Fields of the view that a lecture sets by itself."""
-
-
-class Mistake(ValueError):
-    """Something in a file that cannot be used, and the line it stands in, counted from 1."""
-
-    def __init__(self, line: int, what: str) -> None:
-        super().__init__(what)
-        self.line = line
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.args[0]}"
 
 
 @keyed_by_repr
@@ -116,14 +98,7 @@ class Lecture:
 
 def load(path: Path) -> Lecture:
     """Read a lecture. Raises Mistake for what cannot be used, OSError where there is no such file."""
-    data = path.read_bytes()
-    if len(data) > MOST_BYTES:
-        raise Mistake(1, f"the file has {len(data):,} bytes; a lecture has at most {MOST_BYTES:,}")
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise Mistake(data[: error.start].count(b"\n") + 1, "this is no UTF-8 text") from error
-    return read(path.stem, text)
+    return read(path.stem, text_of(path, "a lecture"))
 
 
 def read(name: str, text: str) -> Lecture:
@@ -148,39 +123,23 @@ def read(name: str, text: str) -> Lecture:
 
 def _about(lines: list[str]) -> tuple[dict, int]:
     """What the lecture is, and the number of the line after that, from 0."""
-    if not lines or lines[0].strip() != "---":
-        raise Mistake(1, "the file does not begin with a line “---”")
-    try:
-        end = next(number for number, line in enumerate(lines[1:], 1) if line.strip() == "---")
-    except StopIteration:
-        raise Mistake(len(lines), "the lines that say what the lecture is do not end with a line “---”") from None
+    written, end = head(lines, "what the lecture is")
     found: dict[str, object] = {}
-    for number in range(1, end):
-        if not lines[number].strip():
-            continue
-        key, value = _field(lines[number], number + 1)
+    for key, value, line in written:
         if key not in (*ABOUT, *LIMITS):
-            raise Mistake(number + 1, f"“{key[:40]}” is not among {', '.join(dict.fromkeys((*ABOUT, *LIMITS)))}")
+            raise Mistake(line, f"“{key[:40]}” is not among {', '.join(dict.fromkeys((*ABOUT, *LIMITS)))}")
         if key in found:
-            raise Mistake(number + 1, f"“{key}” stands here a second time")
+            raise Mistake(line, f"“{key}” stands here a second time")
         found[key] = value
         if key in LIMITS:
             least, most = LIMITS[key]
             if not (value.isascii() and value.isdigit() and least <= int(value[:6]) <= most):
-                raise Mistake(number + 1, f"{key} is a whole number from {least} to {most}, not “{value[:40]}”")
+                raise Mistake(line, f"{key} is a whole number from {least} to {most}, not “{value[:40]}”")
             found[key] = int(value)
     missing = [key for key in ABOUT if not found.get(key)]
     if missing:
-        raise Mistake(end + 1, f"there is no {' and no '.join(missing)}")
-    return found, end + 1
-
-
-def _field(line: str, number: int) -> tuple[str, str]:
-    """The two sides of a line "name: value"."""
-    name, colon, value = line.partition(":")
-    if not colon:
-        raise Mistake(number, f"“{line[:40]}” is no line of the form “name: value”")
-    return name.strip(), value.strip()
+        raise Mistake(end, f"there is no {' and no '.join(missing)}")
+    return found, end
 
 
 def _step(lines: list[str], first: int) -> Step:
@@ -194,11 +153,11 @@ def _step(lines: list[str], first: int) -> Step:
     rest = 1
     while rest < len(lines) and lines[rest].strip():
         number = first + rest
-        key, value = _field(lines[rest], number)
+        key, value = field(lines[rest], number)
         if key == CHOICE:
-            choices.append(_choice(value, number))
+            choices.append(choice(value, number))
         elif key in OFTEN:
-            claims.append(_expression(value, number))
+            claims.append(expression(value, number))
         elif key not in ONCE:
             raise Mistake(number, f"“{key[:40]}” is not among {', '.join((*ONCE, *OFTEN))}")
         elif key in fields:
@@ -208,8 +167,8 @@ def _step(lines: list[str], first: int) -> Step:
         rest += 1
     if "view" not in fields:
         raise Mistake(first, f"the step “{title[:40]}” names no view")
-    page, view = _view(*fields["view"])
-    words, notes = _words(lines[rest:], first + rest)
+    page, view = view_of(*fields["view"])
+    words, notes = words_of(lines[rest:], first + rest)
     if not words:
         raise Mistake(first, f"the step “{title[:40]}” has no words")
     return Step(
@@ -227,14 +186,6 @@ def _step(lines: list[str], first: int) -> Step:
     )
 
 
-def _choice(text: str, line: int) -> tuple[str, Expression]:
-    """What can be chosen, and what makes it right: "the second half when second_half > 0.9"."""
-    said, when, true = text.rpartition(" when ")
-    if not when or not said.strip():
-        raise Mistake(line, f"“{text[:40]}” is no choice of the form “words when expression”")
-    return said.strip(), _expression(true, line)
-
-
 def _question(
     fields: Mapping[str, tuple[str, int]], choices: Sequence[tuple[str, Expression]], first: int
 ) -> Question | None:
@@ -247,7 +198,7 @@ def _question(
     text, line = fields["ask"]
     if not text:
         raise Mistake(line, "“ask” asks nothing")
-    _untyped(text, text, 0, line)
+    untyped(text, text, 0, line)
     if len(kinds) > 1:
         raise Mistake(line, f"a step asks for one thing, not for {' and '.join(kinds)}")
     kind = kinds[0] if kinds else WORDS
@@ -255,69 +206,4 @@ def _question(
         if len(choices) < 2:
             raise Mistake(line, "one can choose among two at least")
         return Question(text, kind, choices=tuple(choices), line=line)
-    return Question(text, kind, _expression(*fields[kind]) if kind != WORDS else None, line=line)
-
-
-def _view(text: str, line: int) -> tuple[str, Settings]:
-    """The page and the settings of a view, as a link has them: "heads?run=reverse&head=…"."""
-    page, _, query = text.partition("?")
-    page = page.strip().strip("/") or "overview"
-    if page not in PAGES:
-        raise Mistake(line, f"there is no page “{page[:40]}”; the pages are {', '.join(PAGES)}")
-    try:
-        pairs = dict(parse_qsl(query.strip(), keep_blank_values=True, strict_parsing=bool(query.strip())))
-    except ValueError:
-        raise Mistake(line, f"“{query[:40]}” is no query of a link, such as run=reverse&step=40") from None
-    if taken := [name for name in OWN_FIELDS if name in pairs]:
-        raise Mistake(line, f"“{taken[0]}” is set by the lecture itself")
-    view, notices = from_query(pairs)
-    if notices:
-        raise Mistake(line, notices[0].removesuffix("."))
-    return page, view
-
-
-def _words(lines: list[str], first: int) -> tuple[tuple[str | Expression, ...], tuple[str | Expression, ...]]:
-    """The words with the numbers between them, and the lecturer's notes: lines that begin with ">"."""
-    words = "\n".join("" if line.startswith(">") else line for line in lines)
-    notes = "\n".join(line[1:].strip() if line.startswith(">") else "" for line in lines)
-    return _trimmed(_parts(words, first, typed=False)), _trimmed(_parts(notes, first, typed=True))
-
-
-def _parts(text: str, first: int, typed: bool) -> list[str | Expression]:
-    """Words and the expressions between them. Raises Mistake for a number that is typed, where none may be."""
-    parts: list[str | Expression] = []
-    end = 0
-    for found in EXPRESSION.finditer(text):
-        parts.append(text[end : found.start()] if typed else _untyped(text[end : found.start()], text, end, first))
-        parts.append(_expression(found[1], first + text[: found.start()].count("\n")))
-        end = found.end()
-    return [*parts, text[end:] if typed else _untyped(text[end:], text, end, first)]
-
-
-def _untyped(part: str, text: str, start: int, first: int) -> str:
-    """Some words. Raises Mistake where a number is typed in them that is no part of a formula."""
-    for found in TYPED.finditer(FORMULA.sub(lambda formula: " " * len(formula[0]), part)):
-        line = first + text[: start + found.start()].count("\n")
-        raise Mistake(line, f"the number {found[0].rstrip('.,')} is typed; write it as an expression, {{{{ … }}}}")
-    return part
-
-
-def _trimmed(words: list[str | Expression]) -> tuple[str | Expression, ...]:
-    """The words without what is empty, nor blank lines at either end."""
-
-    def kept() -> Iterator[str | Expression]:
-        for place, each in enumerate(words):
-            if isinstance(each, str):
-                each = each.lstrip() if place == 0 else each
-                each = each.rstrip() if place == len(words) - 1 else each
-            if each:
-                yield each
-
-    return tuple(kept())
-
-
-def _expression(text: str, line: int) -> Expression:
-    try:
-        return parsed(text, line)
-    except ValueError as error:
-        raise Mistake(line, str(error)) from None
+    return Question(text, kind, expression(*fields[kind]) if kind != WORDS else None, line=line)

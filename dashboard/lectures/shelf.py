@@ -1,38 +1,55 @@
-"""Every lecture that is here: those that come with the dashboard, and those of a folder of one's own."""
+"""Every lecture and every exercise that is here: the shipped ones, and those of a folder of one's own."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
-from dashboard.lectures.lecture import Lecture, Mistake, load
+from dashboard.lectures import lecture
+from dashboard.lectures.exercises import exercise
+from dashboard.lectures.exercises.exercise import Exercise
+from dashboard.lectures.lecture import Lecture
+from dashboard.lectures.reading import Mistake
 
 SHIPPED = Path(__file__).parent
 OWN = os.environ.get("ATTENTION_LAB_LECTURES", "")
-"""A folder with more of them; one that is called like a shipped one takes its place."""
+"""A folder with more of them, its exercises below `exercises/`; one called like a shipped one takes its place."""
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
-class Shelf:
-    """The lectures by name, and of each file that is none a sentence why."""
+class Shelf(Generic[Kind]):
+    """What was read, by name, and of each file that cannot be used a sentence why."""
 
-    lectures: dict[str, Lecture]
+    files: dict[str, Kind]
     mistakes: tuple[str, ...]
 
 
-def shelf() -> Shelf:
+def lectures() -> Shelf[Lecture]:
     """All lectures; each file is read again when it was changed."""
-    found: dict[str, Lecture] = {}
+    return _all("", lecture.load)
+
+
+def exercises() -> Shelf[Exercise]:
+    """All exercises, in the order in which they are to be tried."""
+    shelf = _all("exercises", exercise.load)
+    return Shelf(dict(sorted(shelf.files.items(), key=lambda each: (each[1].order, each[0]))), shelf.mistakes)
+
+
+def _all(below: str, load: Callable[[Path], Kind]) -> Shelf[Kind]:
+    found: dict[str, Kind] = {}
     mistakes = []
     for folder in (SHIPPED, *([Path(OWN)] if OWN else [])):
         try:
-            paths = sorted(folder.glob("*.md"))
+            paths = sorted((folder / below).glob("*.md"))
         except OSError:
             paths = []
         for path in paths:
             try:
-                found[path.stem] = _load(path)
+                found[path.stem] = _load(path, load)
             except Mistake as mistake:
                 mistakes.append(f"{path.name}, {mistake}.")
             except OSError as error:
@@ -40,11 +57,11 @@ def shelf() -> Shelf:
     return Shelf(found, tuple(mistakes))
 
 
-_read: dict[Path, tuple[tuple[int, int], Lecture | Mistake]] = {}
+_read: dict[Path, tuple[tuple[int, int], Any]] = {}
 
 
-def _load(path: Path) -> Lecture:
-    """The lecture of a file, read once as long as the file stays as it is. Raises Mistake."""
+def _load(path: Path, load: Callable[[Path], Kind]) -> Kind:
+    """What a file holds, read once as long as the file stays as it is. Raises Mistake."""
     there = path.stat()
     stamp = (there.st_mtime_ns, there.st_size)
     if path not in _read or _read[path][0] != stamp:
@@ -55,4 +72,5 @@ def _load(path: Path) -> Lecture:
     kept = _read[path][1]
     if isinstance(kept, Mistake):
         raise Mistake(kept.line, kept.args[0])
-    return kept
+    found: Kind = kept
+    return found

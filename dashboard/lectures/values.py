@@ -1,4 +1,4 @@
-"""What the names in a lecture's expressions stand for: numbers of a view, measured by what its page asks as well."""
+"""What the names in expressions of lectures and exercises stand for: numbers of a view, measured as its page does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.lectures import texts, walks
+from dashboard.lectures import changes, texts, walks
 from dashboard.lectures.questions import Bars, Cells
 from dashboard.lectures.walks import cell
 from dashboard.models import heads, menu, positions
@@ -33,7 +33,7 @@ class ViewValues(Mapping[str, Any]):
     def __init__(self, view: Settings) -> None:
         """Raises ValueError where the view's run, step or input cannot be had."""
         self.view: Settings = view
-        self.model: Model = model_of(view, menu.menu())
+        self.model: Model = model_of(view, menu.menu(named=view.run))
         self.question = self.model.task.example
         if view.input:
             self.question = parsed(self.model.task, view.input)
@@ -233,6 +233,7 @@ NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
     "second_half": lambda values: values.accuracy.of("second half"),
     "perplexity": lambda values: _evaluated(values, "perplexity"),
     **walks.NUMBERS,
+    **changes.NUMBERS,
     "head": lambda values: values.view.head,
     "accuracies": _accuracies,
     **texts.NUMBERS,
@@ -260,6 +261,7 @@ NAMES: dict[str, Callable[..., Any]] = {
     "of": _of,
     "setting": _setting,
     **walks.NAMES,
+    **changes.NAMES,
     **texts.NAMES,
 }
 """Functions of places, heads and runs."""

@@ -47,11 +47,24 @@ def said(model: Model, question: Question, edits: tuple[Edit, ...]) -> Said:
     from transformer.analysis.interventions.effects import said_under
     from transformer.edits import resolve
 
-    beside = max(1, min(63, FEW_CELLS // len(model.task.target_names(len(question))) ** 2))
-    if not model.task.lawful:
-        beside = max(1, min(beside, FEW_TOKENS // len(question)))
     made = resolve(edits, _occasion(model, len(question), question))
-    return said_under(model.network(), model.task, question, made, beside=beside)
+    return said_under(model.network(), model.task, question, made, beside=_beside(model, question))
+
+
+def _beside(model: Model, question: Question) -> int:
+    """How many other questions share its batch."""
+    beside = max(1, min(63, FEW_CELLS // len(model.task.target_names(len(question))) ** 2))
+    return beside if model.task.lawful else max(1, min(beside, FEW_TOKENS // len(question)))
+
+
+@cached(64)
+def pattern_moved(model: Model, question: Question, edits: tuple[Edit, ...]) -> float:
+    """The largest change of a weight of any head's pattern by the edits. Raises EditError."""
+    from transformer.analysis.interventions import effects
+    from transformer.edits import resolve
+
+    made = resolve(edits, _occasion(model, len(question), question))
+    return effects.pattern_moved(model.network(), model.task, question, made, beside=_beside(model, question))
 
 
 @cached(128)

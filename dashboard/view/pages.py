@@ -65,6 +65,7 @@ PAGES = {
         Page("context", "Attention by hand", "calculate", HOW_IT_BEGAN),
         Page("questions", "Five questions", "help", HOW_IT_BEGAN),
         Page("mistakes", "Gallery of mistakes", "bug_report", LEARN_BY_DOING, own_input=True),
+        Page("exercises", "Exercises", "task_alt", LEARN_BY_DOING, own_input=True),
         Page("check", "Check mine", "fact_check", LEARN_BY_DOING, own_input=True),
         Page("imported", "Bring in a model", "input", ANY_MODEL, imported=True),
         Page("stream", "Its layers", "layers", ANY_MODEL, imported=True),

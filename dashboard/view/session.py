@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
@@ -75,6 +76,11 @@ def _query() -> dict[str, str]:
     """What the URL says; what a training panel only offers is no part of it."""
     view: Settings = st.session_state.settings
     return {"run": chosen().name, **view.to_query()}
+
+
+def link(address: str) -> str:
+    """This view on a page, as a link below the application's root. It names the step even where it is the last."""
+    return f"{address}?{urlencode({**_query(), 'step': str(chosen().step)})}"
 
 
 def first_look() -> bool:

@@ -51,6 +51,8 @@ class Settings:
     """Its step, counted from 1."""
     exploring: bool = False
     """Show every control, and what one likes; the lecture waits at its step."""
+    exercise: str = text_field()
+    """The exercise that is tried, by the name of its file; empty is none."""
     room: str = text_field()
     """The room of a lecture that this reader has come from, and may go back to; empty is none."""
     predict: bool = False
@@ -363,10 +365,11 @@ OF_MODEL = {name: field.default for name, field in FIELDS.items() if field.metad
 OF_TRAINING = tuple(FIELDS)[list(FIELDS).index("task") :]
 """What would be trained next, and how."""
 AROUND = (
-    *("lecture", "lecture_step", "run", "step", "input", "imported", "imported_input", "imported_second"),
+    *("lecture", "lecture_step", "exercise", "run", "step", "input", "imported", "imported_input", "imported_second"),
     *OF_TRAINING,
 )
-"""What stands around the page: a lecture's words, and in the sidebar the model, the input, what would be trained."""
+"""What stands around the page: the words of a lecture or an exercise, and in the sidebar the model, the input, what
+would be trained."""
 
 
 def limits(name: str) -> tuple[float, float]:

@@ -52,6 +52,7 @@ PAGES = {
     "Attention by hand": 5,
     "Five questions": 1,
     "Gallery of mistakes": 6,
+    "Exercises": 0,
     "The bottleneck": 4,
     "It reads": 6,
     "Bring in a model": 0,

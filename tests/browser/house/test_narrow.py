@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, TimeoutError, expect
 
-from dashboard.lectures.shelf import shelf
+from dashboard.lectures.shelf import lectures
 from dashboard.view.pages import PAGES
 from tests.kit.driving import PATIENCE, SETTLED, violations
 
@@ -19,7 +19,7 @@ WIDTH = 390
 STREAMLITS_MENU = ("list:", "listitem:")
 """On a narrow screen the menus stand in the sidebar, in a list that Streamlit nests wrongly (1.67)."""
 SIDEWAYS = "() => document.querySelector('[data-testid=stMain]').scrollWidth"
-STEPS = [(name, number) for name, each in shelf().lectures.items() for number in range(1, len(each.steps) + 1)]
+STEPS = [(name, number) for name, each in lectures().files.items() for number in range(1, len(each.steps) + 1)]
 SOON = 5_000
 """Milliseconds for a figure to find its width after it was drawn: Plotly measures, then draws again."""
 
@@ -50,7 +50,7 @@ def test_every_page(page: Page, address: str, address_of_page: str, scheme: Lite
 @pytest.mark.parametrize(("name", "number"), STEPS)
 def test_every_step_of_a_lecture(page: Page, address: str, name: str, number: int) -> None:
     """Each in one theme, in turns: the pages themselves have been seen in both."""
-    step = shelf().lectures[name].steps[number - 1]
+    step = lectures().files[name].steps[number - 1]
     view = urlencode(replace(step.view, lecture=name, lecture_step=number).to_query())
     scheme: Literal["light", "dark"] = "light" if number % 2 else "dark"
     check(page, f"{address}/{step.page}?{view}", scheme, asks=step.question is not None)

@@ -9,15 +9,15 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from dashboard.lectures.lecture import SIDEBAR
-from dashboard.lectures.shelf import shelf
+from dashboard.lectures.shelf import lectures
 from tests.kit.driving import PATIENCE, SETTLED, query
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 
-@pytest.mark.parametrize("name", sorted(shelf().lectures))
+@pytest.mark.parametrize("name", sorted(lectures().files))
 def test_the_arrow_keys_alone_lead_through_a_lecture(page: Page, address: str, name: str) -> None:
-    lecture = shelf().lectures[name]
+    lecture = lectures().files[name]
     page.set_viewport_size({"width": 1024, "height": 768})
     page.goto(f"{address}/lectures")
     page.evaluate("localStorage.removeItem('attention-lab-predictions')")
@@ -149,7 +149,7 @@ def test_one_may_leave_and_explore_after_a_key_has_changed_the_page(page: Page, 
 
 
 def test_the_presenters_window_follows_and_leads(page: Page, address: str) -> None:
-    steps = shelf().lectures["attention"].steps
+    steps = lectures().files["attention"].steps
     page.goto(f"{address}/accuracy?run=reverse&lecture=attention&lecture_step=2")
     expect(page.locator(".al-prediction h2")).to_be_visible(timeout=PATIENCE)
     with page.expect_popup() as opened:

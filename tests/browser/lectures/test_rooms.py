@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dashboard.lectures.shelf import shelf
+from dashboard.lectures.shelf import lectures
 from tests.kit.driving import PATIENCE, SETTLED, dashboard, free_port
 from tests.kit.rooms.house import redis_server, without_redis
 
@@ -69,7 +69,7 @@ def step_of(follower: Page, step: int) -> None:
 
 
 def test_every_step_comes_to_who_follows(lecturer: Page, follower: Page, address: str) -> None:
-    lecture = shelf().lectures["attention"]
+    lecture = lectures().files["attention"]
     code = open_room(lecturer, f"{address}/?lecture=attention&sidebar=0")
     join(follower, address, code)
     for at, step in enumerate(lecture.steps, 1):
@@ -94,7 +94,7 @@ def test_every_step_comes_to_who_follows(lecturer: Page, follower: Page, address
 
 
 def test_a_page_that_ends_early_ends_for_who_follows_too(lecturer: Page, follower: Page, address: str) -> None:
-    step = shelf().lectures["attention"].steps[0]
+    step = lectures().files["attention"].steps[0]
     code = open_room(lecturer, f"{address}/?lecture=attention&sidebar=0&run=reverse")
     expect(lecturer.locator(".st-key-overview-heads")).not_to_be_in_viewport()
     join(follower, address, code)

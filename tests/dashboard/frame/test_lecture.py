@@ -7,10 +7,10 @@ import re
 import pytest
 import streamlit as st
 
-from dashboard.frame import lecture as lectures_strip
+from dashboard.frame import reaching
 from dashboard.frame.lecture import _filled, style
 from dashboard.lectures.lecture import read
-from dashboard.lectures.shelf import shelf
+from dashboard.lectures.shelf import lectures
 from dashboard.lectures.values import ViewValues
 from dashboard.view.pages import PAGES
 from tests.kit.pages import link, open_page
@@ -72,7 +72,7 @@ def test_a_late_request_of_the_page_before_does_not_bring_it_back(monkeypatch: p
     before = PAGES["layers"].script
     app.switch_page(before).run()  # the request names the page before
     assert app.title[0].value.startswith("Head 0.2")
-    monkeypatch.setattr(lectures_strip, "LATE", 0.0)
+    monkeypatch.setattr(reaching, "LATE", 0.0)
     app.switch_page(before).run()
     assert "stand on the page “Attention heads”" in strip(app)  # a reader who goes there stays there
 
@@ -100,7 +100,7 @@ def test_what_a_link_names_in_vain_is_said(query: dict[str, str], said: str) -> 
 
 
 def test_every_lecture_is_offered_and_begins_with_its_first_step() -> None:
-    for name, lecture in shelf().lectures.items():
+    for name, lecture in lectures().files.items():
         app = open_page("lectures")
         assert lecture.title in strip(app)
         app = press(app, f"start-{name}")

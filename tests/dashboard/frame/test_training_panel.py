@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import live
 from dashboard.frame.live_pictures import costs
 from dashboard.frame.training_panel import OWN
-from dashboard.lectures.shelf import shelf
+from dashboard.lectures.shelf import lectures
 from dashboard.models import menu as model_menu
 from dashboard.view import clicks
 from dashboard.view.settings import PACES
@@ -276,7 +276,7 @@ def test_a_lecture_cuts_a_training_off_and_plays_the_film_of_its_own_model(
 ) -> None:
     app = press(open_page("overview", **lecture), "Train")
     (run,) = handed
-    longest = shelf().lectures["attention"].training
+    longest = lectures().files["attention"].training
     with lock.hold(run.folder):
         run.set_state(status, 12)
         long_ago(app, longest - 5)

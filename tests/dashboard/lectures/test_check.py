@@ -9,7 +9,7 @@ import pytest
 from dashboard.__main__ import main
 from dashboard.lectures.check import mistakes
 from dashboard.lectures.lecture import read
-from dashboard.lectures.shelf import SHIPPED, shelf
+from dashboard.lectures.shelf import SHIPPED, lectures
 
 ABOUT = "---\ntitle: A test\nminutes: 1\nlanguage: en\naudience: nobody\n---\n"
 BAD = f"""{ABOUT}## One
@@ -37,7 +37,7 @@ EVERY_DAY = "attention"
     ],
 )
 def test_a_shipped_lecture_holds(name: str) -> None:
-    assert [str(mistake) for mistake in mistakes(shelf().lectures[name])] == []
+    assert [str(mistake) for mistake in mistakes(lectures().files[name])] == []
 
 
 def test_what_does_not_hold_is_named_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from dashboard.lectures import shelf
 from dashboard.lectures.expressions import Expression
-from dashboard.lectures.lecture import MOST_BYTES, Lecture, Mistake, load, read
+from dashboard.lectures.lecture import Lecture, load, read
+from dashboard.lectures.reading import MOST_BYTES, Mistake
 from dashboard.view.settings import Settings
 
 ABOUT = "---\ntitle: Masks: who sees whom\nminutes: 15\nlanguage: en\naudience: everybody\n---\n"
@@ -76,7 +77,7 @@ def test_a_training_has_a_minute_unless_the_lecture_says_otherwise() -> None:
         (f"{ABOUT}## A\nview: heads\nask:\n\nWords.", 9, "“ask” asks nothing"),
         (f"{ABOUT}## A\nview: heads\nask: Which of 4?\n\nWords.", 9, "the number 4 is typed"),
         (f"{ABOUT}## A\nview: heads\nask: A?\nnumber: heads\nbars: accuracies\n\nW.", 9, "not for number and bars"),
-        (f"{ABOUT}## A\nview: heads\nask: A?\nchoice: yes\n\nWords.", 10, "no choice of the form"),
+        (f"{ABOUT}## A\nview: heads\nask: A?\nchoice: yes\n\nWords.", 10, "not of the form"),
         (f"{ABOUT}## A\nview: heads\nask: A?\nchoice: a when heads == 4\n\nWords.", 9, "among two at least"),
         (ABOUT + "## A\nview: heads\n\nWords.\n" * 61, 7 + 4 * 60, "a lecture has at most 60 steps"),
     ],
@@ -103,24 +104,24 @@ def test_one_bad_file_hurts_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "bad.md").write_text(ABOUT)
     (tmp_path / "folder.md").mkdir()
     monkeypatch.setattr(shelf, "OWN", str(tmp_path))
-    found = shelf.shelf()
-    assert found.lectures["good"].title == "Masks: who sees whom"
-    assert "attention" in found.lectures  # the shipped ones are there as well
+    found = shelf.lectures()
+    assert found.files["good"].title == "Masks: who sees whom"
+    assert "attention" in found.files  # the shipped ones are there as well
     assert any(each.startswith("bad.md, line 6: there is no step") for each in found.mistakes)
     assert any(each.startswith("folder.md cannot be read") for each in found.mistakes)
     (tmp_path / "bad.md").write_text(TEXT.replace("15", "16"))
-    assert shelf.shelf().lectures["bad"].minutes == 16  # read again, for it was changed
+    assert shelf.lectures().files["bad"].minutes == 16  # read again, for it was changed
 
 
 def test_a_folder_that_is_not_there_holds_no_lecture(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shelf, "OWN", str(tmp_path / "nowhere"))
-    assert "attention" in shelf.shelf().lectures
+    assert "attention" in shelf.lectures().files
 
 
 def test_the_shipped_lectures_have_eight_to_fourteen_steps_and_end_with_something_to_try() -> None:
-    found = shelf.shelf()
+    found = shelf.lectures()
     assert not found.mistakes
-    for lecture in found.lectures.values():
+    for lecture in found.files.values():
         assert isinstance(lecture, Lecture)
         assert 8 <= len(lecture.steps) <= 14
         assert lecture.steps[-1].controls, "the last step leaves controls to try something with"
@@ -128,7 +129,7 @@ def test_the_shipped_lectures_have_eight_to_fourteen_steps_and_end_with_somethin
 
 def test_the_shipped_lectures_take_as_long_as_they_promise() -> None:
     """As docs/guide/lectures.md counts: reading aloud, a look at each step, questions, and what is tried at the end."""
-    for lecture in shelf.shelf().lectures.values():
+    for lecture in shelf.lectures().files.values():
         said = [part for step in lecture.steps for part in (step.title, _plain(step.prose), _plain(step.notes))]
         asked = [step.question for step in lecture.steps if step.question]
         said += [part for each in asked for part in (each.text, *(choice for choice, _ in each.choices))]

@@ -10,7 +10,7 @@ import torch
 
 from dashboard.lectures.lecture import read
 from dashboard.lectures.questions import Cells, Question, asked
-from dashboard.lectures.shelf import shelf
+from dashboard.lectures.shelf import lectures
 from dashboard.lectures.values import ViewValues
 from dashboard.view.settings import Settings
 from tests.kit.pages import PI, ROOT, SEP, network
@@ -119,5 +119,5 @@ def test_another_answer_or_view_is_another_question(values: ViewValues) -> None:
 
 
 def test_every_shipped_lecture_asks_something() -> None:
-    for lecture in shelf().lectures.values():
+    for lecture in lectures().files.values():
         assert any(step.question for step in lecture.steps), lecture.name

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 from jaxtyping import Bool, Float
+from torch import Tensor
 
 from transformer.analysis.accuracy.by_position import predictions
 from transformer.analysis.batches import questions
@@ -51,8 +52,7 @@ def said_under(
 
     The others are what a mean is taken over and what is shuffled in; they do not matter to any other edit.
     """
-    others, _ = questions(task, beside, len(question), seed)
-    batch = _together(task.encode([question]), others)
+    batch = _with_others(task, question, beside, seed)
     seen = observe_batch(model, batch, edits, lambda *_: None)
     probabilities = seen.logits[0].softmax(dim=-1).cpu().numpy()
     return Said(
@@ -62,6 +62,30 @@ def said_under(
         confidence=probabilities.max(axis=-1),
         truth=probabilities[np.arange(len(probabilities)), batch.targets[0]],
     )
+
+
+def pattern_moved(
+    model: Network, task: Task, question: Question, edits: Sequence[Edit], *, beside: int = 63, seed: int = 0
+) -> float:
+    """The largest change of a weight of any head's pattern by the edits, 0 to 1.
+
+    On one question, the right answer being read, in a batch with `beside` others as in `said_under`.
+    """
+    batch = _with_others(task, question, beside, seed)
+
+    def first(site: str, value: Tensor) -> Tensor | None:
+        return value[0] if site.endswith(".pattern") else None
+
+    def patterns(made: Sequence[Edit]) -> Mapping[str, Tensor]:
+        return observe_batch(model, batch, made, first).sites
+
+    before, after = patterns(()), patterns(edits)
+    return max(float((after[site] - before[site]).abs().max()) for site in before)
+
+
+def _with_others(task: Task, question: Question, beside: int, seed: int) -> Batch:
+    others, _ = questions(task, beside, len(question), seed)
+    return _together(task.encode([question]), others)
 
 
 def _together(first: Batch, rest: Batch) -> Batch:

@@ -1,0 +1,190 @@
+"""Exercises: what is read of their files, what is wrong in one, and what the names in their goals come to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from dashboard.lectures import shelf
+from dashboard.lectures.exercises.exercise import Exercise, Reached, load, reached, read
+from dashboard.lectures.reading import Mistake
+from dashboard.lectures.values import ViewValues
+from dashboard.view.pages import PAGES
+from dashboard.view.settings import Settings
+from transformer.analysis.accuracy.by_position import accuracy_by_position
+from transformer.analysis.sample import sample
+from transformer.edits import parse_edit
+
+HEAD = """---
+title: Remove a head
+order: 7
+view: edits?run=reverse
+goal: one edit, when it counts when edits == 1
+---
+"""
+TEXT = f"{HEAD}\nRemove 1 of the {{{{ heads }}}} heads.\n\n> Press *Add*.\n"
+LAST = "decoder.1.self_attention"
+
+
+def test_everything_that_is_written_is_read() -> None:
+    exercise = read("remove", TEXT)
+    assert (exercise.name, exercise.title, exercise.order, exercise.page) == ("remove", "Remove a head", 7, "edits")
+    assert exercise.view == Settings(run="reverse")
+    (goal,) = exercise.goals
+    assert (goal.words, goal.met.text) == ("one edit, when it counts", "edits == 1")
+    assert (exercise.words[0], exercise.words[2]) == ("Remove 1 of the ", " heads.")
+    assert exercise.hint == ("Press *Add*.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("", 1, "does not begin with a line “---”"),
+        ("---\ntitle: x\n", 2, "what the exercise is do not end"),
+        (HEAD.replace("title: Remove a head\n", ""), 5, "there is no title"),
+        (HEAD.replace("goal: one edit, when it counts when edits == 1\n", ""), 5, "there is no goal"),
+        (HEAD.replace("order: 7", "order: soon"), 3, "order is a whole number from 0 to 999, not “soon”"),
+        (HEAD.replace("order: 7", "order: 9" + "9" * 400), 3, "order is a whole number"),
+        (HEAD.replace("order: 7", "title: again"), 3, "“title” stands here a second time"),
+        (HEAD.replace("order: 7", "colour: red"), 3, "“colour” is not among title"),
+        (HEAD.replace("edits?run", "nowhere?run"), 4, "there is no page “nowhere”"),
+        (HEAD.replace("run=reverse", "exercise=x"), 4, "“exercise” is set"),
+        (HEAD.replace(", when it counts when edits == 1", ""), 5, "is not of the form"),
+        (HEAD.replace("edits == 1", "edits[0]"), 5, "only numbers, names"),
+        (HEAD.replace("edits == 1", "edits == 1\n" + "goal: a when edits == 1\n" * 9), 16, "at most 8 goals"),
+        (HEAD, 6, "the exercise has no words"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(text: str, line: int, said: str) -> None:
+    with pytest.raises(Mistake) as caught:
+        read("bad", text)
+    assert said in str(caught.value)
+    assert caught.value.line == line
+
+
+def test_a_folder_of_ones_own_adds_exercises_and_names_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "exercises").mkdir()
+    (tmp_path / "exercises" / "mine.md").write_text(TEXT)
+    (tmp_path / "exercises" / "bad.md").write_text("hello")
+    monkeypatch.setattr(shelf, "OWN", str(tmp_path))
+    found = shelf.exercises()
+    assert next(iter(found.files)) == "mine"  # its order is the least
+    assert found.mistakes == ("bad.md, line 1: the file does not begin with a line “---”.",)
+    assert set(shelf.SHIPPED.glob("exercises/*.md")) == {
+        shelf.SHIPPED / "exercises" / f"{name}.md" for name in found.files if name != "mine"
+    }
+
+
+@pytest.mark.parametrize("exercise", shelf.exercises().files.values(), ids=lambda each: each.name)
+def test_a_shipped_exercise_can_be_measured_where_it_begins_and_is_not_solved_there(exercise: Exercise) -> None:
+    assert exercise.page in PAGES
+    assert exercise.hint
+    values = ViewValues(exercise.view)
+    assert not all(reached(goal, values).met for goal in exercise.goals)
+    assert all("–" not in str(each.value(values)) for each in exercise.words if not isinstance(each, str))
+
+
+def test_there_are_a_dozen() -> None:
+    assert len(shelf.exercises().files) >= 12
+
+
+# --- how a goal stands
+
+
+def test_a_goal_says_what_its_left_side_comes_to_or_why_it_has_no_value() -> None:
+    exercise = read("x", TEXT.replace("edits == 1", "abs(step - 3) < 2"))
+    assert reached(exercise.goals[0], {"step": 4}) == Reached("one edit, when it counts", True, 1)
+    assert reached(exercise.goals[0], {"step": 9}) == Reached("one edit, when it counts", False, 6)
+    assert "there is no “step” in a view" in reached(exercise.goals[0], {}).why
+
+
+def test_a_goal_about_words_shows_no_number() -> None:
+    exercise = read("x", TEXT.replace("edits == 1", "knowable == 'y1'"))
+    assert reached(exercise.goals[0], {"knowable": "y1"}) == Reached("one edit, when it counts", True, None)
+
+
+# --- what names come to
+
+
+def values(**view: object) -> ViewValues:
+    return ViewValues(Settings(run="reverse", **view))  # type: ignore[arg-type]
+
+
+def test_edits_are_counted_and_measured_as_the_library_does() -> None:
+    text = f"zero:{LAST}.2~-zero:{LAST}.1~zero:{LAST}.0"
+    found = values(edits=text)
+    assert found["edits"] == 2
+    assert found["kind_of_edit"](1) == "zero"
+    made = [parse_edit(f"zero:{LAST}.{head}") for head in (2, 0)]
+    model = found.model
+
+    def right(edits: list) -> float:
+        seed = model.config.training.seed + 1
+        measured = accuracy_by_position(model.network(), model.task, sequences=1024, length=8, seed=seed, edits=edits)
+        return float(measured.mean[-8:].mean())
+
+    assert found["edited"]("second half") == pytest.approx(right(made))
+    assert found["edited_by"](1, "second half") == pytest.approx(right(made[:1]))
+    with pytest.raises(IndexError, match="there is no edit 3"):
+        found["edited_by"](3, "second half")
+
+
+def test_a_pattern_moves_where_something_before_it_was_changed() -> None:
+    assert values(edits=f"zero:{LAST}.2")["pattern_moved"] == 0
+    found = values(edits="zero:decoder.0.self_attention.2")
+    network, task, question = found.model.network(), found.model.task, found.question
+    before, after = (sample(network, task, question, edits=edits).attentions for edits in ([], _made(found)))
+    moved = max(np.abs(before[site].pattern - after[site].pattern).max() for site in before)
+    assert found["pattern_moved"] == pytest.approx(moved)
+    assert moved > 0
+
+
+def _made(found: ViewValues) -> list:
+    return [parse_edit(found.view.edits)]
+
+
+def test_what_can_be_known_is_named_by_its_place_in_the_answer() -> None:
+    assert values()["knowable"] == "y1 y2 y3 y4 y5 y6 y7 y8"
+    known = values(mask="recent:4")["known_under"]("recent:4")
+    assert values(mask="recent:4")["knowable"].split() == [f"y{place}" for place in range(1, known + 1)]
+
+
+def test_a_copy_is_counted_place_by_place() -> None:
+    # Without edits the model reverses: a palindrome's reverse is its copy.
+    assert values(input="1 2 3 4 4 3 2 1")["copied"] == 8
+    assert values(input="1 2 3 4 5 6 7 8")["copied"] == 0
+
+
+def test_a_number_of_the_step_before_is_that_of_the_weights_kept_then() -> None:
+    steps = list(values().model.run.snapshots())  # type: ignore[union-attr]
+    at = values(step=steps[3])
+    assert at["earlier"]("second_half") == values(step=steps[2])["second_half"]
+    with pytest.raises(ValueError, match="the first step that was kept"):
+        values(step=steps[0])["earlier"]("second_half")
+
+
+def test_another_length_is_measured_under_the_edits() -> None:
+    found = values(edits=f"zero:{LAST}.2")
+    model = found.model
+    seed = model.config.training.seed + 1
+    edits = [parse_edit(f"zero:{LAST}.2")]
+    measured = accuracy_by_position(model.network(), model.task, sequences=1024, length=5, seed=seed, edits=edits)
+    assert found["right_at"](5, "second half") == pytest.approx(float(measured.mean[-5:].mean()))
+    with pytest.raises(ValueError, match="from 1 to 64"):
+        found["right_at"](1000, "second half")
+    assert torch.is_grad_enabled()
+
+
+def test_a_file_that_is_no_text_or_too_large_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.md"
+    path.write_bytes(b"---\n\xff\n")
+    with pytest.raises(Mistake, match="no UTF-8"):
+        load(path)
+    path.write_bytes(b" " * 200_001)
+    with pytest.raises(Mistake, match="an exercise has at most 200,000"):
+        load(path)
