@@ -5,7 +5,6 @@ import streamlit as st
 from dashboard.frame import exercise
 from dashboard.lectures.shelf import exercises
 from dashboard.parts.prose import plain
-from dashboard.view.pages import PAGES
 
 found = exercises()
 st.title("Exercises that know when they are solved", anchor=False)
@@ -27,7 +26,6 @@ for name, each in found.files.items():
             icon=":material/play_arrow:",
             type="primary",
             width="stretch",
-            help=f"On the page “{PAGES[each.page].title}”.",
         )
         with start:
             exercise.mark(each, None)
