@@ -11,9 +11,10 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 from cyclopts import App, Parameter
 
@@ -25,6 +26,11 @@ from transformer.foundation.foreign import shortened
 from transformer.training.exchange import archive
 from transformer.training.runs import Run, located
 
+if TYPE_CHECKING:
+    from dashboard.lectures.lecture import Lecture
+    from dashboard.lectures.reading import Mistake
+
+Kind = TypeVar("Kind")
 app = App(
     name="attention-lab",
     help="A transformer to look into: `attention-lab run` starts the dashboard.",
@@ -35,6 +41,8 @@ app = App(
 app.update(library)
 lecture = App(name="lecture", help="Lectures: Markdown files of steps, each a view of the dashboard with words.")
 app.command(lecture)
+exercise = App(name="exercise", help="Exercises: Markdown files, each a view to begin with and goals to be measured.")
+app.command(exercise)
 
 
 @app.command
@@ -108,11 +116,47 @@ def check(file: Path, *more: Path) -> int:
     """
     from dashboard.lectures.check import mistakes
     from dashboard.lectures.lecture import load
+
+    def held(found: Lecture) -> str:
+        numbers = sum(len(step.expressions) for step in found.steps)
+        claims = sum(len(step.claims) for step in found.steps)
+        questions = sum(step.question is not None for step in found.steps)
+        return f"{len(found.steps)} steps, {numbers} numbers, {claims} claims and {questions} questions hold"
+
+    return _proved((file, *more), load, mistakes, held)
+
+
+@exercise.command(name="check")
+def check_exercise(file: Path, *more: Path) -> int:
+    """Prove that an exercise opens as written, that its goals name what a view has, and that it is not solved yet.
+
+    Parameters
+    ----------
+    file
+        An exercise.
+    more
+        Others.
+    """
+    from dashboard.lectures.check import faults
+    from dashboard.lectures.exercises.exercise import load
+
+    return _proved(
+        (file, *more), load, faults, lambda found: f"it opens, and its {len(found.goals)} goals can be measured"
+    )
+
+
+def _proved(
+    paths: Sequence[Path],
+    load: Callable[[Path], Kind],
+    mistakes: Callable[[Kind], Iterable[Mistake]],
+    held: Callable[[Kind], str],
+) -> int:
+    """Say of each file what does not hold, or that all does. 0: all do; 1: one does not; 2: one cannot be read."""
     from dashboard.lectures.reading import Mistake
 
     logging.disable(logging.WARNING)  # that a page is opened without a browser is no fault here
     worst = 0
-    for path in (file, *more):
+    for path in paths:
         try:
             found = load(path)
         except OSError as error:
@@ -127,13 +171,8 @@ def check(file: Path, *more: Path) -> int:
         for each in false:
             print(f"{path}, {each}.", file=sys.stderr)
         worst = max(worst, 1 if false else 0)
-        numbers = sum(len(step.expressions) for step in found.steps)
-        claims = sum(len(step.claims) for step in found.steps)
-        questions = sum(step.question is not None for step in found.steps)
         if not false:
-            print(
-                f"{path}: {len(found.steps)} steps, {numbers} numbers, {claims} claims and {questions} questions hold."
-            )
+            print(f"{path}: {held(found)}.")
     return worst
 
 

@@ -8,19 +8,8 @@ from PIL import Image
 
 from dashboard import theme
 from dashboard.components import appearance
-from dashboard.frame import (
-    exercise,
-    glossary,
-    health,
-    lecture,
-    live,
-    other_models,
-    prediction,
-    reaching,
-    sharing,
-    sidebar,
-    training_panel,
-)
+from dashboard.frame import glossary, health, live, other_models, sharing, sidebar, training_panel
+from dashboard.frame.guided import exercise, lecture, prediction, reaching
 from dashboard.frame.style import style
 from dashboard.parts import prose, waiting
 from dashboard.server.streamlit_private import run_again

@@ -1,4 +1,4 @@
-"""Proves a lecture: every step's view opens as it is written, and what its words say of it is true."""
+"""Proves lectures and exercises: every view opens as it is written, and what the words say of it is true."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from dashboard.lectures.exercises.exercise import Exercise, reached
 from dashboard.lectures.expressions import Expression
 from dashboard.lectures.lecture import SIDEBAR, Lecture, Step
 from dashboard.lectures.questions import asked
@@ -31,6 +32,25 @@ def mistakes(lecture: Lecture) -> Iterator[Mistake]:
     for step in lecture.steps:
         yield from _opened(step)
         yield from _said(step)
+
+
+def faults(exercise: Exercise) -> Iterator[Mistake]:
+    """What of an exercise does not hold: its first view, the numbers in its words, the names in its goals.
+
+    A goal need not have a value where the exercise begins. Not all of them may be reached there.
+    """
+    step = Step(exercise.title, 1, exercise.page, exercise.view, "", "", (), exercise.words, exercise.hint, ())
+    yield from _opened(step)
+    yield from _said(step)
+    try:
+        values = ViewValues(exercise.view)
+    except ValueError:
+        return  # it is said above
+    for goal in exercise.goals:
+        for name in goal.met.unknown(values):
+            yield Mistake(goal.met.line, f"there is no “{name[:40]}” in a view")
+    if all(reached(goal, values).met for goal in exercise.goals):
+        yield Mistake(1, "it is solved where it begins")
 
 
 def _opened(step: Step) -> Iterator[Mistake]:

@@ -59,6 +59,11 @@ class Expression:
         """What the left side of a comparison comes to; None where this is none."""
         return _value(self.tree.left, values) if isinstance(self.tree, ast.Compare) else None
 
+    def unknown(self, values: Values) -> list[str]:
+        """The names in it that stand for nothing."""
+        names = (node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name))
+        return [name for name in names if name not in FUNCTIONS and name not in values]
+
     def written(self, values: Values) -> str:
         """Its value as it stands in a sentence, with a true minus. Raises ValueError."""
         try:

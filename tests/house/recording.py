@@ -1,6 +1,6 @@
 """What a user sees, recorded: 60 links, the link grammar, the command line, the files of a run, and the downloads.
 
-`recorded.json.gz` beside this file (`gzip -dc` reads it) says what the code showed when it was recorded, and
+`recorded.json.xz` beside this file (`xz -dc` reads it) says what the code showed when it was recorded, and
 `test_recorded.py` compares it with what it shows now. After a change that is meant, record anew and read it:
 
     .venv/bin/python -m tests.house.recording --write
@@ -19,9 +19,9 @@ import base64
 import contextlib
 import dataclasses
 import difflib
-import gzip
 import io
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -49,7 +49,7 @@ from transformer.training.exchange import archive
 from transformer.training.runs import Run
 
 ROOT = Path(__file__).resolve().parents[2]
-FILE = Path(__file__).with_name("recorded.json.gz")
+FILE = Path(__file__).with_name("recorded.json.xz")
 SHIPPED = (
     *("reverse", "reverse-aligned", "reverse-aligned-causal", "reverse-sinusoidal", "reverse-translate"),
     *("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer", "shakespeare"),
@@ -124,6 +124,8 @@ LINKS = (
     "&teacher_forcing=0.5",
     "layers?run=bottleneck-gru",
     "mistakes?run=reverse&mistake=normal-draw",
+    "exercises?run=reverse",
+    f"edits?run=reverse&exercise=two-heads&edits=zero:{D0}.0~zero:{D0}.2",
     "check?run=reverse",
     "imported?run=reverse&imported=nobody",
     "stream?run=reverse",
@@ -403,7 +405,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
 
 def recorded() -> dict[str, dict[str, Any]]:
     """What the file says, by section and name."""
-    found: dict[str, dict[str, Any]] = json.loads(gzip.decompress(FILE.read_bytes()))
+    found: dict[str, dict[str, Any]] = json.loads(lzma.decompress(FILE.read_bytes()))
     return found
 
 
@@ -458,7 +460,7 @@ def main(write: bool) -> int:
                     print("\n    ".join([f"{section}: {name}", *lines]), flush=True)
     print(f"{changed} of {sum(map(len, found.values()))} records differ.")
     if write:
-        FILE.write_bytes(gzip.compress(("\n".join(_lines(found)) + "\n").encode(), mtime=0))
+        FILE.write_bytes(lzma.compress(("\n".join(_lines(found)) + "\n").encode(), preset=9 | lzma.PRESET_EXTREME))
     return 0 if write else min(1, changed)
 
 

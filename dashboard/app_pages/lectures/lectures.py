@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard.frame import lecture
+from dashboard.frame.guided import lecture
 from dashboard.lectures.shelf import lectures
 from dashboard.parts.prose import plain
 

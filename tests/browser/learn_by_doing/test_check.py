@@ -85,3 +85,15 @@ def test_nothing_stands_in_anybodys_way(new_page: Callable[..., Page], address: 
     assert not violations(page)
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function("() => document.querySelector('[data-testid=stMain]').scrollWidth === 390")
+
+
+def test_a_named_mistake_is_opened_in_the_gallery_and_the_way_back_has_the_verdict(page: Page, address: str) -> None:
+    page.goto(f"{address}/check?check_example=heads-merged-without-transpose")
+    expect(code(page)).not_to_have_value("")
+    press(page, "Check")
+    expect(title(page)).to_have_text(re.compile("^Wrong: heads are merged"), timeout=PATIENCE)
+    page.get_by_role("button", name="Open it in the gallery").click()
+    expect(page).to_have_url(re.compile("/mistakes[?].*mistake=heads-merged-without-transpose"))
+    expect(page.get_by_text("Heads are merged without the transpose.").first).to_be_visible()
+    page.go_back()
+    expect(title(page)).to_have_text(re.compile("^Wrong: heads are merged"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from dashboard.__main__ import main
 from dashboard.lectures import shelf
 from dashboard.lectures.exercises.exercise import Exercise, Reached, load, reached, read
 from dashboard.lectures.reading import Mistake
@@ -178,6 +179,32 @@ def test_another_length_is_measured_under_the_edits() -> None:
     with pytest.raises(ValueError, match="from 1 to 64"):
         found["right_at"](1000, "second half")
     assert torch.is_grad_enabled()
+
+
+# --- proven from the command line
+
+
+def test_a_shipped_exercise_is_proven(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["exercise", "check", str(shelf.SHIPPED / "exercises" / "two-heads.md")]) == 0
+    assert capsys.readouterr().out.endswith("two-heads.md: it opens; goals that can be measured: 4.\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (TEXT.replace("edits == 1", "edits == 0"), 1, "line 1: it is solved where it begins"),
+        (TEXT.replace("edits == 1", "nonsense(edits) == 0"), 1, "line 5: there is no “nonsense” in a view"),
+        (TEXT.replace("run=reverse", "run=nope"), 1, "line 1: there is no run “nope”"),
+        ("hello", 2, "line 1: the file does not begin"),
+    ],
+)
+def test_what_does_not_hold_of_an_exercise_is_one_line(
+    text: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.md"
+    path.write_text(text)
+    assert main(["exercise", "check", str(path)]) == code
+    assert said in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_text_or_too_large_is_refused(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from dashboard.app_pages.learn_by_doing.check.running import Check
 from dashboard.app_pages.learn_by_doing.check.verdict import Explained, Known
 from dashboard.components.plot import coloured
 from dashboard.figures.html.number_table import Block, Label, number_table
+from dashboard.frame.guided import reaching
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence
+from dashboard.view import clicks, session
 from transformer.checking.verdict import Verdict
 
 LEAST = 480
@@ -73,6 +75,13 @@ def _verdict(verdict: Explained) -> None:
         st.caption(words.NO_STAGES)
     if verdict.known is not None:
         _known(verdict.known)
+        st.button(
+            "Open it in the gallery",
+            on_click=_open_in_gallery,
+            args=(verdict.mistake,),
+            key="check-gallery",
+            icon=":material/menu_book:",
+        )
     _list("Conventions, named and not failed", verdict.conventions)
     _list("Worth knowing", verdict.notes)
     for said in (words.checked_as(verdict), words.tried(verdict), words.held(verdict)):
@@ -90,6 +99,13 @@ def _known(known: Known) -> None:
         "The gallery’s code: − is wrong, + is right", icon=":material/difference:", key="check-difference"
     )
     folded.code("\n".join(known.difference), language=None)
+
+
+@clicks.once
+def _open_in_gallery(mistake: str) -> None:
+    """Show the mistake on the gallery's page; the code and its verdict stay on this one."""
+    session.update(mistake=mistake, riddle=0)
+    reaching.ask("mistakes")
 
 
 def _list(heading: str, sentences: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard.frame import exercise
+from dashboard.frame.guided import exercise
 from dashboard.lectures.shelf import exercises
 from dashboard.parts.prose import plain
 

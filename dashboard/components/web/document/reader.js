@@ -160,7 +160,7 @@ function lecture(said) {
   return [element('section', { className: 'lecture', 'aria-label': 'Lecture' }, place, ...shown)];
 }
 
-/** What is marked, and what a question covers until it is answered here (as in dashboard/frame/prediction.py). */
+/** What is marked, and what a question covers until it is answered here (as in dashboard/frame/guided/prediction.py). */
 function rules({ lecture: said }, question) {
   const marked = said?.look ? `.st-key-${CSS.escape(said.look)} { outline: 2px dashed var(--st-primary-color); outline-offset: 2px; }` : '';
   if (!question) return marked;

@@ -115,7 +115,7 @@ class Prediction {
     this.poll(this.votes);
   }
 
-  /** The style that covers the page asks for this mark (dashboard/frame/prediction.py). */
+  /** The style that covers the page asks for this mark (dashboard/frame/guided/prediction.py). */
   lift(shown = this.shown) {
     this.shown = shown;
     if (shown) document.documentElement.dataset.predicted = this.asked.id;

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
-from dashboard.frame import reaching
+from dashboard.frame.guided import reaching
 from dashboard.lectures.exercises.exercise import Exercise, Reached, reached
 from dashboard.lectures.reading import filled
 from dashboard.lectures.shelf import exercises

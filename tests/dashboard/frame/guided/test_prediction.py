@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.components.payload import unpack
-from dashboard.frame.prediction import QUESTIONS, UNASKED, cover
+from dashboard.frame.guided.prediction import QUESTIONS, UNASKED, cover
 from dashboard.view.pages import PAGES
 from tests.kit.pages import link, open_page
 

@@ -11,7 +11,8 @@ from dashboard.components.appearance import palette
 from dashboard.components.payload import pack
 from dashboard.components.presses import counted_button
 from dashboard.components.registration import renderer
-from dashboard.frame import reaching, sharing
+from dashboard.frame import sharing
+from dashboard.frame.guided import reaching
 from dashboard.lectures.lecture import SIDEBAR, Lecture, Step
 from dashboard.lectures.reading import OWN_FIELDS, filled
 from dashboard.lectures.shelf import lectures

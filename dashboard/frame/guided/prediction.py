@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
-from dashboard.frame import lecture
+from dashboard.frame.guided import lecture
 from dashboard.lectures.expressions import parsed
 from dashboard.lectures.questions import BARS, CELLS, WORDS, Question, asked
 from dashboard.lectures.values import ViewValues

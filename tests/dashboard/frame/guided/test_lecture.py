@@ -7,8 +7,8 @@ import re
 import pytest
 import streamlit as st
 
-from dashboard.frame import reaching
-from dashboard.frame.lecture import _filled, style
+from dashboard.frame.guided import reaching
+from dashboard.frame.guided.lecture import _filled, style
 from dashboard.lectures.lecture import read
 from dashboard.lectures.shelf import lectures
 from dashboard.lectures.values import ViewValues
