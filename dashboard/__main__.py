@@ -141,7 +141,7 @@ def check_exercise(file: Path, *more: Path) -> int:
     from dashboard.lectures.exercises.exercise import load
 
     return _proved(
-        (file, *more), load, faults, lambda found: f"it opens, and its {len(found.goals)} goals can be measured"
+        (file, *more), load, faults, lambda found: f"it opens; goals that can be measured: {len(found.goals)}"
     )
 
 

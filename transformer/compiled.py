@@ -38,11 +38,13 @@ def compiled_reverser(length: int = 8, symbols: int = 10) -> Transformer:
     import torch
 
     from transformer.blocks import Block
+    from transformer.foundation.drawing import drawing
     from transformer.model import Transformer
 
     config = compiled_config(length, symbols)
     task = config.build_task()
-    model = Transformer(config.model, d_vocab=task.d_vocab, n_ctx=task.n_ctx)
+    with drawing():  # its first weights are drawn like any model's, and then replaced
+        model = Transformer(config.model, d_vocab=task.d_vocab, n_ctx=task.n_ctx)
     for parameter in model.parameters():
         parameter.requires_grad_(False).zero_()
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,22 +11,11 @@ from torch import Tensor, nn
 from transformer import masks
 from transformer.blocks import Block
 from transformer.config import ModelConfig, RunConfig
+from transformer.foundation.drawing import drawing
 from transformer.network import Network
 from transformer.positions import ENCODINGS, PositionalEncoding
 from transformer.recurrent import Recurrent
 from transformer.trace import UNTRACED, Trace
-
-_DRAWING = threading.Lock()
-"""Weights and dropout are drawn from the global generator: two threads at once would draw from each other's."""
-
-
-@contextmanager
-def drawing(seed: int | None = None) -> Iterator[None]:
-    """Have the global generator to oneself, begun with a seed if there is one; it is left as it was."""
-    with _DRAWING, torch.random.fork_rng(devices=[]):
-        if seed is not None:
-            torch.manual_seed(seed)
-        yield
 
 
 class Transformer(Network):

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer.foundation.drawing import drawing
 from transformer.model import Transformer
 from transformer.observation import observe
 from transformer.positions import BASE, ENCODINGS, PositionalEncoding, alibi, angles
@@ -59,8 +60,7 @@ def _encoding(model: Transformer, name: str) -> PositionalEncoding:
     if name == sizes.positions:
         return model.positions
     width = sizes.n_heads * (sizes.d_head + sizes.d_head % 2)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with drawing(0):
         return ENCODINGS[name](n_ctx=model.n_ctx, d_model=width, n_heads=sizes.n_heads)
 
 

@@ -17,6 +17,7 @@ from transformer.analysis.accuracy.aim import CLOSE, FIRST_LOOK, Aim
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM, predictions
 from transformer.analysis.accuracy.reading import READ, reading
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
+from transformer.foundation.drawing import drawing
 from transformer.network import Network
 from transformer.tasks import Task
 from transformer.training.stepping import CAPTURED, CapturedStep, EagerStep, Inputs, why_eager
@@ -178,7 +179,7 @@ class Training:
         if self.config.model.dropout == 0 and self.config.training.teacher_forcing == 1:
             yield
             return
-        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+        with drawing(device=self.device):
             _set_noise(self.device, self.noise)
             yield
             self.noise = _noise(self.device)
@@ -211,8 +212,7 @@ def read(model: Network, task: Task) -> tuple[Float[np.ndarray, "target"], int, 
 
 
 def _fresh_noise(device: torch.device, seed: int) -> Tensor:
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+    with drawing(seed, device):
         return _noise(device)
 
 

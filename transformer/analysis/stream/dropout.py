@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from transformer.analysis.sample import lay_out, observe_batch
-from transformer.model import Transformer, drawing
+from transformer.foundation.drawing import drawing
+from transformer.model import Transformer
 from transformer.tasks import Question, Task
 from transformer.trace import only
 

@@ -6,8 +6,8 @@ import torch
 from torch.nn.functional import cosine_similarity, normalize
 
 from transformer.attention import masked_softmax
+from transformer.foundation.drawing import drawing
 from transformer.mistakes import AttentionMistake, Comparison, Demonstration
-from transformer.model import drawing
 from transformer.trace import UNTRACED
 
 

@@ -3,8 +3,8 @@
 import torch
 
 from transformer.attention import MultiHeadAttention, scaled_dot_product_attention
+from transformer.foundation.drawing import drawing
 from transformer.mistakes import Comparison, Demonstration, ModuleMistake, attempted, shape_of
-from transformer.model import drawing
 from transformer.trace import UNTRACED
 
 

@@ -2,8 +2,8 @@
 
 import torch
 
+from transformer.foundation.drawing import drawing
 from transformer.mistakes import Comparison, Demonstration, Mistake, attempted, shape_of
-from transformer.model import drawing
 
 
 class OutputViewedByKeyLength(Mistake):

@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
+from transformer.foundation.drawing import drawing
 from transformer.mistakes import Comparison, Demonstration, Mistake
-from transformer.model import drawing
 
 
 class WeightsAveraged(Mistake):

@@ -4,8 +4,9 @@ import math
 
 import torch
 
+from transformer.foundation.drawing import drawing
 from transformer.mistakes import PositionsMistake
-from transformer.model import Transformer, drawing
+from transformer.model import Transformer
 from transformer.positions.sinusoidal import sinusoids
 
 

@@ -2,6 +2,7 @@
 
 import torch
 
+from transformer.foundation.drawing import drawing
 from transformer.mistakes import Comparison, Demonstration, TrainingMistake
 
 ASKED, DRAWS = 0.5, 100_000
@@ -28,8 +29,7 @@ class NormalDraw(TrainingMistake):
 
     @classmethod
     def demonstrate(cls):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+        with drawing(0):
             wrong, right = (float(helps(DRAWS, ASKED).float().mean()) for helps in (cls.wrong, cls.right))
         return Demonstration(
             f"Asked for help at {ASKED:g} of {DRAWS:,} steps, the normal draw helps at {wrong:.2f} of them and the "

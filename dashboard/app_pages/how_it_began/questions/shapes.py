@@ -63,9 +63,9 @@ def attend(view: Settings) -> Tried:
     from torch import nn
 
     from transformer.attention import scaled_dot_product_attention
+    from transformer.foundation.drawing import drawing
 
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
+    with drawing(0), torch.no_grad():
         maps = [nn.Linear(view.d_stream, width) for width in (view.d_query, view.d_key, view.d_value)]
         maps.append(nn.Linear(view.d_value, view.d_stream))
         asking = 2 * torch.randn(view.n_queries, view.d_stream)
