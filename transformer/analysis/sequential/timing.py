@@ -13,6 +13,7 @@ from torch import nn
 
 from transformer.blocks import Block
 from transformer.config import ModelConfig
+from transformer.foundation.drawing import drawing
 from transformer.recurrent.sequence import Gates
 
 WIDTH, HEADS = 64, 4
@@ -33,8 +34,7 @@ class Passes:
 
 def same_size(n_layers: int) -> tuple[Gates, nn.ModuleList]:
     """GRU layers as wide as makes them as large as that many transformer blocks, and the blocks."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with drawing(0):
         blocks = nn.ModuleList(Block(ModelConfig(d_model=WIDTH, n_heads=HEADS)) for _ in range(n_layers))
         wanted = parameters(blocks) / n_layers
         # A GRU layer has 6 d² weights and 6 d biases.
