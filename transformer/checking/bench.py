@@ -29,6 +29,7 @@ from torch import Tensor, nn
 
 from transformer.checking.recording import Recording, Step
 from transformer.foundation.checks import UserError
+from transformer.foundation.drawing import drawing
 from transformer.foundation.foreign import quoted, shortened
 
 LONGEST_SOURCE = 2**20
@@ -173,8 +174,8 @@ class Local(Bench):
     def make(self, arguments):
         assert self._what is not None
         given = {name: SimpleNamespace(**value) if name in CONFIG else value for name, value in arguments.items()}
-        torch.manual_seed(0)
-        self._made = self._doing(partial(self._what, **given))
+        with drawing(0):
+            self._made = self._doing(partial(self._what, **given))
         if isinstance(self._made, nn.Module):
             self._made.eval()
             generator = torch.Generator().manual_seed(1)
@@ -200,10 +201,9 @@ class Local(Bench):
             module.zero_grad(set_to_none=True)
             if cast is not None:
                 module.to(cast)
-        torch.manual_seed(seed)
         recording = Recording(passed, self._named("parameters"))
         try:
-            with torch.enable_grad(), recording if record else nullcontext():
+            with drawing(seed), torch.enable_grad(), recording if record else nullcontext():
                 returned = self._doing(partial(what, *positional, **keywords))
         finally:
             if module is not None and cast is not None:
@@ -258,17 +258,21 @@ class Local(Bench):
         return module
 
     def _doing(self, what: Callable[[], Any], importing: bool = False) -> Any:
-        """Run a student's code: whatever it raises is said in one sentence."""
-        own = sys.stdout, sys.stderr
-        sys.stdout = sys.stderr = self._paper
-        try:
-            return what()
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise _refusal(error, self._file, importing) from None
-        finally:
-            sys.stdout, sys.stderr = own
+        """Run a student's code: whatever it raises is said in one sentence.
+
+        One thread at a time: what is printed, and what is drawn at random, belong to the whole process.
+        """
+        with drawing():
+            own = sys.stdout, sys.stderr
+            sys.stdout = sys.stderr = self._paper
+            try:
+                return what()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise _refusal(error, self._file, importing) from None
+            finally:
+                sys.stdout, sys.stderr = own
 
 
 class _Paper(io.TextIOBase):
