@@ -22,6 +22,7 @@ from starlette.middleware import Middleware
 
 from dashboard.components import scripts
 from dashboard.components.documents import pages
+from dashboard.frame import first_page
 from dashboard.models import menu
 from dashboard.server import entrance, http, roles, rooms
 from dashboard.server.sockets import answer_at_once
@@ -57,6 +58,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     hand_on_unanswered_clicks()
     send_nothing_into_a_block_that_was_dropped()
     keep_the_page_when_a_fragment_is_asked_for()
+    first_page.make_ready()
     background.start()
     print(f"  Runs are kept in {ROOT}.", flush=True)
     if owners_link:

@@ -12,6 +12,7 @@ from dashboard.frame import glossary, health, live, other_models, sharing, sideb
 from dashboard.frame.guided import exercise, lecture, prediction, reaching
 from dashboard.frame.style import style
 from dashboard.parts import prose, waiting
+from dashboard.server import background
 from dashboard.server.streamlit_private import run_again
 from dashboard.view import clicks, permission, session, training
 from dashboard.view.pages import OVERVIEW, PAGES
@@ -24,6 +25,7 @@ st.set_page_config(
     initial_sidebar_state="collapsed" if st.query_params.get("sidebar") == "0" else "auto",
 )
 
+background.begun.set()
 menus: dict[str, list] = {}
 for each in PAGES.values():
     entry = st.Page(
@@ -95,6 +97,7 @@ with told():
     if not shown.imported:
         health.strip(session.chosen(), notices)
     session.finish()
+    background.drawn.set()
     waiting.after_first_look()
 for text in session.notices():
     notices.warning(prose.plain(text), icon=":material/link_off:")

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from dashboard.models import hidden
 from dashboard.models.passages import known
 from transformer.compiled import compiled_config
 from transformer.config import RunConfig
@@ -41,6 +42,8 @@ class Choice:
         """For the menu: the name, and how often it is right; of a reader, the perplexity. It fits into the sidebar."""
         if self.name == COMPILED:
             return "compiled by hand · exact"
+        if hidden_number(self.name):
+            return "a hidden mistake"
         accuracy = "" if self.accuracy is None else f" · {self.accuracy:.3f}"
         if self.config.task.text:
             accuracy = "" if self.perplexity is None else f" · perplexity {said(self.perplexity)}"
@@ -78,6 +81,17 @@ def run_called(name: str) -> Run:
     return Run(folder_of(found[1]) / name)
 
 
+def is_stored(name: str) -> bool:
+    """Is a model of the menu a run in a folder, and not one that is made on the spot?"""
+    return name != COMPILED and hidden_number(name) is None
+
+
+def hidden_number(name: str) -> int | None:
+    """The number of the hidden mistake that a name of the menu stands for; a run of this name comes first."""
+    number = hidden.number_of(name)
+    return None if number is None or (ROOT / name).exists() else number
+
+
 def folder_of(guest: str) -> Path:
     """Where the runs of a guest lie; of nobody in particular, where all others do."""
     return ROOT / GUESTS / guest if guest else ROOT
@@ -106,10 +120,11 @@ def folders_of_guests() -> list[Path]:
     return sorted(path for path in (ROOT / GUESTS).glob("*") if path.is_dir())
 
 
-def menu(guest: str = "", named: str = "") -> dict[str, Choice]:
+def menu(guest: str = "", named: str = "", may_train: bool = True) -> dict[str, Choice]:
     """The model menu: the first of the shipped runs, the others, newest first, and the one compiled by hand.
 
-    A guest's own stand among them, and the one that a link names, whosever it is.
+    A guest's own stand among them, and the one that a link names, whosever it is. One with a hidden
+    mistake is there for whoever `may_train` it, or if somebody has.
     """
     found = {}
     for run in [*list_runs(ROOT), *(list_runs(folder_of(guest)) if guest else ())]:
@@ -122,6 +137,10 @@ def menu(guest: str = "", named: str = "") -> dict[str, Choice]:
             choice = None
         if choice is not None:
             found[named] = choice
+    elif (number := hidden_number(named)) and hidden.may_be_seen(number, may_train):
+        config = hidden.config(number)
+        steps = config.training.max_steps
+        found[named] = Choice(named, config, State("finished", step=steps), None, (steps,))
     first = {name: found.pop(name) for name in (FIRST,) if name in found}
     others = dict(sorted(found.items(), key=lambda item: item[1].state.heartbeat, reverse=True))
     compiled = Choice(COMPILED, compiled_config(), State("finished"), 1.0, (0,))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from dashboard.components.origin import Maker
-from dashboard.models import menu
+from dashboard.models import hidden, menu
 from dashboard.models.budget import ACCURACY_CELLS, SURVEY_CELLS, affordable
 from dashboard.models.cache import cached, keyed_by_repr
 from dashboard.models.menu import COMPILED, Choice
@@ -48,7 +48,8 @@ class Model:
 
     @classmethod
     def of(cls, choice: Choice, step: int) -> Model:
-        stamp = 0.0 if choice.name == COMPILED else menu.run_called(choice.name).snapshot(step).stat().st_mtime
+        stored = menu.is_stored(choice.name)
+        stamp = menu.run_called(choice.name).snapshot(step).stat().st_mtime if stored else 0.0
         return cls(choice.name, step, choice.config, stamp)
 
     @property
@@ -57,7 +58,7 @@ class Model:
 
     @property
     def run(self) -> Run | None:
-        return None if self.name == COMPILED else menu.run_called(self.name)
+        return menu.run_called(self.name) if menu.is_stored(self.name) else None
 
     def maker(self) -> Maker:
         """Whose numbers these are, for whatever is saved of them."""
@@ -180,6 +181,8 @@ def _file_digest(path: Path, stamp: float) -> str:
 def _network(model: Model) -> Network:
     if model.name == COMPILED:
         return compiled_reverser()
+    if number := menu.hidden_number(model.name):
+        return hidden.network(number)
     return menu.run_called(model.name).network(model.step)
 
 

@@ -139,9 +139,9 @@ def _forget(found: Lesson) -> None:
     _kept.pop((repr(found.config), found.mistake), None)
 
 
-def trained(config: RunConfig) -> Trained:
+def trained(config: RunConfig, mistake: str = "") -> Trained:
     """The model itself, with every step that it took; whoever asks waits for its end."""
-    found = take(config)
+    found = take(config, mistake=mistake)
     try:
         return found.result()
     finally:

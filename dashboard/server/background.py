@@ -14,10 +14,12 @@ from transformer.training import runs
 from transformer.training.queue.pool import Pool
 
 SETTLE = 2.0
-"""Seconds left to the first page, which wants the processors for itself."""
+"""Seconds left to the first page, which wants the processors for itself, and to the browser that draws it."""
 PATIENCE = 20.0
 """Seconds for which this process leaves the processors to the first spare."""
 pool = Pool(root=runs.ROOT)
+begun, drawn = threading.Event(), threading.Event()
+"""Has a page been asked for, and has one been drawn?"""
 
 
 def start() -> None:
@@ -38,6 +40,9 @@ def torch() -> Any:
 
 def _prepare() -> None:
     time.sleep(SETTLE)
+    if begun.is_set():
+        drawn.wait(PATIENCE)
+        time.sleep(SETTLE)
     pool.start()
 
     import transformer.analysis.heads

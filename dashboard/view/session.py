@@ -69,7 +69,7 @@ def end() -> None:
 
 def _menu() -> dict[str, Choice]:
     """The models that this session can look at."""
-    return model_menu.menu(permission.visitor().name, st.session_state.settings.run)
+    return model_menu.menu(permission.visitor().name, st.session_state.settings.run, permission.may_train())
 
 
 def _query() -> dict[str, str]:

@@ -257,7 +257,7 @@ def test_the_good_one_is_not_disturbed(root: Path):
         assert not app.warning
 
 
-@pytest.mark.daily(6)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_the_first_page_of_a_damaged_run_says_so_and_stands(kind: str):
     app = open_page("overview", run=name(kind))
@@ -494,6 +494,7 @@ def test_a_mutated_checkpoint_is_loaded_or_refused_in_a_sentence(seed: int, good
             assert "\n" not in str(error)  # noqa: PT017
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("seed", seeds(20))
 def test_of_a_mutated_folder_everything_is_read_or_left_out(seed: int, good: Run, tmp_path: Path):
     dice = random.Random(seed)

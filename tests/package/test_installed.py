@@ -90,6 +90,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 # --- what is in the wheel
 
 
+@pytest.mark.nightly
 def test_the_wheel_holds_the_two_packages_and_nothing_else(installed: Installed) -> None:
     with zipfile.ZipFile(installed.wheel) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}

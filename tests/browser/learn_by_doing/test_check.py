@@ -32,7 +32,6 @@ def press(page: Page, name: str) -> None:
     page.get_by_test_id("stMain").get_by_role("button", name=re.compile(f"^{name}")).click()
 
 
-@pytest.mark.smoke
 def test_code_is_pasted_and_checked_and_nobody_else_sees_any_of_it(new_page: Callable[..., Page], address: str) -> None:
     page, other = new_page(), new_page()
     page.goto(f"{address}/check")

@@ -107,7 +107,6 @@ def whole(head: Locator) -> dict[str, Any]:
     return shown
 
 
-@pytest.mark.smoke
 def test_its_own_pattern_stands_before_python_answers_and_then_all_of_it(page: Page, address: str):
     server = Server(page)
     head = open_heads(page, address)

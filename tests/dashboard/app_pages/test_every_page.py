@@ -44,13 +44,9 @@ from transformer.model import build
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
-EVERY_DAY = ("compiled",)
-"""The model without weights; most tests open pages on `reverse`. All others at night: the largest takes 16 seconds."""
 
-
-@pytest.mark.parametrize(
-    "run", [pytest.param(run, marks=() if run in EVERY_DAY else pytest.mark.nightly) for run in RUNS]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("run", RUNS)
 def test_every_page_opens_on_every_run(run: str) -> None:
     for page in PAGES:
         app = open_page(page, run=run)

@@ -64,7 +64,7 @@ def said(app: AppTest) -> str:
     return "\n".join(each.value for each in (*app.title, *app.markdown, *app.caption, *app.info))
 
 
-@pytest.mark.daily(8)
+@pytest.mark.daily(4)
 @GRUS
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_opens_and_at_any_step_where_that_matters(
@@ -81,6 +81,7 @@ def test_every_page_opens_and_at_any_step_where_that_matters(
         assert ("needs a transformer" in app.title[0].value) == PAGES[page].transformer
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("page", [page.address for page in PAGES.values() if page.transformer])
 def test_where_a_transformer_is_needed_there_is_one_to_go_to(page: str) -> None:
     app = button(open_page(page, run="none", head="x", step="0"), "Look at plain")
@@ -116,6 +117,7 @@ def test_the_overview_counts_what_it_says_by_itself(run: str, made: Path) -> Non
     assert f"{right} of 4 right" in open_page(run=run).title[0].value
 
 
+@pytest.mark.daily(1)
 @GRUS
 def test_its_accuracy_is_of_what_it_says_by_itself(run: str, made: Path) -> None:
     model, config = checkpoints.load(Run(made / run).snapshot())

@@ -106,6 +106,7 @@ def test_a_touched_preset_is_ones_own_and_can_be_had_back(handed: list[Run]) -> 
     assert "learning_rate" not in link(app)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("pace", PACES)
 def test_a_training_begins_at_its_pace(pace: str, handed: list[Run]) -> None:
     app = open_page("positions", pace=pace, **TINY)

@@ -217,6 +217,7 @@ def test_a_glance_from_afar_speaks_of_tokens_and_not_of_its_blocks(monkeypatch: 
     assert any("Head 1.2: layer 1, head 2, counted from 0." in text for text in captions)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("click", "found"),
     [
@@ -297,6 +298,7 @@ def test_a_head_is_compared_with_itself_on_another_input() -> None:
     assert "against" not in link(app)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(
     ("against", "reason"),
     [

@@ -150,6 +150,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("config", "sentence"), LARGE)
 def test_what_is_too_large_for_a_guest_is_said(
     config: RunConfig, sentence: str, monkeypatch: pytest.MonkeyPatch

@@ -267,7 +267,7 @@ FAULTS: list[tuple[str, str, Fault, set[str]]] = [
 ]
 
 
-@pytest.mark.daily(9)
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(("name", "architecture", "fault", "fires"), FAULTS, ids=[f"{f[0]}, {f[1]}" for f in FAULTS])
 def test_a_fault_fires_its_detectors_and_no_others(name, architecture, fault, fires, monkeypatch) -> None:
     model, config = small(architecture, dropout=0.5, positions="learned")

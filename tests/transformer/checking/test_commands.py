@@ -107,6 +107,7 @@ def test_bad_input_is_one_sentence(arguments, sentence, tmp_path, capsys, one_pr
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.nightly
 def test_no_submission_of_a_folder_hurts_another(tmp_path, capsys):
     right = {f"right-{number}.py": RIGHT for number in range(4)}
     put(tmp_path, {**right, **BROKEN, "wrong.py": WRONG})

@@ -77,6 +77,7 @@ def test_what_cannot_be_done_is_a_sentence(warm, monkeypatch):
     assert answered(job(RIGHT), warm) == {"problem": "the check itself stopped with an error: division by zero"}
 
 
+@pytest.mark.nightly
 def test_it_answers_by_lines_and_ends_when_told():
     root = str(Path(transformer.__file__).parents[1])
     process = subprocess.Popen([sys.executable, "-P", "-c", START, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

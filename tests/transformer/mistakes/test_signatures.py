@@ -82,7 +82,7 @@ def test_every_mistake_and_every_detector_has_its_cell():
     assert all(len(cells) == len(COLUMNS) and set(cells) <= {"x", "."} for cells in EXPECTED.values())
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", WITH_A_MODEL)
 def test_each_detector_says_what_the_matrix_says(name, seed):

@@ -68,6 +68,7 @@ def option(name: str) -> str:
 # --- train
 
 
+@pytest.mark.nightly
 def test_training_in_a_process_of_its_own_leaves_a_run_that_can_be_measured(tmp_path, capsys):
     """The whole way, as a person goes it."""
     command = [sys.executable, "-m", "transformer", "train", *typed(CONFIG), "--seed", "0", "--out", "my-run"]

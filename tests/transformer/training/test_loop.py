@@ -178,6 +178,7 @@ def test_a_training_of_which_nobody_knows_the_length_stops_at_the_best_guess():
 # --- solving
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_default_is_solved_soon_and_stops_by_itself(seed):
     config = RunConfig(training=TrainingConfig(seed=seed))

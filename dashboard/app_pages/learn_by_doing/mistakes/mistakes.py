@@ -11,6 +11,7 @@ from dashboard.app_pages.learn_by_doing.mistakes import choice, measured, result
 from dashboard.app_pages.learn_by_doing.mistakes.figures.code_difference import code_panes
 from dashboard.components.plot import coloured
 from dashboard.models import background
+from dashboard.models import hidden as hidden_mistakes
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence, show_code
 from dashboard.parts.widgets import controlled
@@ -58,7 +59,7 @@ def choose_part() -> None:
 
 def hidden(title: DeltaGenerator) -> None:
     """A hidden mistake: what was measured of it, and once it is answered its words and its code."""
-    (mistake, seed), said = riddle.drawn(session.settings().riddle), riddle.guess()
+    (mistake, seed), said = hidden_mistakes.drawn(session.settings().riddle), riddle.guess()
     controls, revealed = st.container(), st.container()
     found = measure(mistake, seed, title, hidden=said is None, called=riddle.headline(mistake, said))
     with controls:

@@ -13,6 +13,8 @@ from dashboard.app_pages.learn_by_doing.mistakes import words
 from dashboard.app_pages.learn_by_doing.mistakes.choice import write
 from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
+from dashboard.frame.guided import reaching
+from dashboard.models import hidden
 from dashboard.parts.prose import plain
 from dashboard.view import clicks, session
 from dashboard.view.settings import limits
@@ -35,24 +37,6 @@ class Guess:
     """The detectors that gave it away, as one thinks."""
 
 
-# --- what is drawn
-
-
-def pool() -> list[type[Mistake]]:
-    """The mistakes that may be drawn: those that leave a trace in what their model does."""
-    from transformer.mistakes import MISTAKES
-
-    every = (MISTAKES[name] for name in MISTAKES.names())
-    return [each for each in every if each.trains and not each.silent]
-
-
-def drawn(number: int) -> tuple[type[Mistake], int]:
-    """The mistake and the seed that a number stands for."""
-    rng, every = np.random.default_rng(number), pool()
-    low, high = map(int, limits("mistake_seed"))
-    return every[int(rng.integers(len(every)))], int(rng.integers(low, high + 1))
-
-
 @clicks.once
 def draw() -> None:
     """Hide another one."""
@@ -68,7 +52,7 @@ def guess() -> Guess | None:
 # --- the controls
 
 
-def ask(hidden: type[Mistake], signature: Signature | None) -> None:
+def ask(mistake: type[Mistake], signature: Signature | None) -> None:
     """The name, what gave it away, and the answer; `signature` is None until the model is measured."""
     number, said = session.settings().riddle, guess()
     if said is None:
@@ -87,7 +71,14 @@ def ask(hidden: type[Mistake], signature: Signature | None) -> None:
         else:
             st.button("Open it in the gallery", on_click=open_in_gallery, icon=":material/menu_book:")
         st.button("Another one", on_click=draw, icon=":material/casino:")
-        right = None if said is None else said.name == hidden.name
+        st.button(
+            "Look at it on every page",
+            on_click=look_at_it,
+            disabled=signature is None,
+            icon=":material/search:",
+            help="Opens this model on Attention heads. Every other page shows it as well. Come back here to name it.",
+        )
+        right = None if said is None else said.name == mistake.name
         mount = renderer("score", html=SCORE, isolate_styles=True)
         mount(key="riddle-score", data=pack({"round": f"r{number}", "right": right}, b""), width="content")
     if said is not None and signature is not None:
@@ -96,7 +87,7 @@ def ask(hidden: type[Mistake], signature: Signature | None) -> None:
 
 def _form(number: int, measured: bool) -> None:
     """What one says of it; `measured` are the numbers from which one can tell."""
-    titles = {each.name: each.title for each in sorted(pool(), key=lambda each: each.title)}
+    titles = {each.name: each.title for each in sorted(hidden.pool(), key=lambda each: each.title)}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox(
             "It is this mistake",
@@ -124,7 +115,7 @@ def _form(number: int, measured: bool) -> None:
 def answer(number: int) -> None:
     """Keep what was said of this one, for this session alone."""
     name, ticked = (st.session_state.get(f"riddle-{which}-{number}") for which in ("name", "ticked"))
-    if name in {each.name for each in pool()}:
+    if name in {each.name for each in hidden.pool()}:
         known = st.session_state.get("riddle_guesses", {})
         st.session_state.riddle_guesses = {**known, number: Guess(name, tuple(ticked or ()))}
 
@@ -132,23 +123,30 @@ def answer(number: int) -> None:
 @clicks.once
 def open_in_gallery() -> None:
     """Show the mistake in the gallery, by its name."""
-    mistake, seed = drawn(session.settings().riddle)
+    mistake, seed = hidden.drawn(session.settings().riddle)
     session.update(riddle=0, mistake_seed=seed)
     write(mistake.name)
+
+
+@clicks.once
+def look_at_it() -> None:
+    """Make the hidden model the one that every page is about."""
+    session.open_run(hidden.called(session.settings().riddle))
+    reaching.ask("heads")
 
 
 # --- words
 
 
-def headline(hidden: type[Mistake], said: Guess | None) -> str:
+def headline(mistake: type[Mistake], said: Guess | None) -> str:
     """The question, or what it is."""
     if said is None:
         return QUESTION
-    if said.name == hidden.name:
-        return f"Right: {_quoted(hidden.title)}."
+    if said.name == mistake.name:
+        return f"Right: {_quoted(mistake.title)}."
     from transformer.mistakes import MISTAKES
 
-    return f"No: it is not {_quoted(MISTAKES[said.name].title)}, it is {_quoted(hidden.title)}."
+    return f"No: it is not {_quoted(MISTAKES[said.name].title)}, it is {_quoted(mistake.title)}."
 
 
 def _quoted(title: str) -> str:

@@ -61,9 +61,8 @@ def positions(run: str) -> int:
     return 16 if network(run)[1].task.task == "reverse" else 8
 
 
-@pytest.mark.parametrize(
-    "run", [pytest.param(run, marks=() if run == "reverse" else pytest.mark.nightly) for run in RUNS]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("run", RUNS)
 def test_the_page_says_what_the_model_says_under_a_painted_mask(run: str) -> None:
     n = positions(run)
     cells = np.random.default_rng(3).random((n, n)) < 0.6

@@ -126,6 +126,7 @@ def test_what_needs_all_of_the_question_says_how_much_arrives() -> None:
 # --- the page against counts made here
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("run", "mask"), [("reverse-aligned", "causal"), ("reverse", "hide:9")])
 def test_the_first_two_pictures_are_counts_under_either_mask(run: str, mask: str) -> None:
     model, config = network(run)

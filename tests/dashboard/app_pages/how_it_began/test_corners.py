@@ -209,6 +209,7 @@ def rolled_by_hand(w: dict[str, np.ndarray], settings: CornerConfig, given: np.n
     return found
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("query", "changes", "kind"),
     [
@@ -848,6 +849,7 @@ def test_a_plane_numbers_its_corners_where_they_are() -> None:
     assert flying.layout.transition.duration > 0
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.5])
 def test_the_numbers_of_a_corner_stand_outside_of_every_mark(noise: float) -> None:
     app = open_page("corners", corner_noise=str(noise))

@@ -122,6 +122,7 @@ def rows(app: AppTest) -> dict[str, list[str]]:
 # --- what the page says
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("case", CODES)
 def test_the_page_says_what_the_library_says(case: str, warm: Warm) -> None:
     code = CODES[case]
@@ -338,6 +339,7 @@ def test_an_endless_loop_is_ended_and_said_in_one_sentence(monkeypatch: pytest.M
     assert shown(error.value) == "The code did not return within 1 s: look for a loop that never ends."
 
 
+@pytest.mark.nightly
 def test_a_check_can_be_stopped_and_the_next_one_begins() -> None:
     app = pressed(typed(LOOP))
     check = desk(app).check

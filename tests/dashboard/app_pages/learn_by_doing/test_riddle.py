@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.app_pages.learn_by_doing.mistakes import riddle
 from dashboard.components.payload import unpack
+from dashboard.models import hidden as hidden_mistakes
 from tests.kit.pages import figures, link, open_page, press, shown
 from transformer.mistakes import signature
 
@@ -34,20 +35,20 @@ def score(app: AppTest) -> dict[str, Any]:
 
 
 def test_all_that_leave_a_trace_may_be_drawn_and_no_others() -> None:
-    names = {each.name for each in riddle.pool()}
+    names = {each.name for each in hidden_mistakes.pool()}
     assert names == {
         *("along-the-batch", "heads-merged-without-transpose", "heads-never-transposed"),
         *("heads-split-without-transpose", "mask-hides-self", "mask-sees-one-ahead", "mask-transposed"),
         *("masked-after-softmax", "masked-with-minus-one", "masked-with-zero", "no-mask", "no-positions"),
         *("positions-as-integers", "softmax-over-heads", "softmax-over-queries", "target-not-shifted"),
     }
-    assert {riddle.drawn(number)[0].name for number in range(1, 200)} == names
-    assert {riddle.drawn(number)[1] for number in range(1, 50)} == {0, 1, 2}
-    assert riddle.drawn(7) == riddle.drawn(7)
+    assert {hidden_mistakes.drawn(number)[0].name for number in range(1, 200)} == names
+    assert {hidden_mistakes.drawn(number)[1] for number in range(1, 50)} == {0, 1, 2}
+    assert hidden_mistakes.drawn(7) == hidden_mistakes.drawn(7)
 
 
 def test_the_name_is_nowhere_until_it_is_answered() -> None:
-    hidden, seed = riddle.drawn(5)
+    hidden, seed = hidden_mistakes.drawn(5)
     app = open_page("mistakes", run="reverse", riddle="5")
     assert app.title[0].value == "Which mistake is this?"
     assert link(app) == {"run": "reverse", "riddle": "5"}
@@ -68,7 +69,7 @@ def answered(name: str, ticked: list[str]) -> AppTest:
 
 
 def test_a_right_answer_is_said_and_the_code_is_shown() -> None:
-    hidden, seed = riddle.drawn(5)
+    hidden, seed = hidden_mistakes.drawn(5)
     app = answered(hidden.name, ["probe"])
     assert shown(app.title[0].value) == f"Right: “{hidden.title}”."
     assert score(app) == {"round": "r5", "right": True}
@@ -82,8 +83,8 @@ def test_a_right_answer_is_said_and_the_code_is_shown() -> None:
 
 
 def test_a_wrong_answer_names_both() -> None:
-    hidden, _ = riddle.drawn(5)
-    other = next(each for each in riddle.pool() if each is not hidden)
+    hidden, _ = hidden_mistakes.drawn(5)
+    other = next(each for each in hidden_mistakes.pool() if each is not hidden)
     app = answered(other.name, [])
     assert shown(app.title[0].value) == f"No: it is not “{other.title}”, it is “{hidden.title}”."
     assert score(app) == {"round": "r5", "right": False}

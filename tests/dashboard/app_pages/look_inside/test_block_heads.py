@@ -66,6 +66,7 @@ def columns(app):
     return [np.array([array(trace[axis]) for trace in traces]) for axis in ("y", "x")]
 
 
+@pytest.mark.daily(2)
 @EACH
 def test_the_columns_of_each_step_are_the_model_s_numbers(case):
     module, heads, x = truth(case)

@@ -373,7 +373,7 @@ def test_a_query_that_sees_one_key_is_not_divided_in_words() -> None:
     assert any("This query sees one key only: its weight is 1, whatever is divided." in m.value for m in app.markdown)
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("run", WORKERS)
 def test_a_dot_product_is_written_out_for_the_key_that_is_chosen(run: str) -> None:
     head, place = Head.parse(WORKERS[run]), 5

@@ -241,7 +241,7 @@ def test_every_box_has_a_sentence_and_a_page(architecture: str) -> None:
                     assert not PAGES[address].transformer
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("run", "level"),
     [

@@ -91,6 +91,7 @@ def compared(name, lengths, symbols, mask, n_layers):
     return expected
 
 
+@pytest.mark.daily(30)
 @pytest.mark.parametrize("name", TASKS.names())
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize(("lengths", "symbols"), [((2, 4), 2), ((2, 3), 3)])
@@ -237,6 +238,7 @@ def honest(task, model):
     return dataclasses.replace(model, mask=str(Painted.of(mask)))
 
 
+@pytest.mark.daily(8)
 @pytest.mark.parametrize(("task", "model"), CASES)
 @pytest.mark.parametrize("ties", ["good", "bad", "any"])
 def test_training_stops_where_the_best_guess_is_made_and_not_before(task, model, ties, monkeypatch):

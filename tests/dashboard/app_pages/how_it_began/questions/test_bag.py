@@ -42,6 +42,7 @@ def first_attention(run: str, tokens: list[int], positions: bool) -> np.ndarray:
     return w["decoder.0.self_attention.out.weight"] @ np.concatenate(heads) + w["decoder.0.self_attention.out.bias"]
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("run", ["reverse", "reverse-aligned-causal"])
 def test_two_orders_give_one_output_without_positions_and_two_with_them(run):
     app = open_page("questions", run=run, asked="5")

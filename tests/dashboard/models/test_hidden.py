@@ -1,0 +1,78 @@
+"""A hidden mistake as a model that every page can be asked about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from dashboard.models import hidden, menu
+from dashboard.models.model import Model
+from dashboard.view.pages import PAGES
+from dashboard.view.settings import limits
+from tests.kit.pages import link, open_page, shown
+from transformer.mistakes import trained
+
+ABOUT_A_RUN = [each.address for each in PAGES.values() if not each.imported]
+NUMBERS = {mistake.name: number for number in range(400, 0, -1) for mistake, _ in [hidden.drawn(number)]}
+"""A number for each mistake that can be hidden."""
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test asks how good the models are."""
+    monkeypatch.setattr("transformer.mistakes._base.STEPS", 6)
+
+
+def test_a_name_holds_a_number_and_nothing_else() -> None:
+    assert hidden.number_of(hidden.called(7)) == 7
+    for name in ("hidden-", "hidden-0", "hidden-07", "hidden-x", "hidden-5 ", "hidden-٣", f"hidden-{2**31}", "reverse"):
+        assert hidden.number_of(name) is None
+    assert limits("riddle")[1] == hidden.MOST
+    assert limits("mistake_seed") == (min(hidden.SEEDS), max(hidden.SEEDS))
+    assert set(NUMBERS) == {each.name for each in hidden.pool()}
+
+
+def test_it_is_the_model_that_is_trained_with_the_mistake() -> None:
+    mistake, seed = hidden.drawn(5)
+    choice = menu.menu(named="hidden-5")["hidden-5"]
+    found = Model.of(choice, choice.snapshots[-1])
+    expected = trained(mistake, seed).model.state_dict()
+    assert all(torch.equal(value, expected[name]) for name, value in found.network().state_dict().items())
+    assert found.run is None
+    assert "a hidden mistake" in choice.label()
+    assert mistake.title not in choice.label() + choice.description()
+
+
+def test_a_run_of_this_name_comes_first_and_who_may_only_look_begins_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "hidden-4711" not in menu.menu(named="hidden-4711", may_train=False)
+    assert "hidden-4711" in menu.menu(named="hidden-4711")
+    assert "hidden-4711" not in menu.menu()
+    monkeypatch.setattr(menu, "ROOT", tmp_path)
+    (tmp_path / "hidden-4711").mkdir()
+    assert menu.is_stored("hidden-4711")
+    assert "hidden-4711" not in menu.menu(named="hidden-4711")
+
+
+@pytest.mark.daily(2)
+@pytest.mark.parametrize("name", sorted(NUMBERS))
+def test_every_page_opens_on_it(name: str) -> None:
+    for page in ABOUT_A_RUN:
+        app = open_page(page, run=hidden.called(NUMBERS[name]))
+        assert not app.exception, page
+        assert link(app)["run"] == hidden.called(NUMBERS[name])
+
+
+def test_the_riddle_leads_to_it_and_back() -> None:
+    app = open_page("mistakes", run="reverse", riddle="5")
+    (button,) = [each for each in app.button if each.label == "Look at it on every page"]
+    button.click().run()
+    assert link(app)["run"] == "hidden-5"
+    assert app.title[0].value.startswith("Head ")
+    mistake, _ = hidden.drawn(5)
+    assert mistake.title not in "".join(shown(each.value) for each in (*app.title, *app.markdown, *app.caption))
+    app.switch_page(PAGES["mistakes"].script).run()
+    assert app.title[0].value == "Which mistake is this?"
