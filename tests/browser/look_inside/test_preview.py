@@ -129,7 +129,8 @@ def test_its_own_pattern_stands_before_python_answers_and_then_all_of_it(page: P
     page.mouse.move(5, 5)
     page.mouse.move(*cell_of(head, 8, 7))
     page.wait_for_timeout(100)
-    assert sentence.inner_text() in (said, ""), "no number of the head before is said of this one"
+    now = sentence.inner_text()
+    assert now in (said, "") or not re.search(r"\d\.\d\d", now), "no number of the head before is said of this one"
     page.mouse.move(5, 5)
 
     server.release()

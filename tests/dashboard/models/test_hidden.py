@@ -11,7 +11,7 @@ from dashboard.models import hidden, menu
 from dashboard.models.model import Model
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import limits
-from tests.kit.pages import link, open_page, shown
+from tests.kit.pages import figures, link, open_page, shown
 from transformer.mistakes import trained
 
 ABOUT_A_RUN = [each.address for each in PAGES.values() if not each.imported]
@@ -71,7 +71,7 @@ def test_the_riddle_leads_to_it_and_back() -> None:
     (button,) = [each for each in app.button if each.label == "Look at it on every page"]
     button.click().run()
     assert link(app)["run"] == "hidden-5"
-    assert app.title[0].value.startswith("Head ")
+    assert "head-pattern" in figures(app)
     mistake, _ = hidden.drawn(5)
     assert mistake.title not in "".join(shown(each.value) for each in (*app.title, *app.markdown, *app.caption))
     app.switch_page(PAGES["mistakes"].script).run()

@@ -3,7 +3,6 @@
 import os
 import re
 import socket
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -243,7 +242,11 @@ def test_a_module_beside_the_file_can_be_imported(warm, tmp_path):
     assert found.code == 0, found.text()
 
 
-def test_nothing_is_left_behind(warm, tmp_path):
-    before = set(Path(tempfile.gettempdir()).glob("attention-lab-check-*"))
-    checked(body("open('x', 'w').write('y')", "while True: pass"), warm, tmp_path)
-    assert set(Path(tempfile.gettempdir()).glob("attention-lab-check-*")) <= before
+def test_nothing_is_left_behind(tmp_path, monkeypatch):
+    own = tmp_path / "own"
+    own.mkdir()
+    monkeypatch.setattr("transformer.checking.isolation.process.ENVIRONMENT", (*ENVIRONMENT, "TMPDIR"))
+    monkeypatch.setenv("TMPDIR", str(own))  # others check something at the same time
+    with Warm() as warm:
+        checked(body("open('x', 'w').write('y')", "while True: pass"), warm, tmp_path)
+        assert list(own.iterdir()) == []
