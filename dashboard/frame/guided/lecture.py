@@ -147,7 +147,7 @@ def go(lecture: Lecture, at: int) -> None:
             step.view, lecture=lecture.name, lecture_step=at, sidebar=now.sidebar, predict=now.predict, room=now.room
         )
     )
-    reaching.ask(step.page)
+    reaching.ask(step.page, held=True)
     st.session_state.lecture_moves = st.session_state.get("lecture_moves", 0) + 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from dashboard.lectures.shelf import exercises
-from tests.kit.driving import SETTLED, choose, click_head, type_into
+from tests.kit.driving import SETTLED, choose, click_head, query, type_into
 
 NAMES = tuple(exercises().files)
 Solution = Callable[[Page], None]
@@ -89,6 +89,7 @@ def swapped(page: Page) -> None:
     choose(page, "Edit", "swap two positions")
     settle(page)
     type_into(page, "Position", "4")
+    settle(page)
     type_into(page, "and position", "7")
     settle(page)
     page.get_by_role("button", name="Add").click()
@@ -152,6 +153,7 @@ def no_trace(page: Page) -> None:
 def one_head(page: Page) -> None:
     for label in ("Layers", "Heads"):
         type_into(page, label, "1")
+        expect(page).to_have_url(query(**{label.lower(): "1"}))
         settle(page)
     train(page)
 
@@ -159,6 +161,7 @@ def one_head(page: Page) -> None:
 def cheat(page: Page) -> None:
     page.get_by_test_id("stSidebar").get_by_text("More", exact=True).click()
     choose(page, "Mask", "full")
+    expect(page).to_have_url(query(train_mask="full"))
     settle(page)
     train(page)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from dashboard.app_pages.learn_by_doing.mistakes.riddle import drawn
-from tests.kit.driving import PAGES, choose, plot, query, title, violations, wait_until_painted
+from dashboard.models.hidden import drawn
+from tests.kit.driving import PAGES, choose, go_to, plot, query, title, violations, wait_until_painted
 
 SIDE_BY_SIDE = """() => {
   const [wrong, right] = [...document.querySelectorAll('.st-key-stacked-mistake [data-testid=stHtml]')].map(
@@ -75,3 +75,17 @@ def test_a_hidden_mistake_is_named_and_the_score_stays_in_this_browser(
     expect(score).to_have_text("Named 1 of 1 in this browser.")
     page.get_by_role("button", name="Forget the score").click()
     expect(score).to_have_text("")
+
+
+def test_a_hidden_mistake_is_looked_at_on_other_pages_and_then_named(page: Page, address: str) -> None:
+    page.goto(f"{address}/mistakes?run=reverse&riddle=5")
+    page.get_by_role("button", name="Look at it on every page").click()
+    expect(page).to_have_url(re.compile("/heads[?].*run=hidden-5"))
+    wait_until_painted(page, plots=3)
+    expect(page.get_by_label("Model", exact=True)).to_have_value("a hidden mistake")
+    go_to(page, "Accuracy by position")
+    wait_until_painted(page, plots=2)
+    expect(page).to_have_url(re.compile("/accuracy[?].*run=hidden-5"))
+    go_to(page, "Gallery of mistakes")
+    expect(title(page)).to_have_text("Which mistake is this?")
+    expect(page.get_by_role("button", name="Answer")).to_be_visible()
