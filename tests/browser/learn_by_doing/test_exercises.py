@@ -140,8 +140,9 @@ def copied_by_hand(page: Page) -> None:
 
 def in_the_middle(page: Page) -> None:
     turned = page.get_by_role("slider", name="Turn the query by degrees")
-    for _ in range(12):
-        turned.press("ArrowLeft")  # 5 degrees each
+    for degrees in range(-5, -65, -5):
+        turned.press("ArrowLeft")
+        expect(page).to_have_url(query(turned=str(degrees)))
 
 
 def no_trace(page: Page) -> None:
