@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.models import hidden
+from dashboard.models.on_the_spot import hidden
 from dashboard.models.passages import known
 from transformer.compiled import compiled_config
 from transformer.config import RunConfig

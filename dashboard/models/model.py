@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from dashboard.components.origin import Maker
-from dashboard.models import hidden, menu
+from dashboard.models import menu
 from dashboard.models.budget import ACCURACY_CELLS, SURVEY_CELLS, affordable
 from dashboard.models.cache import cached, keyed_by_repr
 from dashboard.models.menu import COMPILED, Choice
+from dashboard.models.on_the_spot import hidden
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Example, Sample, Survey

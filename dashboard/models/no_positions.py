@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dashboard.models import quick_training
 from dashboard.models.cache import cached
-from dashboard.models.quick_training import Lesson
+from dashboard.models.on_the_spot import quick_training
+from dashboard.models.on_the_spot.quick_training import Lesson
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import RunConfig, TaskConfig
 

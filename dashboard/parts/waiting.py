@@ -9,9 +9,10 @@ from typing import TypeVar
 
 import streamlit as st
 
-from dashboard.models import background, quick_training
+from dashboard.models import background
 from dashboard.models.background import Lane
-from dashboard.models.quick_training import Lesson
+from dashboard.models.on_the_spot import quick_training
+from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.parts.prose import plain, sentence
 from dashboard.server.background import torch
 from dashboard.view import clicks, session

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from dashboard.models.hidden import drawn
+from dashboard.models.on_the_spot.hidden import drawn
 from tests.kit.driving import PAGES, choose, go_to, plot, query, title, violations, wait_until_painted
 
 SIDE_BY_SIDE = """() => {

@@ -11,10 +11,10 @@ from dashboard.app_pages.change_it.masks.figures.accuracy_by_state import State,
 from dashboard.app_pages.change_it.masks.ways import choose_clicked, chosen_target
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
-from dashboard.models import quick_training
 from dashboard.models.menu import COMPILED
 from dashboard.models.model import Model
-from dashboard.models.quick_training import Answer, Lesson
+from dashboard.models.on_the_spot import quick_training
+from dashboard.models.on_the_spot.quick_training import Answer, Lesson
 from dashboard.parts import waiting
 from dashboard.parts.widgets import bound
 from dashboard.view import session, training

@@ -11,8 +11,8 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models import background, no_positions
 from dashboard.models.model import Model
+from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.models.positions import reversal, two_orders
-from dashboard.models.quick_training import Lesson
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
 from dashboard.view import session

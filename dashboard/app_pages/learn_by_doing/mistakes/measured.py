@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dashboard.components.head_grid import heads_of
-from dashboard.models import quick_training
 from dashboard.models.cache import cached
-from dashboard.models.quick_training import Lesson
+from dashboard.models.on_the_spot import quick_training
+from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.parts import waiting
 from dashboard.view import permission
 from transformer.analysis.findings import Attention, Head

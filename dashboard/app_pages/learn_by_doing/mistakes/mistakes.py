@@ -11,7 +11,7 @@ from dashboard.app_pages.learn_by_doing.mistakes import choice, measured, result
 from dashboard.app_pages.learn_by_doing.mistakes.figures.code_difference import code_panes
 from dashboard.components.plot import coloured
 from dashboard.models import background
-from dashboard.models import hidden as hidden_mistakes
+from dashboard.models.on_the_spot import hidden as hidden_mistakes
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence, show_code
 from dashboard.parts.widgets import controlled

@@ -14,7 +14,7 @@ from dashboard.app_pages.learn_by_doing.mistakes.choice import write
 from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
 from dashboard.frame.guided import reaching
-from dashboard.models import hidden
+from dashboard.models.on_the_spot import hidden
 from dashboard.parts.prose import plain
 from dashboard.view import clicks, session
 from dashboard.view.settings import limits

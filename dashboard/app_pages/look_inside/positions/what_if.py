@@ -8,8 +8,8 @@ import streamlit as st
 
 from dashboard.components.origin import Maker
 from dashboard.components.plot import plot
-from dashboard.models import quick_training
-from dashboard.models.quick_training import Lesson
+from dashboard.models.on_the_spot import quick_training
+from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound

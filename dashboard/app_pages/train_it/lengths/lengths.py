@@ -11,7 +11,7 @@ from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.models import background, no_positions
-from dashboard.models.quick_training import Lesson
+from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.parts import claims, waiting
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import barred, bound, bound_choice, controlled

@@ -9,7 +9,7 @@ import numpy as np
 
 from dashboard.app_pages.train_it.lengths.measurement import called, still_falling
 from dashboard.models import background
-from dashboard.models.quick_training import Lesson
+from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.parts import waiting
 from transformer.config import ModelConfig, RunConfig, TrainingConfig
 from transformer.experiments.lengths import Fall

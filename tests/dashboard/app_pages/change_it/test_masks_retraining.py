@@ -17,7 +17,7 @@ from dashboard.app_pages.change_it.masks import retraining
 from dashboard.app_pages.change_it.masks import ways as masks_ways
 from dashboard.app_pages.change_it.masks.figures.accuracy_by_state import State, accuracy_by_state_bars
 from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_merged, path_flow
-from dashboard.models import quick_training
+from dashboard.models.on_the_spot import quick_training
 from dashboard.theme import DARK, LIGHT
 from tests.kit.pages import SHIPPED, array, counted, figures, link, network, open_page
 from transformer import masks

@@ -20,7 +20,7 @@ from dashboard.app_pages.learn_by_doing.mistakes.figures.both_models import both
 from dashboard.app_pages.learn_by_doing.mistakes.figures.code_difference import code_panes, pairs
 from dashboard.app_pages.learn_by_doing.mistakes.figures.measured_table import Row, measured_table
 from dashboard.components.payload import unpack
-from dashboard.models import quick_training
+from dashboard.models.on_the_spot import quick_training
 from dashboard.server.roles import VIEWER
 from tests.kit.pages import PI, array, figures, link, open_page, shown
 from transformer.mistakes import DETECTORS, MISTAKES, Comparison, Demonstration, Signature, trained

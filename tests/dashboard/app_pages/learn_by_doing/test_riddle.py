@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.app_pages.learn_by_doing.mistakes import riddle
 from dashboard.components.payload import unpack
-from dashboard.models import hidden as hidden_mistakes
+from dashboard.models.on_the_spot import hidden as hidden_mistakes
 from tests.kit.pages import figures, link, open_page, press, shown
 from transformer.mistakes import signature
 

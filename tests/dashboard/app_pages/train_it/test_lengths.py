@@ -14,7 +14,8 @@ import torch
 
 from dashboard.app_pages.train_it.lengths import figures, race
 from dashboard.app_pages.train_it.lengths import measurement as lengths_measurement
-from dashboard.models import no_positions, quick_training
+from dashboard.models import no_positions
+from dashboard.models.on_the_spot import quick_training
 from tests.kit.pages import array, open_page
 from tests.kit.pages import figures as drawn
 from transformer.config import ModelConfig, RunConfig, TaskConfig

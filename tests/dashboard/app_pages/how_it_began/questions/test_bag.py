@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from dashboard.app_pages.how_it_began.questions import bag
-from dashboard.models import background, no_positions, quick_training
+from dashboard.models import background, no_positions
+from dashboard.models.on_the_spot import quick_training
 from tests.kit.pages import PI, SEP, array, figures, network, open_page, trace
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.models import quick_training
+from dashboard.models.on_the_spot import quick_training
 
 if TYPE_CHECKING:
     from transformer.config import RunConfig

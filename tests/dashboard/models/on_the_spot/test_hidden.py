@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from dashboard.models import hidden, menu
+from dashboard.models import menu
 from dashboard.models.model import Model
+from dashboard.models.on_the_spot import hidden
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import limits
 from tests.kit.pages import figures, link, open_page, shown
