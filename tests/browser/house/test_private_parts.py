@@ -22,7 +22,7 @@ PLACES = (
     "inside",
     "information",
     "masks",
-    "edits?edits=zero:decoder.0.self_attention.0",
+    "edits?edits=zero:decoder.0.self_attention.0&exercise=two-heads",
     "overview?lecture=attention&sidebar=0&room=K7WQ",
     "machine?box=none",
     "bottleneck",
