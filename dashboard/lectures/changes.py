@@ -32,7 +32,7 @@ def _edits(values: ViewValues) -> tuple[Edit, ...]:
 def _edit(values: ViewValues, number: float) -> Edit:
     made = _edits(values)
     if not (float(number).is_integer() and 1 <= number <= len(made)):
-        raise IndexError(f"there is no edit {number}, there are {len(made)}")
+        raise IndexError(f"there is no edit {number:g}" if made else "nothing is edited yet")
     return made[int(number) - 1]
 
 
@@ -96,6 +96,7 @@ def _earlier(values: ViewValues, name: str) -> Any:
 
 
 NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
+    "task": lambda values: values.model.config.task.task,
     "edits": lambda values: len(_edits(values)),
     "pattern_moved": _pattern_moved,
     "copied": _copied,
@@ -103,7 +104,7 @@ NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
     "mistaken": _mistaken,
     "no_trace": _no_trace,
 }
-"""Numbers that need no argument, and the texts `knowable` and `mistaken`."""
+"""Numbers that need no argument, and the texts `task`, `knowable` and `mistaken`."""
 NAMES: dict[str, Callable[..., Any]] = {
     "edited": lambda values, group: _under(values, _edits(values), group),
     "edited_by": lambda values, number, group: _under(values, (_edit(values, number),), group),

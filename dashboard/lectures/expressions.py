@@ -138,7 +138,7 @@ def _value(node: ast.expr, values: Values) -> Any:
             sides = [_value(each, values) for each in (left, *comparators)]
             return all(OPERATORS[type(op)](*pair) for op, pair in zip(ops, pairwise(sides), strict=True))
         case ast.BoolOp(op=op, values=parts):
-            found = [bool(_value(each, values)) for each in parts]
+            found = (bool(_value(each, values)) for each in parts)
             return all(found) if isinstance(op, ast.And) else any(found)
         case ast.Call(func=ast.Name(id=name), args=arguments):
             return _named(name, values)(*(_value(each, values) for each in arguments))

@@ -78,9 +78,14 @@ def _query() -> dict[str, str]:
     return {"run": chosen().name, **view.to_query()}
 
 
+def _whole_query() -> dict[str, str]:
+    """The same with the step, also where it is the last: a training may go on."""
+    return {**_query(), "step": str(chosen().step)}
+
+
 def link(address: str) -> str:
-    """This view on a page, as a link below the application's root. It names the step even where it is the last."""
-    return f"{address}?{urlencode({**_query(), 'step': str(chosen().step)})}"
+    """This view on a page, as a link below the application's root."""
+    return f"{address}?{urlencode(_whole_query())}"
 
 
 def first_look() -> bool:
@@ -115,15 +120,12 @@ def saw(model: Model) -> None:
 def origin() -> str:
     """Where the numbers of this page come from, as an element of it: the view's link and its model.
 
-    To be written when the page is drawn: by then every part of the view that could not be had is replaced. The link
-    names the step even where it is the last: a training may go on.
+    To be written when the page is drawn: by then every part of the view that could not be had is replaced.
     """
     if st.session_state.imported:
         maker: Maker | None = st.session_state.maker
         return origin_element(_query(), [maker] if maker else [])
-    model = chosen()
-    query = {**_query(), "step": str(model.step)}
-    return origin_element(query, [model.maker()])
+    return origin_element(_whole_query(), [chosen().maker()])
 
 
 def made_by(maker: Maker) -> None:

@@ -74,7 +74,7 @@ def _way(exercise: Exercise, following: Exercise | None) -> None:
 def go(exercise: Exercise) -> None:
     """Show the view that an exercise begins with."""
     now: Settings = session.settings()
-    session.show(exercise.view.with_(exercise=exercise.name, sidebar=now.sidebar, room=now.room))
+    session.show(exercise.view.with_(exercise=exercise.name, sidebar=now.sidebar, predict=now.predict, room=now.room))
     reaching.ask(exercise.page)
 
 
@@ -98,12 +98,12 @@ def _measured(name: str, words: tuple, view: Settings) -> str:
 
 
 def goals(exercise: Exercise) -> tuple[Reached, ...]:
-    """How each goal stands in the view of this session."""
+    """How each goal stands in the view of this session, and in the model that it names now: a training goes on."""
     return _goals(session.chosen(), exercise.goals, session.settings())
 
 
 @cached(64)
-def _goals(_model: Model, goals: tuple, view: Settings) -> tuple[Reached, ...]:
+def _goals(model: Model, goals: tuple, view: Settings) -> tuple[Reached, ...]:
     try:
         values = ViewValues(view)
     except ValueError as error:

@@ -112,5 +112,5 @@ def reached(goal: Goal, values: Mapping[str, Any]) -> Reached:
         met = goal.met.value(values) is True
         left = goal.met.left(values)
     except ValueError as error:
-        return Reached(goal.words, False, None, str(error))
+        return Reached(goal.words, False, None, str(error.__cause__ or error))
     return Reached(goal.words, met, left if isinstance(left, int | float) and not isinstance(left, bool) else None)

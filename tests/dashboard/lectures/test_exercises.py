@@ -13,8 +13,9 @@ from dashboard.lectures import shelf
 from dashboard.lectures.exercises.exercise import Exercise, Reached, load, reached, read
 from dashboard.lectures.reading import Mistake
 from dashboard.lectures.values import ViewValues
+from dashboard.models.menu import menu
 from dashboard.view.pages import PAGES
-from dashboard.view.settings import Settings
+from dashboard.view.settings import OF_MODEL, Settings
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.sample import sample
 from transformer.edits import parse_edit
@@ -90,6 +91,14 @@ def test_a_shipped_exercise_can_be_measured_where_it_begins_and_is_not_solved_th
     assert all("–" not in str(each.value(values)) for each in exercise.words if not isinstance(each, str))
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("exercise", shelf.exercises().files.values(), ids=lambda each: each.name)
+def test_to_open_another_model_is_no_solution(exercise: Exercise) -> None:
+    for run in menu():
+        values = ViewValues(exercise.view.with_(**{**OF_MODEL, "run": run}))
+        assert not all(reached(goal, values).met for goal in exercise.goals), run
+
+
 def test_there_are_a_dozen() -> None:
     assert len(shelf.exercises().files) >= 12
 
@@ -102,6 +111,13 @@ def test_a_goal_says_what_its_left_side_comes_to_or_why_it_has_no_value() -> Non
     assert reached(exercise.goals[0], {"step": 4}) == Reached("one edit, when it counts", True, 1)
     assert reached(exercise.goals[0], {"step": 9}) == Reached("one edit, when it counts", False, 6)
     assert "there is no “step” in a view" in reached(exercise.goals[0], {}).why
+
+
+def test_why_a_goal_cannot_be_measured_is_said_without_its_expression() -> None:
+    exercise = read("x", TEXT.replace("edits == 1", 'edited_by(1, "second half") < 0.5'))
+    assert reached(exercise.goals[0], values()).why == "nothing is edited yet"
+    exercise = read("x", TEXT.replace("edits == 1", 'edits == 1 and kind_of_edit(1) == "zero"'))
+    assert reached(exercise.goals[0], values()).why == ""  # the second part is not asked for
 
 
 def test_a_goal_about_words_shows_no_number() -> None:
@@ -133,6 +149,8 @@ def test_edits_are_counted_and_measured_as_the_library_does() -> None:
     assert found["edited_by"](1, "second half") == pytest.approx(right(made[:1]))
     with pytest.raises(IndexError, match="there is no edit 3"):
         found["edited_by"](3, "second half")
+    with pytest.raises(IndexError, match="nothing is edited yet"):
+        values()["edited_by"](1, "second half")
 
 
 def test_a_pattern_moves_where_something_before_it_was_changed() -> None:
