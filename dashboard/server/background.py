@@ -14,7 +14,9 @@ from transformer.training import runs
 from transformer.training.queue.pool import Pool
 
 SETTLE = 2.0
-"""Seconds left to the first page, which wants the processors for itself, and to the browser that draws it."""
+"""Seconds left to the first page, which wants the processors for itself."""
+DRAWING = 1.0
+"""Seconds left to the browser that draws it."""
 PATIENCE = 20.0
 """Seconds for which this process leaves the processors to the first spare."""
 pool = Pool(root=runs.ROOT)
@@ -42,7 +44,7 @@ def _prepare() -> None:
     time.sleep(SETTLE)
     if begun.is_set():
         drawn.wait(PATIENCE)
-        time.sleep(SETTLE)
+        time.sleep(DRAWING)
     pool.start()
 
     import transformer.analysis.heads
