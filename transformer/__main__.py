@@ -19,6 +19,7 @@ from transformer.commands.corpus import corpus, resolved
 from transformer.commands.ending import exit_code
 from transformer.commands.generate import generate
 from transformer.commands.measure import TRAINING, corners, lengths
+from transformer.commands.sweep import sweep
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.text.perplexity import perplexity, said
 from transformer.training.runs import ROOT, Run, RunError, list_runs, located, new_folder, unreadable
@@ -245,6 +246,7 @@ app.command(lengths)
 app.command(corners)
 app.command(generate)
 app.command(check)
+app.command(sweep)
 
 
 @app.command

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from x_transformers import Decoder, TransformerWrapper
 
-from transformer.config import RunConfig, TrainingConfig
+from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.model import build
 from transformer.network import Network
 from transformer.training.loop import EVALUATION_STREAM, TRAINING_STREAM, learning_rate, probe
@@ -114,7 +114,8 @@ def until_solved(name: str, config: RunConfig, most: int) -> Solved:
         if step is None:
             return Solved(None, seconds)
         if step % 5 == 0:
-            accuracy, _ = probe(model, task, probe_rng)
+            fresh = task.fresh(probe_rng, PROBE_SEQUENCES, task.length)
+            accuracy, _ = probe(model, fresh, lambda few: True)
             row = row + 1 if accuracy[answer].mean() >= config.training.solved_at else 0
             if row == 2:
                 return Solved(step, seconds)

@@ -21,6 +21,8 @@ GUESTS = ".guests"
 """The folder, below that of the runs, in which each guest has one."""
 OF_GUEST = re.compile(r"[^@/\\]+@([a-z0-9]{6})")
 """The name of a guest's run: it ends with the guest's own."""
+OF_POPULATION = re.compile(r"(?!\.)[^@/\\]+/(?!\.)[^@/\\]+")
+"""The name of a member of a population: the population's folder, and the member's own below it."""
 DAY = 86_400.0
 """Seconds after its last change for which a guest's folder is kept."""
 
@@ -49,6 +51,8 @@ class Choice:
             accuracy = "" if self.perplexity is None else f" · perplexity {said(self.perplexity)}"
         if OF_GUEST.fullmatch(self.name):  # whose name would leave no room for the accuracy
             return f"{self.name.rpartition('@')[0]}{accuracy} · guest's"
+        if OF_POPULATION.fullmatch(self.name):
+            return f"{self.name.partition('/')[2]}{accuracy} · of a population"
         return f"{self.name}{accuracy}"
 
     def description(self) -> str:
@@ -123,16 +127,16 @@ def folders_of_guests() -> list[Path]:
 def menu(guest: str = "", named: str = "", may_train: bool = True) -> dict[str, Choice]:
     """The model menu: the first of the shipped runs, the others, newest first, and the one compiled by hand.
 
-    A guest's own stand among them, and the one that a link names, whosever it is. One with a hidden
-    mistake is there for whoever `may_train` it, or if somebody has.
+    A guest's own stand among them, and the one that a link names, whosever it is, or a member of a population. One with
+    a hidden mistake is there for whoever `may_train` it, or if somebody has.
     """
     found = {}
     for run in [*list_runs(ROOT), *(list_runs(folder_of(guest)) if guest else ())]:
         if (choice := _choice(run)) is not None:
             found[run.name] = choice
-    if named not in found and OF_GUEST.fullmatch(named):
+    if named not in found and (OF_GUEST.fullmatch(named) or OF_POPULATION.fullmatch(named)):
         try:
-            choice = _choice(run_called(named))
+            choice = _choice(run_called(named), named)
         except RunError:
             choice = None
         if choice is not None:
@@ -147,9 +151,12 @@ def menu(guest: str = "", named: str = "", may_train: bool = True) -> dict[str, 
     return {**first, **others, COMPILED: compiled}
 
 
-def _choice(run: Run) -> Choice | None:
-    """A run's entry; None as long as it has no weights. Raises RunError where it is none."""
+def _choice(run: Run, name: str = "") -> Choice | None:
+    """A run's entry, by its folder's name or another; None as long as it has no weights. Raises RunError where it is
+    none."""
     steps, measured = tuple(run.snapshots()), run.evaluation or {}
     if not steps:
         return None
-    return Choice(run.name, run.config, run.state, measured.get("second_half"), steps, measured.get("perplexity"))
+    return Choice(
+        name or run.name, run.config, run.state, measured.get("second_half"), steps, measured.get("perplexity")
+    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer.analysis.accuracy.aim import CLOSE, FIRST_LOOK, Aim
@@ -19,7 +19,7 @@ from transformer.analysis.accuracy.reading import READ, reading
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.foundation.drawing import drawing
 from transformer.network import Network
-from transformer.tasks import Task
+from transformer.tasks import Batch, Task
 from transformer.training.stepping import CAPTURED, CapturedStep, EagerStep, Inputs, why_eager
 from transformer.training.team import ALONE, Team
 
@@ -117,6 +117,21 @@ class Training:
     def done(self) -> bool:
         return self.solved or self.step >= self.config.training.max_steps
 
+    @property
+    def due(self) -> bool:
+        """Is the step that was taken last one after which it is measured?"""
+        settings = self.config.training
+        return self.step == 1 or self.step % settings.evaluate_every == 0 or self.step == settings.max_steps
+
+    def require_number(self, loss: float, rate: float) -> None:
+        """Raises TrainingError when the loss of the present step is no longer a number."""
+        if not math.isfinite(loss):
+            before = f" (the gradient's norm was {self.last_norm:.3g} the step before)" if self.step > 1 else ""
+            raise TrainingError(
+                f"the loss is no longer a number at step {self.step}, learning rate {rate:g}{before}: "
+                "try a smaller rate"
+            )
+
     def take_step(self) -> Step:
         """The next step, measured where it is its turn. Raises TrainingError when the loss is no longer a number."""
         settings, began = self.config.training, time.perf_counter()
@@ -124,16 +139,11 @@ class Training:
         rate = learning_rate(settings, self.step)
         self.model.train()
         loss, norm = self._update(rate)
-        if not math.isfinite(loss):
-            before = f" (the gradient's norm was {self.last_norm:.3g} the step before)" if self.step > 1 else ""
-            raise TrainingError(
-                f"the loss is no longer a number at step {self.step}, learning rate {rate:g}{before}: "
-                "try a smaller rate"
-            )
+        self.require_number(loss, rate)
         self.last_norm = norm
         took = time.perf_counter() - began
         accuracy, probed, nats = None, 0, None
-        if self.step == 1 or self.step % settings.evaluate_every == 0 or self.step == settings.max_steps:
+        if self.due:
             accuracy, probed, nats = self.measure()
         self.seconds += time.perf_counter() - began
         return Step(self.step, loss, rate, norm, self.seconds, 1000 * took, accuracy, nats, probed, self.solved)
@@ -160,6 +170,16 @@ class Training:
         """Accuracy by position on fresh sequences, on how many, and of a text the loss on them; is it solved?"""
         if not self.task.lawful:
             return read(self.model, self.task)
+        return self.measure_on(self.fresh())
+
+    def fresh(self) -> Batch:
+        """The sequences of the next measurement, of the greatest length."""
+        return self.task.fresh(self.probe_rng, PROBE_SEQUENCES, self.task.length)
+
+    def measure_on(
+        self, batch: Batch, said: Int[np.ndarray, "few position"] | None = None
+    ) -> tuple[Float[np.ndarray, "target"], int, None]:
+        """The same on sequences that were drawn; `said` is what it says to the first of them, where that is known."""
         reached = False
 
         def may_be_solved(accuracy: Float[np.ndarray, "target"]) -> bool:
@@ -168,7 +188,7 @@ class Training:
             reached = bool(near and self.team.agree(int(self.aim.reached(self.model, self.probe_rng))))
             return reached
 
-        accuracy, probed = probe(self.model, self.task, self.probe_rng, may_be_solved)
+        accuracy, probed = probe(self.model, batch, may_be_solved, said)
         enough = reached and self.team.agree(int(self.aim.near(accuracy, probed)))
         self.in_a_row = self.in_a_row + 1 if enough else 0
         return accuracy, probed, None
@@ -186,17 +206,20 @@ class Training:
 
 
 def probe(
-    model: Network, task: Task, rng: np.random.Generator, go_on: object = None
+    model: Network,
+    batch: Batch,
+    go_on: Callable[[Float[np.ndarray, "target"]], bool],
+    said: Int[np.ndarray, "few position"] | None = None,
 ) -> tuple[Float[np.ndarray, "target"], int]:
-    """Accuracy by position on fresh sequences of the greatest length, and on how many.
+    """Accuracy by position on sequences of one length, and on how many.
 
-    A few are looked at first; `go_on`, asked with their accuracy, says whether the others are worth it.
+    A few are looked at first, or it is known what is `said` to them; `go_on`, asked with their accuracy, says whether
+    the others are worth it. All were drawn, so that measuring changes no later draw.
     """
-    batch = task.fresh(rng, PROBE_SEQUENCES, task.length)  # all are drawn, so that measuring changes no later draw
     model.eval()
     first, others = batch.part(slice(FIRST_LOOK)), batch.part(slice(FIRST_LOOK, None))
-    right = predictions(model, first) == first.targets
-    if not callable(go_on) or go_on(right.mean(axis=0)):
+    right = (predictions(model, first) if said is None else said) == first.targets
+    if go_on(right.mean(axis=0)):
         right = np.concatenate([right, predictions(model, others) == others.targets])
     model.train()
     return right.mean(axis=0), len(right)

@@ -136,7 +136,7 @@ class _Recording:
                     entry = training.take_step()
                     self.step = entry.step
                     if self.team.leads:
-                        metrics.write(json.dumps(_line(entry)) + "\n")
+                        metrics.write(json.dumps(line_of(entry)) + "\n")
                         events.add(entry)
                         self._keep(training)
                         self._beat("running")
@@ -144,7 +144,7 @@ class _Recording:
             if self.team.leads:
                 self._end(training)
         except (ValueError, OSError, RuntimeError) as error:
-            self._leave("failed", _sentence(error))
+            self._leave("failed", sentence(error))
             raise
         except (KeyboardInterrupt, GeneratorExit):
             self._leave("stopped", f"interrupted at step {self.step}")
@@ -211,16 +211,9 @@ class _Recording:
 
     def _end(self, training: Training) -> None:
         """Keep the last weights, look at them, and say why it ended."""
-        run, config, step = self.run, self.config, training.step
-        if training.solved:
-            status, told = "finished", known_and_guessed(config)
-            reason = f"solved{as_far(config)} at step {step}, after {training.seconds:.1f} s{told and f': {told}'}"
-        elif training.done:
-            status = "finished"
-            aim = config.training.solved_at
-            unsolved = aim <= 1 and training.task.lawful
-            taken = "its only step" if step == 1 else f"all {step} steps"
-            reason = f"{taken} taken" + (f"; not solved to {aim:.1%}" if unsolved else "")
+        run, step = self.run, training.step
+        if training.done:
+            status, reason = "finished", how_it_ended(training)
         elif self.wishes.tired:
             return  # it stays paused, for whoever comes back
         else:
@@ -251,10 +244,22 @@ class _Recording:
         checkpoints.save(path, training.model, self.config)
 
 
-def examine(run: Run, model: Network) -> None:
+def how_it_ended(training: Training) -> str:
+    """Why a training that is done is done, in words."""
+    config, step = training.config, training.step
+    if training.solved:
+        told = known_and_guessed(config)
+        return f"solved{as_far(config)} at step {step}, after {training.seconds:.1f} s{told and f': {told}'}"
+    aim = config.training.solved_at
+    unsolved = aim <= 1 and training.task.lawful
+    taken = "its only step" if step == 1 else f"all {step} steps"
+    return f"{taken} taken" + (f"; not solved to {aim:.1%}" if unsolved else "")
+
+
+def examine(run: Run, model: Network, sequences: int = EVALUATION_SEQUENCES) -> None:
     """Measure the last weights of a run, and keep a first look at them. The model must be in evaluation mode."""
     config, digest = run.config, run.digest()
-    run.set_evaluation(evaluate(model, config) | {"snapshot": digest})
+    run.set_evaluation(evaluate(model, config, sequences) | {"snapshot": digest})
     if config.build_task().n_ctx <= WHOLE:
         run.set_example(_example(model, config, digest).pack())
 
@@ -291,7 +296,8 @@ def _example(model: Network, config: RunConfig, snapshot: str) -> Example:
     return Example(task.example, said, sample(model, task, task.example, said=said), survey(model, task), snapshot)
 
 
-def _line(entry: Step) -> dict[str, Any]:
+def line_of(entry: Step) -> dict[str, Any]:
+    """A step as a line of metrics.jsonl."""
     line: dict[str, Any] = {
         "step": entry.step,
         "loss": entry.loss,
@@ -310,7 +316,7 @@ def _line(entry: Step) -> dict[str, Any]:
     return line
 
 
-def _sentence(error: BaseException) -> str:
+def sentence(error: BaseException) -> str:
     """The first line of what went wrong, for a person."""
     text = str(error).strip().split("\n")[0] or type(error).__name__
     if isinstance(error, OSError) and error.strerror:

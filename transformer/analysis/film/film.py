@@ -9,7 +9,7 @@ import io
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,22 @@ class Film:
             fits &= len(reading.levels) == len(self.pictured)
         if not fits:
             raise ValueError("the sizes of its arrays do not agree")
+
+
+def joined(before: Film, after: Film) -> Film:
+    """One film of two that were taken of the same run, one after the other."""
+    readings = {
+        site: replace(reading, levels=np.concatenate([before.readings[site].levels, reading.levels]))
+        for site, reading in after.readings.items()
+    }
+    return replace(
+        after,
+        steps=np.concatenate([before.steps, after.steps]),
+        pictured=np.concatenate([before.pictured, after.pictured + len(before.steps)]),
+        readings=readings,
+        correct=np.concatenate([before.correct, after.correct]),
+        shares={head: np.concatenate([before.shares[head], share]) for head, share in after.shares.items()},
+    )
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM, predictions
 from transformer.analysis.accuracy.reading import READ
-from transformer.analysis.film.film import MOST_CELLS, Film, Reading, quantise, thinned
-from transformer.analysis.findings import Attention
+from transformer.analysis.film.film import MOST_CELLS, Film, Reading, joined, quantise, thinned
+from transformer.analysis.findings import Sample, Survey
 from transformer.analysis.heads.survey import survey
 from transformer.analysis.sample import sample
 from transformer.network import Network
 from transformer.tasks import Question, Task
+
+
+class Camera:
+    """Takes a film frame by frame: `look` at each step, and `film` at any time.
+
+    The numbers are those of `sample`, `accuracy_by_position` and `survey` with the same seed. The right answers are
+    read (teacher forcing; only accuracies of a recurrent network are of what it says by itself), and every frame reads
+    the same sequences, so that frames can be compared. `begun` is a film of the same run, sequences and seed that is
+    gone on with.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        question: Question | None = None,
+        sequences: int = 256,
+        seed: int = 0,
+        begun: Film | None = None,
+    ) -> None:
+        self.task, self.sequences, self.seed, self.begun = task, sequences, seed, begun
+        self.question = task.example if question is None else question
+        few = sequences if task.lawful else max(1, READ // task.n_ctx)
+        self.batch = task.fresh(np.random.default_rng([seed, EVALUATION_STREAM]), few, task.length)
+        self.frames: list[_Frame] = []
+
+    def look(self, step: int, model: Network) -> None:
+        """One more frame, of a later step than all before. The model is left in the mode it was in."""
+        training = model.training
+        model.eval()
+        looked = sample(model, self.task, self.question)
+        levels = {site: quantise(attention.pattern) for site, attention in looked.attentions.items()}
+        correct = (predictions(model, self.batch) == self.batch.targets).sum(axis=0)
+        self.frames.append(
+            _Frame(step, looked, levels, correct, survey(model, self.task, sequences=self.sequences, seed=self.seed))
+        )
+        model.train(training)
+
+    def film(self, snapshot: str = "") -> Film:
+        """All frames so far. Raises ValueError when there is none."""
+        if not self.frames:
+            if self.begun is None:
+                raise ValueError("a film needs at least one step whose weights were kept")
+            return self.begun
+        last, steps = self.frames[-1], [frame.step for frame in self.frames]
+        cells = sum(levels.size for levels in last.levels.values())
+        pictured = thinned(len(steps), max(2, MOST_CELLS // max(1, cells)))
+        heads = last.survey.expected_share
+        taken = Film(
+            steps=np.array(steps),
+            pictured=np.array(pictured),
+            question=last.sample.question,
+            read=last.sample.read,
+            readings={
+                site: Reading(
+                    site,
+                    np.stack([self.frames[frame].levels[site] for frame in pictured]),
+                    attention.mask,
+                    attention.queries,
+                    attention.keys,
+                )
+                for site, attention in last.sample.attentions.items()
+            },
+            correct=np.stack([frame.correct for frame in self.frames]),
+            sequences=len(self.batch.tokens),
+            names=self.task.target_names(self.task.length),
+            groups=self.task.groups(self.task.length),
+            chance=self.task.chance,
+            shares={
+                head: np.array([frame.survey.expected_share[head] for frame in self.frames], dtype=np.float32)
+                for head in heads
+            },
+            surveyed=last.survey.sequences,
+            snapshot=snapshot,
+        )
+        return taken if self.begun is None else joined(self.begun, taken)
+
+
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    step: int
+    sample: Sample
+    levels: dict[str, np.ndarray]
+    correct: np.ndarray
+    survey: Survey
 
 
 def film(
@@ -27,46 +113,11 @@ def film(
 ) -> Film:
     """Look at each (step, model), steps ascending: the patterns on one question, accuracy and shares on many.
 
-    The numbers are those of `sample`, `accuracy_by_position` and `survey` with the same seed. The right answers are
-    read (teacher forcing; only accuracies of a recurrent network are of what it says by itself), and every frame reads
-    the same sequences, so that frames can be compared. The models are used one after the other, in evaluation mode.
-    Raises ValueError when there is no frame.
+    What the numbers are says `Camera`. The models are used one after the other, in evaluation mode. Raises ValueError
+    when there is no frame.
     """
-    question = task.example if question is None else question
-    few = sequences if task.lawful else max(1, READ // task.n_ctx)
-    batch = task.fresh(np.random.default_rng([seed, EVALUATION_STREAM]), few, task.length)
-    steps, seen, correct, surveys = [], [], [], []
+    camera = Camera(task, question=question, sequences=sequences, seed=seed)
     for step, model in frames:
         model.eval()
-        steps.append(step)
-        looked = sample(model, task, question)
-        seen.append({site: quantise(attention.pattern) for site, attention in looked.attentions.items()})
-        correct.append((predictions(model, batch) == batch.targets).sum(axis=0))
-        surveyed = survey(model, task, sequences=sequences, seed=seed)
-        surveys.append(surveyed.expected_share)
-    if not steps:
-        raise ValueError("a film needs at least one step whose weights were kept")
-    cells = sum(levels.size for levels in seen[0].values())
-    pictured = thinned(len(steps), max(2, MOST_CELLS // max(1, cells)))
-    return Film(
-        steps=np.array(steps),
-        pictured=np.array(pictured),
-        question=looked.question,
-        read=looked.read,
-        readings={
-            site: _reading(attention, np.stack([seen[frame][site] for frame in pictured]))
-            for site, attention in looked.attentions.items()
-        },
-        correct=np.stack(correct),
-        sequences=len(batch.tokens),
-        names=task.target_names(task.length),
-        groups=task.groups(task.length),
-        chance=task.chance,
-        shares={head: np.array([one[head] for one in surveys], dtype=np.float32) for head in surveys[0]},
-        surveyed=surveyed.sequences,
-        snapshot=snapshot,
-    )
-
-
-def _reading(attention: Attention, levels: np.ndarray) -> Reading:
-    return Reading(attention.site, levels, attention.mask, attention.queries, attention.keys)
+        camera.look(step, model)
+    return camera.film(snapshot)
