@@ -34,6 +34,7 @@ def _settled() -> Iterator[None]:
         yield
 
 
+@pytest.mark.daily(9)
 @pytest.mark.parametrize(("section", "name"), NAMED)
 def test_it_is_as_it_was_recorded(section: str, name: str) -> None:
     lines = difference(recorded()[section][name], SECTIONS[section][1](name))

@@ -61,7 +61,7 @@ def test_every_page_opens_on_every_run(run: str) -> None:
 # Numbers
 
 
-@pytest.mark.daily(6)
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("question", [PI, [9, 8, 7, 6, 5, 4, 3, 2], [0, 0, 7, 0, 0, 0, 0, 1]])
 def test_the_title_counts_what_is_right(run: str, question: list[int]) -> None:
@@ -108,6 +108,7 @@ def test_the_verdict_and_the_table_are_counts(run: str) -> None:
         assert table["ceiling"].tolist() == [0.1] * 7 + [1.0] * 9
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("sequences", ["1024", "5000"])
 def test_the_accuracy_is_measured_on_as_many_sequences_as_the_link_says(sequences: str) -> None:
     right = counted(*network("reverse"), sequences=int(sequences))
@@ -296,6 +297,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
     assert not app.warning
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize(
     ("page", "query"),
     [

@@ -64,7 +64,7 @@ def said(app: AppTest) -> str:
     return "\n".join(each.value for each in (*app.title, *app.markdown, *app.caption, *app.info))
 
 
-@pytest.mark.daily(4)
+@pytest.mark.daily(2)
 @GRUS
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_opens_and_at_any_step_where_that_matters(
@@ -81,7 +81,7 @@ def test_every_page_opens_and_at_any_step_where_that_matters(
         assert ("needs a transformer" in app.title[0].value) == PAGES[page].transformer
 
 
-@pytest.mark.daily(4)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("page", [page.address for page in PAGES.values() if page.transformer])
 def test_where_a_transformer_is_needed_there_is_one_to_go_to(page: str) -> None:
     app = button(open_page(page, run="none", head="x", step="0"), "Look at plain")

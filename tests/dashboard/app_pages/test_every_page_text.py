@@ -93,7 +93,7 @@ def drawn(app: AppTest) -> str:
     return json.dumps(parts)
 
 
-@pytest.mark.daily(10)
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("query", [{}, {"input": "To see"}, {"input": "To"}, {"input": PASSAGE, "step": "0"}])
 def test_every_page_opens_and_says_no_number_that_nobody_knows(page: str, query: dict[str, str]) -> None:

@@ -54,6 +54,7 @@ def said(app: AppTest) -> str:
     return "\n".join(element.value for element in (*app.sidebar.markdown, *app.sidebar.caption))
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("run", RUNS)
 def test_the_strip_has_a_mark_for_each_law_whatever_the_page(run: str) -> None:
     marks = [KEPT] * 8

@@ -162,6 +162,7 @@ def test_a_text_that_a_link_names_in_vain_falls_back_with_a_notice() -> None:
 # --- what is trained
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_a_preset_fills_the_panel_and_is_what_is_trained(reader, empty: Path, handed: list[Run]) -> None:
     shelf.put("shakespeare.txt", BOOK.encode() * 3)

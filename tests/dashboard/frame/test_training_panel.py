@@ -83,7 +83,7 @@ def test_a_second_report_is_heard_as_one_however_long_the_answer_took(monkeypatc
 # --- what is trained
 
 
-@pytest.mark.daily(4)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 def test_a_preset_fills_the_panel_and_is_what_is_trained(preset, handed: list[Run]) -> None:
     app = open_page("positions", seed="3")

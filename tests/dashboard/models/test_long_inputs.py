@@ -282,6 +282,7 @@ def test_attention_is_shown_in_the_same_blocks_and_every_token_is_offered(
     assert "at 5 moves 296 of 300 outputs" in app.title[0].value
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("task_name", ["copy", "reverse-translate"])
 def test_a_long_row_of_symbols_is_poked_in_blocks(made: Path, task_name: str) -> None:
     unpolished(made / task_name, TaskConfig(task=task_name, length=70), n_layers=1)

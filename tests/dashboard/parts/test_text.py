@@ -243,7 +243,7 @@ def unknown(app: AppTest) -> list[str]:
     return [found for text in (*texts, words(app)) for found in re.findall(r".{0,60}\b(?:nan|NaN|Infinity)\b", text)]
 
 
-@pytest.mark.daily(8)
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("run", ["reader", "raw"])
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_opens_and_says_no_number_that_nobody_knows(

@@ -208,6 +208,7 @@ def test_a_guest_renames_and_deletes_one_s_own_and_has_it_back(root: Path) -> No
 # --- what is another's
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("someone", [GUEST, VIEWER], ids=lambda someone: someone.role)
 @pytest.mark.parametrize("run", ["reverse", f"tiny@{OTHER.name}"])
 def test_nothing_of_another_s_can_be_changed_by_what_a_browser_sends(someone: Visitor, run: str, root: Path) -> None:

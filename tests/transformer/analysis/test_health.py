@@ -267,7 +267,7 @@ FAULTS: list[tuple[str, str, Fault, set[str]]] = [
 ]
 
 
-@pytest.mark.daily(4)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("name", "architecture", "fault", "fires"), FAULTS, ids=[f"{f[0]}, {f[1]}" for f in FAULTS])
 def test_a_fault_fires_its_detectors_and_no_others(name, architecture, fault, fires, monkeypatch) -> None:
     model, config = small(architecture, dropout=0.5, positions="learned")
@@ -406,6 +406,7 @@ def test_rounding_stays_well_below_what_is_allowed_it() -> None:
 # --- what it costs
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("length", "shape"),
     [

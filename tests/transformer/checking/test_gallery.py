@@ -99,7 +99,7 @@ def test_all_but_three_are_checked():
     assert len(CHECKED) > 30
 
 
-@pytest.mark.daily(8)
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("name", CHECKED)
 def test_it_is_called_by_its_name(name, warm):
     mistake = MISTAKES[name]
@@ -114,7 +114,7 @@ def test_it_is_called_by_its_name(name, warm):
         assert found.first == mistake.stage
 
 
-@pytest.mark.daily(8)
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("name", CHECKED)
 def test_the_right_code_beside_it_is_right(name, warm):
     mistake = MISTAKES[name]

@@ -82,6 +82,7 @@ def test_the_cache_changes_nothing_under_any_encoding(positions, mask):
     assert len(set(whole[3:])) > 3
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("mask", MASKS)
 def test_the_cache_changes_nothing_under_any_mask(mask):
     agrees(small(mask=mask, positions="rotary"), prompt(3, 1), 14, Sampling(seed=2))

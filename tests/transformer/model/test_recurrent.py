@@ -193,6 +193,7 @@ def test_with_full_help_training_is_evaluation() -> None:
     assert torch.equal(model.train()(source, source), model.eval()(source, source))
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("teacher_forcing", [0.5, 0.0])
 def test_a_training_with_little_help_is_taken_up_to_the_bit(teacher_forcing: float, tmp_path) -> None:
     config = configured("none", teacher_forcing=teacher_forcing, max_steps=12, d_model=16)
@@ -261,6 +262,7 @@ def test_it_says_what_it_cannot_read() -> None:
 # --- measuring
 
 
+@pytest.mark.daily(2)
 @ATTENTION
 def test_nobody_helps_it_while_it_is_measured(attention: str, monkeypatch) -> None:
     """Trained with all help, and wrong often: what is counted is what it says to its own words, however it is cut."""
@@ -356,7 +358,7 @@ def test_it_can_be_poked_and_its_slopes_taken(attention: str) -> None:
 # --- a run
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @ATTENTION
 def test_a_run_of_it_is_made_kept_read_and_inspected(attention: str, tmp_path) -> None:
     config = configured(attention, max_steps=6, teacher_forcing=0.5)

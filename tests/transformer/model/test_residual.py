@@ -170,7 +170,7 @@ def without(tmp_path_factory) -> Path:
     return root
 
 
-@pytest.mark.daily(4)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("page", "query", "said"),
     [

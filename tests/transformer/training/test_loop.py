@@ -194,6 +194,7 @@ def test_the_default_is_solved_soon_and_stops_by_itself(seed):
     assert verdict(found, config).endswith("= chance: the mask holds")
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("name", ["reverse-aligned", "reverse-translate", "copy"])
 def test_the_other_tasks_are_solved(name):
     config = RunConfig(task=TaskConfig(task=name, length=5), training=TrainingConfig(max_steps=300))

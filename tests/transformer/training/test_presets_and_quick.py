@@ -19,7 +19,7 @@ UNSOLVED = ("GRU, one vector",)
 """What it shows is how far it comes without attention."""
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     "preset", [p for p in PRESETS if p.name not in (*LONG, *UNSOLVED)], ids=lambda preset: preset.name
 )

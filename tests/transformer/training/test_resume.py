@@ -40,6 +40,7 @@ def run(tmp_path) -> Run:
     return Run.create(tmp_path / "run", CONFIG)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("at", [1, 4, 5, 17, 29])
 def test_what_was_written_down_goes_on_as_if_nothing_had_been(unbroken, tmp_path, at):
     first = Training(build(CONFIG), CONFIG)

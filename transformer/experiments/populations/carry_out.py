@@ -180,9 +180,10 @@ def _train(batch: Alone | Together, recorders: dict[Training, Recorder]) -> Iter
                 elif training.done:
                     yield recorders.pop(training).end()
         except GeneratorExit:  # between two steps: nothing of them is lost
-            for training in batch.members:
-                batch.settle(training)
-                recorders[training].keep()
+            for training in found:
+                if training in recorders:
+                    batch.settle(training)
+                    recorders[training].keep()
             raise
 
 

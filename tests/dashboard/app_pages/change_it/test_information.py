@@ -320,6 +320,7 @@ def test_the_matrices_are_those_counted_by_hand(run: str) -> None:
     assert (before in words(app)) == (run not in ("reverse-aligned", "reverse-translate"))
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("run", ["reverse", "reverse-translate"])
 def test_one_replacement_moves_what_it_moves(run: str) -> None:
     model, tokens, source = read_by(run, PI)

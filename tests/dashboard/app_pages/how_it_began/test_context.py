@@ -393,6 +393,7 @@ def tables(app: Any) -> list[dict[str, list[str]]]:
     return [{row[0]: row[1:] for row in Cells(body).rows[2:]} for body in bodies]
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("trained", "scoring"), [("scaled-dot", "scaled-dot"), ("additive", "cosine")])
 def test_the_digits_on_the_page_are_those_of_the_run(trained: str, scoring: str) -> None:
     walk = one_walk(2, -1, 5)

@@ -105,6 +105,7 @@ def said_by_hand(
     return np.array(corners), np.array(alphas)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("query", "changes", "kind"),
     [
@@ -479,6 +480,7 @@ def test_before_pytorch_is_there_the_walks_are(monkeypatch: pytest.MonkeyPatch) 
 # --- teacher forcing
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("query", "changes", "kind"),
     [

@@ -122,7 +122,7 @@ def rows(app: AppTest) -> dict[str, list[str]]:
 # --- what the page says
 
 
-@pytest.mark.daily(4)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("case", CODES)
 def test_the_page_says_what_the_library_says(case: str, warm: Warm) -> None:
     code = CODES[case]
@@ -160,6 +160,7 @@ def test_the_page_says_what_the_library_says(case: str, warm: Warm) -> None:
     )
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("case", "headline", "first"),
     [

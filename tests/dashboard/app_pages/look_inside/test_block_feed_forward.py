@@ -31,7 +31,7 @@ def hidden_of(model, block, reads, tokens, source):
     return np.maximum(x @ double(up.weight).T + double(up.bias), 0)
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("case", CASES)
 def test_units_that_fire_here_and_how_often_are_counts(case):
     run, block, place, reads, sequences = CASES[case]

@@ -66,7 +66,7 @@ def columns(app):
     return [np.array([array(trace[axis]) for trace in traces]) for axis in ("y", "x")]
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @EACH
 def test_the_columns_of_each_step_are_the_model_s_numbers(case):
     module, heads, x = truth(case)
@@ -166,6 +166,7 @@ def test_512_numbers_in_8_heads_are_those_of_an_untrained_model():
     assert link(app) == {"run": "reverse", "joint": "attend", "wide_query": "33"}
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("case", ["across", "compiled"])
 def test_each_step_says_what_it_does_and_shows_its_line(case, stage):

@@ -50,6 +50,7 @@ def pass_of(run):
     return model, observe(model, tokens, source=source)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("case", CASES)
 def test_the_bars_and_the_sentences_are_the_formula(case):
     run, block, kind, reads, place = CASES[case]
@@ -85,6 +86,7 @@ def test_the_bars_and_the_sentences_are_the_formula(case):
     np.testing.assert_allclose(four, [right[2][i], gain, shift, right[3][i]], atol=2e-4)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", ["reverse", "reverse-translate", "shakespeare"])
 def test_the_token_that_a_norm_changes_most_is_shown_first_and_its_mean_and_spread_are_said(run):
     model, seen = pass_of(run)

@@ -55,6 +55,7 @@ def shares_of(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     return powers / powers.sum()
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("run", MODELS)
 def test_each_part_opens_on_every_kind_of_model(run, part):

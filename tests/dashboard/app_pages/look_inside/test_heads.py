@@ -181,7 +181,7 @@ def test_an_interval_is_written_out() -> None:
 # --- the page
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("run", RUNS)
 def test_the_table_and_both_figures_are_counts(run: str) -> None:
     """Share on the answer and drop when removed, from the weights; what the figures draw is what the table says."""

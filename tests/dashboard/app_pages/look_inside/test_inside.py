@@ -65,7 +65,7 @@ WORKERS = {
 }
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("run", WORKERS)
 def test_the_digits_on_the_page_are_those_of_the_run(run: str) -> None:
     head = Head.parse(WORKERS[run])

@@ -191,6 +191,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("task", "changes"),
     [

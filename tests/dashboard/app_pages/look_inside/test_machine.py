@@ -421,6 +421,7 @@ def test_a_training_under_way_is_drawn_below(monkeypatch: pytest.MonkeyPatch) ->
     assert "reverse is in training. Below, its boxes show" in said(app)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", ["compiled", "shakespeare", "bottleneck-gru", "bottleneck-gru-attention"])
 def test_it_opens_for_every_kind_of_model(run: str) -> None:
     app = open_page("machine", run=run)

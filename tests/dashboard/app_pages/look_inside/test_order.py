@@ -56,6 +56,7 @@ def test_the_title_and_the_bars_are_shares_of_covariance(monkeypatch: pytest.Mon
     )
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("head", [0, 3])
 def test_the_maps_are_the_terms_of_this_input_each_row_about_its_mean(head: int) -> None:
     model, config = network("reverse")

@@ -219,6 +219,7 @@ def test_another_encoding_is_offered_and_not_the_models_own() -> None:
     ]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("run", "scaled"), [("reverse", True), ("compiled", False), ("reverse-sinusoidal", True)])
 @pytest.mark.parametrize("switched", [False, True])
 def test_lengths_are_those_of_the_weights(run: str, scaled: bool, switched: bool) -> None:
@@ -346,7 +347,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Non
     return made
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("task", "length", "shape"),
     [

@@ -66,6 +66,7 @@ def words_of(task: Text, tokens: np.ndarray) -> list[str]:
     return [(*task.known.vocabulary.tokens, "⟨unk⟩")[token] for token in tokens]
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("place", [1, 300])
 def test_each_word_stands_on_what_it_cost(model: Transformer, task: Text, place: int) -> None:
     stretch = task.known.held_out[0][place - 1 :][:32]
@@ -184,6 +185,7 @@ def test_the_map_has_a_row_of_shares_for_each_head() -> None:
 # Links and words
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -230,6 +230,7 @@ def test_it_says_when_nothing_is_confused():
     np.testing.assert_array_equal(cells(app, "depth-confusion"), np.eye(10))
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("run", "step"), [("reverse", 20), ("reverse-aligned-causal", 40)])
 def test_the_map_of_heads_is_what_is_left_without_each(run: str, step: int):
     model, config = network(run, step)
@@ -254,6 +255,7 @@ def test_the_map_of_heads_is_what_is_left_without_each(run: str, step: int):
     np.testing.assert_allclose(cells(app, "depth-head")[0], bars, atol=1e-6)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("run", "step"), EARLY)
 def test_the_map_of_lengths_is_counted_at_each(run: str, step: int):
     model, config = network(run, step)
@@ -375,7 +377,7 @@ KINDS = {
 }
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_look_opens_on_every_kind_of_model(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Of each the whole model's row, where heads are removed, is the bars; and the rows of confusions sum to one."""

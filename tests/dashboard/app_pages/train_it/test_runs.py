@@ -334,6 +334,7 @@ def test_a_name_that_is_sent_once_more_says_nothing(runs: Path):
     assert (runs / "mine").is_dir()
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

@@ -58,7 +58,7 @@ def test_a_run_of_this_name_comes_first_and_who_may_only_look_begins_none(
     assert "hidden-4711" not in menu.menu(named="hidden-4711")
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("name", sorted(NUMBERS))
 def test_every_page_opens_on_it(name: str) -> None:
     for page in ABOUT_A_RUN:

@@ -217,6 +217,7 @@ def counted(config, batch, said):
     return Accuracy(right.sum(axis=0), len(right), names, groups, task.chance, 0)
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize(("task", "model"), CASES)
 @pytest.mark.parametrize("ties", ["good", "bad", "any"])
 def test_the_best_guess_is_never_told_that_it_is_not_at_the_ceiling_nor_that_it_leaks(task, model, ties):
@@ -238,7 +239,7 @@ def honest(task, model):
     return dataclasses.replace(model, mask=str(Painted.of(mask)))
 
 
-@pytest.mark.daily(8)
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(("task", "model"), CASES)
 @pytest.mark.parametrize("ties", ["good", "bad", "any"])
 def test_training_stops_where_the_best_guess_is_made_and_not_before(task, model, ties, monkeypatch):

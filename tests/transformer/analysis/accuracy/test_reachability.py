@@ -105,6 +105,7 @@ def test_an_encoder_hands_everything_over_in_one_layer():
     assert least(TASKS["reverse-translate"](), "sliding-window:0", 8) == [1] * 8
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("name", TASKS.names())
 @hypothesis.given(data=st.data())
 @hypothesis.settings(max_examples=15, deadline=None)
