@@ -25,6 +25,7 @@ def sweep(
     out: Path = ROOT / "sweep",
     how: Literal["auto", "together", "side-by-side"] = "auto",
     processes: int | None = None,
+    on: str = "",
     **settings: Annotated[str, Parameter(help="Any option of `train`; several values are separated by commas.")],
 ) -> int:
     """Train a population: every combination of the settings, from every seed.
@@ -45,18 +46,23 @@ def sweep(
         quicker (auto): a batch on a GPU, processes on a CPU.
     processes
         How many are trained side by side; left out, one for each core.
+    on
+        The scheduler of a Dask cluster that trains them in place of this machine: tcp://host:8786.
     """
     if processes is not None and not 1 <= processes <= 256:
         raise ConfigError(f"processes must be between 1 and 256, not {processes}")
     plan = planned(seeds, settings)
 
     from transformer.experiments.populations.carry_out import carry_out, in_batches, side_by_side
+    from transformer.experiments.populations.cluster import on_cluster
     from transformer.training.device import resolve_device
 
     device = resolve_device(str(plan.fixed.get("device", "auto")))
     together = how == "together" or (how == "auto" and device.type != "cpu")
     carrier: Carrier = partial(in_batches, device=device)
-    if not together:
+    if on:
+        carrier = partial(on_cluster, scheduler=on)
+    elif not together:
         carrier = partial(side_by_side, processes=processes or os.cpu_count() or 1)
     found: Population | None = None
     for found in carry_out(plan, out, carrier):
