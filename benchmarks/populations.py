@@ -28,7 +28,7 @@ from transformer.model import build
 from transformer.training.loop import Training
 
 PAGE = "POPULATIONS.md"
-MEMBERS, STEPS, TURNS = (8, 64), 40, 5
+MEMBERS, STEPS, TURNS = (8, 32), 40, 3
 QUICK = (2,), 2, 1
 LOOP = "one after the other"
 Way = Callable[[list[RunConfig]], None]

@@ -2,7 +2,8 @@
 
 They train a little longer than a run in the dashboard does: until not one answer in 512 sequences is wrong, twice in a
 row. Each keeps its whole film, but the weights of a few of its steps only, for the repository's sake. The three of the
-bottleneck take as many steps as each other instead, and what is measured of them together is a file of its own.
+bottleneck take as many steps as each other instead, and what is measured of them together is a file of its own. Of the
+population, 320 trainings, no weights are kept: a member is trained again where it is looked at.
 
 `python checkpoints/train.py --thin` trains nothing: it makes the runs that are there as small as the shipped ones.
 """
@@ -12,9 +13,12 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import shutil
+import tempfile
 import zipfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +28,10 @@ from transformer.checkpoints import load, save, save_initial, weights_hash
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.experiments.bottleneck_measure import compare
 from transformer.experiments.bottleneck_runs import FOLDERS, plan
+from transformer.experiments.populations.carry_out import carry_out, side_by_side
+from transformer.experiments.populations.plan import planned
+from transformer.experiments.populations.scenes import SCENES, packed, scenes
+from transformer.experiments.populations.table import Population, write_table
 from transformer.foundation.atomic_files import write_whole
 from transformer.model import build
 from transformer.text import shelf
@@ -53,12 +61,27 @@ BETWEEN = {"reverse": (13, 20)}
 """The steps between the first and the last whose weights are kept: models that have learned a part."""
 LONG = 1000
 """Steps beyond which the metrics keep one line in EVERY, those with an accuracy, and the last TIMED."""
-EVERY = 5
+EVERY = 25
 TIMED = 20
 """The last steps of which it is kept how long each took: the dashboard says their median."""
 
 
-ROUNDED = ("reverse-translate", "reverse-sinusoidal", "reverse-aligned-causal")
+POPULATION, SEEDS, ENCODINGS, MOST_STEPS = (
+    "encodings",
+    "0-63",
+    ("learned", "sinusoidal", "rotary", "alibi", "none"),
+    600,
+)
+"""The default reversal from many seeds with each of these."""
+FRAMES = 12
+"""Of the working heads' pictures, so many are shipped."""
+ROUNDED = (
+    "reverse-translate",
+    "reverse-sinusoidal",
+    "reverse-aligned",
+    "reverse-aligned-causal",
+    *FOLDERS.values(),
+)
 """Whose last weights are rounded to 16 bits as well, and measured as they are then, for room."""
 
 
@@ -189,6 +212,28 @@ def bind(run: Run) -> None:
     print(f"{run.name}: {run.evaluation['verdict']} ({run.state.reason})")
 
 
+def ship_population() -> None:
+    """The default reversal with every encoding from 64 seeds: what became of each, and no weights."""
+    with tempfile.TemporaryDirectory(prefix="attention-lab-") as place:
+        whole = Path(place) / POPULATION
+        sweep = planned(SEEDS, {"positions": ",".join(ENCODINGS), "max_steps": str(MOST_STEPS), "device": "cpu"})
+        for found in carry_out(sweep, whole, partial(side_by_side, processes=os.cpu_count() or 1)):
+            print(f"{POPULATION}: {len(found.rows)} of {found.planned}")
+        bare(whole)
+
+
+def bare(whole: Path) -> None:
+    """Ship a population that was trained in another folder: its plan, its table, and its working heads' scenes."""
+    found, folder = Population.load(whole), HERE / POPULATION
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    found.sweep.save(folder)
+    write_table(folder, found.sweep, found.rows.values())
+    seen = [scenes(whole, found, settings) for settings in found.sweep.settings()]
+    write_whole(folder / SCENES, packed([each for each in seen if each is not None], FRAMES))
+    squeeze(folder / SCENES)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Train the shipped runs anew.")
     parser.add_argument("--thin", action="store_true", help="train nothing: leave out of the runs what no page reads")
@@ -202,6 +247,7 @@ def main() -> None:
     for kind, config in plan().items():
         ship(FOLDERS[kind], config)
     ship_reader()
+    ship_population()
     compare([Run(HERE / name) for name in FOLDERS.values()]).save(HERE / "bottleneck.json")
 
 

@@ -23,7 +23,7 @@ GUIDE = ROOT / "docs" / "guide" / "pictures"
 SCREEN = {"width": 1440, "height": 900}
 RUNS = (
     *("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate"),
-    *("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer", "shakespeare"),
+    *("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer", "shakespeare", "encodings"),
 )
 MODEL = "small-gpt2"
 """The imported model: it is trained here, which takes minutes."""

@@ -68,6 +68,8 @@ class Track:
     mask: np.ndarray | None
     queries: tuple[str, ...]
     keys: tuple[str, ...]
+    called: str = ""
+    """What the pointer says of it; empty is "Head" and its name."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ class Reel:
     """What the accuracy `chance` is called."""
     held_out: tuple[np.ndarray, np.ndarray] | None = None
     """The loss on what was held out of a text: its steps, and nats at each."""
+    flow: bool = False
+    """Let the heads stand in their order, as many abreast as makes them largest: rows and columns mean nothing."""
 
 
 def film_player(
@@ -189,6 +193,7 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
         "focus": reel.focus,
         "kept": [int(step) for step in reel.kept],
         "stops": stops(reel, pictures),
+        "flow": reel.flow,
     }
     return pack(header, bytes(body.data))
 
@@ -236,6 +241,8 @@ def _pack_track(track: Track, pictures: Sequence[int], body: Body, labels: Disti
         "queries": labels.add(track.queries),
         "keys": labels.add(track.keys),
     }
+    if track.called:
+        record["called"] = track.called
     if track.mask is not None and not track.mask.all():
         record["mask"] = body.add_once(np.ascontiguousarray(track.mask, dtype=np.uint8).tobytes())
     return record

@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.models.on_the_spot import hidden
+from dashboard.models.on_the_spot import hidden, members
 from dashboard.models.passages import known
 from transformer.compiled import compiled_config
 from transformer.config import RunConfig
@@ -21,8 +21,6 @@ GUESTS = ".guests"
 """The folder, below that of the runs, in which each guest has one."""
 OF_GUEST = re.compile(r"[^@/\\]+@([a-z0-9]{6})")
 """The name of a guest's run: it ends with the guest's own."""
-OF_POPULATION = re.compile(r"(?!\.)[^@/\\]+/(?!\.)[^@/\\]+")
-"""The name of a member of a population: the population's folder, and the member's own below it."""
 DAY = 86_400.0
 """Seconds after its last change for which a guest's folder is kept."""
 
@@ -51,7 +49,7 @@ class Choice:
             accuracy = "" if self.perplexity is None else f" · perplexity {said(self.perplexity)}"
         if OF_GUEST.fullmatch(self.name):  # whose name would leave no room for the accuracy
             return f"{self.name.rpartition('@')[0]}{accuracy} · guest's"
-        if OF_POPULATION.fullmatch(self.name):
+        if members.NAME.fullmatch(self.name):
             return f"{self.name.partition('/')[2]}{accuracy} · of a population"
         return f"{self.name}{accuracy}"
 
@@ -87,13 +85,18 @@ def run_called(name: str) -> Run:
 
 def is_stored(name: str) -> bool:
     """Is a model of the menu a run in a folder, and not one that is made on the spot?"""
-    return name != COMPILED and hidden_number(name) is None
+    return name != COMPILED and hidden_number(name) is None and bare_member(name) is None
 
 
 def hidden_number(name: str) -> int | None:
     """The number of the hidden mistake that a name of the menu stands for; a run of this name comes first."""
     number = hidden.number_of(name)
     return None if number is None or (ROOT / name).exists() else number
+
+
+def bare_member(name: str) -> members.Bare | None:
+    """The member of a population that a name of the menu stands for, where its weights are not kept."""
+    return members.bare(ROOT, name)
 
 
 def folder_of(guest: str) -> Path:
@@ -134,11 +137,14 @@ def menu(guest: str = "", named: str = "", may_train: bool = True) -> dict[str, 
     for run in [*list_runs(ROOT), *(list_runs(folder_of(guest)) if guest else ())]:
         if (choice := _choice(run)) is not None:
             found[run.name] = choice
-    if named not in found and (OF_GUEST.fullmatch(named) or OF_POPULATION.fullmatch(named)):
+    if named not in found and (OF_GUEST.fullmatch(named) or members.NAME.fullmatch(named)):
         try:
             choice = _choice(run_called(named), named)
         except RunError:
             choice = None
+        member = bare_member(named)
+        if choice is None and member is not None and members.may_be_seen(member, may_train):
+            choice = _bare_choice(named, member)
         if choice is not None:
             found[named] = choice
     elif (number := hidden_number(named)) and hidden.may_be_seen(number, may_train):
@@ -160,3 +166,12 @@ def _choice(run: Run, name: str = "") -> Choice | None:
     return Choice(
         name or run.name, run.config, run.state, measured.get("second_half"), steps, measured.get("perplexity")
     )
+
+
+def _bare_choice(name: str, member: members.Bare) -> Choice:
+    """The entry of a population's member whose weights are not kept."""
+    task, row = member.config.build_task(), member.row
+    half = [group == "second half" for group in task.groups(task.length)]
+    counted_of = [count for count, chosen in zip(row.correct, half, strict=True) if chosen]
+    share = sum(counted_of) / (len(counted_of) * row.sequences) if counted_of and row.sequences else None
+    return Choice(name, member.config, State("finished", step=row.step), share, (row.step,))

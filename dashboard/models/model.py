@@ -17,7 +17,7 @@ from dashboard.models import menu
 from dashboard.models.budget import ACCURACY_CELLS, SURVEY_CELLS, affordable
 from dashboard.models.cache import cached, keyed_by_repr
 from dashboard.models.menu import COMPILED, Choice
-from dashboard.models.on_the_spot import hidden
+from dashboard.models.on_the_spot import hidden, members
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Example, Sample, Survey
@@ -184,6 +184,8 @@ def _network(model: Model) -> Network:
         return compiled_reverser()
     if number := menu.hidden_number(model.name):
         return hidden.network(number)
+    if member := menu.bare_member(model.name):
+        return members.network(member)
     return menu.run_called(model.name).network(model.step)
 
 

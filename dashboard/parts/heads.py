@@ -14,9 +14,22 @@ from dashboard.models.model import Model
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Head, Survey
 from transformer.analysis.heads.alignment import shares_beside
+from transformer.analysis.heads.metrics import MIXED
 
 LINK = "pattern"
 """Grids and heatmaps of one attention share the hovered cell."""
+LEANING = "leaning"
+"""What a head does that has no name of its own and yet prefers one kind of token."""
+DOES: Mapping[str, tuple[str, str]] = {
+    "expected": ("reads the expected key", "read the expected key"),
+    "previous": ("looks at the token before", "look at the token before"),
+    "self": ("looks at itself", "look at themselves"),
+    "first": ("looks at the first key", "look at the first key"),
+    "uniform": ("looks evenly at all it may see", "look evenly at all they may see"),
+    LEANING: ("looks more than evenly at one kind of token", "look more than evenly at one kind of token"),
+    MIXED: ("is mixed", "are mixed"),
+}
+"""What a name means, of one head and of several."""
 
 
 def focused(heads: list[Head], survey: Survey) -> Head:

@@ -56,11 +56,12 @@ def controlled(
     if widget in (st.segmented_control, st.pills):
         rest = {"required": True, **rest}
     menu = args[0] if args and isinstance(args[0], Sequence) and not rest.get("accept_new_options") else None
+    several = rest.get("selection_mode") == "multi"
 
     @clicks.in_time
     def changed() -> None:
         found = st.session_state[key]
-        if menu is None or found is None or found in menu:
+        if menu is None or found is None or all(each in menu for each in (found if several else [found])):
             picked(found)
 
     return widget(label, *args, key=key, on_change=changed, **rest)

@@ -56,6 +56,7 @@ PAGES = {
         Page("film", "Training film", "movie", TRAIN_IT, part="attention"),
         Page("accuracy", "Accuracy by position", "bar_chart", TRAIN_IT, part="output"),
         Page("runs", "Runs and races", "flag", TRAIN_IT),
+        Page("populations", "Populations", "groups", TRAIN_IT),
         Page("lengths", "What positions buy", "straighten", TRAIN_IT),
         Page("tokens", "Tokens and windows", "content_cut", TEXT, own_input=True, part="tokens"),
         Page("writing", "It writes", "edit_note", TEXT, own_input=True, part="output"),

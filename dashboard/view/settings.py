@@ -188,6 +188,21 @@ class Settings:
     """The length whose places are shown one by one; empty is the page's choice."""
     raced: bool = False
     """Race the positional encodings against each other, here and now."""
+    sweep_seeds: int = number_field(64, 1, 1000)
+    """From how many seeds a population is trained."""
+    sweep_over: str = text_field("positions")
+    """The settings that vary in it, with commas between them; empty is none."""
+    # the page of populations
+    population: str = text_field()
+    """The population, by its folder's name; empty is the first."""
+    combination: str = text_field(longest=MANY_CELLS)
+    """Which of its settings is looked at closely, as "positions=learned,n_heads=4"; empty is the first."""
+    phase_across: str = text_field()
+    """The setting that is drawn from left to right against another; empty is the page's choice."""
+    phase_up: str = text_field()
+    """The other one, drawn downwards."""
+    phase_colour: str = text_field()
+    """What the colour says there: "share" solved, or "steps" in the median; empty is the share."""
     # the page of square corners
     corner_attention: str = text_field()
     """How the GRU looks back at the corners given; empty is the page's choice."""

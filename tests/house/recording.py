@@ -96,6 +96,7 @@ LINKS = (
     "accuracy?run=reverse&sequences=1024&depth=confusion&confused=8&step=20",
     f"accuracy?run=reverse&sequences=256&depth=head&head={D1}.2&edits=zero:{D0}.2",
     "runs?run=reverse&compare=reverse,reverse-translate,reverse-sinusoidal&measure=loss&clock=seconds",
+    "populations?run=reverse",
     "lengths?run=reverse&longer=11",
     "corners?run=reverse&corner_attention=scaled-dot&corner_affine=0&corner_width=3&corner_most=4&corner_noise=0.15"
     "&corner_forcing=0.25&corner_seed=4&corner_step=20&corner_given=3&corner_walk=upper+left,+anticlockwise",

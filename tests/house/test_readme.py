@@ -71,7 +71,8 @@ def test_every_option_that_is_named_exists(capsys):
     texts = " ".join([TEXT, *(page.read_text(encoding="utf-8") for page in GUIDE)])
     named = set(re.findall(r"`(--[\w-]+)`|(?:python -m transformer|attention-lab).*?(--[\w-]+)", texts))
     assert not any(
-        main([command, "--help"]) for command in ("train", "evaluate", "generate", "corpus", "check", "export", "run")
+        main([command, "--help"])
+        for command in ("train", "evaluate", "generate", "corpus", "check", "export", "run", "sweep")
     )
     known = capsys.readouterr().out + " --help"
     for option in {one or other for one, other in named}:

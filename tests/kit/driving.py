@@ -45,6 +45,7 @@ PAGES = {
     "Positions at work": 5,
     "Accuracy by position": 2,
     "Runs and races": 1,
+    "Populations": 0,
     "What positions buy": 3,
     "Tokens and windows": 1,
     "It writes": 1,

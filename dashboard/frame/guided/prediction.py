@@ -22,7 +22,7 @@ from dashboard.view.settings import FIELDS, Settings
 
 HTML = '<section class="al-prediction"></section>'
 SWITCH = "Predict first"
-UNASKED = ("lectures", "runs", "exercises", "check")
+UNASKED = ("lectures", "runs", "populations", "exercises", "check")
 """Pages that show no result of the chosen model."""
 HOW_OFTEN = Question("How often is each position right? Draw the bars.", BARS, parsed("accuracies"))
 QUESTIONS = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
-import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -17,8 +19,8 @@ from transformer.__main__ import main
 from transformer.experiments.populations.carry_out import carry_out
 from transformer.experiments.populations.cluster import on_cluster, train_far
 from transformer.experiments.populations.plan import Sweep, planned
-from transformer.training.loop import train
 from transformer.model import build
+from transformer.training.loop import train
 from transformer.training.runs import Run
 
 PATIENCE = 60.0
@@ -33,71 +35,57 @@ SLOW = planned(
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[tuple[str, dict[str, subprocess.Popen[bytes]]]]:
-    """The scheduler's address, and three workers by their names."""
+def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """The scheduler's address, and three workers."""
     address = tmp_path / "scheduler.json"
     words = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--scheduler-file", str(address)]
     started = [subprocess.Popen([*words, "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-jupyter"])]
-    workers = {}
+    workers = []
     for name in ("one", "two", "three"):
         command = [
             sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(address), "--name", name,
             "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path / name),
         ]  # fmt: skip
-        workers[name] = subprocess.Popen(command)
+        workers.append(subprocess.Popen(command))
     try:
         deadline = time.monotonic() + PATIENCE
         while not address.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
-        import json
-
         yield json.loads(address.read_text())["address"], workers
     finally:
-        for process in (*workers.values(), *started):
+        for process in (*workers, *started):
             process.kill()
             process.wait()
 
 
-@pytest.mark.nightly
-def test_one_of_three_workers_is_killed_and_no_member_is_lost(cluster, tmp_path: Path) -> None:
-    address, workers = cluster
-    folder = tmp_path / "far"
-    growing = carry_out(SLOW, folder, partial(on_cluster, scheduler=address))
-    next(growing)
-    rows = {}
-    killed: list[int] = []
-
-    def kill_one_that_trains() -> None:
-        """The worker that is at work on a member which has been written down once."""
+def kill_one_that_trains(folder: Path, workers: Iterable[subprocess.Popen[bytes]], over: threading.Event) -> None:
+    """Kill the first worker that is seen at work on a member which has been written down once."""
+    while not over.wait(0.05):
         for member in SLOW.members():
             run = Run(folder / member.name)
-            if (run.folder / "resume.safetensors").exists() and not killed:
-                for process in workers.values():
-                    held = Path(f"/proc/{process.pid}/fd")
-                    names = [os.readlink(each) for each in held.iterdir() if each.is_symlink()]
-                    if str(run.folder / "lock") in names:
-                        os.kill(process.pid, signal.SIGKILL)
-                        killed.append(run.state.step)
+            for process in workers:
+                with contextlib.suppress(OSError):
+                    opened = [os.readlink(each) for each in Path(f"/proc/{process.pid}/fd").iterdir()]
+                    if (run.folder / "resume.safetensors").exists() and str(run.folder / "lock") in opened:
+                        process.kill()
+                        return
 
-    import threading
 
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(0.05) and not killed:
-            try:
-                kill_one_that_trains()
-            except OSError:
-                continue
-
-    watching = threading.Thread(target=watch)
-    watching.start()
-    for found in growing:
-        rows = found.rows
+@pytest.mark.nightly
+def test_one_of_three_workers_is_killed_and_no_member_is_lost(
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path
+) -> None:
+    address, workers = cluster
+    folder, over = tmp_path / "far", threading.Event()
+    growing = carry_out(SLOW, folder, partial(on_cluster, scheduler=address))
+    next(growing)
+    killer = threading.Thread(target=kill_one_that_trains, args=(folder, workers, over))
+    killer.start()
+    *_, found = growing
     over.set()
-    watching.join()
-    assert killed
-    assert len(rows) == 5
+    killer.join()
+    assert sorted(process.poll() is None for process in workers) == [False, True, True]
+    assert len(found.rows) == 5
     for member in SLOW.members():
         wanted = list(train(build(member.config), member.config))
         lines = Run(folder / member.name).metrics()

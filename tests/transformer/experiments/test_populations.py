@@ -409,7 +409,7 @@ class TestScenes:
         (tmp_path / "scenes.npz").write_bytes(packed(both, frames=1000))
         for number, each in enumerate(both):
             again = unpacked(tmp_path / "scenes.npz", number)
-            assert (again.levels == each.levels).all()
+            assert np.abs(again.levels.astype(int) - each.levels).max() <= 8  # of 255: sixteen levels
             assert (again.right == each.right).all()
             assert again.members == each.members
             assert again.loss == pytest.approx(each.loss, rel=1e-6)

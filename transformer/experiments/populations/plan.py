@@ -7,8 +7,9 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,10 @@ class Sweep:
 
     def members(self) -> tuple[Member, ...]:
         """Every training, combination by combination, seed by seed."""
+        return self._members
+
+    @cached_property
+    def _members(self) -> tuple[Member, ...]:
         made, digits = [], len(str(max(self.seeds)))
         for settings in self.settings():
             stem = "-".join(_UNSAFE.sub("-", str(value)).strip("-")[:24] or "none" for value in settings.values())
@@ -207,8 +212,3 @@ def default_of(name: str) -> Value:
 def shown(value: Value) -> str:
     """A value as it is typed."""
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def names_of(values: Sequence[Value]) -> list[str]:
-    """Values as they are typed."""
-    return [shown(value) for value in values]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
-from transformer.analysis.film.film import Film, thinned
+from transformer.analysis.film.film import Film, Reading, thinned
 from transformer.analysis.findings import Head
 from transformer.experiments.populations.plan import Value
 from transformer.experiments.populations.table import Population, Row
@@ -26,20 +26,26 @@ from transformer.training.runs import Run
 from transformer.training.stored.checks import expect
 
 SCENES = "scenes.npz"
+COARSE = 17
+"""Of 256 levels 16 are shipped."""
 PLAIN = ("members", "heads", "queries", "keys", "sequences", "names", "groups", "chance")
 """What of a combination's scenes is no array."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scenes:
-    """The members of one combination of settings, at the same steps: one that has ended stays as it was then."""
+    """The members of one combination of settings, at the same steps: one that has ended stays as it was then.
+
+    Those are left out whose working head reads other tokens than the first member's: of an encoder and a decoder each
+    may have it elsewhere.
+    """
 
     members: tuple[str, ...]
     heads: tuple[str, ...]
     """Which head of each is its working one: "decoder.0.self_attention.3"."""
     steps: Int[np.ndarray, "frame"]
     levels: UInt8[np.ndarray, "member frame query key"]
-    """Its patterns on one question, in steps of 1/255."""
+    """Its patterns on one question, in steps of 1/255; of a shipped population, of 1/15."""
     mask: Bool[np.ndarray, "query key"]
     queries: tuple[str, ...]
     keys: tuple[str, ...]
@@ -62,16 +68,29 @@ def scenes(folder: Path, found: Population, settings: Mapping[str, Value]) -> Sc
             return unpacked(folder / SCENES, number)
         except (*DAMAGED, OSError):
             return None
-    taken = []
+    taken: list[Taken] = []
     for row in found.of(settings):
         run = Run(folder / row.member)
         film, lines = run.film, run.metrics()
-        if film is not None and row.working is not None and lines:
+        head = None if row.working is None else Head.parse(row.working)
+        if film is not None and head is not None and head.site in film.readings and lines:
             taken.append((row, film, np.array([line["loss"] for line in lines])))
-    return _joined(taken) if taken else None
+    alike = [each for each in taken if _reading(each).keys == _reading(taken[0]).keys]
+    alike = [each for each in alike if _reading(each).queries == _reading(taken[0]).queries]
+    return _joined(alike) if alike else None
 
 
-def _joined(taken: Sequence[tuple[Row, Film, np.ndarray]]) -> Scenes:
+Taken = tuple[Row, Film, np.ndarray]
+"""A member's row, its film, and the loss of each of its steps."""
+
+
+def _reading(each: Taken) -> Reading:
+    """What the working head of a member reads."""
+    row, film, _ = each
+    return film.readings[Head.parse(row.working or "").site]
+
+
+def _joined(taken: Sequence[Taken]) -> Scenes:
     """All films on one clock: the steps at which any of them has a frame."""
     steps = np.unique(np.concatenate([film.steps for _, film, _ in taken]))
     levels, right, heads = [], [], []
@@ -85,8 +104,7 @@ def _joined(taken: Sequence[tuple[Row, Film, np.ndarray]]) -> Scenes:
         heads.append(str(head))
     longest = max(len(losses) for _, _, losses in taken)
     mean = np.mean([np.pad(losses, (0, longest - len(losses)), mode="edge") for _, _, losses in taken], axis=0)
-    film = taken[0][1]
-    reading = film.readings[Head.parse(heads[0]).site]
+    film, reading = taken[0][1], _reading(taken[0])
     return Scenes(
         members=tuple(row.member for row, _, _ in taken),
         heads=tuple(heads),
@@ -108,14 +126,15 @@ def _joined(taken: Sequence[tuple[Row, Film, np.ndarray]]) -> Scenes:
 
 
 def packed(found: Sequence[Scenes], frames: int = 16) -> bytes:
-    """The scenes of every combination as one .npz, each with so many frames at the most: small enough to be shipped."""
+    """The scenes of every combination as one .npz, small enough to be shipped: so many frames of each at the most, and
+    patterns in steps of 1/15."""
     arrays: dict[str, Any] = {}
     texts = []
     for number, each in enumerate(found):
         kept = thinned(len(each.steps), frames)
         arrays |= {
             f"{number}/steps": each.steps[kept].astype(np.int32),
-            f"{number}/levels": _differences(each.levels[:, kept]),
+            f"{number}/levels": _differences(np.rint(each.levels[:, kept] / COARSE).astype(np.uint8)),
             f"{number}/mask": each.mask,
             f"{number}/right": each.right[:, kept].astype(np.int16),
             f"{number}/loss": each.loss.astype(np.float32),
@@ -134,7 +153,7 @@ def unpacked(path: Path, number: int) -> Scenes:
     made = Scenes(
         **plain,
         steps=stored[f"{number}/steps"],
-        levels=np.cumsum(stored[f"{number}/levels"], axis=1, dtype=np.uint8),
+        levels=COARSE * np.cumsum(stored[f"{number}/levels"], axis=1, dtype=np.uint8),
         mask=stored[f"{number}/mask"],
         right=stored[f"{number}/right"],
         loss=stored[f"{number}/loss"],

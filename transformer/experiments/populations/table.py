@@ -11,15 +11,18 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transformer.analysis.findings import Head
+from transformer.analysis.heads.metrics import MIXED, NAMES
 from transformer.experiments.populations.plan import Sweep, SweepError, Value, shown
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import reason as why
-from transformer.foundation.foreign import DAMAGED, read_bytes, record
+from transformer.foundation.foreign import DAMAGED, read_bytes, record, shortened
 from transformer.training.stored.checks import expect, number, text, whole
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ MOST_BYTES = 64 * 2**20
 """In the largest table that is read: that of ten thousand members of many heads."""
 OWN = ("status", "solved", "step", "seconds", "loss", "sequences", "exact", "correct", "kinds", "shares", "reason")
 """The columns after the member's name, its settings and its seed."""
+_HEAD = re.compile(r"(encoder|decoder)\.\d{1,3}\.(self|cross)_attention\.\d{1,3}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,12 @@ class Row:
         for count in (self.step, self.sequences, self.exact, *self.correct):
             whole(count)
         expect(all(count <= self.sequences for count in (self.exact, *self.correct)), "more is right than was asked")
+        for head in (*(self.kinds or {}), *(self.shares or {})):
+            expect(_HEAD.fullmatch(head) is not None, f"{shortened(head)} is no head")
+        for kind in (self.kinds or {}).values():
+            expect(kind in (*NAMES, MIXED), f"nobody calls a head {shortened(kind)}")
+        for share in (self.shares or {}).values():
+            number(0.0 if share is None else share, 0, 1)
         number(self.seconds, 0, 1e9)
         number(0.0 if self.loss is None else self.loss, -1e9, 1e9)
 
@@ -99,7 +109,7 @@ class Row:
             exact=round(evaluation["exact_match"] * evaluation["sequences"]),
             correct=tuple(evaluation["correct"]),
             kinds=dict(kinds),
-            shares={str(head): None if math.isnan(share) else round(share, 4) for head, share in shares.items()},
+            shares={str(head): None if math.isnan(share) else round(share, 3) for head, share in shares.items()},
         )
 
     @classmethod
@@ -120,8 +130,8 @@ class Row:
         return cls(**{**values, "correct": tuple(values["correct"])})
 
     def cells(self) -> dict[str, str]:
-        """Its own columns of the table, as text."""
-        mapped = {name: _joined(getattr(self, name) or {}) for name in ("kinds", "shares")}
+        """Its own columns of the table, as text; a head that has no name of its kind goes without."""
+        mapped = {"kinds": _joined(self.kinds or {}), "shares": _joined(self.shares or {})}
         return {
             "status": self.status,
             "solved": "yes" if self.solved else "no",
@@ -138,7 +148,7 @@ class Row:
     @classmethod
     def of_cells(cls, cells: Mapping[str, str]) -> Row:
         """From a line of the table. Raises one of `foreign.DAMAGED` when it is none."""
-        shares = {head: None if share == "-" else float(share) for head, share in _split(cells["shares"]).items()}
+        shares = {head: float(share) if share else None for head, share in _split(cells["shares"]).items()}
         return cls(
             member=cells["member"],
             status=cells["status"],
@@ -150,7 +160,7 @@ class Row:
             sequences=int(cells["sequences"]),
             exact=int(cells["exact"]),
             correct=tuple(int(count) for count in cells["correct"].split()),
-            kinds=_split(cells["kinds"]),
+            kinds={head: kind or MIXED for head, kind in _split(cells["kinds"]).items()},
             shares=shares,
         )
 
@@ -217,11 +227,18 @@ def write_table(folder: Path, sweep: Sweep, rows: Iterable[Row]) -> None:
 
 
 def _joined(values: Mapping[str, object]) -> str:
-    return " ".join(f"{head}={'-' if value is None else value}" for head, value in values.items())
+    """What is known of each head, layer by layer: "decoder.0.self_attention=expected//previous decoder.1…"."""
+    layers: dict[str, list[str]] = {}
+    for head, value in values.items():
+        word = "" if value is None or value == MIXED else str(value)
+        layers.setdefault(Head.parse(head).site, []).append(word)
+    return " ".join(f"{site}={'/'.join(words)}" for site, words in layers.items())
 
 
 def _split(words: str) -> dict[str, str]:
-    return dict(tuple(word.split("=", 1)) for word in words.split())  # type: ignore[misc]
+    """What `_joined` wrote, by the head."""
+    layers = [word.split("=", 1) for word in words.split()]
+    return {str(Head(site, i)): word for site, heads in layers for i, word in enumerate(heads.split("/"))}
 
 
 def populations(root: Path) -> list[Path]:

@@ -18,7 +18,6 @@ from pandas.io.formats.style import Styler
 from dashboard import theme
 from dashboard.app_pages.look_inside.heads import measured
 from dashboard.app_pages.look_inside.heads.words import (
-    LEANING,
     kind_of,
     likeness_sentence,
     named_sentence,
@@ -33,7 +32,7 @@ from dashboard.models import heads as models_heads
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts import claims, waiting
-from dashboard.parts.heads import working_sentence
+from dashboard.parts.heads import LEANING, working_sentence
 from dashboard.parts.prose import labels_of
 from dashboard.parts.tables import ticked_table
 from dashboard.parts.widgets import bound, bound_choice

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from dashboard.figures.kit.numbers import interval, share_text
+from dashboard.parts.heads import DOES
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.metrics import METRICS, MIXED, HeadMetrics
@@ -16,18 +17,6 @@ NAMED = 0.05
 EARLY = 8
 """Queries at the beginning of a passage that are no example where a later one is."""
 BLANKS = "Blanks and line ends are tokens, too: mostly one stands between a word and the word before."
-LEANING = "leaning"
-"""What a head does that has no name of its own and yet prefers one kind of token."""
-DOES: Mapping[str, tuple[str, str]] = {
-    "expected": ("reads the expected key", "read the expected key"),
-    "previous": ("looks at the token before", "look at the token before"),
-    "self": ("looks at itself", "look at themselves"),
-    "first": ("looks at the first key", "look at the first key"),
-    "uniform": ("looks evenly at all it may see", "look evenly at all they may see"),
-    LEANING: ("looks more than evenly at one kind of token", "look more than evenly at one kind of token"),
-    MIXED: ("is mixed", "are mixed"),
-}
-"""What a name means, of one head and of several."""
 
 
 def named_sentence(labels: Sequence[str], names: Sequence[str], *, choice: bool = True) -> str:

@@ -5,6 +5,7 @@ import streamlit as st
 
 from dashboard.app_pages.train_it.lengths import figures
 from dashboard.app_pages.train_it.lengths import measurement as lengths_measurement
+from dashboard.app_pages.train_it.lengths import population as lengths_population
 from dashboard.app_pages.train_it.lengths import race as lengths_race
 from dashboard.app_pages.train_it.lengths.measurement import FILES, measuring
 from dashboard.components.origin import Maker
@@ -16,6 +17,7 @@ from dashboard.parts import claims, waiting
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import barred, bound, bound_choice, controlled
 from dashboard.view import clicks, permission, session
+from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.config import ModelConfig
 from transformer.experiments.lengths import Lengths, LengthsError
@@ -214,10 +216,34 @@ def permuted() -> None:
     )
 
 
+def population() -> None:
+    """The default reversal with each encoding from many seeds, as shipped."""
+    found = lengths_population.encodings()
+    if not found:
+        return
+    seeds, task = max(len(each.rows) for each in found), found[0].scenes
+    st.markdown(
+        f"**Which encoding learns first, over {seeds} seeds?** 2 layers of 4 heads learn to reverse 8 digits. Thick: "
+        "the mean over seeds. Thin: each seed"
+    )
+    said = lengths_population.sentence(found)
+    last = max(int(each.scenes.steps[-1]) for each in found)
+    figure = coloured(
+        figures.race_curves, [lengths_population.line(each) for each in found], chance=task.chance, last=last
+    )
+    trainings = sum(len(each.rows) for each in found)
+    plot(figure, key="seeds", alt=said, height=340, makers=[Maker(f"{trainings} trainings, shipped", last)])
+    st.caption(
+        f"{said} Each point is measured on {task.sequences} fresh sequences. The names say from how many seeds it is "
+        "solved."
+    )
+    st.page_link(PAGES["populations"].script, label="All seeds on the page Populations", icon=":material/groups:")
+
+
 def race() -> None:
     """The same model from the same seed, once with each encoding."""
     st.markdown(
-        "**The race: which encoding learns first?** The same model, seed and length, with five encodings. Each gets "
+        "**The race, here and now.** The same model, seed and length, with five encodings. Each gets "
         f"at most {lengths_race.RACE_STEPS} steps"
     )
     if not bound(
@@ -282,6 +308,7 @@ anew()
 if shown is not None:
     places(shown)
 bag()
+population()
 race()
 show_code(
     "transformer.experiments.lengths_measure.measure",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from dashboard.app_pages.train_it.runs import table
+from dashboard.app_pages.train_it.runs import population, table
 from dashboard.app_pages.train_it.runs.comparison import Course, Standing, comparable, labels, standing
 from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS, Clock, Curve, Measure, learning_curves
 from dashboard.app_pages.train_it.runs.figures.standings import Row, standings_list
@@ -242,6 +242,7 @@ def race() -> None:
     for each in races(config):
         if each.problem:
             st.caption(f":material/info: {each.name}: {plain(each.problem)}.")
+    population.panel(config)
 
 
 @clicks.once

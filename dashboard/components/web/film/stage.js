@@ -1,6 +1,6 @@
 // The stage: where heads, loss and accuracy stand on one canvas, and how they are painted at a step.
 
-import { sentence } from '../matrix/data.js';
+import { called, sentence } from '../matrix/data.js';
 import { layOut, pick } from '../matrix/layout.js';
 import { mark, paint } from '../matrix/paint.js';
 import { accuracyChart, lossChart, pen } from './charts.js';
@@ -9,6 +9,8 @@ import { measurement, pattern, upTo } from './reel.js';
 const HEADER = 24; // above each of the three parts, for its name
 const GAP = 26; // between the heads and the charts
 const CHART = { width: 300, height: 210 }; // the least that a chart needs
+const ABREAST = 16; // panels that flow, in a row at the most
+const NARROWEST = 44; // what each of them takes of the width at least, its gap included
 const STRETCH = 1.2; // how much higher than asked for the stage may be where that makes the heads larger
 
 /** Where everything stands; in CSS pixels, but for `grid`, which is in device pixels as matrix/layout.js says. */
@@ -19,13 +21,13 @@ export function arrange(reel, width, ratio, measure) {
   for (const across of [false, true]) {
     const room = Math.min(0.66 * width, width - CHART.width - GAP);
     if (room >= 200) {
-      const grid = fit(panels, room, height - HEADER, ratio, measure, across);
+      const grid = fit(reel, room, height - HEADER, ratio, measure, across);
       const x = right(grid.boxes) / ratio + GAP;
       found.push({ grid, ...charts(x, 0, width - x, Math.max(height, HEADER + grid.height / ratio), false) });
     }
     const wide = width >= 2 * CHART.width;
     const below = wide ? CHART.height : 2 * CHART.height;
-    const grid = fit(panels, width, Math.max(180, STRETCH * height - HEADER - below - 10), ratio, measure, across);
+    const grid = fit(reel, width, Math.max(180, STRETCH * height - HEADER - below - 10), ratio, measure, across);
     found.push({ grid, ...charts(0, HEADER + grid.height / ratio + 10, width, below, wide) });
   }
   // The largest heads on a stage that is not too high; else the lowest stage.
@@ -33,6 +35,7 @@ export function arrange(reel, width, ratio, measure) {
   const best = fitting.length
     ? fitting.reduce((one, other) => (other.grid.side > one.grid.side + 1 ? other : one))
     : found.reduce((one, other) => (other.height < one.height ? other : one));
+  if (reel.flow) flow(panels, best.grid.abreast);
   const down = Math.round(HEADER * ratio);
   for (const box of best.grid.boxes) {
     box.y += down;
@@ -51,7 +54,24 @@ function charts(x, y, width, height, wide) {
 }
 
 /** The grid with the largest thumbnails for which it is no higher than `height`, if it can be. */
-function fit(panels, width, height, ratio, measure, across) {
+function fit(reel, width, height, ratio, measure, across) {
+  if (!reel.flow) return scaled(reel.panels, width, height, ratio, measure, across);
+  const most = Math.max(1, Math.min(ABREAST, reel.panels.length, Math.floor(width / NARROWEST)));
+  const found = Array.from({ length: most }, (_, i) => {
+    flow(reel.panels, i + 1);
+    return { ...scaled(reel.panels, width, height, ratio, measure, across), abreast: i + 1 };
+  });
+  const worth = (grid) => (grid.height / ratio <= height ? grid.side : -grid.height);
+  return found.reduce((best, grid) => (worth(grid) > worth(best) ? grid : best));
+}
+
+/** Let panels stand in reading order, so many abreast. */
+function flow(panels, abreast) {
+  panels.forEach((panel, i) => Object.assign(panel, { row: Math.floor(i / abreast), column: i % abreast }));
+}
+
+/** The grid of panels that have their places, as large as the height allows. */
+function scaled(panels, width, height, ratio, measure, across) {
   const rows = new Set(panels.map((panel) => `${across ? '' : panel.group} ${panel.row}`)).size;
   let side = Math.max(36, height / rows);
   let grid = lay(panels, width, side, ratio, measure, across);
@@ -179,9 +199,9 @@ export function describe(reel, seen, found) {
   if (!found) return '';
   if (found.head !== undefined) {
     const panel = reel.panels[found.head];
-    if (seen.picture < 0) return `Head ${panel.name}: nothing to see yet`;
+    if (seen.picture < 0) return `${called(panel)}: nothing to see yet`;
     const at = `at step ${reel.patternSteps[seen.picture]}`;
-    if (found.row === null) return `Head ${panel.name}${panel.group ? `, ${panel.group}` : ''}, ${at}`;
+    if (found.row === null) return `${called(panel)}${panel.group ? `, ${panel.group}` : ''}, ${at}`;
     return `${sentence({ ...panel, values: pattern(panel, seen.picture) }, found.row, found.column)} (${at})`;
   }
   if (found.loss !== undefined) {

@@ -65,7 +65,7 @@ export function cellAt({ rows, columns, factor = 1, whole = [rows, columns], fir
 /** What a cell says, in one sentence. Positions count from 1. */
 export function sentence(panel, row, column) {
   if (panel.factor > 1) return blockSentence(panel, row, column);
-  const who = `Head ${panel.name}: query '${short(panel.queries[row])}' at ${row + 1}`;
+  const who = `${called(panel)}: query '${short(panel.queries[row])}' at ${row + 1}`;
   const whom = `key '${short(panel.keys[column])}' at ${column + 1}`;
   const i = row * panel.columns + column;
   if (panel.mask && !panel.mask[i]) return `${who} may not see ${whom}`;
@@ -73,6 +73,9 @@ export function sentence(panel, row, column) {
   const value = exact ? panel.values[i].toFixed(2) : `≈ ${(panel.values[i] / 255).toFixed(2)}`;
   return `${who} reads ${whom}: ${value}`;
 }
+
+/** What a sentence calls a panel: by its head, where nothing else is said. */
+export const called = (panel) => panel.called ?? `Head ${panel.name}`;
 
 /** A token in few letters, so that the number behind it is never what is cut. */
 const short = (token) => {
@@ -84,9 +87,9 @@ const short = (token) => {
 function blockSentence(panel, row, column) {
   const i = row * panel.columns + column;
   const [queries, keys] = [span(row, panel.factor, panel.whole[0]), span(column, panel.factor, panel.whole[1])];
-  if (panel.mask && !panel.mask[i]) return `Head ${panel.name}: queries ${queries} may not see keys ${keys}`;
+  if (panel.mask && !panel.mask[i]) return `${called(panel)}: queries ${queries} may not see keys ${keys}`;
   const value = panel.values instanceof Float32Array ? panel.values[i] : panel.values[i] / 255;
-  return `Head ${panel.name}: queries ${queries} read keys ${keys}, at most ≈ ${value.toFixed(2)} (downsampled ${panel.factor}×)`;
+  return `${called(panel)}: queries ${queries} read keys ${keys}, at most ≈ ${value.toFixed(2)} (downsampled ${panel.factor}×)`;
 }
 
 const span = (block, factor, whole) => `${block * factor + 1}–${Math.min(whole, (block + 1) * factor)}`;

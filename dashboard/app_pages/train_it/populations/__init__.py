@@ -1,0 +1,1 @@
+"""Populations: one setting trained from many seeds, and counted together."""

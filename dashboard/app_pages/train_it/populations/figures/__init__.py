@@ -1,0 +1,1 @@
+"""Pictures of a population: steps until solved, accuracy, kinds of heads, and two settings against each other."""

@@ -1,0 +1,475 @@
+"""The page of populations: its sentences, its pictures and its film, against counts made here."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.app_pages.train_it.populations import film, measured, words
+from dashboard.app_pages.train_it.populations.figures.band import accuracy_band
+from dashboard.app_pages.train_it.populations.figures.kinds import kinds_heatmap
+from dashboard.app_pages.train_it.populations.figures.phase import phase_heatmap
+from dashboard.app_pages.train_it.populations.figures.steps import Seeds, steps_dots, steps_height
+from tests.kit.experiments.populations import ended, made_up, trained
+from tests.kit.pages import array, figures, link, open_page, shown, staged, trace
+from transformer.analysis.film.film import Film
+from transformer.experiments.populations.plan import Member
+from transformer.experiments.populations.scenes import scenes
+from transformer.experiments.populations.table import Population, Row
+
+FEW = "fewer than 6 seeds have no 95 % interval of the median"
+TWO = {"positions": "learned,none", "n-heads": "1,4"}
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of runs in which there is nothing yet."""
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+    return tmp_path
+
+
+def steps_of(member: Member) -> int | None:
+    """Learned positions solve it, the more heads the sooner; without positions only every fourth seed does."""
+    if member.settings["positions"] == "none":
+        return None if member.seed % 4 else 40 + member.seed
+    return 20 // member.settings["n_heads"] + member.seed  # type: ignore[operator]
+
+
+def usual(member: Member) -> Row:
+    steps = steps_of(member)
+    kind = "expected" if member.settings["positions"] == "learned" and member.seed != 3 else "mixed"
+    return ended(member, steps, right=90 + member.seed if steps else 50, kinds=kind)
+
+
+def loaded(folder: Path) -> measured.Counted:
+    return measured.load(folder, measured.stamp(folder))
+
+
+class TestSentences:
+    """For rows that are made up: medians and intervals by hand."""
+
+    def one(self, root: Path, steps: list[int | None], seeds: str, **options: Any) -> measured.Combination:
+        sweep = made_up(
+            root / "p",
+            seeds,
+            {"max-steps": "60"},
+            lambda member: ended(member, steps[member.seed], **options) if member.seed < len(steps) else None,
+        )
+        assert len(sweep.seeds) >= len(steps)
+        return loaded(root / "p").combinations[0]
+
+    @pytest.mark.parametrize(
+        ("steps", "title"),
+        [
+            # Of 10 values the second and the ninth hold the median: 2 · (1 + 10) / 1024 = 0.021 lies outside.
+            (
+                [30, 20, 22, 24, 26, 28, 32, 34, 36, 38],
+                "Solved from 10 of 10 seeds, after 29 steps in the median (95 % interval 22 to 36).",
+            ),
+            (
+                [30, 20, 22, 24, 26, 28, 32, 35, None, None],
+                "Solved from 8 of 10 seeds, after 29 steps in the median (95 % interval 22 to more than 60 steps).",
+            ),
+            (
+                [30, 20, 22, None, None, None, None, None, None, None],
+                "Solved from 3 of 10 seeds within 60 steps; the median is more than that (95 % interval 22 to more "
+                "than 60 steps).",
+            ),
+            (
+                [30, None, None, None, None, None, None, None, None, None],
+                "Solved from 1 of 10 seeds within 60 steps; the median is more than that (95 % interval: more than 60 "
+                "steps).",
+            ),
+            ([None] * 10, "Solved from 0 of 10 seeds within 60 steps."),
+            # Of six values all hold it but in 2 of 64 cases, of five they do not in 2 of 32.
+            (
+                [21, 22, 23, 24, 26, 27],
+                "Solved from 6 of 6 seeds, after 23.5 steps in the median (95 % interval 21 to 27).",
+            ),
+            ([21, 22, 23, 24, 26], f"Solved from 5 of 5 seeds, after 23 steps in the median ({FEW})."),
+            ([21], f"Solved from 1 of 1 seed, after 21 steps in the median ({FEW})."),
+        ],
+    )
+    def test_the_title_counts_seeds(self, root: Path, steps: list[int | None], title: str) -> None:
+        each = self.one(root, steps, f"0-{len(steps) - 1}")
+        assert words.headline(each) == title
+        assert words.share_sentence(each).startswith(
+            f"The share of seeds that is solved is {sum(map(bool, steps)) / len(steps):.2f}, over {len(steps)} seed"
+        )
+
+    def test_what_has_not_ended_is_no_failure(self, root: Path) -> None:
+        each = self.one(root, [30, 20, None], "0-7")
+        assert words.headline(each).startswith("So far solved from 2 of 3 seeds, after 30 steps in the median")
+        assert words.headline(each).endswith("; 5 of 8 have not ended.")
+        assert "these numbers will change" in words.share_sentence(each)
+
+    def test_nothing_has_ended(self, root: Path) -> None:
+        each = self.one(root, [], "0-7")
+        assert words.headline(each) == "None of the 8 trainings has ended yet."
+        assert words.share_sentence(each) == ""
+
+    def test_failures_are_told_apart_and_not_counted(self, root: Path) -> None:
+        def row(member: Member) -> Row:
+            return (
+                ended(member, 20) if member.seed < 2 else Row.failed(member.name, 7, f"no number at step {member.seed}")
+            )
+
+        made_up(root / "p", "0-4", {"max-steps": "60"}, row)
+        (each,) = loaded(root / "p").combinations
+        assert words.headline(each).startswith("Solved from 2 of 2 seeds, after 20 steps")
+        said = "3 trainings failed and are not counted: no number at step 2, and 2 other reasons."
+        assert words.share_sentence(each).endswith(said)
+
+    def test_settings_that_allow_no_model_failed(self, root: Path) -> None:
+        *_, last = trained_rows(root / "p", {"n-heads": "1,3", "d-model": "16", "max-steps": "2", "length": "3"})
+        assert {row.status for row in last} == {"finished", "failed"}
+        none = loaded(root / "p").combinations[1]
+        assert words.headline(none) == "No training with 3 heads could be finished: 2 failed."
+        assert "d_model (16) must be divisible by n_heads (3)" in words.share_sentence(none)
+
+    def test_settings_in_words(self) -> None:
+        assert words.phrase({}) == ""
+        assert words.phrase({"positions": "none", "n_heads": 1}) == " with no positions and 1 head"
+        assert words.phrase({"positions": "alibi", "n_layers": 2, "d_model": 32}) == (
+            " with ALiBi positions, 2 layers and d_model 32"
+        )
+        assert words.called({"learning_rate": 0.005, "norm": "pre"}) == "learning rate 0.005, norm pre"
+        assert [words.setting_title(name) for name in ("n_heads", "d_model", "mask")] == ["Heads", "d_model", "Mask"]
+
+    def test_accuracy_is_said_of_the_last_part(self, root: Path) -> None:
+        each = self.one(root, [20] * 10, "0-9")
+        groups = ("first half",) * 7 + ("",) + ("second half",) * 8
+        assert words.band_sentence(each.rows, groups) == (
+            "In the median of 10 seeds 0.90 of the second half is right (95 % interval 0.900 to 0.900); all 10 seeds "
+            "lie between 0.90 and 0.90."
+        )
+
+    def test_level_combinations_are_said_to_be_level(self, root: Path) -> None:
+        def row(member: Member) -> Row:
+            return ended(member, 20 if member.settings["n_layers"] in (1, 2) else None)
+
+        made_up(root / "p", "0-5", {"n-layers": "1,2,3,4,6"}, row)
+        said = words.steps_sentence(loaded(root / "p").combinations)
+        assert said.startswith("Quickest: 1 layer (1 other of 5 level with it), 6 of 6 seeds, after 20 steps")
+        assert said.endswith("Slowest: 3 layers (2 others of 5 level with it), 0 of 6 seeds within 60 steps.")
+
+
+def trained_rows(folder: Path, settings: dict[str, str]) -> list[list[Row]]:
+    return [list(trained(folder, "0-1", settings).rows.values())]
+
+
+class TestPage:
+    def test_its_pictures_are_the_table_s(self, root: Path) -> None:
+        made_up(root / "p", "0-9", TWO, usual)
+        app = open_page("populations", combination="positions=learned,n_heads=4")
+        assert shown(app.title[0].value).startswith("Solved from 10 of 10 seeds, after 9.5 steps in the median (95 % ")
+        assert shown(app.title[0].value).endswith(", with learned positions and 4 heads.")
+        with (root / "p" / "results.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        charts = figures(app)
+        for positions, heads, called in (
+            ("learned", "1", "learned positions, 1 head"),
+            ("none", "4", "no positions, 4 heads"),
+        ):
+            own = [row for row in rows if (row["positions"], row["n_heads"]) == (positions, heads)]
+            dots = trace(app, "populations-steps", called)
+            solved = [int(row["step"]) for row in own if row["solved"] == "yes"]
+            beyond = max(int(row["step"]) for row in rows if row["solved"] == "yes")
+            assert sorted(x for x in dots["x"] if x <= beyond) == sorted(solved)
+            assert sum(x > beyond for x in dots["x"]) == len(own) - len(solved)
+        own = [row for row in rows if (row["positions"], row["n_heads"]) == ("learned", "4")]
+        correct = np.array([[int(count) for count in row["correct"].split()] for row in own]) / 100
+        middle = trace(app, "populations-accuracy", "median")
+        np.testing.assert_allclose(array(middle["y"]), np.median(correct, axis=0), atol=1e-6)
+        band = array(trace(app, "populations-accuracy", "band")["y"])
+        np.testing.assert_allclose(band, [*correct.max(axis=0), *correct.min(axis=0)[::-1]], atol=1e-6)
+        cells = trace(app, "populations-kinds", "share of seeds")
+        np.testing.assert_allclose(array(cells["z"]), [[0.0, 1.0], [0.9, 0.1]], atol=1e-6)
+        assert charts["populations-kinds"]["layout"]["xaxis"]["ticktext"] == ["expected", "mixed"]
+        phase = trace(app, "populations-phase", "value")
+        np.testing.assert_allclose(array(phase["z"]), [[1.0, 1.0], [0.3, 0.3]], atol=1e-6)
+        assert "10 seeds" in phase["hovertext"][1][0]
+        assert "95 % interval" in phase["hovertext"][1][0]
+
+    def test_chance_and_ceiling_stand_beside_accuracy(self, root: Path) -> None:
+        made_up(root / "p", "0-2", TWO, usual)
+        app = open_page("populations")
+        said = [note["text"] for note in figures(app)["populations-accuracy"]["layout"]["annotations"]]
+        assert said == ["chance<br>0.10", "ceiling"]
+        ceiling = array(trace(app, "populations-accuracy", "ceiling")["y"])
+        np.testing.assert_allclose(ceiling, [0.1] * 7 + [1.0] * 9, atol=1e-6)
+
+    def test_the_colour_may_be_the_median_of_the_steps(self, root: Path) -> None:
+        made_up(root / "p", "0-9", TWO, usual)
+        app = open_page("populations", phase_colour="steps", phase_across="positions")
+        values = array(trace(app, "populations-phase", "value")["z"])
+        np.testing.assert_allclose(values, [[24.5, math.nan], [9.5, math.nan]])
+        texts = {
+            (x, y): text
+            for each in figures(app)["populations-phase"]["data"]
+            if each["name"] == "numbers"
+            for x, y, text in zip(each["x"], each["y"], each["text"], strict=True)
+        }
+        assert texts == {(0, 0): "24.5", (0, 1): "9.5", (1, 0): "> 60", (1, 1): "> 60"}
+
+    def test_the_table_has_a_row_a_member(self, root: Path) -> None:
+        made_up(root / "p", "0-2", TWO, usual)
+        table = open_page("populations").dataframe[0].value
+        assert list(table["seed"]) == [0, 1, 2] * 4
+        assert list(table["positions"]) == ["learned"] * 6 + ["none"] * 6
+        assert list(table["exact"])[:3] == [0.9, 0.91, 0.92]
+        assert set(table["head"]) == {"1.0"}
+
+    def test_a_control_chooses_the_combination(self, root: Path) -> None:
+        made_up(root / "p", "0-9", TWO, usual)
+        app = open_page("populations")
+        assert "combination" not in link(app)
+        app.button_group(key="control-combination-positions").set_value("none").run()
+        assert link(app)["combination"] == "positions=none,n_heads=1"
+        assert shown(app.title[0].value).startswith("Solved from 3 of 10 seeds within 60 steps; ")
+
+    def test_several_populations_are_a_menu(self, root: Path) -> None:
+        made_up(root / "one", "0-2", TWO, usual)
+        made_up(root / "two", "0-3", TWO, usual)
+        app = open_page("populations", population="two", combination="positions=none,n_heads=4")
+        assert "of 4 seeds" in app.title[0].value
+        app.selectbox(key="control-population").set_value("one").run()
+        assert "of 3 seeds" in app.title[0].value
+        assert link(app) == {"run": "compiled"}
+
+    def test_of_many_combinations_the_neighbours_are_shown(self, root: Path) -> None:
+        made_up(root / "p", "0-1", {"n-layers": "1,2,3,4,5,6", "n-heads": "1,2,4"}, lambda member: ended(member, 20))
+        app = open_page("populations", combination="n_layers=2,n_heads=4")
+        names = figures(app)["populations-steps"]["layout"]["yaxis"]["ticktext"]
+        assert len(names) == 6 + 3 - 1
+        assert names.count("<b>2 layers,<br>4 heads</b>") == 1
+        assert any("Shown are 8 of 18 combinations" in caption.value for caption in app.caption)
+
+    def test_where_one_setting_varies_there_is_no_phase(self, root: Path) -> None:
+        made_up(root / "p", "0-2", {"n-heads": "1,4"}, lambda member: ended(member, 20))
+        assert "populations-phase" not in figures(open_page("populations", phase_across="n_heads"))
+
+
+class TestStates:
+    def test_without_a_population_it_says_how_one_is_made(self, root: Path) -> None:
+        app = open_page("populations")
+        assert app.title[0].value == "No population has been trained here yet."
+        assert app.code[0].value.startswith("python -m transformer sweep --seeds 0-63")
+
+    def test_nothing_has_ended(self, root: Path) -> None:
+        made_up(root / "p", "0-3", TWO, lambda member: None)
+        app = open_page("populations")
+        assert app.title[0].value == "None of the 4 trainings with learned positions and 1 head has ended yet."
+        assert set(figures(app)) == {"populations-phase"}
+        assert not app.error
+
+    @pytest.mark.parametrize("kept", [1, 3, 9])
+    def test_a_part_has_ended(self, root: Path, kept: int) -> None:
+        made_up(root / "p", "0-9", TWO, lambda member: usual(member) if member.seed < kept else None)
+        app = open_page("populations")
+        assert f"So far solved from {kept} of {kept} seed" in app.title[0].value
+        assert f"{10 - kept} of 10 have not ended" in app.title[0].value
+        found = loaded(root / "p")
+        assert measured.grows(found)
+        assert words.progress(found).startswith(f"{4 * kept} of 40 trainings of this population have ended, ")
+
+    def test_all_failed(self, root: Path) -> None:
+        made_up(root / "p", "0-3", TWO, lambda member: Row.failed(member.name, 3, "the loss is not a number at step 3"))
+        app = open_page("populations")
+        assert app.title[0].value == "No training with learned positions and 1 head could be finished: 4 failed."
+        assert any("4 trainings failed and are not counted" in caption.value for caption in app.caption)
+
+    def test_one_that_is_complete_does_not_grow(self, root: Path) -> None:
+        made_up(root / "p", "0-3", TWO, usual)
+        assert not measured.grows(loaded(root / "p"))
+
+    def test_one_that_rests_does_not_grow(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        made_up(root / "p", "0-3", TWO, lambda member: None)
+        now = measured.stamp(root / "p")[1] + measured.GROWS + 1
+        monkeypatch.setattr(measured, "time", SimpleNamespace(time=lambda: now))
+        assert not measured.grows(loaded(root / "p"))
+
+    @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "attention-lab sweep/1"}'])
+    def test_a_damaged_plan_is_a_sentence(self, root: Path, content: str) -> None:
+        made_up(root / "p", "0-3", TWO, usual)
+        made_up(root / "q", "0-3", TWO, usual)
+        (root / "p" / "sweep.json").write_text(content)
+        app = open_page("populations")
+        assert app.title[0].value == "This population cannot be shown."
+        assert len(app.error) == 1
+        app.selectbox(key="control-population").set_value("q").run()
+        assert "of 4 seeds" in app.title[0].value
+
+    @pytest.mark.parametrize(
+        ("query", "notices"),
+        [
+            ({"population": "../.."}, 1),
+            ({"population": "<b>*x*"}, 1),
+            ({"combination": "positions=learned"}, 1),
+            ({"combination": "positions=learned,n_heads=4,n_heads=4"}, 1),
+            ({"combination": "<script>alert(1)</script>"}, 1),
+            ({"combination": ",=,"}, 1),
+            ({"phase_across": "seed", "phase_up": "d_model", "phase_colour": "red"}, 3),
+            ({"phase_across": "positions", "phase_up": "positions"}, 1),
+        ],
+    )
+    def test_nonsense_in_a_link_falls_back(self, root: Path, query: dict[str, str], notices: int) -> None:
+        made_up(root / "p", "0-3", TWO, usual)
+        app = open_page("populations", **query)
+        assert "learned positions and 1 head" in app.title[0].value
+        assert len(app.warning) == notices
+        kept = {"phase_across": "positions"} if query.get("phase_across") == "positions" else {}
+        assert link(app) == {"run": "compiled", **kept}
+
+    def test_a_folder_s_name_is_meant_as_it_stands(self, root: Path) -> None:
+        made_up(root / "*x* :red[y]", "0-3", TWO, usual)
+        captions = [shown(caption.value) for caption in open_page("populations").caption]
+        assert any("is the file results.csv in the folder *x* :red[y]." in caption for caption in captions)
+        assert not any(str(root) in caption for caption in captions)
+
+
+@pytest.fixture(scope="module")
+def population(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Population]:
+    folder = tmp_path_factory.mktemp("runs") / "small"
+    return folder, trained(folder)
+
+
+class TestFilm:
+    """Of a small population that is really trained."""
+
+    @pytest.fixture(autouse=True)
+    def _its_root(self, population: tuple[Path, Population], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("dashboard.models.menu.ROOT", population[0].parent)
+
+    def test_it_shows_the_working_head_of_each_member(self, population: tuple[Path, Population]) -> None:
+        folder, found = population
+        counted = loaded(folder)
+        combination = counted.combinations[1]
+        taken = scenes(folder, found, combination.settings)
+        assert taken is not None
+        reel = film.reel_of(taken, combination, "2-seed-1")
+        assert [track.name for track in reel.tracks] == ["seed 0", "seed 1", "seed 2"]
+        assert reel.focus == 1
+        assert len({(track.row, track.column) for track in reel.tracks}) == 3
+        losses, right = [], np.zeros(len(reel.names))
+        for track, member in zip(reel.tracks, combination.members, strict=True):
+            row, own = (
+                json.loads((folder / member.name / "row.json").read_text()),
+                Film.load(folder / member.name / "film.npz"),
+            )
+            head = max(row["shares"], key=lambda name: row["shares"][name])
+            site, index = head.rsplit(".", 1)
+            np.testing.assert_array_equal(track.patterns[-1], own.readings[site].levels[-1, int(index)])
+            assert track.called == f"Seed {member.seed}, head {site.split('.')[1]}.{index}"
+            lines = (folder / member.name / "metrics.jsonl").read_text().splitlines()
+            losses.append([json.loads(line)["loss"] for line in lines])
+            right += own.correct[-1]
+        np.testing.assert_allclose(reel.loss, np.mean(losses, axis=0))
+        np.testing.assert_allclose(reel.accuracy[-1], right / (3 * own.sequences))
+        assert set(reel.sequences) == {3 * own.sequences}
+
+    def test_the_page_plays_it(self, population: tuple[Path, Population]) -> None:
+        header = staged(open_page("populations", combination="n_heads=2"))
+        assert [panel["name"] for panel in header["panels"]] == ["seed 0", "seed 1", "seed 2"]
+        assert header["chance"] == pytest.approx(0.1)
+        assert len(header["ceiling"]) == 6
+        assert all(value is not None for value in header["ceiling"])
+        assert header["focus"] is None
+
+    def test_what_a_table_and_a_film_do_not_share_is_not_shown(self, population: tuple[Path, Population]) -> None:
+        folder, _ = population
+        counted = loaded(folder)
+        without = replace(counted.combinations[1], rows=counted.combinations[1].rows[:1])
+        assert measured.film(counted, without) is None
+
+    def test_the_member_that_is_open_is_outlined(self) -> None:
+        assert staged(open_page("populations", run="small/2-seed-1", combination="n_heads=2"))["focus"] == 1
+
+    def test_a_tick_opens_a_member_with_its_working_head(self, population: tuple[Path, Population]) -> None:
+        _, found = population
+        member, app = list(found.rows)[4], tick(open_page("populations"), 4)
+        assert link(app) == {"run": f"small/{member}", "head": found.rows[member].working}
+        assert [info.value for info in app.info] == [f"Every page shows {member} now."]
+
+    def test_one_without_weights_is_trained_again(self, population: tuple[Path, Population], tmp_path: Path) -> None:
+        folder, found = population
+        member = next(iter(found.rows))
+        (folder / member / "snapshots").rename(tmp_path / "away")
+        try:
+            app = tick(open_page("populations"), 0)
+        finally:
+            (tmp_path / "away").rename(folder / member / "snapshots")
+        assert link(app) == {"run": f"small/{member}", "head": found.rows[member].working}
+        assert app.info[0].value == (
+            f"Every page shows {member} now. Its weights are not kept: it is trained again, from its seed."
+        )
+
+
+def tick(app: AppTest, row: int) -> AppTest:
+    """What the browser says of a table of which one row was ticked."""
+    states = app._tree.get_widget_states()
+    selection = {"selection": {"rows": [row], "columns": [], "cells": []}}
+    states.widgets.add(id=app.dataframe[0].proto.id, string_value=json.dumps(selection))
+    app._run(states)
+    assert not app.exception
+    return app
+
+
+class TestFigures:
+    ROWS = (
+        Seeds("one", (0, 1, 2, 3), np.array([20.0, 20.0, 20.0, math.inf]), 20.0, math.nan, math.nan, "of one"),
+        Seeds("two", tuple(range(12)), np.full(12, math.inf), math.inf, math.inf, math.inf, "of two"),
+    )
+
+    def test_no_dot_stands_on_another_and_each_has_its_place(self) -> None:
+        drawn = steps_dots(self.ROWS, unsolved="not solved in 60 steps")
+        for row, dots in zip(self.ROWS, (drawn.data[0], drawn.data[2]), strict=True):
+            assert len(set(zip(dots.x, dots.y, strict=True))) == len(row.seeds)
+            solved = np.isfinite(row.steps)
+            np.testing.assert_array_equal(np.array(dots.x)[solved], row.steps[solved])
+            assert (np.array(dots.x)[~solved] > 20).all()
+        assert steps_dots(self.ROWS, unsolved="not solved in 60 steps") == drawn
+        assert steps_height(self.ROWS) > steps_height(self.ROWS[:1])
+
+    def test_the_median_lies_on_its_interval_and_beyond_the_mark_where_nobody_knows_it(self) -> None:
+        drawn = {each.name: each for each in steps_dots(self.ROWS, unsolved="x").data}
+        assert list(drawn["one, median"].x) == [20.0]
+        assert "one, 95 % interval of the median" not in drawn
+        assert drawn["two, median"].marker.symbol == "triangle-right"
+        assert drawn["two, median"].x[0] > 20
+
+    def test_all_ticks_are_steps(self) -> None:
+        assert max(steps_dots(self.ROWS, unsolved="x").layout.xaxis.tickvals) <= 20
+
+    def test_where_all_are_solved_there_is_no_mark(self) -> None:
+        layout = steps_dots([Seeds("a", (0,), np.array([3.0]), 3.0, math.nan, math.nan, "a")], unsolved="x").layout
+        assert not layout.annotations
+        assert not layout.shapes
+
+    def test_a_band_without_a_ceiling_has_none(self) -> None:
+        band = np.array([[0.5, 0.6], [0.4, 0.5], [0.6, 0.7]])
+        drawn = accuracy_band(band, np.full(2, math.nan), 0.1, ("a", "b"), ("", ""), seeds=3, within="all 3 seeds")
+        assert [each.name for each in drawn.data] == ["band", "median"]
+
+    def test_a_cell_of_kinds_says_its_interval(self) -> None:
+        one = np.array([[0.5]])
+        drawn = kinds_heatmap(one, one - 0.2, one + 0.2, ("layer 0",), ("expected",), [["a\nb"]])
+        assert drawn.data[1].text == ("0.50<br>0.30–0.70",)
+        assert drawn.data[0].hovertext == (["a<br>b"],)
+
+    def test_the_chosen_cell_is_outlined_and_what_has_no_value_is_grey(self) -> None:
+        values, texts = np.array([[0.5, math.nan]]), np.array([["0.50", "–"]], dtype=object)
+        axes = ("heads", ("1", "2")), ("layers", ("1",))
+        drawn = phase_heatmap(values, texts, [["a", "b"]], *axes, ends=(0.0, 1.0), chosen=(0, 1))
+        (outline,) = drawn.layout.shapes
+        assert (outline.x0, outline.x1, outline.y0, outline.y1) == (0.5, 1.5, -0.5, 0.5)
+        assert [each.name for each in drawn.data] == ["value", "without a value", "numbers", "numbers"]
