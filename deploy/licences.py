@@ -34,7 +34,8 @@ licence itself, in its metadata; nobody has looked further. `make licences` make
 INSIDE = """
 ## Inside these packages
 
-- **plotly.js** is in the package plotly, and is served at `/assets/plotly.min.js`. Its first lines say MIT.
+- **plotly.js** lies in `dashboard/server/plotly/`: its makers' bundle `plotly.js-cartesian-dist-min`, which is served
+  at `/assets/plotly.min.js`. Its first lines say MIT.
 - **Streamlit's page**, with React and others, and its fonts, is in the package streamlit, which holds no list of their
   licences. They were not looked into.
 

@@ -14,6 +14,7 @@ from dashboard.components.appearance import palette
 from dashboard.components.origin import Maker
 from dashboard.components.payload import pack
 from dashboard.components.registration import renderer
+from dashboard.server.plotly_js import TRACES
 
 HTML = """
 <div class="al-plot" role="group" tabindex="0" aria-busy="true" data-state="loading">
@@ -80,6 +81,8 @@ def pack_figure(
     height = figure.layout.height if height is None else height
     if height < 1:
         raise ValueError(f"A plot's height is a positive number of pixels, not {height}.")
+    if unknown := {trace.type for trace in figure.data}.difference(TRACES):
+        raise ValueError(f"The browser's plotly.js draws no trace of the type {min(unknown)}.")
     header: dict[str, Any] = {"alt": alt, "height": height, "revision": key, "plotly": plotly.__version__}
     if makers is not None:
         header["makers"] = [asdict(maker) for maker in makers]

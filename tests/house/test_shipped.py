@@ -163,7 +163,7 @@ def test_it_is_finished_and_its_metrics_go_to_the_end(run):
         assert run.state.reason.startswith(f"solved at step {run.state.step}, after ")
         assert lines[-1]["solved"]
     steps = range(1, run.state.step + 1)
-    kept = [step for step in steps if run.name not in TRIO or step == 1 or step % 5 == 0 or step >= steps[-20]]
+    kept = [step for step in steps if run.name not in TRIO or step == 1 or step % 25 == 0 or step >= steps[-20]]
     assert [line["step"] for line in lines] == kept
     assert not any("solved" in line for line in lines[:-1])
     assert lines[-1]["accuracy"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from transformer.config import ConfigError
-from transformer.experiments.populations.plan import planned
+from transformer.experiments.populations.plan import planned, shown
 from transformer.training.runs import ROOT
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def sweep(
 
     from transformer.experiments.populations.carry_out import carry_out, in_batches, side_by_side
     from transformer.experiments.populations.cluster import on_cluster
+    from transformer.experiments.populations.words import outcome
     from transformer.training.device import resolve_device
 
     device = resolve_device(str(plan.fixed.get("device", "auto")))
@@ -68,6 +69,11 @@ def sweep(
     for found in carry_out(plan, out, carrier):
         _tell(found)
     assert found is not None
+    for combination in plan.settings():
+        rows = found.of(combination)
+        if any(row.status == "finished" for row in rows):
+            named = ", ".join(f"{name} {shown(value)}" for name, value in combination.items())
+            print(f"{named or 'solved from'}: {outcome(rows)}")
     failed = [row for row in found.rows.values() if row.status == "failed"]
     for row in failed:
         print(f"{row.member}: {row.reason}", file=sys.stderr)

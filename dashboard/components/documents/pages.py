@@ -18,13 +18,13 @@ from html import escape
 from typing import Any
 
 from anyio import to_thread
-from plotly.offline import get_plotlyjs
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from dashboard.components.documents.bundle import WEB, bundle, exporting, source_of, style
 from dashboard.components.scripts import FOLDER, NAME, components_script
+from dashboard.server import plotly_js
 from dashboard.server.http import accepts_gzip, base
 
 STYLED = ("film", "glances", "head_grid", "painter", "passage", "prediction")
@@ -51,8 +51,9 @@ def hand_out_page() -> str:
     The documents are a JSON array, compressed by gzip, as base64. The page's own policy forbids it every request.
     """
     script = bundle("document/file").replace("</script", r"<\/script")
+    sources = f"{source_of(script)} {source_of(plotly_js.source())}"
     policy = (
-        f"default-src 'none'; script-src {source_of(script)} {source_of(get_plotlyjs())}; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     plotly = base64.b64encode(packed_plotly()).decode()
@@ -76,7 +77,7 @@ def widget_script() -> str:
 @cache
 def packed_plotly() -> bytes:
     """plotly.js, compressed: a third of what it is."""
-    return packed(get_plotlyjs().encode())
+    return packed(plotly_js.source().encode())
 
 
 def packed(content: bytes) -> bytes:

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Locator
 
 from dashboard.frame.style import style
+from dashboard.server.plotly_js import TRACES
 from dashboard.server.streamlit_private import PAGE, SIDEBAR
 from tests.kit.driving import PATIENCE
 
@@ -116,6 +117,10 @@ def test_the_calcdata_of_a_heatmap_hold_its_numbers_and_edges(plots: Locator) ->
         assert each["number"] >= 0
         assert [axis[0] for axis in each["axes"]] == ["x", "y"]
         assert each["edges"] == [each["shape"][0] + 1, each["shape"][1] + 1]
+
+
+def test_the_bundle_of_plotly_js_draws_every_kind_of_trace_that_a_figure_may_have(plots: Locator) -> None:
+    assert set(TRACES).issubset(plots.first.evaluate("() => Object.keys(Plotly.PlotSchema.get().traces)"))
 
 
 def test_an_empty_text_leaves_a_place_without_a_node(plots: Locator) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from dashboard.app_pages.train_it.lengths.figures import Line
 from dashboard.app_pages.train_it.lengths.measurement import called, place_of
 from dashboard.models.cache import cached
-from dashboard.parts.populations import outcome
 from transformer.experiments.populations.plan import SweepError
 from transformer.experiments.populations.scenes import SCENES, Scenes, scenes
 from transformer.experiments.populations.table import TABLE, Population, Row
+from transformer.experiments.populations.words import outcome
 from transformer.training.runs import DEFAULT_ROOT
 
 FOLDER = DEFAULT_ROOT / "encodings"

@@ -12,10 +12,10 @@ from dashboard.app_pages.train_it.populations.figures.phase import phase_heatmap
 from dashboard.app_pages.train_it.populations.measured import Combination, Counted
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
-from dashboard.parts.populations import number
 from dashboard.parts.prose import plain
 from dashboard.parts.widgets import bound_choice
 from transformer.experiments.populations.statistics import steps_until_solved
+from transformer.experiments.populations.words import number
 
 COLOURS = {"share": "share solved", "steps": "median steps"}
 

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.app_pages.train_it.populations import choice, measured, members, words
 from dashboard.app_pages.train_it.populations.figures.band import accuracy_band as accuracy_band_figure
@@ -18,8 +17,8 @@ from dashboard.components.plot import coloured, plot
 from dashboard.models import menu
 from dashboard.parts import waiting
 from dashboard.parts.heads import DOES
-from dashboard.parts.populations import budget
 from dashboard.parts.prose import plain, sentence, show_code
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.findings import Head
@@ -28,6 +27,7 @@ from transformer.analysis.intervals import wilson
 from transformer.experiments.populations.plan import SweepError
 from transformer.experiments.populations.statistics import accuracy_band, frequencies, steps_until_solved
 from transformer.experiments.populations.table import populations
+from transformer.experiments.populations.words import budget
 from transformer.foundation.words import counted
 
 AGAIN = 2.0

@@ -10,7 +10,6 @@ import numpy as np
 
 from dashboard.app_pages.train_it.populations.measured import Combination, Counted
 from dashboard.figures.kit.numbers import between, share_text
-from dashboard.parts.populations import outcome
 from dashboard.parts.prose import encoding_name
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.metrics import MIXED
@@ -23,6 +22,7 @@ from transformer.experiments.populations.statistics import (
     steps_until_solved,
 )
 from transformer.experiments.populations.table import Row
+from transformer.experiments.populations.words import outcome
 from transformer.foundation.words import counted
 from transformer.training.library import WORDS
 

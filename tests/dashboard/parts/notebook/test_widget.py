@@ -12,12 +12,12 @@ import plotly.graph_objects as go
 import pytest
 import torch
 import traitlets
-from plotly.offline import get_plotlyjs
 
 import dashboard
 from dashboard.components.payload import unpack
 from dashboard.parts.notebook import show as showing
 from dashboard.parts.notebook.widget import HeadsWidget
+from dashboard.server import plotly_js
 from tests.kit.models import small, tokens_of
 from transformer import capture, observe
 from transformer.foundation.checks import UserError
@@ -55,7 +55,7 @@ def test_what_is_sent_is_one_head_and_no_plotly() -> None:
     widget._handle_custom_msg("plotly", [])
     ((content, (packed,)),) = sent
     assert content == "plotly"
-    assert gzip.decompress(packed).decode() == get_plotlyjs()
+    assert gzip.decompress(packed).decode() == plotly_js.source()
 
 
 def test_it_takes_the_colours_of_the_notebook_and_keeps_its_head() -> None:
