@@ -421,7 +421,9 @@ class TestCommand:
         for name, value in (SMALL | {"max_steps": "3", "n_heads": "1,2"}).items():
             words += [f"--{name.replace('_', '-')}", value]
         assert main(words) == 0
-        assert "4 of 4 have ended, 0 of them solved" in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert "4 of 4 have ended, 0 of them solved" in said
+        assert "n_heads 1: 0 of 2 seeds within 3 steps" in said
         assert main(words) == 0
         assert len(read_table(tmp_path / "sweep" / TABLE)) == 4
 
