@@ -50,7 +50,7 @@ def chromium() -> Iterator[Browser]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs of its own: what is trained here never reaches the repository."""
     folder = tmp_path_factory.mktemp("runs")
-    for name in (*SHIPPED, *TRIO, "shakespeare"):
+    for name in (*SHIPPED, *TRIO, "shakespeare", "encodings"):
         shutil.copytree(ROOT / "checkpoints" / name, folder / name)
     return folder
 

@@ -43,7 +43,7 @@ def point_at_member(page: Page, place: int) -> dict[str, float]:
 @pytest.mark.smoke
 def test_a_click_in_the_film_opens_a_member(new_page: Callable[..., Page], address: str, population: Population):
     page = new_page(reduced_motion="reduce")
-    page.goto(f"{address}/populations?combination=n_heads%3D2")
+    page.goto(f"{address}/populations?population=small&combination=n_heads%3D2")
     film(page).wait_for()
     wait_until_painted(page, plots=3)
     expect(title(page)).to_have_text(re.compile("of 3 seeds .*with 2 heads"))
@@ -65,7 +65,7 @@ def test_no_head_stands_outside_the_stage(
     new_page: Callable[..., Page], address: str, population: Population, width: int
 ):
     page = new_page(reduced_motion="reduce", viewport={"width": width, "height": 800})
-    page.goto(f"{address}/populations?sidebar=0")
+    page.goto(f"{address}/populations?population=small&sidebar=0")
     film(page).wait_for()
     wait_until_painted(page, plots=3)
     boxes, wide = film(page).evaluate(
@@ -78,7 +78,7 @@ def test_no_head_stands_outside_the_stage(
 def test_a_click_in_the_steps_chooses_a_combination_and_back_is_the_one_before(
     page: Page, address: str, population: Population
 ):
-    page.goto(f"{address}/populations")
+    page.goto(f"{address}/populations?population=small")
     wait_until_painted(page, plots=3)
     expect(title(page)).to_have_text(re.compile("with 1 head"))
     steps = plot(page, "populations-steps")

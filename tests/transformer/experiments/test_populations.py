@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -14,6 +18,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors import safe_open
 
 from transformer.__main__ import main
 from transformer.analysis.intervals import wilson
@@ -448,3 +453,34 @@ def test_one_shape_is_all_but_the_seed() -> None:
     one, other = (RunConfig(training=TrainingConfig(seed=seed)) for seed in (1, 2))
     assert shape_of(one) == shape_of(other)
     assert shape_of(one) != shape_of(RunConfig(training=TrainingConfig(learning_rate=0.1)))
+
+
+@pytest.mark.nightly
+def test_a_batch_that_is_killed_goes_on_from_what_was_written_down_last(tmp_path: Path) -> None:
+    settings = {"max_steps": "4000", "solved_at": "2", "evaluate_every": "1000"}
+    sweep, folder = small_sweep("0-2", **settings), tmp_path / "killed"
+    words = ["sweep", "--seeds", "0-2", "--how", "together", "--out", str(folder)]
+    for name, value in (SMALL | {"learning_rate": "0.02"} | settings).items():
+        words += [f"--{name.replace('_', '-')}", value]
+    process = subprocess.Popen([sys.executable, "-m", "transformer", *words])
+    runs = [Run(folder / member.name) for member in sweep.members()]
+    deadline = time.monotonic() + 60
+    while not all((run.folder / "resume.safetensors").exists() for run in runs) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert [run.state.status for run in runs] == ["lost"] * 3
+    kept = [resume_step(run.folder / "resume.safetensors") for run in runs]
+    assert min(kept) > 0
+    *_, found = carry_out(sweep, folder, batches)
+    assert len(found.rows) == 3
+    for run in runs:
+        assert [line["step"] for line in run.metrics()] == list(range(1, 4001))
+        assert run.film.steps[0] == 0
+        assert run.film.steps[-1] == 4000
+
+
+def resume_step(path: Path) -> int:
+    """After which step a state was written down."""
+    with safe_open(str(path), framework="np") as file:
+        return int(json.loads(file.metadata()["progress"])["step"])

@@ -86,7 +86,7 @@ def nothing(title: DeltaGenerator) -> None:
         "encodings. The page shows them as they end.",
         icon=":material/groups:",
     )
-    st.code(COMMAND, language="sh")
+    st.code(COMMAND, language=None)
 
 
 def makers(found: Counted) -> list[Maker]:
