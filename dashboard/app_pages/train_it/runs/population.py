@@ -11,12 +11,12 @@ import streamlit as st
 from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.parts import waiting
-from dashboard.parts.prose import plain, sentence
+from dashboard.parts.prose import encoding_name, plain, sentence
 from dashboard.parts.widgets import barred, bound, controlled
 from dashboard.view import clicks, permission, session
 from dashboard.view.pages import PAGES
 from transformer.config import POSITIONS, ConfigError, RunConfig
-from transformer.experiments.populations.plan import FIELDS, Sweep, default_of, shown
+from transformer.experiments.populations.plan import FIELDS, Sweep, Value, default_of, shown
 from transformer.experiments.populations.table import Population
 from transformer.foundation.checks import UserError, reason
 from transformer.foundation.words import counted
@@ -108,9 +108,14 @@ def _over(config: RunConfig) -> tuple[str, ...]:
         picked=lambda wanted: session.update(sweep_over=",".join(wanted or ())),
         selection_mode="multi",
         required=False,
-        format_func=lambda name: f"{known[name][0]}: {', '.join(map(shown, known[name][1]))}",
+        format_func=lambda name: f"{known[name][0]}: {', '.join(map(_named, known[name][1]))}",
     )
     return named
+
+
+def _named(value: Value) -> str:
+    """A value where people read."""
+    return encoding_name(value) if value in POSITIONS else shown(value)
 
 
 def _told(plan: Sweep) -> str:
