@@ -42,9 +42,11 @@ def short(number: float) -> str:
 
 
 def tiny(number: float) -> str:
-    """A deviation as lecturers write it: 4.4 × 10⁻¹⁶; 0 when there is none."""
+    """A deviation as lecturers write it: 4.4 × 10⁻¹⁶; 0 when there is none; of broken weights it is no number."""
     if number == 0:
         return "0"
+    if not math.isfinite(number):
+        return "no number" if math.isnan(number) else "∞"
     digits, exponent = f"{number:.1e}".split("e")
     raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{digits} × 10{raised}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dashboard.models.cache import cached
 from dashboard.models.on_the_spot import quick_training
 from transformer.config import RunConfig
-from transformer.experiments.populations.plan import FILE, SweepError
+from transformer.experiments.populations.plan import FILE
 from transformer.experiments.populations.table import TABLE, Population, Row
 from transformer.training.runs import Run
 
@@ -40,18 +40,15 @@ def bare(root: Path, name: str) -> Bare | None:
         return None
     try:
         stamps = tuple((root / found[1] / file).stat().st_mtime for file in (FILE, TABLE))
-    except (OSError, ValueError):
+        return _members(root / found[1], stamps).get(found[2])
+    except (OSError, ValueError):  # SweepError among them
         return None
-    return _members(root / found[1], stamps).get(found[2])
 
 
 @cached(8)
 def _members(folder: Path, stamps: tuple[float, ...]) -> dict[str, Bare]:
-    """All members of a population that have ended well, by name."""
-    try:
-        found = Population.load(folder)
-    except SweepError:
-        return {}
+    """All members of a population that have ended well, by name. Raises SweepError."""
+    found = Population.load(folder)
     return {
         member.name: Bare(member.config, found.rows[member.name])
         for member in found.sweep.members()

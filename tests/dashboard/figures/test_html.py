@@ -11,7 +11,7 @@ from dashboard.app_pages.look_inside.inside.figures import circuit_heatmap
 from dashboard.figures.html.number_table import AXES, Block, Label, axis_colour, number_table, shaded
 from dashboard.figures.html.step_strip import Shape, Thumb, code_excerpt, shape_line, step_strip
 from dashboard.figures.kit.notation import lowered, lowered_html
-from dashboard.figures.kit.numbers import written
+from dashboard.figures.kit.numbers import tiny, written
 from dashboard.theme import DARK, LIGHT, contrast
 
 HOSTILE = "<script>alert('1')</script>\"&"
@@ -154,3 +154,12 @@ def test_blocks_side_by_side_along_one_axis_share_its_name() -> None:
     table = number_table([Label("corner", 1)], [Block(("x", "y"), cells, ground), *along], axis="key", spoken="Two.")
     assert re.findall(r'colspan="(\d)"[^>]*>([^<]*)<', table) == [("2", ""), ("4", "d")]
     assert table.count(">model</sub>") == 1
+
+
+def test_a_deviation_of_broken_weights_is_said_too() -> None:
+    assert [tiny(value) for value in (0.0, 4.4e-16, float("nan"), float("inf"))] == [
+        "0",
+        "4.4 × 10⁻¹⁶",
+        "no number",
+        "∞",
+    ]

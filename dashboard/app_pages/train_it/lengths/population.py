@@ -44,19 +44,22 @@ def encodings() -> list[Encoding]:
     files = [FOLDER / name for name in (TABLE, SCENES)]
     if not all(file.is_file() for file in files):
         return []
-    return _read(FOLDER, tuple(file.stat().st_mtime for file in files))
+    try:
+        return _read(FOLDER, tuple(file.stat().st_mtime for file in files))
+    except (SweepError, OSError):
+        return []
 
 
 @cached(2)
 def _read(folder: Path, stamps: tuple[float, ...]) -> list[Encoding]:
-    try:
-        found = Population.load(folder)
-    except SweepError:
-        return []
+    """What the files say. Raises SweepError where they cannot be used now: that is not remembered."""
+    found = Population.load(folder)
     made = []
     for settings in found.sweep.settings():
         rows, seen = found.of(settings), scenes(folder, found, settings)
-        if seen is not None and any(row.status == "finished" for row in rows):
+        if seen is None:
+            raise SweepError(f"{SCENES} cannot be used")
+        if any(row.status == "finished" for row in rows):
             made.append(Encoding(str(settings["positions"]), tuple(rows), seen))
     return made
 

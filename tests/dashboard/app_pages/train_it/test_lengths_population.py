@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 import statistics
 from pathlib import Path
 
@@ -66,3 +67,13 @@ def test_without_the_population_the_page_goes_without(monkeypatch: pytest.Monkey
     (tmp_path / "results.csv").write_text("nonsense")
     (tmp_path / "scenes.npz").write_bytes(b"nonsense")
     assert population.encodings() == []
+
+
+def test_what_could_not_be_read_for_a_moment_is_not_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "encodings"
+    shutil.copytree(SHIPPED, folder)
+    monkeypatch.setattr(population, "FOLDER", folder)
+    with monkeypatch.context() as full:
+        full.setattr(population, "scenes", lambda *_: None)
+        assert population.encodings() == []
+    assert len(population.encodings()) == 5
