@@ -23,7 +23,7 @@ from safetensors import safe_open
 from transformer.__main__ import main
 from transformer.analysis.intervals import wilson
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.experiments.populations.carry_out import carry_out, in_batches, side_by_side, train_one
+from transformer.experiments.populations.carry_out import carry_out, in_batches, train_one
 from transformer.experiments.populations.plan import Sweep, SweepError, planned, seeds_of
 from transformer.experiments.populations.scenes import packed, scenes, unpacked
 from transformer.experiments.populations.statistics import (
@@ -216,11 +216,24 @@ class TestCarryOut:
 
     @pytest.mark.nightly
     def test_processes_train_them_too(self, trained: Path, tmp_path: Path) -> None:
-        sweep = small_sweep("0-1", positions="learned,none")
-        *_, found = carry_out(sweep, tmp_path / "other", partial(side_by_side, processes=2))
-        wanted = Population.load(trained).rows
-        assert len(found.rows) == 4
-        for name, row in found.rows.items():  # measured on more sequences, for these processes are not the tests' own
+        words = [
+            "sweep",
+            "--seeds",
+            "0-1",
+            "--how",
+            "side-by-side",
+            "--processes",
+            "2",
+            "--out",
+            str(tmp_path / "other"),
+        ]
+        for name, value in (SMALL | {"max_steps": "30", "learning_rate": "0.02", "positions": "learned,none"}).items():
+            words += [f"--{name.replace('_', '-')}", value]
+        # In a process of its own: a pool begins with the main module, and that of a test's worker is no module.
+        subprocess.run([sys.executable, "-m", "transformer", *words], check=True, timeout=120)
+        found, wanted = read_table(tmp_path / "other" / TABLE), Population.load(trained).rows
+        assert len(found) == 4
+        for name, row in found.items():  # measured on more sequences than the tests' own
             assert (row.step, row.solved, row.status) == (wanted[name].step, wanted[name].solved, "finished")
 
     def test_what_was_cut_off_goes_on_from_where_it_was(self, trained: Path, tmp_path: Path) -> None:
@@ -457,7 +470,7 @@ def test_one_shape_is_all_but_the_seed() -> None:
 
 @pytest.mark.nightly
 def test_a_batch_that_is_killed_goes_on_from_what_was_written_down_last(tmp_path: Path) -> None:
-    settings = {"max_steps": "4000", "solved_at": "2", "evaluate_every": "1000"}
+    settings = {"max_steps": "1500", "solved_at": "2", "evaluate_every": "500"}
     sweep, folder = small_sweep("0-2", **settings), tmp_path / "killed"
     words = ["sweep", "--seeds", "0-2", "--how", "together", "--out", str(folder)]
     for name, value in (SMALL | {"learning_rate": "0.02"} | settings).items():
@@ -475,9 +488,9 @@ def test_a_batch_that_is_killed_goes_on_from_what_was_written_down_last(tmp_path
     *_, found = carry_out(sweep, folder, batches)
     assert len(found.rows) == 3
     for run in runs:
-        assert [line["step"] for line in run.metrics()] == list(range(1, 4001))
+        assert [line["step"] for line in run.metrics()] == list(range(1, 1501))
         assert run.film.steps[0] == 0
-        assert run.film.steps[-1] == 4000
+        assert run.film.steps[-1] == 1500
 
 
 def resume_step(path: Path) -> int:

@@ -161,6 +161,22 @@ def joined(before: Film, after: Film) -> Film:
     )
 
 
+def until(film: Film, step: int) -> Film | None:
+    """Its frames up to a step; None where there is none."""
+    count = int((film.steps <= step).sum())
+    if not count:
+        return None
+    kept = film.pictured < count
+    return replace(
+        film,
+        steps=film.steps[:count],
+        pictured=film.pictured[kept],
+        readings={site: replace(each, levels=each.levels[kept]) for site, each in film.readings.items()},
+        correct=film.correct[:count],
+        shares={head: share[:count] for head, share in film.shares.items()},
+    )
+
+
 @dataclass(frozen=True)
 class Sharpening:
     """The moment at which a head has found what it is to look at."""

@@ -8,6 +8,7 @@ import time
 
 import torch
 
+from transformer.analysis.film.film import until
 from transformer.analysis.film.take import Camera
 from transformer.analysis.heads.measure import measure_heads
 from transformer.checkpoints import save, save_initial
@@ -40,7 +41,7 @@ class Recorder:
         left, film = run.folder / "resume.safetensors", None
         if left.is_file():
             resume.restore(left, self.training)
-            film = run.film
+            film = None if run.film is None else until(run.film, self.training.step)  # it was written just before
         self.kept = set(snapshot_steps(self.config.training.max_steps))
         self.camera = Camera(self.training.task, sequences=LOOKED_AT, begun=film)
         self.last_beat = 0.0
