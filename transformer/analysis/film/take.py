@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM, predictions
 from transformer.analysis.accuracy.reading import READ
 from transformer.analysis.film.film import MOST_CELLS, Film, Reading, joined, quantise, thinned
-from transformer.analysis.findings import Sample, Survey
+from transformer.analysis.findings import Attention, Head, Sample
 from transformer.analysis.heads.survey import survey
 from transformer.analysis.sample import sample
 from transformer.network import Network
@@ -39,67 +38,53 @@ class Camera:
         self.question = task.example if question is None else question
         few = sequences if task.lawful else max(1, READ // task.n_ctx)
         self.batch = task.fresh(np.random.default_rng([seed, EVALUATION_STREAM]), few, task.length)
-        self.frames: list[_Frame] = []
+        self.steps: list[int] = []
+        self.levels: list[dict[str, np.ndarray]] = []
+        self.correct: list[np.ndarray] = []
+        self.shares: list[dict[Head, float]] = []
+        self.looked: Sample | None = None
+        self.surveyed = 0
 
     def look(self, step: int, model: Network) -> None:
         """One more frame, of a later step than all before. The model is left in the mode it was in."""
         training = model.training
         model.eval()
-        looked = sample(model, self.task, self.question)
-        levels = {site: quantise(attention.pattern) for site, attention in looked.attentions.items()}
-        correct = (predictions(model, self.batch) == self.batch.targets).sum(axis=0)
-        self.frames.append(
-            _Frame(step, looked, levels, correct, survey(model, self.task, sequences=self.sequences, seed=self.seed))
-        )
+        self.looked = sample(model, self.task, self.question)
+        surveyed = survey(model, self.task, sequences=self.sequences, seed=self.seed)
+        self.steps.append(step)
+        self.levels.append({site: quantise(each.pattern) for site, each in self.looked.attentions.items()})
+        self.correct.append((predictions(model, self.batch) == self.batch.targets).sum(axis=0))
+        self.shares.append(surveyed.expected_share)
+        self.surveyed = surveyed.sequences
         model.train(training)
 
     def film(self, snapshot: str = "") -> Film:
         """All frames so far. Raises ValueError when there is none."""
-        if not self.frames:
+        if self.looked is None:
             if self.begun is None:
                 raise ValueError("a film needs at least one step whose weights were kept")
             return self.begun
-        last, steps = self.frames[-1], [frame.step for frame in self.frames]
-        cells = sum(levels.size for levels in last.levels.values())
-        pictured = thinned(len(steps), max(2, MOST_CELLS // max(1, cells)))
-        heads = last.survey.expected_share
+        cells = sum(levels.size for levels in self.levels[0].values())
+        pictured = thinned(len(self.steps), max(2, MOST_CELLS // max(1, cells)))
         taken = Film(
-            steps=np.array(steps),
+            steps=np.array(self.steps),
             pictured=np.array(pictured),
-            question=last.sample.question,
-            read=last.sample.read,
+            question=self.looked.question,
+            read=self.looked.read,
             readings={
-                site: Reading(
-                    site,
-                    np.stack([self.frames[frame].levels[site] for frame in pictured]),
-                    attention.mask,
-                    attention.queries,
-                    attention.keys,
-                )
-                for site, attention in last.sample.attentions.items()
+                site: _reading(attention, np.stack([self.levels[frame][site] for frame in pictured]))
+                for site, attention in self.looked.attentions.items()
             },
-            correct=np.stack([frame.correct for frame in self.frames]),
+            correct=np.stack(self.correct),
             sequences=len(self.batch.tokens),
             names=self.task.target_names(self.task.length),
             groups=self.task.groups(self.task.length),
             chance=self.task.chance,
-            shares={
-                head: np.array([frame.survey.expected_share[head] for frame in self.frames], dtype=np.float32)
-                for head in heads
-            },
-            surveyed=last.survey.sequences,
+            shares={head: np.array([one[head] for one in self.shares], dtype=np.float32) for head in self.shares[0]},
+            surveyed=self.surveyed,
             snapshot=snapshot,
         )
         return taken if self.begun is None else joined(self.begun, taken)
-
-
-@dataclass(frozen=True, eq=False)
-class _Frame:
-    step: int
-    sample: Sample
-    levels: dict[str, np.ndarray]
-    correct: np.ndarray
-    survey: Survey
 
 
 def film(
@@ -121,3 +106,7 @@ def film(
         model.eval()
         camera.look(step, model)
     return camera.film(snapshot)
+
+
+def _reading(attention: Attention, levels: np.ndarray) -> Reading:
+    return Reading(attention.site, levels, attention.mask, attention.queries, attention.keys)

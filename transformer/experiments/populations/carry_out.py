@@ -24,10 +24,12 @@ from transformer.foundation.checks import reason
 from transformer.training import lock
 from transformer.training.loop import Step, Training, TrainingError
 from transformer.training.recording import SAVE_EVERY, SHARE, details
-from transformer.training.runs import Run, RunError
+from transformer.training.runs import Run
 
 MOST_TOGETHER = 64
 """Models in one batch."""
+TABLE_EVERY = 1.0
+"""Seconds between two writings of the table: that of thousands of members takes a while."""
 Carrier = Callable[[Sequence[Path]], Iterator[Row]]
 """Trains the members of these run folders, and yields their rows in whatever order they end."""
 
@@ -43,9 +45,10 @@ def begin(sweep: Sweep, folder: Path) -> None:
 
 
 def carry_out(sweep: Sweep, folder: Path, carrier: Carrier) -> Iterator[Population]:
-    """Train what has not ended yet; the table in the folder and what is yielded grow by a row at a time.
+    """Train what has not ended yet; what is yielded grows by a row at a time, the table in the folder every second.
 
-    Raises SweepError when the folder holds another sweep, and OSError when it cannot be written.
+    A row that the table has not yet lies in its member's folder, where `Population.load` finds it. Raises SweepError
+    when the folder holds another sweep, and RunError or OSError when it cannot be written.
     """
     begin(sweep, folder)
     found = Population.load(folder)
@@ -57,23 +60,28 @@ def carry_out(sweep: Sweep, folder: Path, carrier: Carrier) -> Iterator[Populati
         elif member.name not in rows:
             left.append(_prepared(member, folder))
 
-    def grown() -> Population:
+    write_table(folder, sweep, rows.values())
+    grown = Population(folder.name, sweep, rows)
+    yield grown
+    written = time.monotonic()
+    try:
+        for row in carrier(left):
+            rows[row.member] = row
+            if time.monotonic() - written >= TABLE_EVERY:
+                write_table(folder, sweep, rows.values())
+                written = time.monotonic()
+            yield grown
+    finally:
         write_table(folder, sweep, rows.values())
-        return Population(folder.name, sweep, rows)
-
-    yield grown()
-    for row in carrier(left):
-        rows[row.member] = row
-        yield grown()
 
 
 def _prepared(member: Member, folder: Path) -> Path:
     """A member's run folder, made where there is none."""
     assert member.config is not None
-    run = Run(folder / member.name)
-    with contextlib.suppress(RunError):  # it is there already
-        Run.create(run.folder, member.config, **details(torch.device("cpu")))
-    return run.folder
+    own = folder / member.name
+    if not (own / "run.json").exists():
+        Run.create(own, member.config, **details(torch.device("cpu")))
+    return own
 
 
 def in_batches(folders: Sequence[Path], device: torch.device, most: int = MOST_TOGETHER) -> Iterator[Row]:

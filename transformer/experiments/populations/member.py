@@ -41,7 +41,8 @@ class Recorder:
         left, film = run.folder / "resume.safetensors", None
         if left.is_file():
             resume.restore(left, self.training)
-            film = None if run.film is None else until(run.film, self.training.step)  # it was written just before
+            begun = run.film
+            film = None if begun is None else until(begun, self.training.step)  # it is written first, and may be ahead
         self.kept = set(snapshot_steps(self.config.training.max_steps))
         self.camera = Camera(self.training.task, sequences=LOOKED_AT, begun=film)
         self.last_beat = 0.0

@@ -88,21 +88,21 @@ class Together:
             group["lr"] = rate
         losses, norms = self._update()
         took = time.perf_counter() - began
-        ended: dict[Training, Step | TrainingError] = {}
+        found: dict[Training, Step | TrainingError] = {}
         for member, loss in zip(self.members, losses, strict=True):
             member.step = self.step
             try:
                 member.require_number(loss, rate)
             except TrainingError as error:
-                ended[member] = error
-        going = [place for place, member in enumerate(self.members) if member not in ended]
+                found[member] = error
+        going = [place for place, member in enumerate(self.members) if member not in found]
         measured = self._measure(going) if going and self.members[going[0]].due else {}
         passed = time.perf_counter() - began
         for place in going:
             member, (accuracy, probed) = self.members[place], measured.get(place, (None, 0))
             member.last_norm = norms[place]
             member.seconds += passed
-            ended[member] = Step(
+            found[member] = Step(
                 self.step,
                 losses[place],
                 rate,
@@ -115,7 +115,7 @@ class Together:
                 member.solved,
             )
         self._let_go([place for place in going if not self.members[place].done])
-        return ended
+        return found
 
     def settle(self, member: Training) -> None:
         """Give a member its weights and its optimiser's moments as they are now, as if it had been trained alone."""

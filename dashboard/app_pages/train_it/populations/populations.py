@@ -82,8 +82,8 @@ def nothing(title: DeltaGenerator) -> None:
     title.title("No population has been trained here yet.", anchor=False)
     st.info(
         "A population is one setting trained from many seeds, and counted together: from how many seeds it is solved, "
-        "after how many steps, and which heads form. This command trains 64 seeds with each of three positional "
-        "encodings. The page shows them as they end.",
+        "after how many steps, and which heads form. Begin one on *Runs and races*, or by this command: it trains 64 "
+        "seeds with each of three positional encodings. The page shows them as they end.",
         icon=":material/groups:",
     )
     st.code(COMMAND, language=None)

@@ -91,7 +91,7 @@ def panel(config: RunConfig) -> None:
         right.caption(_told(plan))
         for problem in sorted({member.problem for member in members if member.problem}):
             st.caption(f":material/info: Left out: {plain(problem)}.")
-        if sweeping.failed and not sweeping.stopped:
+        if _cut_off():
             st.caption(":material/warning: The last population was cut off. Its members that have ended are kept.")
 
 
@@ -165,10 +165,24 @@ def _under_way() -> None:
 
 
 def _progress() -> None:
-    folder = sweeping.path
+    """How many of them have ended."""
+    found = _last()
+    if found is None:
+        st.progress(0.0, text="Starting …")
+        return
+    done, planned = len(found.rows), found.planned
+    st.progress(done / planned, text=f"{done} of {planned} trainings have ended")
+
+
+def _cut_off() -> bool:
+    """Did the last one end before its time, and not by the button? One with members that failed has ended well."""
+    found = _last()
+    return sweeping.failed and not sweeping.stopped and (found is None or len(found.rows) < found.planned)
+
+
+def _last() -> Population | None:
+    """The population that was begun last, as it stands; None where there is none."""
     try:
-        found = None if folder is None else Population.load(folder)
+        return None if sweeping.path is None else Population.load(sweeping.path)
     except UserError:
-        found = None
-    done, planned = (0, 0) if found is None else (len(found.rows), found.planned)
-    st.progress(done / max(1, planned), text=f"{done} of {planned} trainings have ended" if planned else "Starting …")
+        return None

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from dashboard.app_pages.train_it.runs import population
+from tests.kit.experiments.populations import made_up
 from tests.kit.pages import open_page
 from transformer.__main__ import app
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.experiments.populations import plan as plans
+from transformer.experiments.populations.table import Row
 
 CONFIGS = {
     "the default": RunConfig(),
@@ -62,3 +64,20 @@ def test_the_page_says_how_many_and_begins_them(monkeypatch: pytest.MonkeyPatch,
     assert folder == tmp_path / "population-1"
     assert words[:2] == ("--seeds", "0-7")
     assert plans.Sweep.load(folder).combinations == 15
+
+
+@pytest.mark.parametrize("ended", [4, 3])
+def test_one_whose_members_failed_has_ended_and_one_without_their_rows_was_cut_off(
+    ended: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rows = iter(range(4))
+
+    def row(member: plans.Member) -> Row | None:
+        return Row.failed(member.name, 0, "no reason") if next(rows) < ended else None
+
+    made_up(tmp_path / "population-1", "0-3", {"max-steps": "5"}, row)
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+    monkeypatch.setattr(type(population.sweeping), "failed", True)  # the command says so where a member failed
+    monkeypatch.setattr(population.sweeping, "path", tmp_path / "population-1")
+    said = " ".join(each.value for each in open_page("runs").caption)
+    assert ("The last population was cut off." in said) == (ended < 4)
