@@ -18,12 +18,14 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from transformer.analysis.film.film import Film, thinned
 from transformer.checkpoints import load, save, save_initial, weights_hash
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.experiments.bottleneck_measure import compare
@@ -59,7 +61,7 @@ SINGLE = ("loss", "gradient_norm", "held_out_loss")
 """What float32 is measured in."""
 BETWEEN = {"reverse": (13, 20)}
 """The steps between the first and the last whose weights are kept: models that have learned a part."""
-LONG = 1000
+LONG = 400
 """Steps beyond which the metrics keep one line in EVERY, those with an accuracy, and the last TIMED."""
 EVERY = 25
 TIMED = 20
@@ -73,8 +75,10 @@ POPULATION, SEEDS, ENCODINGS, MOST_STEPS = (
     600,
 )
 """The default reversal from many seeds with each of these."""
-FRAMES = 12
+FRAMES = 8
 """Of the working heads' pictures, so many are shipped."""
+PICTURES = {"bottleneck-transformer": 10, "shakespeare": 8}
+"""Of the frames of these films, so many keep their patterns."""
 ROUNDED = (
     "reverse-translate",
     "reverse-sinusoidal",
@@ -109,8 +113,17 @@ def thin(run: Run) -> None:
     shutil.rmtree(run.folder / "tensorboard", ignore_errors=True)
     for name in ("lock", "resume.safetensors", "control.json"):
         (run.folder / name).unlink(missing_ok=True)
+    if run.name in PICTURES and run.film is not None:
+        run.set_film(with_pictures(run.film, PICTURES[run.name]).pack())
     for path in run.folder.glob("*.npz"):
         squeeze(path)
+
+
+def with_pictures(film: Film, most: int) -> Film:
+    """The film with the patterns of so many of its frames at the most; what was counted stays of every frame."""
+    kept = thinned(len(film.pictured), most)
+    readings = {site: replace(each, levels=each.levels[kept]) for site, each in film.readings.items()}
+    return replace(film, pictured=film.pictured[kept], readings=readings)
 
 
 def untimed(line: dict) -> dict:
