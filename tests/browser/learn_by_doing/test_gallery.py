@@ -88,4 +88,4 @@ def test_a_hidden_mistake_is_looked_at_on_other_pages_and_then_named(page: Page,
     expect(page).to_have_url(re.compile("/accuracy[?].*run=hidden-5"))
     go_to(page, "Gallery of mistakes")
     expect(title(page)).to_have_text("Which mistake is this?")
-    expect(page.get_by_role("button", name="Answer")).to_be_visible()
+    expect(page.get_by_role("button", name="Answer", exact=True)).to_be_visible()
