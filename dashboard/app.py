@@ -32,6 +32,7 @@ from dashboard.server.streamlit_private import (
     let_callbacks_end,
     let_one_run_at_the_state,
     send_nothing_into_a_block_that_was_dropped,
+    show_of_the_state_what_is_asked_for,
 )
 from dashboard.view.pages import OVERVIEW
 from transformer.foundation.checks import ConfigError
@@ -58,6 +59,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     hand_on_unanswered_clicks()
     send_nothing_into_a_block_that_was_dropped()
     keep_the_page_when_a_fragment_is_asked_for()
+    show_of_the_state_what_is_asked_for()
     first_page.make_ready()
     background.start()
     print(f"  Runs are kept in {ROOT}.", flush=True)

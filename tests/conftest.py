@@ -64,6 +64,8 @@ torch.set_num_threads(1)
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("small")
 streamlit_private.scan_packages_once()
+streamlit_private.compile_scripts_once()
+streamlit_private.show_of_the_state_what_is_asked_for()
 
 TESTS = Path(__file__).parent
 

@@ -46,7 +46,8 @@ def check_types(record: Any) -> None:
         value, (kinds, words) = getattr(record, entry.name), _KINDS[str(entry.type)]
         boolean = isinstance(value, bool)
         right = isinstance(value, kinds) and boolean == (kinds is bool)
-        require(right, f"{entry.name} must be {words}, not {quoted(value)}")
+        if not right:  # the sentence costs ten times the look, and every config is looked at
+            raise ConfigError(f"{entry.name} must be {words}, not {quoted(value)}")
 
 
 _KINDS: dict[str, tuple[Any, str]] = {

@@ -22,11 +22,12 @@ from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.scriptrunner import script_cache
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequest, ScriptRequests
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, ThreadState
-from streamlit.runtime.state import SafeSessionState, SessionState
+from streamlit.runtime.state import SafeSessionState, SessionState, session_state
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.testing.v1 import AppTest
 
@@ -98,6 +99,52 @@ def test_a_page_runs_once_and_each_copy_of_it_once_more(tmp_path: Path) -> None:
     app = AppTest.from_file(str(tmp_path / "main.py")).run()
     assert [each.value for each in app.markdown] == ["drawn"] * 3
     assert app.exception  # the page itself had its turn
+
+
+def test_the_state_that_a_field_sees_holds_what_the_whole_copy_holds_and_makes_one_value_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = streamlit_private._shown_at_once
+    assert isinstance(whole, property)  # Streamlit has it still
+    made: list[str] = []
+    present = session_state.apply_presenter
+    monkeypatch.setattr(session_state, "apply_presenter", lambda *args: made.append(args[1]) or present(*args))
+
+    def script() -> None:
+        import streamlit as st
+
+        st.session_state.setdefault("kept", [1, 2])
+        st.number_input("Count", 0, 9, 3, key="count")
+        st.selectbox("Letter", ["a", "b"], key="letter")
+        st.text_input("Without a key")
+
+    streamlit_private.show_of_the_state_what_is_asked_for()
+    app = AppTest.from_function(script).run()
+    app.number_input(key="count").set_value(5).run()
+    state = app.session_state._state._state
+    seen = state.filtered_state
+    assert not app.exception
+    assert dict(seen) == whole.fget(state) == {"kept": [1, 2], "count": 5, "letter": "a"}
+    assert len(seen) == 3
+    assert "never" not in seen
+    made.clear()
+    assert seen["count"] == 5
+    assert len(made) == 1
+
+
+def test_a_script_is_compiled_once_for_all_runs_of_the_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.py"
+    page.write_text("import streamlit as st\nst.write('drawn')\n", encoding="utf-8")
+    read: list[str] = []
+    monkeypatch.setattr(
+        script_cache,
+        "open_python_file",
+        lambda path, real=script_cache.open_python_file: read.append(path) or real(path),
+    )
+    streamlit_private.compile_scripts_once()
+    for _ in range(2):
+        assert [each.value for each in AppTest.from_file(str(page)).run().run().markdown] == ["drawn"]
+    assert read == [str(page)]
 
 
 def test_the_component_manager_takes_the_manifest_of_a_checkout(tmp_path: Path) -> None:

@@ -325,6 +325,12 @@ class TestPlan:
         }
         assert all(each.config.training.max_steps == 5 for each in members)
 
+    def test_its_problems_are_those_of_its_members(self) -> None:
+        sweep = planned("0-2", {"d_model": "12", "n_heads": "1,2,5,7", "positions": "learned,rotary"})
+        problems = {each.problem for each in sweep.members() if each.problem}
+        assert len(problems) > 1
+        assert sweep.problems() == sorted(problems)
+
     def test_a_rate_that_the_positions_decide_is_decided_for_each(self) -> None:
         decays = {
             each.settings["positions"]: each.config.training.decay_after

@@ -83,6 +83,16 @@ class Sweep:
         """Every combination of what varies; the last setting changes quickest."""
         return [dict(zip(self.varied, values, strict=True)) for values in itertools.product(*self.varied.values())]
 
+    def problems(self) -> list[str]:
+        """Why combinations of settings cannot be built, each reason once; the seed never matters."""
+        found = set()
+        for settings in self.settings():
+            try:
+                configured({**self.fixed, **settings, "seed": self.seeds[0]})
+            except ConfigError as error:
+                found.add(str(error))
+        return sorted(found)
+
     def members(self) -> tuple[Member, ...]:
         """Every training, combination by combination, seed by seed."""
         return self._members

@@ -19,7 +19,8 @@ def expect(condition: bool | np.bool_, what: str) -> None:
 
 
 def text(value: Any) -> None:
-    expect(isinstance(value, str), f"{shortened(value)} is no text")
+    if not isinstance(value, str):
+        raise ValueError(f"{shortened(value)} is no text")
 
 
 def all_texts(values: tuple[Any, ...]) -> bool:
@@ -28,10 +29,9 @@ def all_texts(values: tuple[Any, ...]) -> bool:
 
 def whole(value: Any) -> int:
     """A count: a whole number that is not negative."""
-    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
-    expect(good, f"{shortened(value)} is no count")
-    found: int = value
-    return found
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < LARGEST:
+        raise ValueError(f"{shortened(value)} is no count")
+    return value
 
 
 def number(value: Any, low: float = -math.inf, high: float = math.inf) -> None:
@@ -39,4 +39,5 @@ def number(value: Any, low: float = -math.inf, high: float = math.inf) -> None:
     good = isinstance(value, int | float) and not isinstance(value, bool)
     good = good and (isinstance(value, float) or abs(value) < LARGEST)
     bounded = low > -math.inf or high < math.inf
-    expect(good and (not bounded or low <= value <= high), f"{shortened(value)} is no number that could stand here")
+    if not good or (bounded and not low <= value <= high):
+        raise ValueError(f"{shortened(value)} is no number that could stand here")

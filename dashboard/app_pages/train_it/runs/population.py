@@ -77,7 +77,6 @@ def panel(config: RunConfig) -> None:
         except ConfigError as error:
             st.caption(f":material/info: {sentence(plain(str(error)))}")
             return
-        members = plan.members()
         left, right = st.columns([1, 2.4], vertical_alignment="center")
         left.button(
             "Train all of these",
@@ -89,7 +88,7 @@ def panel(config: RunConfig) -> None:
             **barred(permission.for_the_owner("train a population")),
         )
         right.caption(_told(plan))
-        for problem in sorted({member.problem for member in members if member.problem}):
+        for problem in plan.problems():
             st.caption(f":material/info: Left out: {plain(problem)}.")
         if _cut_off():
             st.caption(":material/warning: The last population was cut off. Its members that have ended are kept.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -58,10 +59,15 @@ def test_a_run_of_this_name_comes_first_and_who_may_only_look_begins_none(
     assert "hidden-4711" not in menu.menu(named="hidden-4711")
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize("name", sorted(NUMBERS))
-def test_every_page_opens_on_it(name: str) -> None:
-    for page in ABOUT_A_RUN:
+@pytest.mark.parametrize(
+    ("name", "pages"),
+    [
+        pytest.param("along-the-batch", ABOUT_A_RUN[::6], id="by-day"),
+        *(pytest.param(name, ABOUT_A_RUN, id=name, marks=pytest.mark.nightly) for name in sorted(NUMBERS)),
+    ],
+)
+def test_every_page_opens_on_it(name: str, pages: Sequence[str]) -> None:
+    for page in pages:
         app = open_page(page, run=hidden.called(NUMBERS[name]))
         assert not app.exception, page
         assert link(app)["run"] == hidden.called(NUMBERS[name])
