@@ -21,6 +21,10 @@ LETTER, THIN, PADDING = 8.5, 6.5, 12
 """Pixels that a bold letter takes beside its row, a letter of its place, and what is left free around them."""
 NARROWEST, NUMBERS, NUMBER, WIDEST = 78, 520, 42, 640
 """Pixels of the first column, of all others and of each of them, at least; of a table that a projector shows whole."""
+STAYS = ";position:sticky;right:0"
+"""Of what stays in sight where the table scrolls."""
+FRAME = ("0 -1.5px 0", "0 1.5px 0", "inset 0 1px 0", "inset 0 -1px 0")
+"""A row's frame above and below a cell, as shadows."""
 CROWD = 16
 """More columns than this, and the digits are a little smaller, so that they stay apart."""
 
@@ -48,6 +52,11 @@ class Block:
     """What its numbers are called where they are saved."""
     values: np.ndarray | None = None
     """The numbers that `texts` round, [row, column]; None where there are none."""
+
+    @property
+    def stays(self) -> bool:
+        """Does it stay in sight where the table scrolls, as on a phone? One column that the step in hand computes."""
+        return self.present and len(self.headings) == 1
 
 
 @dataclass(frozen=True)
@@ -137,6 +146,8 @@ def _axis(axis: str | None, extra: str, palette: Palette) -> str:
 def _heading(block: Block, text: str, palette: Palette) -> str:
     colour, weight = (palette.text, 700) if block.present else (palette.muted, 400)
     line = f";border-bottom:3px solid {palette.accent if block.present else palette.grid}" if not block.axis else ""
+    if block.stays:
+        line += f"{STAYS};background:{palette.background}"
     return (
         f'<th scope="col" style="padding:0 2px;text-align:center;vertical-align:bottom;font-weight:{weight};'
         f'color:{colour}{line}">{lowered_html(text)}</th>'
@@ -148,8 +159,12 @@ def _row(label: Label, row: int, blocks: Sequence[Block], palette: Palette) -> s
     beside = f' <span style="color:{palette.muted}">{place}</span>' if place else ""
     frame = f' style="outline:2.5px solid {palette.accent};outline-offset:-1px"' if label.chosen else ""
     line = f";border-top:2px solid {palette.muted}" if label.above else ""
+    # What stays in sight lies above the row's frame, and draws its own part of it.
+    around = f";box-shadow:{','.join(f'{side} {palette.accent}' for side in FRAME)}" if label.chosen else ""
     cells = "".join(
-        _cell(block, row, column, line, palette) for block in blocks for column in range(len(block.headings))
+        _cell(block, row, column, line + (STAYS + around if block.stays else ""), palette)
+        for block in blocks
+        for column in range(len(block.headings))
     )
     return (
         f'<tr{frame}><th scope="row" style="text-align:left;padding:0 6px;white-space:nowrap;font-weight:400{line}">'
@@ -166,6 +181,8 @@ def _cell(block: Block, row: int, column: int, line: str, palette: Palette) -> s
     elif not np.isnan(shade):
         ground, ink = shaded(shade, palette.signed if block.signed else palette.scale, block.signed)
         style += f";background:{ground};color:{ink}"
+    elif block.stays:
+        style += f";background:{palette.background}"
     if block.strong:
         style += ";font-weight:700"
     return f'<td style="{style}">{escape(block.texts[row][column])}</td>'

@@ -74,6 +74,25 @@ def test_the_first_column_has_room_for_its_words_and_their_places() -> None:
     assert ">at 500</span>" in long
 
 
+def test_the_column_that_a_step_computes_stays_in_sight_and_the_frame_goes_over_it() -> None:
+    """As on a phone, where the table scrolls. What it covers must not shine through."""
+    before = Block(("q · k",), (("1.0",), ("2.0",), ("3.0",)), np.zeros((3, 1)))
+    now = Block(
+        ("mask",), (("yes",), ("",), ("no",)), np.array([[np.nan], [np.nan], [1.0]]), present=True,
+        forbidden=np.array([[False], [False], [True]]),
+    )  # fmt: skip
+    labels = [Label("x", 1, chosen=True), Label("y", 2), Label("z", 3)]
+    text = number_table(labels, [before, now], axis="key", spoken="Three rows")
+    styles = re.findall(r'<td style="([^"]*)">', text.partition("<tbody>")[2])
+    assert [("sticky" in style, "background" in style) for style in styles] == [(False, True), (True, True)] * 3
+    assert [LIGHT.accent in style for style in styles] == [False, True, False, False, False, False]
+    (heading,) = re.findall(r'<th scope="col" style="([^"]*)">mask</th>', text)
+    assert "sticky" in heading
+    assert f"background:{LIGHT.background}" in heading
+    wide = Block(("0", "1"), (("1.0", "2.0"),), np.zeros((1, 2)), present=True)  # all of them would cover the rest
+    assert "sticky" not in number_table([Label("x", 1)], [wide], axis="key", spoken="One row")
+
+
 def test_foreign_texts_stay_texts() -> None:
     block = Block((HOSTILE,), ((HOSTILE,),), np.zeros((1, 1)))
     thumb = Thumb(HOSTILE, np.zeros((1, 1)))
