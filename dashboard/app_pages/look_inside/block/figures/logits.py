@@ -61,7 +61,8 @@ def token_panels(
     for i, (title, values, write, axis) in enumerate(panels):
         number = "" if i == 0 else str(i + 1)
         start = i * (width + GAP)
-        axes[f"xaxis{number}"] = {"title": {"text": title}, "domain": [start, start + width], **axis}
+        lines = title.replace(" of ", "<br>of ")  # a phone has no room for it in one
+        axes[f"xaxis{number}"] = {"title": {"text": lines, "standoff": 4}, "domain": [start, start + width], **axis}
         traces.append(
             {
                 "type": "bar",
