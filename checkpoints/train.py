@@ -110,6 +110,9 @@ def thin(run: Run) -> None:
     if run.state.step > LONG:
         early = [line for line in early if line["step"] % EVERY == 0 or line["step"] == 1 or "accuracy" in line]
     write_metrics(run, [*early, *late])
+    evaluation = run.folder / "evaluation.json"
+    if evaluation.is_file():
+        write_whole(evaluation, json.dumps(json.loads(evaluation.read_bytes()), separators=(",", ":")).encode())
     shutil.rmtree(run.folder / "tensorboard", ignore_errors=True)
     for name in ("lock", "resume.safetensors", "control.json"):
         (run.folder / name).unlink(missing_ok=True)
