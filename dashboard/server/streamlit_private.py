@@ -161,7 +161,7 @@ class _Shown(Mapping[str, Any]):
         return iter(_shown_at_once.fget(self._state))  # type: ignore[attr-defined]
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return sum(1 for _ in self)
 
 
 class _OneLock:

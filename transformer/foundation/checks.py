@@ -46,7 +46,7 @@ def check_types(record: Any) -> None:
         value, (kinds, words) = getattr(record, entry.name), _KINDS[str(entry.type)]
         boolean = isinstance(value, bool)
         right = isinstance(value, kinds) and boolean == (kinds is bool)
-        if not right:  # the sentence costs ten times the look, and every config is looked at
+        if not right:  # to write the sentence takes five times as long as to look
             raise ConfigError(f"{entry.name} must be {words}, not {quoted(value)}")
 
 

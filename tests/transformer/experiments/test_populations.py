@@ -330,6 +330,9 @@ class TestPlan:
         problems = {each.problem for each in sweep.members() if each.problem}
         assert len(problems) > 1
         assert sweep.problems() == sorted(problems)
+        too_large = Sweep({}, (2**31 - 2, 2**31 - 1, 2**31), {})
+        assert too_large.problems() == [each.problem for each in too_large.members() if each.problem]
+        assert len(too_large.problems()) == 1
 
     def test_a_rate_that_the_positions_decide_is_decided_for_each(self) -> None:
         decays = {

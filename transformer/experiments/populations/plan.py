@@ -84,11 +84,14 @@ class Sweep:
         return [dict(zip(self.varied, values, strict=True)) for values in itertools.product(*self.varied.values())]
 
     def problems(self) -> list[str]:
-        """Why combinations of settings cannot be built, each reason once; the seed never matters."""
+        """Why combinations of settings cannot be built, each reason once.
+
+        The least and the greatest seed stand for all: a seed is only ever too small or too large.
+        """
         found = set()
-        for settings in self.settings():
+        for settings, seed in itertools.product(self.settings(), {min(self.seeds), max(self.seeds)}):
             try:
-                configured({**self.fixed, **settings, "seed": self.seeds[0]})
+                configured({**self.fixed, **settings, "seed": seed})
             except ConfigError as error:
                 found.add(str(error))
         return sorted(found)
