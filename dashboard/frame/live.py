@@ -54,7 +54,8 @@ def _of_another(name: str) -> None:
     if not state.live or st.session_state.get("watching") == name:
         clicks.again()  # the line goes: the run's result is in the menus, or its panel comes
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-of-another"):
-        st.caption(f":material/model_training: **{name}** is in training, at step {state.step}.", width="content")
+        doing = "is waiting for its turn" if state.status == "queued" else f"is in training, at step {state.step}"
+        st.caption(f":material/model_training: **{name}** {doing}.", width="content")
         st.button("Watch", on_click=_watch_another, args=(name,), type="tertiary", key="watch")
 
 

@@ -132,7 +132,7 @@ def to_train(configs: Sequence[RunConfig] = ()) -> str:
 def _too_many(someone: Visitor, more: int) -> str:
     """Why a guest cannot have so many trainings more at once, those of other servers on the same folder included."""
     own = list_runs(menu.folder_of(someone.name))
-    under_way = sum(run.state.status in ("queued", "running", "measuring") or run.waiting for run in own)
+    under_way = sum(run.under_way or run.waiting for run in own)
     live = max(under_way, background.pool.live(someone.name))
     if live + more <= AT_ONCE:
         return ""

@@ -261,7 +261,8 @@ def watch(run: Run) -> None:
 def watched() -> Run | None:
     """The run to watch: the one this session started, or any that is training now."""
     live = (choice.name for choice in choices().values() if choice.state.live)
-    found = next((name for name in live if model_menu.run_called(name).waiting), None)
+    under_way = [name for name in live if model_menu.run_called(name).under_way]
+    found = min(under_way, key=lambda name: not model_menu.run_called(name).waiting, default=None)  # else a queued one
     if found and not started():
         st.session_state.found = found
     name = started() or st.session_state.get("found")

@@ -176,9 +176,7 @@ def _move(run: Run, target: Path) -> None:
     """Move a run to where nothing is, while nobody is at work on it and nobody can begin."""
     name, lock = run.name, run.folder / NAME
     _require((run.folder / "run.json").is_file(), f"there is no run {name} any more")
-    state = run.state
-    idle = state.status == "paused" and not run.waiting  # its process has left it: nothing but a folder
-    _require(idle or not state.live, f"{name} is {state.status}: stop it first")
+    _require(not run.under_way, f"{name} is {run.state.status}: stop it first")
     known = lock.exists()
     try:
         with hold(run.folder):

@@ -222,6 +222,12 @@ class Run:
         return bool(lock.held(self.folder))
 
     @property
+    def under_way(self) -> bool:
+        """Is it queued, trained or measured, or paused in a process? A paused run that nobody holds is only a folder."""
+        state = self.state
+        return state.live and (state.status != "paused" or self.waiting)
+
+    @property
     def resumable(self) -> bool:
         """Can its training go on from where it was left? Weights without the state behind them would be lost."""
         status = self.state.status

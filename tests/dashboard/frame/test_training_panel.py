@@ -18,6 +18,7 @@ from dashboard.models import menu as model_menu
 from dashboard.view import clicks
 from dashboard.view.settings import PACES
 from tests.kit.pages import ROOT, array, figures, link, open_page, press, press_counted, staged, trace
+from tests.kit.runs import tiny
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.analysis.film.film import Film
@@ -50,6 +51,18 @@ def handed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
 
 def said(app: AppTest) -> str:
     return "\n".join(element.value for element in (*app.markdown, *app.caption, *app.warning))
+
+
+def test_the_training_of_another_is_seen_from_the_queue_on(runs: Path) -> None:
+    run = Run.create(runs / "theirs", tiny())
+    Run.create(runs / "a-folder-only", tiny()).set_state("paused", 3)
+    run.set_state("queued", 0)
+    assert "**theirs** is waiting for its turn." in said(open_page("runs"))
+    with lock.hold(run.folder):
+        run.set_state("running", 7)
+        app = open_page("runs")
+    assert "**theirs** is in training, at step 7." in said(app)
+    assert "a-folder-only" not in "\n".join(each.value for each in app.caption if "in training" in each.value)
 
 
 def test_a_click_that_is_reported_twice_is_one_click(handed: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:

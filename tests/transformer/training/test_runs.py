@@ -197,6 +197,18 @@ def test_a_paused_run_is_never_lost(run):
     assert run.resumable
 
 
+def test_a_run_is_under_way_while_it_is_queued_or_held(run):
+    run.set_state("queued", 0)
+    assert run.under_way  # though nobody holds it yet
+    for status in ("running", "measuring", "paused"):
+        with lock.hold(run.folder):
+            run.set_state(status, 40)
+            assert run.under_way
+        assert not run.under_way  # a paused run that its process has left is only a folder
+    run.set_state("finished", 40)
+    assert not run.under_way
+
+
 def test_only_one_can_hold_a_folder(run, monkeypatch):
     monkeypatch.setattr(lock, "PATIENCE", 0.05)
     with lock.hold(run.folder), pytest.raises(RunError, match="another process is training a-run"):

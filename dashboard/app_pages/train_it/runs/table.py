@@ -314,10 +314,7 @@ def _busy(run: Run) -> str:
     """Why a run is to be left alone now; empty when it may be moved."""
     if why := permission.to_change(run):
         return why.removesuffix(".")
-    state = run.state
-    if state.live and (state.status != "paused" or run.waiting):
-        return f"{run.name} is {state.status}: stop it first"
-    return ""
+    return f"{run.name} is {run.state.status}: stop it first" if run.under_way else ""
 
 
 def _forget(run: Run, name: str | None) -> None:
