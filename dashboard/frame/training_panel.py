@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -14,21 +17,39 @@ from dashboard.view import permission, session, training
 from dashboard.view.settings import BY_KEY, FAST, PACES, Settings
 from dashboard.view.training import MOST_SYMBOLS, REVERSAL, fields_of, fields_of_reader, is_mask
 from transformer import masks
-from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, ConfigError
+from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, ConfigError, RunConfig
 from transformer.presets import PRESETS, READERS, Preset, Reader
 from transformer.tasks import TASKS
 from transformer.text.task import Text
+from transformer.training.library import changes
 from transformer.training.runs import Run
 
 OWN = "your own settings"
+FOLD = "training-settings"
+"""Key of the fold that holds them. It is open at first where a link brings settings of its own."""
 
 
 def panel() -> None:
-    """The Train button, and the settings behind it, from a preset or one's own."""
+    """The Train button, what to start from, and the settings, which are drawn only where they are unfolded."""
     st.subheader("Train another", divider="gray")
     button = st.container()
-    _presets()
-    task = bound_choice(st.selectbox, "Task", "task", [*TASKS.names(), TEXT], REVERSAL, also=_with_task)
+    own = _presets()
+    above = st.container()
+    st.session_state.setdefault(FOLD, own and not st.session_state.offered)
+    fold = st.expander("Settings", on_change="rerun", key=FOLD)
+    with fold:
+        kind = _settings(fold.open)
+    if not kind.lawful:
+        with above:
+            text_source.choose_text()
+    st.caption(device_line())
+    with button:  # last: by now the menus have put right what a link named in vain
+        _train_button()
+
+
+def _settings(drawn: bool) -> type:
+    """All that a training can be told; what a link names in vain is put right though nothing is drawn."""
+    task = bound_choice(st.selectbox, "Task", "task", [*TASKS.names(), TEXT], REVERSAL, also=_with_task, drawn=drawn)
     kind = Text if task == TEXT else TASKS[task]
     view = session.settings()
     if view.architecture in ARCHITECTURES and view.architecture not in kind.architectures:
@@ -36,34 +57,43 @@ def panel() -> None:
     if kind.lawful and view.length > MOST_SYMBOLS:
         session.notice(f"A question has at most {MOST_SYMBOLS} symbols, not {view.length}; this is {MOST_SYMBOLS}.")
         session.update(length=MOST_SYMBOLS)
-    if not kind.lawful:
-        text_source.choose_text()
-    own = kind.architectures[0]
-    recurrent = bound_choice(st.selectbox, "Architecture", "architecture", list(kind.architectures), own) == "gru"
+    menu = list(kind.architectures)
+    recurrent = bound_choice(st.selectbox, "Architecture", "architecture", menu, menu[0], drawn=drawn) == "gru"
     if recurrent:
-        _looking_back()
+        _looking_back(drawn)
     else:
         bound_choice(
-            st.selectbox, "Positional encoding", "positions", list(POSITIONS), "learned", format_func=encoding_name
+            st.selectbox,
+            "Positional encoding",
+            "positions",
+            list(POSITIONS),
+            "learned",
+            format_func=encoding_name,
+            drawn=drawn,
         )
-    _numbers(kind.lawful, recurrent)
-    bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help="auto uses a GPU if there is one")
-    with st.expander("More"):
-        if not recurrent:
-            _mask_menu(kind)
-            bound(st.checkbox, "Feed-forward layers", "feed_forward")
-        _number("Learning rate", "learning_rate", step=0.001, format="%.4f")
-        _number("Batch", "batch", help="Sequences in one step")
-        _number("Most steps", "max_steps", step=100)
-        if kind.lawful:
-            _number("Shortest length (empty: all equal)", "min_length")
-        if not recurrent:
-            gain = "Multiplies their initial weights; 0.3 suits one head"
-            _number("Gain of queries and keys", "gain", step=0.1, help=gain)
-        pick_pace()
-    st.caption(device_line())
-    with button:  # last: by now the menus have put right what a link named in vain
-        _train_button()
+        _mask_menu(kind, drawn)
+    auto = "auto uses a GPU if there is one"
+    if drawn:
+        _numbers(kind.lawful, recurrent)
+    bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help=auto, drawn=drawn)
+    if drawn:
+        _rarer(kind.lawful, recurrent)
+    return kind
+
+
+def _rarer(lawful: bool, recurrent: bool) -> None:
+    """What is seldom changed."""
+    if not recurrent:
+        bound(st.checkbox, "Feed-forward layers", "feed_forward")
+    _number("Learning rate", "learning_rate", step=0.001, format="%.4f")
+    _number("Batch", "batch", help="Sequences in one step")
+    _number("Most steps", "max_steps", step=100)
+    if lawful:
+        _number("Shortest length (empty: all equal)", "min_length")
+    if not recurrent:
+        gain = "Multiplies their initial weights; 0.3 suits one head"
+        _number("Gain of queries and keys", "gain", step=0.1, help=gain)
+    pick_pace()
 
 
 def _with_task(task: str) -> dict[str, object]:
@@ -114,7 +144,7 @@ def _numbers(lawful: bool, recurrent: bool) -> None:
         _number("Seed", "seed")
 
 
-def _looking_back() -> None:
+def _looking_back(drawn: bool) -> None:
     """What a GRU is given of the source, and how much it is helped while it learns."""
     menu = {"none": "none: one vector", "uniform": "uniform: the mean", "scaled-dot": "scaled dot"}
     chosen = bound_choice(
@@ -125,7 +155,10 @@ def _looking_back() -> None:
         "scaled-dot",
         format_func=lambda name: menu.get(name, name),
         help="How the decoder looks back at the encoder's states. With none it gets only the last one.",
+        drawn=drawn,
     )
+    if not drawn:
+        return
     if chosen != "none":
         bound(st.checkbox, "Affine maps for query, key and value", "affine")
     bound(
@@ -137,14 +170,13 @@ def _looking_back() -> None:
     )
 
 
-def _presets() -> None:
-    """Settings to start from; touching a field below makes them one's own."""
+def _presets() -> bool:
+    """Settings to start from; touching a field below makes them one's own. Is what would be trained none of them?"""
     menu = {preset.name: preset for preset in (*PRESETS, *READERS)}
-    try:
+    config, now = None, OWN
+    with suppress(ConfigError):
         config = training.training_config()
         now = next((name for name, preset in menu.items() if preset.matches(config)), OWN)
-    except ConfigError:
-        now = OWN
 
     def picked(name: str) -> None:
         preset = menu.get(name)
@@ -157,6 +189,27 @@ def _presets() -> None:
     controlled(st.selectbox, "Start from", shown, key="control-preset", value=now, picked=picked)
     if now in menu:
         st.caption(sentence(menu[now].description))
+    if config is not None and (changed := _changed(config, menu.get(now))):
+        st.caption(plain(changed))
+    return now == OWN
+
+
+def _changed(config: RunConfig, preset: Preset | Reader | None) -> str:
+    """What of a config is not as in its preset, or in the one that is most like it: what the fold may hide."""
+    kin: Sequence[Preset | Reader] = (preset,) if preset else READERS if config.task.text else PRESETS
+    found = {}
+    for each in kin:
+        with suppress(ConfigError):  # a text may be too short for what a preset reads
+            found[each.name] = changes(config, _config_of(each, config.task.text))
+    name = min(found, key=lambda name: len(found[name]), default="")
+    return f"Differs from “{name}”: {', '.join(found[name])}." if name and found[name] else ""
+
+
+def _config_of(preset: Preset | Reader, text: str) -> RunConfig:
+    """A preset's config; what reads Shakespeare reads this text. Raises ConfigError."""
+    if isinstance(preset, Preset):
+        return preset.config
+    return RunConfig(task=replace(preset.task, text=text), model=preset.model, training=preset.training)
 
 
 def _train_button() -> None:
@@ -210,7 +263,7 @@ def pick_pace(run: Run | None = None, why: str = "") -> None:
     )
 
 
-def _mask_menu(kind: type) -> None:
+def _mask_menu(kind: type, drawn: bool) -> None:
     architecture = session.settings().architecture or kind.architectures[0]  # type: ignore[attr-defined]
     own = "full" if architecture == "encoder" else "causal"
     menu = [str(masks.MASKS[name]()) for name in masks.rules()]
@@ -224,6 +277,7 @@ def _mask_menu(kind: type) -> None:
         own,
         format_func=lambda text: masks.parse(text).label,
         help="What each query may see during training. A mask that you try on the page Mask effects appears here too.",
+        drawn=drawn,
     )
 
 

@@ -157,6 +157,13 @@ def menu(guest: str = "", named: str = "", may_train: bool = True) -> dict[str, 
     return {**first, **others, COMPILED: compiled}
 
 
+def under_way(guest: str = "") -> list[Run]:
+    """The trainings of the folder and of a guest, also those that have no weights yet: the queued ones come last."""
+    folders = [ROOT, *([folder_of(guest)] if guest else [])]
+    runs = [Run(card.parent) for folder in folders for card in sorted(folder.glob("*/run.json"))]
+    return sorted((run for run in runs if run.under_way), key=lambda run: run.state.status == "queued")
+
+
 def _choice(run: Run, name: str = "") -> Choice | None:
     """A run's entry, by its folder's name or another; None as long as it has no weights. Raises RunError where it is
     none."""

@@ -92,12 +92,14 @@ def bound_choice(
     also: Also | Callable[[Any], Also] | None = None,
     missing: Callable[[Any], str] | None = None,
     late: Callable[[Any], bool] = lambda found: False,
+    drawn: bool = True,
     **options: Any,
 ) -> Any:
     """A menu that is a field of the view, whose own default stands for `default`.
 
     `also` change with it, or are said of what is picked. What a link names in vain falls back, and is said in the
-    menu's own words unless `missing` has better ones. What is `late` was not picked: see `stepped`.
+    menu's own words unless `missing` has better ones. What is `late` was not picked: see `stepped`. That holds for a
+    menu that is folded away, too: it is not `drawn`.
     """
     shown = options.get("format_func", str)(default)
     missing = missing or (lambda value: f"There is no {label.lower()} “{str(value)[:30]}” here; this is {shown}.")
@@ -108,7 +110,8 @@ def bound_choice(
         if not late(found):
             _write(field, found, default, also(found) if callable(also) else also)
 
-    controlled(widget, label, menu, key=f"control-{field}", value=value, picked=picked, **options)
+    if drawn:
+        controlled(widget, label, menu, key=f"control-{field}", value=value, picked=picked, **options)
     return value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -98,18 +98,18 @@ def is_shown_around_otherwise() -> bool:
 
     Only a rerun of the page alone can find that; in a rerun of everything it is about to be drawn.
     """
-    return st.session_state.around is not None and st.session_state.around != _around()
+    return st.session_state.around is not None and st.session_state.around != _around(_menu())
 
 
-def _around() -> object:
+def _around(menu: Iterable[str]) -> object:
     view = settings()
     asked = (view.head, view.measured_length) if view.predict else None  # another answer is to be predicted
-    return [getattr(view, name) for name in AROUND], asked, started(), list(_menu())
+    return [getattr(view, name) for name in AROUND], asked, started(), list(menu)
 
 
 def finish() -> None:
     """End a rerun of everything."""
-    st.session_state.around = _around()
+    st.session_state.around = _around(choices())
 
 
 def saw(model: Model) -> None:

@@ -14,7 +14,7 @@ from dashboard.models.walks.corners import ATTENTION
 from dashboard.server import background
 from dashboard.view import permission
 from dashboard.view.clicks import once, touch
-from dashboard.view.session import choices, chosen, notice, settings, started
+from dashboard.view.session import chosen, notice, settings, started
 from dashboard.view.settings import BY_KEY, FAST, FIELDS, OF_TRAINING, Settings
 from transformer import masks
 from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -260,11 +260,8 @@ def watch(run: Run) -> None:
 
 def watched() -> Run | None:
     """The run to watch: the one this session started, or any that is training now."""
-    live = (choice.name for choice in choices().values() if choice.state.live)
-    under_way = [name for name in live if model_menu.run_called(name).under_way]
-    found = min(under_way, key=lambda name: not model_menu.run_called(name).waiting, default=None)  # else a queued one
-    if found and not started():
-        st.session_state.found = found
+    if not started() and (found := model_menu.under_way(permission.visitor().name)):
+        st.session_state.found = found[0].name
     name = started() or st.session_state.get("found")
     run = model_menu.run_called(name) if name else None
     return run if run is not None and (run.folder / "run.json").is_file() else None

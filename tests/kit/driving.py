@@ -324,6 +324,12 @@ def type_into(page: Page, label: str, text: str) -> None:
     field.press("Enter")
 
 
+def unfold_settings(page: Page) -> None:
+    """Have the settings of the training panel drawn."""
+    page.get_by_test_id("stSidebar").get_by_text("Settings", exact=True).click()
+    expect(page.get_by_label("Layers", exact=True)).to_be_visible()
+
+
 def choose(page: Page, label: str, option: str) -> None:
     """Pick an option of a menu; anew where the page was drawn meanwhile, and the menu closed under the pointer."""
     menu = page.get_by_role("combobox", name=label, exact=True)

@@ -14,6 +14,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components.payload import unpack
+from dashboard.frame.training_panel import FOLD
 from dashboard.view.pages import PAGES
 from transformer import checkpoints, compiled_reverser
 from transformer.compiled import compiled_config
@@ -32,6 +33,10 @@ class State(dict):
     """A session's state, of which Streamlit's own stands for one only while a page is run."""
 
     __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
+
+
+UNFOLDED = {FOLD: True}
+"""State of a session in which the settings of the training panel are unfolded, and so drawn."""
 
 
 def open_page(page: str = "overview", state: Mapping[str, Any] | None = None, **query: str) -> AppTest:

@@ -25,6 +25,7 @@ from tests.kit.driving import (
     title,
     traces,
     type_into,
+    unfold_settings,
     wait_until_painted,
 )
 
@@ -84,6 +85,7 @@ def test_what_cannot_be_trained_says_why(page: Page, address: str, label: str, d
     page.goto(address)
     wait_until_painted(page, plots=3)
     expect(train(page)).to_be_enabled()
+    unfold_settings(page)
     type_into(page, label, {"d_model": "65", "Heads": "5"}[label])
     width, heads = (65, 4) if label == "d_model" else (64, 5)
     alert = page.get_by_test_id("stSidebar").get_by_test_id("stAlert")
@@ -339,6 +341,7 @@ def test_what_a_link_says_is_text_and_never_a_link(page: Page, address: str):
 def test_a_menu_can_be_set_back(page: Page, address: str):
     page.goto(address)
     expect(title(page)).to_be_visible()
+    unfold_settings(page)
     choose(page, "Positional encoding", "sinusoidal")
     expect(page).to_have_url(query(positions="sinusoidal"))
     choose(page, "Positional encoding", "learned")

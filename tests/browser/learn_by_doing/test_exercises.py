@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from dashboard.lectures.shelf import exercises
-from tests.kit.driving import SETTLED, choose, click_head, query, type_into
+from tests.kit.driving import SETTLED, choose, click_head, query, type_into, unfold_settings
 
 NAMES = tuple(exercises().files)
 Solution = Callable[[Page], None]
@@ -152,6 +152,7 @@ def no_trace(page: Page) -> None:
 
 
 def one_head(page: Page) -> None:
+    unfold_settings(page)
     for label in ("Layers", "Heads"):
         type_into(page, label, "1")
         expect(page).to_have_url(query(**{label.lower(): "1"}))
@@ -160,7 +161,7 @@ def one_head(page: Page) -> None:
 
 
 def cheat(page: Page) -> None:
-    page.get_by_test_id("stSidebar").get_by_text("More", exact=True).click()
+    unfold_settings(page)
     choose(page, "Mask", "full")
     expect(page).to_have_url(query(train_mask="full"))
     settle(page)

@@ -25,6 +25,7 @@ from tests.kit.pages import (
     ROOT,
     RUNS,
     SEP,
+    UNFOLDED,
     answer,
     array,
     counted,
@@ -248,7 +249,7 @@ def test_a_link_is_a_view(
 
 
 def test_a_rerun_cut_off_before_its_end_leaves_the_link_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_page("positions", run="reverse")
+    app = open_page("positions", UNFOLDED, run="reverse")
     with monkeypatch.context() as cut:
         cut.setattr("dashboard.view.session.end", lambda: None)
         app.number_input(key="control-layers").set_value(1).run()
@@ -399,7 +400,7 @@ def trainable(app: AppTest) -> bool:
     ],
 )
 def test_every_option_of_every_menu_can_be_trained_or_says_why(task: str) -> None:
-    app = open_page("heads")
+    app = open_page("heads", UNFOLDED)
     assert task in app.selectbox(key="control-task").options
     app.selectbox(key="control-task").set_value(task).run()
     assert trainable(app)
@@ -437,7 +438,7 @@ def test_numbers_that_do_not_go_together_say_why(query: dict[str, str], words: s
 
 
 def test_a_number_can_be_put_right_again() -> None:
-    app = open_page()
+    app = open_page(state=UNFOLDED)
     app.number_input(key="control-width").set_value(65).run()
     assert not trainable(app)
     app.number_input(key="control-width").set_value(64).run()

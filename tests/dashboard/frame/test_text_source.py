@@ -24,7 +24,7 @@ from dashboard.parts import film
 from dashboard.view.settings import Settings
 from dashboard.view.training import NO_TEXT, config_of, fields_of
 from tests.kit import texts
-from tests.kit.pages import array, figures, link, open_page, press, trace
+from tests.kit.pages import UNFOLDED, array, figures, link, open_page, press, trace
 from tests.kit.text_server import BOOK, nowhere, server
 from transformer.presets import READERS
 from transformer.text import shelf
@@ -166,7 +166,7 @@ def test_a_text_that_a_link_names_in_vain_falls_back_with_a_notice() -> None:
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_a_preset_fills_the_panel_and_is_what_is_trained(reader, empty: Path, handed: list[Run]) -> None:
     shelf.put("shakespeare.txt", BOOK.encode() * 3)
-    app = open_page("positions", seed="3")
+    app = open_page("positions", UNFOLDED, seed="3")
     app.selectbox(key="control-preset").set_value(reader.name).run()
     assert app.selectbox(key="control-preset").value == reader.name
     press(app, "Train")
@@ -181,7 +181,7 @@ def test_a_preset_fills_the_panel_and_is_what_is_trained(reader, empty: Path, ha
 
 def test_the_task_menu_brings_what_suits_a_text_and_back() -> None:
     texts.key()
-    app = open_page("positions")
+    app = open_page("positions", UNFOLDED)
     app.selectbox(key="control-task").set_value("text").run()
     assert app.number_input(key="control-length").value == 128
     assert app.number_input(key="control-length").max == 512
@@ -195,7 +195,7 @@ def test_the_task_menu_brings_what_suits_a_text_and_back() -> None:
 
 
 def test_a_question_is_not_as_long_as_a_window() -> None:
-    app = open_page("positions", length="300")
+    app = open_page("positions", UNFOLDED, length="300")
     assert app.number_input(key="control-length").value == 64
     assert any("at most 64 symbols" in warning.value for warning in app.warning)
 
@@ -204,7 +204,7 @@ def test_a_question_is_not_as_long_as_a_window() -> None:
 def test_a_text_that_is_too_short_for_its_windows_says_so(length: str, runs: Path) -> None:
     shelf.put("few.txt", b"a few words, and a few more. " * 60)
     key = next(key for key in shelf.keys() if key.startswith("few-"))  # noqa: SIM118
-    app = open_page("positions", **{**SMALL, "length": length, "text": key})
+    app = open_page("positions", UNFOLDED, **{**SMALL, "length": length, "text": key})
     assert next(button for button in app.button if button.label == "Train").disabled == (length == "512")
     assert any("choose a shorter length" in error.value for error in app.error) == (length == "512")
 
@@ -346,9 +346,12 @@ def test_beside_a_model_of_a_text_a_text_is_offered_until_something_else_is_said
     def panel(app: AppTest) -> tuple[str, int]:
         return app.selectbox(key="control-task").value, app.number_input(key="control-length").value
 
-    assert panel(open_page("positions", run="reader", task="reverse")) == ("reverse", 8)
-    assert panel(open_page("positions", run="reader", layers="3")) == ("reverse", 8)  # links of before name no reversal
-    app = open_page("positions", run="reader", seed="3")
+    assert panel(open_page("positions", UNFOLDED, run="reader", task="reverse")) == ("reverse", 8)
+    assert panel(open_page("positions", UNFOLDED, run="reader", layers="3")) == (
+        "reverse",
+        8,
+    )  # an old link
+    app = open_page("positions", UNFOLDED, run="reader", seed="3")
     assert panel(app) == ("text", READERS[0].task.length)
     assert app.segmented_control(key="control-split").value == shown.config.task.split
     assert set(link(app)) <= {"run", "seed"}  # what is only offered is not in the link
@@ -358,17 +361,17 @@ def test_beside_a_model_of_a_text_a_text_is_offered_until_something_else_is_said
     assert link(app)["length"] == str(READERS[0].task.length)
     press(app, "Train")
     assert (handed[0].config.task.task, handed[0].config.model.n_layers) == ("text", 1)
-    app = open_page("positions", run="reader")
+    app = open_page("positions", UNFOLDED, run="reader")
     app.selectbox(key="control-task").set_value("reverse").run()
     assert panel(app) == ("reverse", 8)
     assert set(link(app)) == {"run", "task"}
-    app = open_page("positions", run="reader")
+    app = open_page("positions", UNFOLDED, run="reader")
     app.selectbox(key="control-preset").set_value("reverse").run()
     assert panel(app) == ("reverse", 8)
 
 
 def test_the_offer_goes_with_the_model(shown: Run) -> None:
-    app = open_page("positions", run="reader")
+    app = open_page("positions", UNFOLDED, run="reader")
     assert app.selectbox(key="control-task").value == "text"
     app.selectbox(key="control-run").set_value("compiled").run()
     assert not app.exception

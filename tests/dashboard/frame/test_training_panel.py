@@ -12,12 +12,12 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import live
 from dashboard.frame.live_pictures import costs
-from dashboard.frame.training_panel import OWN
+from dashboard.frame.training_panel import FOLD, OWN
 from dashboard.lectures.shelf import lectures
 from dashboard.models import menu as model_menu
 from dashboard.view import clicks
 from dashboard.view.settings import PACES
-from tests.kit.pages import ROOT, array, figures, link, open_page, press, press_counted, staged, trace
+from tests.kit.pages import ROOT, UNFOLDED, array, figures, link, open_page, press, press_counted, shown, staged, trace
 from tests.kit.runs import tiny
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.accuracy.ceilings import ceiling
@@ -57,10 +57,10 @@ def test_the_training_of_another_is_seen_from_the_queue_on(runs: Path) -> None:
     run = Run.create(runs / "theirs", tiny())
     Run.create(runs / "a-folder-only", tiny()).set_state("paused", 3)
     run.set_state("queued", 0)
-    assert "**theirs** is waiting for its turn." in said(open_page("runs"))
+    assert "**theirs** is waiting for its turn." in said(open_page("positions"))
     with lock.hold(run.folder):
         run.set_state("running", 7)
-        app = open_page("runs")
+        app = open_page("positions")
     assert "**theirs** is in training, at step 7." in said(app)
     assert "a-folder-only" not in "\n".join(each.value for each in app.caption if "in training" in each.value)
 
@@ -110,13 +110,51 @@ def test_a_preset_fills_the_panel_and_is_what_is_trained(preset, handed: list[Ru
 
 
 def test_a_touched_preset_is_ones_own_and_can_be_had_back(handed: list[Run]) -> None:
-    app = open_page("positions")
+    app = open_page("positions", UNFOLDED)
     assert app.selectbox(key="control-preset").value == "reverse"
     app.number_input(key="control-learning_rate").set_value(0.5).run()
     assert app.selectbox(key="control-preset").value == OWN
     app.selectbox(key="control-preset").set_value("reverse").run()
     assert app.number_input(key="control-learning_rate").value == 5e-3
     assert "learning_rate" not in link(app)
+
+
+def test_settings_are_drawn_where_they_are_unfolded(handed: list[Run]) -> None:
+    app = open_page("positions")
+    assert not app.sidebar.number_input
+    (fold,) = (each for each in app.sidebar.expander if each.label == "Settings")
+    assert not fold.children
+    app = open_page("positions", UNFOLDED)
+    assert app.number_input(key="control-layers").value == 2
+    app = open_page("positions", **TINY)  # a link that brings settings of its own
+    assert app.number_input(key="control-layers").value == 1
+    app = open_page("positions", seed="3")  # on whatever seed: it is a preset
+    assert not app.sidebar.number_input
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({}, ""),
+        ({"seed": "3"}, "Differs from “reverse”: seed 0 → 3."),
+        ({"layers": "1", "max_steps": "70"}, "Differs from “reverse”: layers 2 → 1, most steps 2000 → 70."),
+        ({"length": "16", "positions": "none"}, "Differs from “reverse, length 16”: positions learned → none."),
+        ({"task": "copy", "heads": "2"}, "Differs from “copy”: heads 4 → 2."),
+    ],
+)
+def test_what_the_fold_hides_is_said(query: dict[str, str], words: str) -> None:
+    app = open_page("positions", **query)
+    found = [shown(each.value) for each in app.sidebar.caption if each.value.startswith("Differs from")]
+    assert found == ([words] if words else [])
+
+
+@pytest.mark.parametrize("name", ["task", "architecture", "positions", "train_mask", "device"])
+def test_what_a_link_names_in_vain_is_put_right_though_it_is_folded_away(name: str) -> None:
+    app = open_page("positions", {FOLD: False}, **{name: "nonsense"})
+    assert not app.sidebar.number_input
+    (warning,) = app.warning
+    assert "“nonsense” here" in shown(warning.value)
+    assert name not in link(app)
 
 
 @pytest.mark.daily(3)

@@ -15,7 +15,7 @@ ABOUT = "---\ntitle: A test\nminutes: 1\nlanguage: en\naudience: nobody\n---\n"
 BAD = f"""{ABOUT}## One
 view: heads?run=reverse&head=decoder.7.self_attention.0
 look: nothing
-controls: mean, task, foo
+controls: mean, input, foo
 claim: heads == 5
 claim: heads == 4
 claim: weight("", 9, 80) > 0

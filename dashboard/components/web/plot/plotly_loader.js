@@ -18,9 +18,11 @@ export function loadPlotly(version) {
   return loading;
 }
 
-/** Running plotly.js stops the page for a second; what is painted without it, the grid of heads, goes first. */
+/** Running plotly.js stops the page for a third of a second; what is painted without it, the grid of heads, goes first.
+ *  So: after a moment, when the page has nothing to do, at the latest 0.3 s later. */
 function idle() {
-  return new Promise((resolve) => setTimeout(resolve, 300));
+  const rested = (then) => (window.requestIdleCallback ? requestIdleCallback(then, { timeout: 300 }) : setTimeout(then, 200));
+  return new Promise((resolve) => setTimeout(() => rested(resolve), 100));
 }
 
 const address = (version) => new URL(`assets/plotly.min.js?v=${encodeURIComponent(version)}`, root).href;

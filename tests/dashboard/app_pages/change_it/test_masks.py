@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.components.payload import unpack
 from dashboard.models import menu as model_menu
 from tests.kit.models import untrained
-from tests.kit.pages import PAGES, PI, RUNS, array, figures, laid_out, link, network, open_page, trace
+from tests.kit.pages import PAGES, PI, RUNS, UNFOLDED, array, figures, laid_out, link, network, open_page, trace
 from transformer import masks
 from transformer.config import TaskConfig
 from transformer.masks.painted import Painted
@@ -165,7 +165,7 @@ def test_every_rule_can_be_started_from() -> None:
 
 def test_a_painted_mask_is_offered_to_the_next_training() -> None:
     text = str(Painted.of(np.random.default_rng(0).random((16, 16)) < 0.5))
-    app = open_page("masks", run="reverse", mask=text)
+    app = open_page("masks", UNFOLDED, run="reverse", mask=text)
     app.selectbox(key="control-train_mask").set_value(text).run()
     assert not app.exception
     assert not app.sidebar.error
