@@ -1,5 +1,6 @@
 """What every test shares: shapes checked by a machine, one torch thread, hypothesis' examples, which run together."""
 
+import logging
 import os
 import pkgutil
 import tempfile
@@ -63,6 +64,11 @@ for module in pkgutil.walk_packages(transformer.__path__, "transformer."):
 torch.set_num_threads(1)
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("small")
+# pytest hangs its handlers on each logger that keeps its words to itself, six times a test: on a hundred of them that
+# takes longer than many a test.
+for logger in logging.root.manager.loggerDict.values():
+    if isinstance(logger, logging.Logger):
+        logger.propagate = True
 streamlit_private.scan_packages_once()
 streamlit_private.compile_scripts_once()
 streamlit_private.show_of_the_state_what_is_asked_for()
