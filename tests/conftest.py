@@ -1,5 +1,6 @@
 """What every test shares: shapes checked by a machine, one torch thread, hypothesis' examples, which run together."""
 
+import gc
 import logging
 import os
 import pkgutil
@@ -10,7 +11,10 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import hypothesis
 import jaxtyping
+import pytest
+from xdist.scheduler import LoadFileScheduling
 
 # Texts that tests read lie in a cache of this process's own, which goes when the process ends.
 _cache = tempfile.TemporaryDirectory(prefix="attention-lab-", ignore_cleanup_errors=True)
@@ -42,36 +46,53 @@ def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
     return called
 
 
-# Before anything imports transformer. The numeric tower: an int is welcome where a float is asked for (PEP 484).
-jaxtyping.jaxtyped = _jaxtyped_where_there_are_shapes
-jaxtyping.install_import_hook("transformer", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
-
-import hypothesis  # noqa: E402
-import pytest  # noqa: E402
-import torch  # noqa: E402
-from xdist.scheduler import LoadFileScheduling  # noqa: E402
-
-import transformer  # noqa: E402
-from dashboard.server import streamlit_private  # noqa: E402
-
 pytest.register_assert_rewrite("tests.kit")
-
-# All of it at once: the hook parses what it checks, and Python 3.11 may fail to parse in two threads at a time.
-for module in pkgutil.walk_packages(transformer.__path__, "transformer."):
-    if not module.name.endswith("__main__"):
-        import_module(module.name)
-
-torch.set_num_threads(1)
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("small")
-# pytest hangs its handlers on each logger that keeps its words to itself, six times a test: on a hundred of them that
-# takes longer than many a test.
-for logger in logging.root.manager.loggerDict.values():
-    if isinstance(logger, logging.Logger):
-        logger.propagate = True
-streamlit_private.scan_packages_once()
-streamlit_private.compile_scripts_once()
-streamlit_private.show_of_the_state_what_is_asked_for()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make ready a process that runs tests; one that only hands them out to others needs none of it."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        return
+    _check_all_shapes()
+    _do_once_what_each_test_would_do()
+
+
+def _check_all_shapes() -> None:
+    """Before anything imports transformer. An int is welcome where a float is asked for (PEP 484)."""
+    jaxtyping.jaxtyped = _jaxtyped_where_there_are_shapes
+    jaxtyping.install_import_hook("transformer", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+    import transformer
+
+    # All of it at once: the hook parses what it checks, and Python 3.11 may fail to parse in two threads at a time.
+    for module in pkgutil.walk_packages(transformer.__path__, "transformer."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+
+
+def _do_once_what_each_test_would_do() -> None:
+    import torch
+
+    from dashboard.server import streamlit_private
+
+    torch.set_num_threads(1)
+    streamlit_private.scan_packages_once()
+    streamlit_private.compile_scripts_once()
+    streamlit_private.show_of_the_state_what_is_asked_for()
+    # pytest hangs its handlers on each logger that keeps its words to itself, six times a test: on a hundred of them
+    # that takes longer than many a test.
+    for logger in logging.root.manager.loggerDict.values():
+        if isinstance(logger, logging.Logger):
+            logger.propagate = True
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays: it is not looked through for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)
+
 
 TESTS = Path(__file__).parent
 

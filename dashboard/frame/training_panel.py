@@ -19,7 +19,7 @@ from dashboard.view.training import MOST_SYMBOLS, REVERSAL, fields_of, fields_of
 from transformer import masks
 from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, ConfigError, RunConfig
 from transformer.presets import PRESETS, READERS, Preset, Reader
-from transformer.tasks import TASKS
+from transformer.tasks import TASKS, Task
 from transformer.text.task import Text
 from transformer.training.library import changes
 from transformer.training.runs import Run
@@ -38,7 +38,7 @@ def panel() -> None:
     st.session_state.setdefault(FOLD, own and not st.session_state.offered)
     fold = st.expander("Settings", on_change="rerun", key=FOLD)
     with fold:
-        kind = _settings(fold.open)
+        kind = _settings(bool(fold.open))
     if not kind.lawful:
         with above:
             text_source.choose_text()
@@ -47,7 +47,7 @@ def panel() -> None:
         _train_button()
 
 
-def _settings(drawn: bool) -> type:
+def _settings(drawn: bool) -> type[Task]:
     """All that a training can be told; what a link names in vain is put right though nothing is drawn."""
     task = bound_choice(st.selectbox, "Task", "task", [*TASKS.names(), TEXT], REVERSAL, also=_with_task, drawn=drawn)
     kind = Text if task == TEXT else TASKS[task]
@@ -263,8 +263,8 @@ def pick_pace(run: Run | None = None, why: str = "") -> None:
     )
 
 
-def _mask_menu(kind: type, drawn: bool) -> None:
-    architecture = session.settings().architecture or kind.architectures[0]  # type: ignore[attr-defined]
+def _mask_menu(kind: type[Task], drawn: bool) -> None:
+    architecture = session.settings().architecture or kind.architectures[0]
     own = "full" if architecture == "encoder" else "causal"
     menu = [str(masks.MASKS[name]()) for name in masks.rules()]
     view = session.settings()

@@ -34,27 +34,27 @@ def numbers(weight: Tensor) -> np.ndarray:
     return weight.detach().double().numpy()
 
 
-def gru_step(gru: torch.nn.GRU, x: np.ndarray, h: np.ndarray) -> np.ndarray:
+def gru_states(gru: torch.nn.GRU, inputs: list[np.ndarray], h: np.ndarray) -> list[np.ndarray]:
     """Cho et al. (2014), equations 5 to 8, as PyTorch has them: the reset gate lies on U h + b."""
     W, U = numbers(gru.weight_ih_l0), numbers(gru.weight_hh_l0)
     b, c = numbers(gru.bias_ih_l0), numbers(gru.bias_hh_l0)
     (Wr, Wz, Wn), (Ur, Uz, Un) = np.split(W, 3), np.split(U, 3)
     (br, bz, bn), (cr, cz, cn) = np.split(b, 3), np.split(c, 3)
-    reset, update = sigmoid(Wr @ x + br + Ur @ h + cr), sigmoid(Wz @ x + bz + Uz @ h + cz)
-    new = np.tanh(Wn @ x + bn + reset * (Un @ h + cn))
-    return (1 - update) * new + update * h
+    states = []
+    for x in inputs:
+        reset, update = sigmoid(Wr @ x + br + Ur @ h + cr), sigmoid(Wz @ x + bz + Uz @ h + cz)
+        new = np.tanh(Wn @ x + bn + reset * (Un @ h + cn))
+        h = (1 - update) * new + update * h
+        states.append(h)
+    return states
 
 
 def states_by_hand(gates, inputs: list[np.ndarray], first: list[np.ndarray]) -> list[list[np.ndarray]]:
     """The states of each layer, after each step."""
     found = []
     for layer, h in zip(gates.layers, first, strict=True):
-        states = []
-        for x in inputs:
-            h = gru_step(layer, x, h)
-            states.append(h)
-        found.append(states)
-        inputs = states
+        inputs = gru_states(layer, inputs, h)
+        found.append(inputs)
     return found
 
 

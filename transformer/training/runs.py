@@ -223,7 +223,7 @@ class Run:
 
     @property
     def under_way(self) -> bool:
-        """Is it queued, trained or measured, or paused in a process? A paused run that nobody holds is only a folder."""
+        """Is it queued, trained, measured, or paused in a process? A paused run that nobody holds is only a folder."""
         state = self.state
         return state.live and (state.status != "paused" or self.waiting)
 

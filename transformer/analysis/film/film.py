@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -255,10 +256,13 @@ def thinned(count: int, most: int, keep: Sequence[int] = ()) -> list[int]:
     """
     if count <= most:
         return list(range(count))
-    fixed = sorted({0, count - 1, *keep})
-    chosen = set(fixed)
-    while len(chosen) < most:  # into the middle of the widest gap
-        ordered = sorted(chosen)
-        left, right = max(pairwise(ordered), key=lambda gap: gap[1] - gap[0])
-        chosen.add((left + right) // 2)
+    chosen = {0, count - 1, *keep}
+    gaps = [(left - right, left, right) for left, right in pairwise(sorted(chosen))]
+    heapify(gaps)
+    while len(chosen) < most:  # into the middle of the widest gap, of several the first
+        _, left, right = heappop(gaps)
+        middle = (left + right) // 2
+        chosen.add(middle)
+        heappush(gaps, (left - middle, left, middle))
+        heappush(gaps, (middle - right, middle, right))
     return sorted(chosen)
