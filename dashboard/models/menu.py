@@ -157,11 +157,20 @@ def menu(guest: str = "", named: str = "", may_train: bool = True) -> dict[str, 
     return {**first, **others, COMPILED: compiled}
 
 
+def with_weights(guest: str = "") -> list[str]:
+    """The names of the runs that the menu is made of, by alphabet: a run is listed without being read."""
+    return sorted(run.name for run in _runs(guest) if any((run.folder / "snapshots").glob("step-*.safetensors")))
+
+
 def under_way(guest: str = "") -> list[Run]:
     """The trainings of the folder and of a guest, also those that have no weights yet: the queued ones come last."""
+    return sorted((run for run in _runs(guest) if run.under_way), key=lambda run: run.state.status == "queued")
+
+
+def _runs(guest: str) -> list[Run]:
+    """What lies in the folder and in a guest's own, whether it can be read or not."""
     folders = [ROOT, *([folder_of(guest)] if guest else [])]
-    runs = [Run(card.parent) for folder in folders for card in sorted(folder.glob("*/run.json"))]
-    return sorted((run for run in runs if run.under_way), key=lambda run: run.state.status == "queued")
+    return [Run(card.parent) for folder in folders for card in sorted(folder.glob("*/run.json"))]
 
 
 def _choice(run: Run, name: str = "") -> Choice | None:

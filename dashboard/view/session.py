@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -51,6 +51,7 @@ def begin(page: str, *, imported: bool = False) -> None:
         now = view.run, view.imported
         state.aside = now, {name: getattr(view, name) for name in OF_MODEL}
         state.settings = view.with_(**(aside if models == now else OF_MODEL))
+    state.listed = _listed()  # first: of a run that gets its weights just now the menu may know, and the list not
     state.menu = _menu()
     state.write = touched or moved or state.get("write", False)  # of a rerun that was cut off before its end
 
@@ -98,18 +99,23 @@ def is_shown_around_otherwise() -> bool:
 
     Only a rerun of the page alone can find that; in a rerun of everything it is about to be drawn.
     """
-    return st.session_state.around is not None and st.session_state.around != _around(_menu())
+    return st.session_state.around is not None and st.session_state.around != _around(_listed())
 
 
-def _around(menu: Iterable[str]) -> object:
+def _listed() -> list[str]:
+    """The runs that this session can look at, unread."""
+    return model_menu.with_weights(permission.visitor().name)
+
+
+def _around(listed: list[str]) -> object:
     view = settings()
     asked = (view.head, view.measured_length) if view.predict else None  # another answer is to be predicted
-    return [getattr(view, name) for name in AROUND], asked, started(), list(menu)
+    return [getattr(view, name) for name in AROUND], asked, started(), listed
 
 
 def finish() -> None:
     """End a rerun of everything."""
-    st.session_state.around = _around(choices())
+    st.session_state.around = _around(st.session_state.listed)
 
 
 def saw(model: Model) -> None:
