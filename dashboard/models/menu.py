@@ -163,8 +163,10 @@ def with_weights(guest: str = "") -> list[str]:
 
 
 def under_way(guest: str = "") -> list[Run]:
-    """The trainings of the folder and of a guest, also those that have no weights yet: the queued ones come last."""
-    return sorted((run for run in _runs(guest) if run.under_way), key=lambda run: run.state.status == "queued")
+    """The readable trainings of the folder and a guest, also those without weights yet: the queued ones come last."""
+    live = [run for run in _runs(guest) if run.under_way]  # mostly none, and then nothing is read
+    readable = {run.folder for folder in {run.folder.parent for run in live} for run in list_runs(folder)}
+    return sorted((run for run in live if run.folder in readable), key=lambda run: run.state.status == "queued")
 
 
 def _runs(guest: str) -> list[Run]:

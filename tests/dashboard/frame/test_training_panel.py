@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from pathlib import Path
@@ -63,6 +64,15 @@ def test_the_training_of_another_is_seen_from_the_queue_on(runs: Path) -> None:
         app = open_page("positions")
     assert "**theirs** is in training, at step 7." in said(app)
     assert "a-folder-only" not in "\n".join(each.value for each in app.caption if "in training" in each.value)
+
+
+@pytest.mark.parametrize("name", ["damaged", os.fsdecode(b"no-\xff-text")])
+def test_a_training_that_cannot_be_read_disturbs_nobody(name: str, runs: Path) -> None:
+    run = Run.create(runs / name, tiny())
+    if name == "damaged":
+        (run.folder / "run.json").write_text("{")
+    assert run.under_way
+    assert "waiting for its turn" not in said(open_page("positions"))
 
 
 def test_a_click_that_is_reported_twice_is_one_click(handed: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
