@@ -42,9 +42,9 @@ from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
 
 HEIGHT = 460
-BREATH = 0.08
-"""Seconds in which the browser paints the head that was chosen, before the table and two plots follow: the work on them
-would come between, and a click be answered after 180 ms in place of 100."""
+BREATH = 0.12
+"""Seconds in which the browser paints the head that was chosen, before the table and two plots follow: with 0.08 their
+work came between, and a click was answered after 155 to 177 ms in place of 141."""
 
 
 def find_the_one(model: Model, focus: Head, kinds: Kinds | None) -> None:
