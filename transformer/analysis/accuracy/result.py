@@ -14,6 +14,7 @@ from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.best_guess import TIE
 from transformer.analysis.intervals import CAUTION, Z999, wilson
 from transformer.config import RunConfig
+from transformer.foundation.words import listed
 from transformer.tasks import Ceiling, Task
 
 
@@ -136,4 +137,4 @@ def spans(names: Sequence[str], which: Bool[np.ndarray, "target"]) -> str:
     for run in np.split(chosen, np.flatnonzero(np.diff(chosen) > 1) + 1):
         first, last = names[int(run[0])], names[int(run[-1])]
         parts += [first] if len(run) == 1 else [first, last] if len(run) == 2 else [f"{first} to {last}"]
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return listed(parts)

@@ -10,6 +10,7 @@ import numpy as np
 from dashboard.models.imported import Look
 from dashboard.parts.prose import labels_of
 from transformer.analysis.findings import Head
+from transformer.foundation.words import listed
 from transformer.masks import Mask
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def changes(seen: Look, removed: Sequence[Head], mask: Mask | None) -> str:
     if removed:
         labels = dict(zip(seen.heads, labels_of(seen.heads), strict=True))
         names = [labels[head] for head in removed]
-        one = f"head {names[0]}" if len(names) == 1 else f"heads {', '.join(names[:-1])} and {names[-1]}"
+        one = f"head{'s' if len(names) > 1 else ''} {listed(names)}"
         parts.append(f"without {one if len(names) <= NAMED else f'{len(names)} heads'}")
     if mask is not None:
         parts.append(f"under the {mask.label} mask")

@@ -6,6 +6,7 @@ from dashboard.app_pages.learn_by_doing.check import running
 from dashboard.app_pages.learn_by_doing.check.verdict import Explained
 from transformer.checking.isolation.limits import PROMISES
 from transformer.checking.verdict import Stage, Verdict
+from transformer.foundation.words import listed
 
 GUESSED = "guess it from its names"
 KINDS = {
@@ -140,11 +141,7 @@ def held(verdict: Verdict) -> str:
         return took
     said = f"The code ran in a process of its own, held to {', '.join(bounds[each] for each in verdict.isolated)}."
     missing = [each for each in PROMISES if each not in verdict.isolated]
-    return f"{said} {f'Not isolated on this machine: {_listed(missing)}. ' if missing else ''}{took}"
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return f"{said} {f'Not isolated on this machine: {listed(missing)}. ' if missing else ''}{took}"
 
 
 def tried(verdict: Verdict) -> str:

@@ -157,8 +157,8 @@ def gave_away(ticked: Sequence[str], rings: Sequence[str]) -> str:
     """Which detectors ring, and how many of them were ticked."""
     hit, silent = len(set(ticked) & set(rings)), len(set(ticked) - set(rings))
     if not ticked:
-        return f"These ring: {words.listed(rings)}." if rings else "No detector rings."
+        return f"These ring: {words.detectors(rings)}." if rings else "No detector rings."
     also = f", and {silent} that {'is' if silent == 1 else 'are'} silent" if silent else ""
     if not rings:
         return f"No detector rings. You ticked {silent}."
-    return f"These ring: {words.listed(rings)}. You ticked {hit} of {len(rings)}{also}."
+    return f"These ring: {words.detectors(rings)}. You ticked {hit} of {len(rings)}{also}."

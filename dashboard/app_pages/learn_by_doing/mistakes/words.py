@@ -11,7 +11,7 @@ import numpy as np
 from dashboard.app_pages.learn_by_doing.mistakes.figures.measured_table import Row
 from dashboard.figures.kit.numbers import share_text, tiny
 from dashboard.parts.prose import sentence
-from transformer.foundation.words import counted
+from transformer.foundation.words import counted, listed
 
 if TYPE_CHECKING:
     from transformer.mistakes import Comparison, Demonstration, Signature
@@ -169,11 +169,11 @@ def verdict(wrong: Signature, right: Signature) -> str:
     rings, silent = wrong.exposed_by(), [name for name in NAMES if name not in wrong.exposed_by()]
     said = f"None of {len(NAMES)} detectors rings."
     if rings:
-        said = f"{len(rings)} of {len(NAMES)} detectors ring{_s(len(rings))}: {listed(rings)}."
+        said = f"{len(rings)} of {len(NAMES)} detectors ring{_s(len(rings))}: {detectors(rings)}."
     if rings and silent:
-        said += f" Silent: {listed(silent)}."
+        said += f" Silent: {detectors(silent)}."
     others = right.exposed_by()
-    return f"{said} With the right code {f'{listed(others)} ring{_s(len(others))}' if others else 'none rings'}."
+    return f"{said} With the right code {f'{detectors(others)} ring{_s(len(others))}' if others else 'none rings'}."
 
 
 def _s(number: int) -> str:
@@ -181,10 +181,9 @@ def _s(number: int) -> str:
     return "s" if number == 1 else ""
 
 
-def listed(names: Sequence[str]) -> str:
+def detectors(names: Sequence[str]) -> str:
     """Detectors by their names: "probe, batch and reference"."""
-    *first, last = [NAMES[name].lower() for name in NAMES if name in names]
-    return f"{', '.join(first)} and {last}" if first else last
+    return listed([NAMES[name].lower() for name in NAMES if name in names])
 
 
 def accuracies(wrong: Signature, right: Signature, leaks: np.ndarray) -> str:

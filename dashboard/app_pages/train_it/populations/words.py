@@ -23,7 +23,7 @@ from transformer.experiments.populations.statistics import (
 )
 from transformer.experiments.populations.table import Row
 from transformer.experiments.populations.words import outcome
-from transformer.foundation.words import counted
+from transformer.foundation.words import counted, listed
 from transformer.training.library import WORDS
 
 COUNTED = {"n_heads": "head", "n_layers": "layer"}
@@ -75,11 +75,6 @@ def phrase(settings: Mapping[str, Value]) -> str:
     """The same in a sentence, with a blank before it: " with learned positions and 4 heads"; empty where nothing
     varies."""
     return f" with {listed([noun(name, value) for name, value in settings.items()])}" if settings else ""
-
-
-def listed(words: Sequence[str]) -> str:
-    """ "one", "one and two", "one, two and three"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 # --- steps until solved

@@ -14,7 +14,7 @@ from transformer import masks
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.result import as_far, verdict
 from transformer.config import ConfigError, RunConfig
-from transformer.foundation.words import counted
+from transformer.foundation.words import counted, listed
 from transformer.text.perplexity import said
 
 SEEDS = 3
@@ -254,8 +254,7 @@ def _all(standings: Sequence[Standing]) -> str:
 
 
 def _phrases(standings: Sequence[Standing]) -> str:
-    words = [each.label.phrase for each in standings]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return listed([each.label.phrase for each in standings])
 
 
 def _capital(text: str) -> str:
