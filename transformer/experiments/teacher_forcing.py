@@ -23,8 +23,6 @@ from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError
 
 FORMAT = "attention-lab forcing/1"
-T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-"""Student's t of a two-sided 95 % interval, for 1, 2, … degrees of freedom; beyond them 2.262, a little too wide."""
 
 
 class ForcingError(UserError):
@@ -128,10 +126,3 @@ def shared(config: CornerConfig) -> CornerConfig:
 def file_name(config: CornerConfig) -> str:
     """Under which name a measurement of these settings is kept, and looked for."""
     return f"corners-{hashlib.sha256(repr(shared(config)).encode()).hexdigest()[:12]}.json"
-
-
-def mean_interval(values: Float[np.ndarray, "n"]) -> tuple[float, float, float]:
-    """A mean and its 95 % interval: mean ± t · s / √n (Student, 1908), of two values at least."""
-    mean = float(values.mean())
-    half = T95[min(len(values) - 1, len(T95)) - 1] * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return mean, mean - half, mean + half

@@ -15,7 +15,7 @@ import torch
 from transformer.__main__ import main
 from transformer.config import ATTENTIONS, ConfigError
 from transformer.corners import CornerConfig, Walks, error, every_walk, floor, walks
-from transformer.experiments.teacher_forcing import Forcing, ForcingError, Trial, mean_interval, shared
+from transformer.experiments.teacher_forcing import Forcing, ForcingError, Trial, shared
 from transformer.experiments.teacher_forcing_measure import carry_out, plan
 from transformer.foundation.foreign import MOST_WORDS
 from transformer.recurrent.corners import build_walker, look_back, say_corners, train_corners
@@ -367,12 +367,6 @@ class TestTeacherForcing:
         path.write_text(harm(path.read_text()))
         with pytest.raises(ForcingError, match=words):
             Forcing.load(path)
-
-    def test_the_interval_is_student_s(self) -> None:
-        """Student's own example of 1908: the additional hours of sleep gained by ten patients."""
-        sleep = np.array([1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4])
-        mean, low, high = mean_interval(sleep)
-        assert (round(mean, 2), round(low, 2), round(high, 2)) == (2.33, 0.90, 3.76)
 
     def test_the_command_writes_the_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
         monkeypatch.setattr("transformer.commands.measure.os.cpu_count", lambda: 1)

@@ -19,8 +19,9 @@ from dashboard.parts import waiting
 from dashboard.parts.widgets import barred, bound_choice
 from dashboard.view import clicks, permission, session, training
 from dashboard.view.settings import Settings
+from transformer.analysis.intervals import mean_interval
 from transformer.corners import CornerConfig, floor
-from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, mean_interval, shared
+from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, shared
 from transformer.foundation.checks import reason
 from transformer.training.runs import DEFAULT_ROOT
 
