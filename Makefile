@@ -36,7 +36,7 @@ check: lint test
 # The shipped runs and measurements, made anew: same seeds, same settings, on the CPU.
 checkpoints: $(VENV)/.run
 	$(BIN)/python checkpoints/train.py
-	$(BIN)/python -m transformer lengths --out checkpoints/lengths.json
+	$(BIN)/python -m transformer lengths --seeds 0-63 --out checkpoints/lengths.json.xz
 	$(BIN)/python -m transformer corners --out checkpoints/corners.json --d-model 4 --attention dot
 	$(BIN)/python -m transformer corners --out checkpoints/corners-none.json --d-model 4 --attention none
 	$(BIN)/python -m transformer corners --out checkpoints/corners-narrow.json --d-model 2 --attention none --most 3

@@ -64,6 +64,8 @@ BETWEEN = {"reverse": (13, 20)}
 LONG = 400
 """Steps beyond which the metrics keep one line in EVERY, those with an accuracy, and the last TIMED."""
 EVERY = 25
+FULL = 200
+"""Of the reader the accuracy is kept every so many steps."""
 TIMED = 20
 """The last steps of which it is kept how long each took: the dashboard says their median."""
 
@@ -77,6 +79,8 @@ POPULATION, SEEDS, ENCODINGS, MOST_STEPS = (
 """The default reversal from many seeds with each of these."""
 FRAMES = 8
 """Of the working heads' pictures, so many are shipped."""
+BITS = 16
+"""Significant bits of the numbers of an example, of the 24 of float32: each is right to 16 millionths of itself."""
 PICTURES = {"bottleneck-transformer": 10, "shakespeare": 8}
 """Of the frames of these films, so many keep their patterns."""
 ROUNDED = (
@@ -109,7 +113,10 @@ def thin(run: Run) -> None:
     early, late = [*map(untimed, lines[:-TIMED])], lines[-TIMED:]
     if run.state.step > LONG:
         early = [line for line in early if line["step"] % EVERY == 0 or line["step"] == 1 or "accuracy" in line]
-    write_metrics(run, [*early, *late])
+    lines = [*early, *late]
+    if run.name == READER:
+        lines = [line if line["step"] % FULL in (0, 1) else without_accuracy(line) for line in lines]
+    write_metrics(run, lines)
     evaluation = run.folder / "evaluation.json"
     if evaluation.is_file():
         write_whole(evaluation, json.dumps(json.loads(evaluation.read_bytes()), separators=(",", ":")).encode())
@@ -134,6 +141,11 @@ def untimed(line: dict) -> dict:
     return {name: value for name, value in line.items() if name != "milliseconds"}
 
 
+def without_accuracy(line: dict) -> dict:
+    """A line of the metrics without the accuracy, a number for each of 512 positions; its losses stay."""
+    return {name: value for name, value in line.items() if name not in ("accuracy", "probed")}
+
+
 def write_metrics(run: Run, lines: Iterable[dict]) -> None:
     """Write these lines in place of all, in as few characters as tell the same numbers."""
     text = "".join(json.dumps(short(line), separators=(",", ":")) + "\n" for line in lines)
@@ -147,14 +159,23 @@ def short(line: dict) -> dict:
 
 
 def squeeze(path: Path) -> None:
-    """Pack the arrays of a file as small as the format can; not one of their bytes changes."""
-    with zipfile.ZipFile(path) as file:
-        arrays = {each: file.read(each) for each in file.namelist()}
+    """Pack the arrays of a file as small as the format can. Of an example's numbers the last bits are rounded away."""
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
-        for name, content in arrays.items():
-            file.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, compresslevel=9)
+    with zipfile.ZipFile(packed, "w") as file:
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.save(content, rounded(array) if path.stem == "example" and array.dtype == np.float32 else array)
+            file.writestr(zipfile.ZipInfo(f"{name}.npy"), content.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=9)
     path.write_bytes(packed.getvalue())
+
+
+def rounded(numbers: np.ndarray) -> np.ndarray:
+    """Float32 numbers to BITS significant bits each; 0, 1, infinity and nan stay what they are."""
+    away = 24 - BITS
+    kept = (np.atleast_1d(numbers).view(np.uint32) + (1 << (away - 1))) >> away << away
+    return kept.view(np.float32).reshape(numbers.shape)
 
 
 def begin(name: str, config: RunConfig) -> Run:

@@ -195,7 +195,7 @@ def _cosine(values: ViewValues, first: float, second: float) -> float:
 
 def _whole(_: ViewValues, encoding: str, length: float) -> float:
     """The share of whole answers right at a length with an encoding, mean over seeds: the shipped measurement."""
-    found = Lengths.load(DEFAULT_ROOT / "lengths.json")
+    found = Lengths.load(DEFAULT_ROOT / "lengths.json.xz")
     if encoding not in found.measured:
         raise ValueError(f"no encoding “{encoding[:40]}” was measured; there are {', '.join(found.measured)}")
     return cell(found.exact(encoding).mean(axis=0), length)

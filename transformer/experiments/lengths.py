@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -23,6 +24,8 @@ from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError
 
 FORMAT = "attention-lab lengths/1"
+SEEDS = (0, 1, 2)
+"""From which each encoding is trained where nobody says otherwise."""
 TRACE = 0.001
 """Nats by which even the loss of a model that has learned everything may fall."""
 
@@ -136,11 +139,12 @@ class Lengths:
         return replace(self, trials=(*self.trials, trial))
 
     def save(self, path: Path) -> None:
-        """Write it whole. Raises OSError."""
+        """Write it whole, compressed by xz if its name says so. Raises OSError."""
         values = {"format": FORMAT, **asdict(self), "trials": [asdict(trial) for trial in self.trials]}
         values["config"] = self.config.to_dict()
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(values, separators=(",", ":")).encode())
+        content = json.dumps(values, separators=(",", ":")).encode()
+        write_whole(path, lzma.compress(content) if path.suffix == ".xz" else content)
 
     @classmethod
     def load(cls, path: Path) -> Lengths:

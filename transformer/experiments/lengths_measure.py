@@ -15,7 +15,7 @@ import torch
 
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.config import POSITIONS, RunConfig, TaskConfig, TrainingConfig
-from transformer.experiments.lengths import Fall, Lengths, Trial
+from transformer.experiments.lengths import SEEDS, Fall, Lengths, Trial
 from transformer.experiments.trials import carry_out_trials
 from transformer.model import Transformer, build, stretched
 from transformer.tasks import Task
@@ -24,7 +24,6 @@ from transformer.training.recording import details
 
 STEPS = 500
 SEQUENCES = 256
-SEEDS = (0, 1, 2)
 TIMES = 3
 """Measured up to so many times the length that was trained on."""
 ORDER = ("learned", "sinusoidal", "rotary", "alibi", "none")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import zipfile
 import zlib
 from pathlib import Path
@@ -18,6 +19,8 @@ MOST_WORDS = 4 * 2**20
 """Bytes in the largest of the small JSON files, and in the longest line of a long one."""
 MOST_NUMBERS = 256 * 2**20
 """Bytes that a file of arrays may take once it is unpacked."""
+MOST_MEMORY = 64 * 2**20
+"""Bytes of memory that unpacking may take: a file says how much it wants."""
 LARGEST = 2**63
 """No whole number in a file reaches it: NumPy, JavaScript and the disk count no further."""
 REPEATED = 80
@@ -68,8 +71,26 @@ def record(text: str | bytes) -> dict[str, Any]:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """The JSON object in a file. Raises ValueError for what is none, or too large, and OSError."""
-    return record(read_bytes(path, MOST_WORDS))
+    """The JSON object in a file, compressed by xz if its name says so.
+
+    Raises ValueError for what is none, or too large, and OSError.
+    """
+    content = read_bytes(path, MOST_WORDS)
+    return record(unpacked(content, MOST_WORDS) if path.suffix == ".xz" else content)
+
+
+def unpacked(content: bytes, most: int) -> bytes:
+    """What xz has compressed, of at most so many bytes. Raises ValueError when it has more, or is damaged."""
+    reader = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_MEMORY)
+    try:
+        found = reader.decompress(content, most + 1)
+    except lzma.LZMAError:
+        raise ValueError("it is not compressed by xz, or damaged") from None
+    if len(found) > most:
+        raise ValueError(f"it unpacks to more than {most // 2**20} MB")
+    if not reader.eof:
+        raise ValueError("it ends too early")
+    return found
 
 
 def read_bytes(path: Path, most: int) -> bytes:

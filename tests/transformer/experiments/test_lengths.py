@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from transformer.tasks import TASKS
 from transformer.training.loop import train
 
 ROOT = Path(__file__).parents[3]
-SHIPPED = ROOT / "checkpoints" / "lengths.json"
+SHIPPED = ROOT / "checkpoints" / "lengths.json.xz"
 RELATIVE = ("sinusoidal", "rotary", "alibi", "none")
 
 
@@ -163,6 +164,35 @@ class TestFile:
         assert np.isfinite(found.exact("rotary")).all()
         assert found.accuracy("learned", 3).shape == (1, 3)
 
+    def test_compressed_it_is_the_same_in_less_room(self, measured: tuple[Lengths, Path], tmp_path: Path) -> None:
+        found, path = measured
+        packed = tmp_path / "lengths.json.xz"
+        found.save(packed)
+        assert Lengths.load(packed) == found
+        assert lzma.decompress(packed.read_bytes()) == path.read_bytes()
+        assert packed.stat().st_size < path.stat().st_size / 2
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (b"", "ends too early"),
+            (b"{}", "not compressed by xz"),
+            (lzma.compress(b"{}")[:-4], "ends too early"),
+            (lzma.compress(b"[]"), "it is no record"),
+            (lzma.compress(b" " * 50_000_000), "unpacks to more than 4 MB"),
+            (
+                lzma.compress(b"{}", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 2**30}]),
+                "not compressed by xz",  # it asks for a gigabyte of memory
+            ),
+        ],
+        ids=["nothing", "JSON", "cut off", "a list", "much in little", "greedy"],
+    )
+    def test_a_compressed_file_that_is_none_is_a_sentence(self, content: bytes, words: str, tmp_path: Path) -> None:
+        path = tmp_path / "lengths.json.xz"
+        path.write_bytes(content)
+        with pytest.raises(LengthsError, match=words):
+            Lengths.load(path)
+
     @pytest.mark.nightly
     def test_two_processes_find_what_one_finds(
         self, measured: tuple[Lengths, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -183,6 +213,10 @@ class TestFile:
         assert "15 of 15" in capsys.readouterr().out
         assert main(["lengths", "--out", str(path), "--length", "0"]) == 2
         assert "between 1 and 64" in capsys.readouterr().err
+        assert main(["lengths", "--out", str(path), "--length", "1", "--steps", "1", "--seeds", "4,7-8"]) == 0
+        assert Lengths.load(path).seeds == (4, 7, 8)
+        assert main(["lengths", "--out", str(path), "--seeds", "3,3"]) == 2
+        assert "name one twice" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("harm", "words"),
@@ -223,7 +257,7 @@ class TestShipped:
         assert found.complete
         assert found.longest == 3 * found.trained
         assert found.config == plan().config
-        assert len(found.seeds) >= 3
+        assert found.seeds == tuple(range(64))
         assert np.isnan(found.exact("learned")[:, found.trained :]).all()
         for name in ("learned", "rotary"):  # what was trained on is learned
             assert found.exact(name)[:, found.trained - 1].mean() > 0.9
@@ -231,4 +265,4 @@ class TestShipped:
             for whole, row in zip(trial.exact, trial.right, strict=True):
                 assert (whole is None) == (row is None)
                 assert row is None or whole <= min(row)
-        assert json.loads(SHIPPED.read_text())["versions"].keys() >= {"torch", "python"}
+        assert json.loads(lzma.decompress(SHIPPED.read_bytes()))["versions"].keys() >= {"torch", "python"}

@@ -186,6 +186,7 @@ def seeds_of(words: str) -> tuple[int, ...]:
         require(first <= last, f"the seeds {first}-{last} run backwards")
         require(last - first < MOST_MEMBERS, f"the seeds {first}-{last} are more than {MOST_MEMBERS:,}")
         found += range(first, last + 1)
+    require(len({*found}) == len(found), f"the seeds {quoted(words)} name one twice")
     return tuple(found)
 
 

@@ -19,6 +19,8 @@ COLOURS = (0, 1, 2, 3, 7)
 MOST_MARKS = 30
 """More points than this, and only the line is drawn, with a mark at its end."""
 MOST_SEQUENTIAL = 40
+FEW_SEEDS = 8
+"""More than these, and their thin lines are paler, so that the mean stays the strongest."""
 LOW, HIGH = -0.04, 1.06
 
 
@@ -139,7 +141,7 @@ def _drawn(lines: Sequence[Line], axis: str, words: str, palette: Palette, index
                 "y": each.ravel().astype(np.float32),
                 "mode": "lines",
                 "line": {"color": colour, "width": 1},
-                "opacity": 0.55,
+                "opacity": 0.55 if len(each) <= FEW_SEEDS else 0.3,
                 "hoverinfo": "skip",
                 "showlegend": False,
                 "legendgroup": line.name,

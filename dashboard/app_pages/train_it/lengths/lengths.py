@@ -20,7 +20,7 @@ from dashboard.view import clicks, permission, session
 from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.config import ModelConfig
-from transformer.experiments.lengths import Lengths, LengthsError
+from transformer.experiments.lengths import SEEDS, Lengths, LengthsError
 from transformer.foundation.checks import reason
 
 AGAIN = 1.0
@@ -106,7 +106,8 @@ def anew() -> None:
         return
     left.button("Measure again", icon=":material/refresh:", on_click=begin, width="stretch", **options)
     text = (
-        "Trains all of these models again, in a process of its own: about two minutes on two cores. On a command line: "
+        f"Trains each encoding again, from {len(SEEDS)} seeds, in a process of its own: a minute or two on two cores. "
+        "On a command line: "
     )
     if measuring.failed:
         text = "The last measurement was cut off. Its finished trainings are kept. On a command line: "

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from dashboard.app_pages.train_it.lengths.figures import Line
+from dashboard.figures.kit.numbers import interval
 from dashboard.models import menu
 from dashboard.models.background import Measuring
+from transformer.analysis.accuracy.result import spans
+from transformer.analysis.intervals import mean_interval
 from transformer.experiments.lengths import TRACE, Lengths, LengthsError
+from transformer.foundation.words import listed
 from transformer.training.runs import DEFAULT_ROOT
 
-FILES = {"shipped": DEFAULT_ROOT / "lengths.json", "own": menu.ROOT / "lengths-own.json"}
+FILES = {"shipped": DEFAULT_ROOT / "lengths.json.xz", "own": menu.ROOT / "lengths-own.json"}
 ORDER = ("learned", "sinusoidal", "rotary", "alibi", "none")
 NAMES = {"alibi": "ALiBi", "none": "no positions"}
 
@@ -108,18 +113,31 @@ def _leader(found: Lengths, length: int) -> tuple[str, float]:
 
 def within(found: Lengths) -> str:
     """How well each encoding learned what it was trained on, at its greatest length."""
-    shares = [f"{called(name)} {found.exact(name)[:, found.trained - 1].mean():.2f}" for name in found.measured]
-    return f"Whole answers right at length {found.trained}, the longest in training: {', '.join(shares)}."
+    shares = [f"{called(name)} {over_seeds(found.exact(name)[:, found.trained - 1])}" for name in found.measured]
+    return f"Whole answers right at length {found.trained}, the longest in training{basis(found)}: {', '.join(shares)}."
 
 
 def at_length(found: Lengths, length: int) -> str:
     """How right each encoding is at one length, place by place taken together."""
     words = []
     for name in found.measured:
-        share = float(found.accuracy(name, length).mean())
-        known = f"{share:.2f}" if np.isfinite(share) else _ending(found, found.accuracy(name, length))
-        words.append(f"{called(name)} {known}")
-    return f"The share of the answer that is right at length {length}: {', '.join(words)}."
+        values = found.accuracy(name, length)
+        words.append(f"{called(name)} {_ending(found, values) or over_seeds(values.mean(axis=1))}")
+    return f"The share of the answer that is right at length {length}{basis(found)}: {', '.join(words)}."
+
+
+def over_seeds(shares: np.ndarray) -> str:
+    """The mean of float [seed] and half of its 95 % interval: "0.943 ± 0.012"; of one seed the share alone."""
+    mean, low, _ = mean_interval(shares) if len(shares) > 1 else (float(shares.mean()), math.nan, math.nan)
+    return interval(mean, mean - low)
+
+
+def basis(found: Lengths) -> str:
+    """Over how many seeds the means are, and what their ± is."""
+    counts = sorted({len(found.exact(name)) for name in found.measured})
+    if counts == [1]:
+        return " (one seed)"
+    return f" (mean over {' or '.join(map(str, counts))} seeds ± half its 95 % interval)"
 
 
 def made(found: Lengths) -> str:
@@ -128,8 +146,8 @@ def made(found: Lengths) -> str:
     missing = "" if found.complete else f" Only {len(found.trials)} of {found.planned} trainings were made."
     return (
         f"{found.config.model.n_layers} layers of {found.config.model.n_heads} heads, {training.max_steps} steps of "
-        f"{training.batch_size} sequences for each encoding, seeds {_listed(found.seeds)}; {found.sequences} fresh "
-        f"sequences of each length; {spent:.0f} s of training on {found.device}, torch "
+        f"{training.batch_size} sequences for each encoding, {_seeds(found.seeds)}; {found.sequences} fresh "
+        f"sequences of each length; {spent:,.0f} s of training on {found.device}, torch "
         f"{found.versions.get('torch', '?')}.{missing}"
     )
 
@@ -154,12 +172,13 @@ def still_falling(names: Sequence[str], steps: int) -> str:
     )
     if not names:
         return f"At the end no loss was still falling ({rule})."
-    return f"At the end the loss was still falling for {_listed(names)}: more steps may help there ({rule})."
+    return f"At the end the loss was still falling for {listed(names)}: more steps may help there ({rule})."
 
 
-def _listed(each: Sequence[int] | Sequence[str]) -> str:
-    words = [str(one) for one in each]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+def _seeds(seeds: Sequence[int]) -> str:
+    """ "seeds 0 to 63", "seed 4"."""
+    numbers = np.arange(max(seeds) + 1)
+    return f"seed{'s' if len(seeds) > 1 else ''} {spans([str(number) for number in numbers], np.isin(numbers, seeds))}"
 
 
 # --- measuring anew

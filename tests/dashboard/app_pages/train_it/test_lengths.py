@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import lzma
 import math
+import re
+import statistics
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +26,7 @@ from transformer.experiments.lengths import Fall, Lengths, Trial
 from transformer.model import Transformer, build
 
 ROOT = Path(__file__).parents[4]
-SHIPPED = ROOT / "checkpoints" / "lengths.json"
+SHIPPED = ROOT / "checkpoints" / "lengths.json.xz"
 
 
 def test_one_that_was_cut_off_says_so() -> None:
@@ -64,6 +67,34 @@ class TestWords:
     )
     def test_the_title_says_what_was_measured(self, measurement: Lengths, words: str) -> None:
         assert words in lengths_measurement.headline(measurement)
+
+    def test_a_mean_over_seeds_has_its_interval_and_one_seed_has_none(self) -> None:
+        one = made_up(1, 1, 1, 0.9)
+        assert lengths_measurement.within(one).endswith("in training (one seed): rotary 0.900.")
+        trials = [made_up(1, 1, 1, share).trials[0] for share in (0.9, 0.8, 1)]
+        several = replace(one, seeds=(0, 1, 2), trials=tuple(replace(t, seed=n) for n, t in enumerate(trials)))
+        # Student's t of two degrees of freedom, 4.303, times 0.1 / √3
+        said = "(mean over 3 seeds ± half its 95 % interval): rotary 0.900 ± 0.248."
+        assert lengths_measurement.within(several).endswith(said)
+        assert lengths_measurement.at_length(several, 4).endswith(said)
+        assert "(mean over 1 or 2 seeds" in lengths_measurement.within(
+            replace(
+                several,
+                encodings=("rotary", "alibi"),
+                trials=(*several.trials[:2], replace(several.trials[2], positions="alibi")),
+            )
+        )
+
+    @pytest.mark.parametrize(
+        ("seeds", "words"),
+        [
+            (tuple(range(64)), "each encoding, seeds 0 to 63;"),
+            ((4,), "each encoding, seed 4;"),
+            ((0, 1, 5), "each encoding, seeds 0, 1 and 5;"),
+        ],
+    )
+    def test_many_seeds_are_named_by_the_first_and_the_last(self, seeds: tuple[int, ...], words: str) -> None:
+        assert words in lengths_measurement.made(replace(made_up(1), seeds=seeds))
 
     @pytest.mark.parametrize(
         ("falls", "words"),
@@ -113,13 +144,20 @@ class TestFigures:
 
 class TestPage:
     def test_its_numbers_are_the_file_s(self) -> None:
-        app, values = open_page("lengths", longer="11"), json.loads(SHIPPED.read_text())
+        app, values = open_page("lengths", longer="11"), json.loads(lzma.decompress(SHIPPED.read_bytes()))
         charts = drawn(app)
+        spoken = next(each.value for each in app.caption if "the longest in training" in each.value)
         for name, said in (("rotary", "rotary"), ("alibi", "ALiBi"), ("none", "no positions")):
             trials = [trial for trial in values["trials"] if trial["positions"] == name]
             line = next(t for t in charts["exact-match"]["data"] if t["name"] == said)
             mean = np.mean([trial["exact"] for trial in trials], axis=0) / values["sequences"]
             np.testing.assert_allclose(array(line["y"]), mean, atol=1e-6)
+            shares = [trial["exact"][7] / values["sequences"] for trial in trials]
+            half = 1.998 * statistics.stdev(shares) / math.sqrt(64)  # Student's t of 63 degrees of freedom
+            written = re.search(rf"{said} ([\d.]+) ± ([\d.]+)", spoken)
+            assert written is not None
+            assert float(written[1]) == pytest.approx(statistics.mean(shares), abs=0.0006)
+            assert float(written[2]) == pytest.approx(half, abs=0.0006)
             panel = next(t for t in charts["places"]["data"] if t["name"] == said)
             mean = np.mean([trial["right"][10] for trial in trials], axis=0) / values["sequences"]
             np.testing.assert_allclose(array(panel["y"]), mean, atol=1e-6)
@@ -128,8 +166,8 @@ class TestPage:
         called = {"alibi": "ALiBi", "none": "no positions"}
         for name in ("learned", "sinusoidal", "rotary", "alibi", "none"):
             falls = [trial["fall"] for trial in values["trials"] if trial["positions"] == name]
-            noise = math.sqrt(sum(fall["half"] ** 2 for fall in falls)) / 3
-            still += [called.get(name, name)] * (sum(fall["nats"] for fall in falls) / 3 > max(noise, 0.001))
+            noise = math.sqrt(sum(fall["half"] ** 2 for fall in falls)) / len(falls)
+            still += [called.get(name, name)] * (sum(fall["nats"] for fall in falls) / len(falls) > max(noise, 0.001))
         listed = f"{', '.join(still[:-1])} and {still[-1]}"
         words = f"Each encoding got 500 steps. At the end the loss was still falling for {listed}: more"
         assert any(caption.value.startswith(words) for caption in app.caption)
