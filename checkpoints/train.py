@@ -79,8 +79,9 @@ POPULATION, SEEDS, ENCODINGS, MOST_STEPS = (
 """The default reversal from many seeds with each of these."""
 FRAMES = 8
 """Of the working heads' pictures, so many are shipped."""
-BITS = 16
-"""Significant bits of the numbers of an example, of the 24 of float32: each is right to 16 millionths of itself."""
+COARSE, BITS = ("bottleneck-transformer", "shakespeare"), 16
+"""The largest examples keep so many significant bits of their numbers, of the 24 of float32: each is right to 16
+millionths of itself."""
 PICTURES = {"bottleneck-transformer": 10, "shakespeare": 8}
 """Of the frames of these films, so many keep their patterns."""
 ROUNDED = (
@@ -126,7 +127,7 @@ def thin(run: Run) -> None:
     if run.name in PICTURES and run.film is not None:
         run.set_film(with_pictures(run.film, PICTURES[run.name]).pack())
     for path in run.folder.glob("*.npz"):
-        squeeze(path)
+        squeeze(path, coarse=run.name in COARSE and path.stem == "example")
 
 
 def with_pictures(film: Film, most: int) -> Film:
@@ -158,15 +159,15 @@ def short(line: dict) -> dict:
     return line | numbers
 
 
-def squeeze(path: Path) -> None:
-    """Pack the arrays of a file as small as the format can. Of an example's numbers the last bits are rounded away."""
+def squeeze(path: Path, *, coarse: bool = False) -> None:
+    """Pack the arrays of a file as small as the format can; of a `coarse` one the last bits are rounded away."""
     with np.load(path, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         for name, array in arrays.items():
             content = io.BytesIO()
-            np.save(content, rounded(array) if path.stem == "example" and array.dtype == np.float32 else array)
+            np.save(content, rounded(array) if coarse and array.dtype == np.float32 else array)
             file.writestr(zipfile.ZipInfo(f"{name}.npy"), content.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=9)
     path.write_bytes(packed.getvalue())
 

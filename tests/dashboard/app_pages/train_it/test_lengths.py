@@ -154,7 +154,7 @@ class TestPage:
             np.testing.assert_allclose(array(line["y"]), mean, atol=1e-6)
             shares = [trial["exact"][7] / values["sequences"] for trial in trials]
             half = 1.998 * statistics.stdev(shares) / math.sqrt(64)  # Student's t of 63 degrees of freedom
-            written = re.search(rf"{said} ([\d.]+) ± ([\d.]+)", spoken)
+            written = re.search(rf"{said} (\d\.\d+) ± (\d\.\d+)", spoken)
             assert written is not None
             assert float(written[1]) == pytest.approx(statistics.mean(shares), abs=0.0006)
             assert float(written[2]) == pytest.approx(half, abs=0.0006)
