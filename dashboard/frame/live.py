@@ -13,6 +13,7 @@ from dashboard.components.presses import counted_button
 from dashboard.frame import live_pictures, training_panel
 from dashboard.lectures.shelf import lectures
 from dashboard.models import menu
+from dashboard.parts.prose import plain
 from dashboard.parts.text import newest, whole
 from dashboard.parts.widgets import barred
 from dashboard.server import background
@@ -55,7 +56,7 @@ def _of_another(name: str) -> None:
         clicks.again()  # the line goes: the run's result is in the menus, or its panel comes
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-of-another"):
         doing = "is waiting for its turn" if state.status == "queued" else f"is in training, at step {state.step}"
-        st.caption(f":material/model_training: **{name}** {doing}.", width="content")
+        st.caption(f":material/model_training: **{plain(name)}** {doing}.", width="content")
         st.button("Watch", on_click=_watch_another, args=(name,), type="tertiary", key="watch")
 
 
@@ -232,28 +233,28 @@ def _has_result(run: Run, state: State) -> bool:
 def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> str:
     most = run.config.training.max_steps
     last = metrics[-1] if metrics else {"step": 0, "seconds": 0.0}
-    reason, cut = state.reason or state.status, _seconds_of_cut(run.name)
+    name, reason, cut = plain(run.name), plain(state.reason or state.status), _seconds_of_cut(run.name)
     if cut:
         reason = f"stopped at step {state.step}, because this lecture gives a training {cut} s"
     if state.status == "queued":
         place, waiting = background.pool.place(run)
         where = f", number {place} of {waiting} in the queue" if place else ""
-        return f"**{run.name}** is waiting for its turn{where} …"
+        return f"**{name}** is waiting for its turn{where} …"
     if state.status == "measuring":
-        return f"**{run.name}**: {reason}. Measuring it …"
+        return f"**{name}**: {reason}. Measuring it …"
     if state.status == "paused" and run.waiting and run.control.pause_at is None and not run.control.stop:
-        return f"**{run.name}** goes on at step {state.step} as soon as another training makes room …"
+        return f"**{name}** goes on at step {state.step} as soon as another training makes room …"
     if state.status == "paused":
-        return f"**{run.name}** is paused at step {state.step} of at most {most}."
+        return f"**{name}** is paused at step {state.step} of at most {most}."
     read = newest(metrics)
     if state.status == "running":
         said = f"step {last['step']} of {'' if read else 'at most '}{most}, {last['seconds']:.1f} s"
-        return f"**{run.name}** is training: {said}{f': {read}' if read else ''}"
+        return f"**{name}** is training: {said}{f': {read}' if read else ''}"
     mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
     if read and run.evaluation:
         reason = f"{reason}, {whole(run.evaluation)}"
     taken = " The pages now show it." if own and _has_result(run, state) and not cut else ""
-    return f"{mark} **{run.name}**: {reason}.{taken}"
+    return f"{mark} **{name}**: {reason}.{taken}"
 
 
 def _put_away() -> None:

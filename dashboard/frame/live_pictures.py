@@ -16,6 +16,7 @@ from dashboard.figures import loss
 from dashboard.models.model import Model, maker_of
 from dashboard.parts.film import moment_sentence, of_film, of_training
 from dashboard.parts.learning import loss_sentence
+from dashboard.parts.prose import plain
 from dashboard.view import session
 from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Attention
@@ -110,7 +111,7 @@ def stored(model: Model) -> bool:
         return False
     sentence = f"{moment_sentence(film, model.config)}."
     reel = of_film(film, model.config, model.run.metrics(), [])
-    st.markdown(f"In its place, the film of **{model.run.name}**, which was trained before:")
+    st.markdown(f"In its place, the film of **{plain(model.run.name)}**, which was trained before:")
     film_player(reel, key=f"stored-{model.run.name}", alt=sentence, height=HEIGHT)
     st.caption(sentence)
     return True

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from dashboard.frame.live_pictures import costs
 from dashboard.frame.training_panel import FOLD, OWN
 from dashboard.lectures.shelf import lectures
 from dashboard.models import menu as model_menu
+from dashboard.parts.prose import JOINER
 from dashboard.view import clicks
 from dashboard.view.settings import PACES
 from tests.kit.pages import ROOT, UNFOLDED, array, figures, link, open_page, press, press_counted, shown, staged, trace
@@ -64,6 +66,18 @@ def test_the_training_of_another_is_seen_from_the_queue_on(runs: Path) -> None:
         app = open_page("positions")
     assert "**theirs** is in training, at step 7." in said(app)
     assert "a-folder-only" not in "\n".join(each.value for each in app.caption if "in training" in each.value)
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_the_name_of_another_s_training_is_a_text_and_no_markdown(
+    status: Literal["queued", "running"], runs: Path
+) -> None:
+    run = Run.create(runs / "*www.evil.test*", tiny())
+    with lock.hold(run.folder):
+        run.set_state(status, 7)
+        words = said(open_page("positions"))
+    assert rf"**\*www{JOINER}.evil.test\*** is" in words
+    assert "*www.evil" not in words
 
 
 @pytest.mark.parametrize("name", ["damaged", os.fsdecode(b"no-\xff-text")])
