@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components.payload import unpack
+from dashboard.parts.prose import JOINER
 from dashboard.view.settings import OF_MODEL
 from tests.kit.pages import (
     PAGES,
@@ -45,6 +47,10 @@ from transformer.model import build
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
+RUNS_FOLDER = ROOT / "checkpoints"
+MARKDOWN = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success")
+"""The elements whose text is read as Markdown."""
+
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("run", RUNS)
@@ -57,6 +63,24 @@ def test_every_page_opens_on_every_run(run: str) -> None:
         assert link(app) == {"run": run}, page
         empty = page in ("tokens", "writing") or PAGES[page].imported or (page, run) == ("film", "compiled")
         assert app.get("bidi_component") or empty, page
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("run", ["reverse", "reverse-sinusoidal", "bottleneck-gru", "bottleneck-gru-attention"])
+def test_the_name_of_a_run_is_a_text_on_every_page(run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever trains, uploads or renames a run chooses what it is called."""
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+    name = "*www.evil.test*"
+    shutil.copytree(RUNS_FOLDER / run, tmp_path / name)
+    named = 0
+    for page, asked in [*((page, {}) for page in PAGES), *(("questions", {"asked": str(n)}) for n in range(2, 6))]:
+        app = open_page(page, run=name, **asked)
+        words = [each.value for kind in MARKDOWN for each in getattr(app, kind)]
+        labels = [each.label for kind in ("button", "expander", "toggle") for each in getattr(app, kind)]
+        for said in [*words, *labels]:
+            assert "www.evil" not in said, page
+            named += f"\\*www{JOINER}.evil" in said
+    assert named > 5
 
 
 # Numbers

@@ -64,7 +64,7 @@ def answer(model: Model) -> str:
 def _two_orders(model: Model) -> None:
     """The first attention's output at the last token, without the model's positions and with them."""
     if model.config.model.recurrent:
-        st.caption(f"{model.name} is a recurrent network: it reads in order and needs no positional encoding.")
+        st.caption(f"{plain(model.name)} is a recurrent network: it reads in order and needs no positional encoding.")
         return
     found, names = two_orders(model, session.question(model))
     turned = (*names[-2::-1], names[-1])
@@ -212,7 +212,7 @@ def _backwards(model: Model) -> None:
     own = model.config.model.positions
     taken = "which has no positions" if own == "none" else f"without its {own} positions"
     st.markdown(
-        f"{model.name}, {taken}, without a mask: if it reads the input backwards, all logits come out backwards "
+        f"{plain(model.name)}, {taken}, without a mask: if it reads the input backwards, all logits come out backwards "
         f"({_exactly(found.moved)}). Attention sums over a set of keys, and a set has no order."
     )
 

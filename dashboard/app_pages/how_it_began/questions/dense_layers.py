@@ -12,6 +12,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
+from dashboard.parts.prose import plain
 from dashboard.view import session
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def answer(model: Model) -> str:
     if model.config.model.recurrent or not model.config.model.d_ff:
         kind = "is a recurrent network" if model.config.model.recurrent else "was built without them"
         st.info(
-            f"{model.name} {kind}. Choose a model with feed-forward layers in the sidebar, or train one.",
+            f"{plain(model.name)} {kind}. Choose a model with feed-forward layers in the sidebar, or train one.",
             icon=":material/layers:",
         )
         return f"{model.name} has no dense layers to compare."

@@ -13,6 +13,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts import waiting
+from dashboard.parts.prose import plain
 from dashboard.parts.widgets import bound
 from dashboard.view import session
 from transformer.analysis.sequential.dependencies import moments, waits_for, way
@@ -47,8 +48,8 @@ def answer(model: Model) -> str:
         )
         _times(layers)
         st.caption(
-            f"{model.name}: {_of(model)}. For n tokens, a layer of a GRU takes O(n) sequential steps and one of a "
-            "transformer O(1) (Vaswani et al., 2017, table 1)."
+            f"{plain(model.name)}: {_of(model)}. For n tokens, a layer of a GRU takes O(n) sequential steps and one of "
+            "a transformer O(1) (Vaswani et al., 2017, table 1)."
         )
     ends = f"a transformer needs {last['attention']}"
     return f"A GRU needs {last['recurrent']} sequential steps to read {length} tokens; {ends}."

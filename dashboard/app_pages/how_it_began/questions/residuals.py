@@ -216,11 +216,13 @@ def _of(model: Model) -> str:
     """What the chosen model has."""
     if model.config.model.recurrent:
         return (
-            f"{model.name} is a recurrent network: its gates carry a state through time, as residual connections do "
-            "through layers."
+            f"{plain(model.name)} is a recurrent network: its gates carry a state through time, as residual "
+            "connections do through layers."
         )
     has = "has residual connections" if model.config.model.residual else "has no residual connections"
-    return f"{model.name} {has}. Any transformer can be trained without: python -m transformer train --no-residual"
+    return (
+        f"{plain(model.name)} {has}. Any transformer can be trained without: python -m transformer train --no-residual"
+    )
 
 
 # --- what the five questions of a lecture measure, each once. PyTorch is imported when the first of it is asked for

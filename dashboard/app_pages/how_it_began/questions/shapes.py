@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.app_pages.how_it_began.questions.figures.shapes import falk, shapes_to_scale
 from dashboard.components.plot import coloured, plot
 from dashboard.models.model import Model
+from dashboard.parts.prose import plain
 from dashboard.parts.widgets import bound
 from dashboard.view import session
 from dashboard.view.settings import Settings
@@ -173,6 +174,6 @@ def _of(model: Model) -> str:
     config = model.config.model
     if config.recurrent:
         has = {"none": "no attention"}.get(config.attention, f"one attention ({config.attention}), as wide as its")
-        return f"{model.name} has {has}{'' if config.attention == 'none' else f' state: {config.d_model}'}."
+        return f"{plain(model.name)} has {has}{'' if config.attention == 'none' else f' state: {config.d_model}'}."
     heads = "its one head" if config.n_heads == 1 else f"each of {config.n_heads} heads"
-    return f"{model.name} has $d_k = d_v$ = {config.d_model} / {config.n_heads} = {config.d_head} in {heads}."
+    return f"{plain(model.name)} has $d_k = d_v$ = {config.d_model} / {config.n_heads} = {config.d_head} in {heads}."
