@@ -1,4 +1,4 @@
-"""What the server adds to Streamlit: plotly.js, the presenter's page, security headers.
+"""What the server adds to Streamlit: plotly.js, the presenter's page, a page that connects at once, security headers.
 
 Streamlit's own scripts stay uncompressed on purpose: from localhost a page loads no sooner with gzip (2.4 s cold either
 way), and its makers found the same (streamlit/web/server/starlette/starlette_gzip_middleware.py).
@@ -27,7 +27,7 @@ from dashboard.server.guard import Guard, is_known
 from dashboard.server.plotly_js import source
 from dashboard.server.readiness import PATH, readiness
 from dashboard.server.rooms import addresses
-from dashboard.server.streamlit_private import served_page
+from dashboard.server.streamlit_private import connecting_script, served_page
 
 PLOTLY_PATH = "/assets/plotly.min.js"
 PRESENTER = Path(__file__).parent / "presenter"
@@ -49,7 +49,12 @@ def routes(first: str) -> list[BaseRoute]:
 
 def middleware() -> list[Middleware]:
     """The middleware for `st.App(middleware=…)`."""
-    return [Middleware(SecurityHeaders), Middleware(Guard), Middleware(Entrance, base=base())]
+    return [
+        Middleware(SecurityHeaders),
+        Middleware(Guard),
+        Middleware(ConnectingPage),
+        Middleware(Entrance, base=base()),
+    ]
 
 
 async def to_first(request: Request) -> Response:
@@ -115,12 +120,58 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in security_headers(Headers(scope=scope).get("host", "")).items():
                     headers.setdefault(name, value)
-                is_page = message["status"] == 200 and headers.get("content-type", "").startswith("text/html")
-                if is_page and not scope["path"].startswith(presenter_address()):  # that one draws no figure
+                if _is_html(message) and not scope["path"].startswith(presenter_address()):  # that one draws no figure
                     headers["Link"] = f"<{plotly_address()}>; rel=preload; as=script"
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
+
+
+class ConnectingPage:
+    """ASGI middleware that gives Streamlit's page the script by which it opens its socket without asking around."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start: Message | None = None
+        body = b""
+
+        async def send_with_script(message: Message) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start" and _is_html(message):
+                start = message
+            elif start is None:
+                await send(message)
+            else:
+                body += message.get("body", b"")
+                if not message.get("more_body"):
+                    if body == served_page().encode():
+                        body = connecting_page().encode()
+                        headers = MutableHeaders(scope=start)
+                        headers["Content-Length"] = str(len(body))
+                        del headers["ETag"], headers["Last-Modified"]  # they are those of the page without it
+                    await send(start)
+                    await send({"type": "http.response.body", "body": body})
+
+        if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
+            await self.app(scope, receive, send)
+            return
+        readable = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
+        await self.app({**scope, "headers": readable}, receive, send_with_script)
+
+
+def _is_html(start: Message) -> bool:
+    """Whether an answer that begins like this is a page that was found."""
+    kind = Headers(raw=start["headers"]).get("content-type", "")
+    return bool(start["status"] == 200) and kind.startswith("text/html")
+
+
+@cache
+def connecting_page() -> str:
+    """The HTML of the page that Streamlit serves, which connects at once."""
+    script = connecting_script(st.get_option("client.allowedOrigins"))
+    return served_page().replace("</head>", f"<script>{script}</script></head>", 1)
 
 
 def plotly_address() -> str:
@@ -166,7 +217,7 @@ def security_headers(host: str) -> dict[str, str]:
 def content_security_policy(host: str) -> str:
     """Everything from this server and nothing from elsewhere, as far as Streamlit and Plotly allow.
 
-    Both write inline styles. Streamlit's page holds one inline script, which is allowed by its hash. Browsers differ
+    Both write inline styles. The page holds two inline scripts, which are allowed by their hashes. Browsers differ
     on whether 'self' covers websockets, so these are named: those of this host.
     """
     sockets = [f"ws://{host}", f"wss://{host}"] if is_known(host) else []
@@ -187,7 +238,7 @@ def content_security_policy(host: str) -> str:
 
 
 def inline_script_hashes() -> list[str]:
-    """The CSP sources of the scripts written into the page that Streamlit serves."""
-    scripts = re.findall(r"<script>(.*?)</script>", served_page(), flags=re.DOTALL)
+    """The CSP sources of the scripts written into the page."""
+    scripts = re.findall(r"<script>(.*?)</script>", connecting_page(), flags=re.DOTALL)
     digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
     return [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]

@@ -7,6 +7,7 @@ upgrade what is gone. What is private in Streamlit's page stands in frame/style.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -356,3 +357,14 @@ def served_page() -> str:
     Without it the script written into that page is forbidden by our security policy (server/http.py).
     """
     return (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+
+
+def connecting_script(origins: Sequence[str]) -> str:
+    """The script, written into that page, by which it opens its socket at once; `origins` may talk to it from a frame.
+
+    It says where the server is, namely where the page's own files are, and what the server's host-config would say.
+    Without it the page asks for both first, and a page with an address of its own asks in vain below that one: its
+    title stands 0.1 s later.
+    """
+    config = json.dumps({"allowedOrigins": [*origins], "useExternalAuthToken": False})
+    return f'window.__streamlit = {{ BACKEND_BASE_URL: new URL("./", location.href).href, HOST_CONFIG: {config} }}'

@@ -14,15 +14,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Request
 
-from dashboard.view.pages import PAGES
 from tests.kit.driving import PATIENCE, ROOT, browser, dashboard
 from transformer.training.runs import list_runs
 
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
 TRIO = ("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer")
 SCREEN = {"width": 1440, "height": 900}
-PROBES = re.compile(rf"^/({'|'.join(PAGES)})/_stcore/(health|host-config)$")
-"""On a deep link Streamlit looks for its server below the page's own path first, and is told 404."""
 CLOSED = re.compile(
     r"Exception in ASGI application\n(?:(?!Exception in ASGI).)*?WebSocketDisconnected: Cannot call .send.[^\n]*\n",
     re.DOTALL,
@@ -112,8 +109,7 @@ def listen(page: Page, address: str, complaints: list[str]) -> None:
 
     def logged(message: ConsoleMessage) -> None:
         url = message.location.get("url", "")
-        probe = message.text.startswith("Failed to load resource") and PROBES.match(urlsplit(url).path)
-        if message.type == "error" and not probe:
+        if message.type == "error":
             complaints.append(f"{message.text} ({url})")
 
     def asked(request: Request) -> None:
