@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -307,6 +307,17 @@ def test_the_view_goes_along_to_the_other_pages(page: Page, address: str):
             re.compile(f"^{address}/{path}\\?run=reverse-aligned&input=1\\+2\\+3\\+4\\+5\\+6\\+7\\+8$")
         )
         expect(page.get_by_label("Input", exact=True)).to_have_value("1 2 3 4 5 6 7 8")
+
+
+@pytest.mark.parametrize("path", ["", "heads", "heads/"])
+def test_a_page_opens_its_socket_without_asking_below_its_own_path(page: Page, address: str, path: str):
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    with page.expect_websocket() as opened:
+        page.goto(f"{address}/{path}")
+    assert opened.value.url == f"{address.replace('http', 'ws', 1)}/_stcore/stream"
+    expect(title(page)).to_be_visible()
+    assert {name for name in asked if "_stcore/h" in name} <= {"/_stcore/health", "/_stcore/host-config"}
 
 
 def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):

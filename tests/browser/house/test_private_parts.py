@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Browser, Locator, Route
 
 from dashboard.frame.style import style
 from dashboard.server.plotly_js import TRACES
@@ -38,6 +38,8 @@ SELECTORS = [
 """Of frame/style.css, and of the steps of a lecture."""
 DRAWN_HTML, RERUNNING = ".st-key-inside-numbers .stHtml", "[data-test-script-state=running]"
 """Of components/web/kit/streamlit_private.js."""
+A_SHEET_S_SCRIPT = re.compile(r"/attention-lab\.sheet/.*\.js")
+"""It is held back for a round: its skeleton stands only until it has come, which may be at once."""
 SEEN = """(selectors) => {
   window.seenSelectors = new Set();
   const look = () => {
@@ -54,6 +56,8 @@ def seen(chromium: Browser, address: str) -> set[str]:
     wanted, found = {*SELECTORS, DRAWN_HTML, RERUNNING}, set()
     context = chromium.new_context()
     context.add_init_script(f"({SEEN})({json.dumps(sorted(wanted))})")
+    held: list[Route] = []
+    context.route(A_SHEET_S_SCRIPT, lambda route: held.append(route))
     pages = [context.new_page() for _ in PLACES]
     for page, place in zip(pages, PLACES, strict=True):
         page.goto(f"{address}/{place}")
@@ -62,6 +66,8 @@ def seen(chromium: Browser, address: str) -> set[str]:
         for page in pages:
             found.update(page.evaluate("[...window.seenSelectors]"))
             page.wait_for_timeout(100)
+        while held:
+            held.pop().continue_()
     context.close()
     return found
 

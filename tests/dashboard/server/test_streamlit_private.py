@@ -470,6 +470,16 @@ def test_the_served_page_has_one_script_written_into_it() -> None:
     assert len(re.findall(r"<script>(.*?)</script>", streamlit_private.served_page(), flags=re.DOTALL)) == 1
 
 
+def test_the_page_reads_where_its_server_is_before_it_connects() -> None:
+    """What `connecting_script` writes has these names in Streamlit's own script."""
+    program = re.search(r'src="\./(static/js/index\.[^"]+)"', streamlit_private.served_page())
+    assert program is not None
+    known = (Path(st.__file__).parent / "static" / program[1]).read_text(encoding="utf-8")
+    for name in ("window.__streamlit", "BACKEND_BASE_URL", "HOST_CONFIG", "allowedOrigins", "useExternalAuthToken"):
+        assert name in known, name
+    assert streamlit_private.served_page().count("</head>") == 1
+
+
 def test_a_container_is_a_delta_generator() -> None:
     assert streamlit_private.DeltaGenerator is type(st._main)
 
