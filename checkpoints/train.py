@@ -79,9 +79,9 @@ POPULATION, SEEDS, ENCODINGS, MOST_STEPS = (
 """The default reversal from many seeds with each of these."""
 FRAMES = 8
 """Of the working heads' pictures, so many are shipped."""
-COARSE, BITS = ("bottleneck-transformer", "shakespeare"), 16
-"""The largest examples keep so many significant bits of their numbers, of the 24 of float32: each is right to 16
-millionths of itself."""
+COARSE, COARSE_ARRAYS, BITS = ("bottleneck-transformer", "shakespeare"), ("/scores", "/mean"), 16
+"""The largest examples keep so many significant bits of their scores and mean patterns, of the 24 of float32: each
+number is right to 16 millionths of itself."""
 PICTURES = {"bottleneck-transformer": 10, "shakespeare": 8}
 """Of the frames of these films, so many keep their patterns."""
 ROUNDED = (
@@ -167,7 +167,7 @@ def squeeze(path: Path, *, coarse: bool = False) -> None:
     with zipfile.ZipFile(packed, "w") as file:
         for name, array in arrays.items():
             content = io.BytesIO()
-            np.save(content, rounded(array) if coarse and array.dtype == np.float32 else array)
+            np.save(content, rounded(array) if coarse and name.endswith(COARSE_ARRAYS) else array)
             file.writestr(zipfile.ZipInfo(f"{name}.npy"), content.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=9)
     path.write_bytes(packed.getvalue())
 
