@@ -49,13 +49,20 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
         workers.append(subprocess.Popen(command))
     try:
         deadline = time.monotonic() + PATIENCE
-        while not address.exists() and time.monotonic() < deadline:
+        while not (found := written(address)) and time.monotonic() < deadline:
             time.sleep(0.1)
-        yield json.loads(address.read_text())["address"], workers
+        yield found, workers
     finally:
         for process in (*workers, *started):
             process.kill()
             process.wait()
+
+
+def written(file: Path) -> str:
+    """The address in a scheduler's file; empty until it is there whole: for a moment the file is there without it."""
+    with contextlib.suppress(OSError, ValueError):
+        return str(json.loads(file.read_text())["address"])
+    return ""
 
 
 def kill_one_that_trains(folder: Path, workers: Iterable[subprocess.Popen[bytes]], over: threading.Event) -> None:
