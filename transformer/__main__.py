@@ -83,7 +83,7 @@ def train(
     if team.leads:
         Run.create(folder, config, **details(device))
     code = _record(Run(folder), config, team, device)
-    team.part()
+    team.part(code)
     return code
 
 
@@ -107,7 +107,7 @@ def resume(run: str) -> int:
     found.ask(stop=False, pause_at=None)
     team, device = join(resolve_device(config.training.device))
     code = _record(found, config, team, device)
-    team.part()
+    team.part(code)
     return code
 
 
