@@ -146,19 +146,18 @@ class ConnectingPage:
             else:
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    if body == served_page().encode():
+                    headers = MutableHeaders(scope=start)
+                    page = served_page().encode()
+                    packed = headers.get("Content-Encoding") == "gzip" and len(body) < len(page)
+                    if page == (gzip.decompress(body) if packed else body):
                         body = connecting_page().encode()
-                        headers = MutableHeaders(scope=start)
                         headers["Content-Length"] = str(len(body))
-                        del headers["ETag"], headers["Last-Modified"]  # they are those of the page without it
+                        for name in ("Content-Encoding", "ETag", "Last-Modified"):  # of the page without it
+                            del headers[name]
                     await send(start)
                     await send({"type": "http.response.body", "body": body})
 
-        if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
-            await self.app(scope, receive, send)
-            return
-        readable = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
-        await self.app({**scope, "headers": readable}, receive, send_with_script)
+        await self.app(scope, receive, send_with_script if scope["type"] == "http" else send)
 
 
 def _is_html(start: Message) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -18,14 +19,13 @@ from tests.kit.rooms.asgi import to_its_end
 HTML = "text/html; charset=utf-8"
 
 
-def answered(body: bytes, kind: str = HTML, status: int = 200, accept: str = "text/html,*/*;q=0.8") -> tuple[Any, ...]:
-    """Status, headers and body as they leave, of an answer that comes in two pieces; and the headers that went in."""
+def answered(body: bytes, kind: str = HTML, status: int = 200, **more: str) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body as they leave, of an answer that comes in two pieces, with `more` headers."""
     sent: list[dict[str, Any]] = []
-    asked: dict[str, str] = {}
 
     async def inner(scope: Any, receive: Any, send: Any) -> None:
-        asked.update((name.decode(), value.decode()) for name, value in scope["headers"])
         headers = {"content-type": kind, "content-length": str(len(body)), "etag": '"old"', "last-modified": "then"}
+        headers |= {name.replace("_", "-"): value for name, value in more.items()}
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": status, "headers": raw})
         await send({"type": "http.response.body", "body": body[:100], "more_body": True})
@@ -37,14 +37,16 @@ def answered(body: bytes, kind: str = HTML, status: int = 200, accept: str = "te
     async def receive() -> Any:
         return {"type": "http.request"}
 
-    raw = [(b"accept", accept.encode()), (b"accept-encoding", b"gzip")]
-    to_its_end(http.ConnectingPage(inner)({"type": "http", "path": "/heads", "headers": raw}, receive, send))
+    to_its_end(http.ConnectingPage(inner)({"type": "http", "path": "/heads", "headers": []}, receive, send))
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return sent[0]["status"], headers, b"".join(each["body"] for each in sent[1:]), asked
+    return sent[0]["status"], headers, b"".join(each["body"] for each in sent[1:])
 
 
-def test_the_page_says_where_its_server_is_and_who_may_talk_to_it() -> None:
-    status, headers, body, asked = answered(served_page().encode())
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_page_says_where_its_server_is_and_who_may_talk_to_it(packed: bool) -> None:
+    page = served_page().encode()
+    given = {"content_encoding": "gzip"} if packed else {}
+    status, headers, body = answered(gzip.compress(page) if packed else page, **given)
     script = re.findall(r"<script>(.*?)</script>", body.decode(), flags=re.DOTALL)[-1]
     config = json.loads(re.search(r"HOST_CONFIG: ({.*}) }", script)[1])  # type: ignore[index]
     assert config == {"allowedOrigins": st.get_option("client.allowedOrigins"), "useExternalAuthToken": False}
@@ -52,7 +54,7 @@ def test_the_page_says_where_its_server_is_and_who_may_talk_to_it() -> None:
     assert body.replace(f"<script>{script}</script>".encode(), b"") == served_page().encode()
     assert (status, int(headers["content-length"])) == (200, len(body))
     assert not {"etag", "last-modified"} & {*headers}, "a browser would keep the page without the script"
-    assert "accept-encoding" not in asked, "what is compressed cannot be read here"
+    assert "content-encoding" not in headers
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"'sha256-{digest}'" in http.content_security_policy("localhost:8501")
 
@@ -64,12 +66,13 @@ def test_the_page_says_where_its_server_is_and_who_may_talk_to_it() -> None:
         {"body": b""},
         {"body": served_page().encode(), "kind": "text/plain"},
         {"body": served_page().encode(), "status": 404},
-        {"body": served_page().encode(), "accept": "*/*"},
+        {"body": gzip.compress(b"<html>a room</html>" * 20), "content_encoding": "gzip"},
     ],
-    ids=["another page", "no body", "no page", "not found", "asked for by a script"],
+    ids=["another page", "no body", "no page", "not found", "another page, compressed"],
 )
 def test_everything_else_leaves_as_it_is(given: dict[str, Any]) -> None:
-    status, headers, body, _ = answered(**given)
+    status, headers, body = answered(**given)
+    assert headers.get("content-encoding") == given.get("content_encoding")
     assert (status, body) == (given.get("status", 200), given["body"])
     assert headers["content-length"] == str(len(body))
     assert {"etag", "last-modified"} <= {*headers}
