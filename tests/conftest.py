@@ -160,6 +160,8 @@ def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine, a page is drawn with all that is measured for it, and in one run."""
+    from tests.kit.waiting import PATIENCE
+
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
-    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
-    monkeypatch.setattr("dashboard.models.walks.corners.AT_ONCE", 60.0)
+    monkeypatch.setattr("dashboard.models.background.AT_ONCE", PATIENCE)
+    monkeypatch.setattr("dashboard.models.walks.corners.AT_ONCE", PATIENCE)
