@@ -47,12 +47,16 @@ def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
 
 
 pytest.register_assert_rewrite("tests.kit")
+from tests.kit import failures  # noqa: E402  # rewritten
+from tests.kit.waiting import PATIENCE  # noqa: E402
+
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("small")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make ready a process that runs tests; one that only hands them out to others needs none of it."""
+    failures.pytest_configure(config)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return
     _check_all_shapes()
@@ -160,8 +164,6 @@ def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine, a page is drawn with all that is measured for it, and in one run."""
-    from tests.kit.waiting import PATIENCE
-
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", PATIENCE)
     monkeypatch.setattr("dashboard.models.walks.corners.AT_ONCE", PATIENCE)
