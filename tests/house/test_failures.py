@@ -14,6 +14,7 @@ import pytest
 from tests.kit.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
+PLUGINS = ("-p", "tests.kit.failures", "-p", "tests.kit.workers")
 WRONG = """
 import os, pathlib, pytest
 
@@ -34,12 +35,15 @@ def test_wrong(): assert 1 == 2, "one is not two"
 def test_of_a_case(case): raise ValueError("first\\nsecond")
 def test_setup(broken): pass
 def test_teardown(left): pass
-def test_crash(): os._exit(7)
+@pytest.mark.parametrize("times", [1, 2])
+def test_crash(times): os._exit(7)
 def test_once():
     there = HERE / "there"
     assert there.exists() or there.touch()
 def test_last(): pass
 """
+
+CRASHED = {"gw0": "test_wrong.py::test_crash[1]", "gw1": "test_wrong.py::test_crash[2]"}
 
 
 @pytest.fixture
@@ -51,7 +55,7 @@ def report():
 
 
 def run(folder: Path, *arguments: str, **variables: str) -> int:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.kit.failures", "-c", os.devnull, *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", *PLUGINS, "-c", os.devnull, *arguments]
     environment = os.environ | {"FAILURES": str(folder)} | variables
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=PATIENCE).returncode
 
@@ -76,13 +80,13 @@ def test_what_failed_stands_in_one_block_with_its_reason_and_what_comes_of_it_al
         "test_wrong.py::test_of_a_case[a b[c]]: ValueError: first [not asked]",
         "test_wrong.py::test_setup (setup): OSError: no disk [not asked]",
         "test_wrong.py::test_teardown (teardown): RuntimeError: left behind [not asked]",
-        "test_wrong.py::test_crash (???): worker 'gw0' crashed while running 'test_wrong.py::test_crash' [not asked]",
+        *(f"{each} (???): worker '{gw}' crashed while running '{each}' [not asked]" for gw, each in CRASHED.items()),
         "test_wrong.py::test_once: AssertionError: assert (False or None) [alone it passes]",
         "test_cut.py (collect): ModuleNotFoundError: No module named 'nothing_like_it' [not asked]",
     ]
     assert len(asked) == len(lines)
     assert "OMP_NUM_THREADS=1 " in first
-    assert first.endswith(": 4 failed, 3 passed, 2 errors (exit code 1)")
+    assert first.endswith(": 5 failed, 3 passed, 2 errors (exit code 1)")
     assert second.endswith(": 1 error (exit code 2)")
 
 
