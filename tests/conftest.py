@@ -144,7 +144,8 @@ def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine, a page is drawn with all that is measured for it, and in one run."""
+    """However busy the machine, a page is drawn with all that is measured for it, in one run; nobody is taken for dead."""
+    monkeypatch.setattr("transformer.training.runs.SILENT_AFTER", 2 * PATIENCE)
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", PATIENCE)
     monkeypatch.setattr("dashboard.models.walks.corners.AT_ONCE", PATIENCE)

@@ -356,10 +356,10 @@ def test_a_lecture_cuts_a_training_off_and_plays_the_film_of_its_own_model(
     longest = lectures().files["attention"].training
     with lock.hold(run.folder):
         run.set_state(status, 12)
-        long_ago(app, longest - 5)
+        long_ago(app, longest / 2)
         assert not run.control.stop
         assert "In its place" not in said(app)
-        long_ago(app, 10)
+        long_ago(app, longest)
         assert run.control.stop
         run.set_state("stopped", 14, "stopped by hand at step 14")
     app.run()
