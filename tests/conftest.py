@@ -144,7 +144,7 @@ def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine, a page is drawn with all that is measured for it, in one run; nobody is taken for dead."""
+    """However busy the machine, nobody is taken for dead, and a page is drawn with all its measurements, in one run."""
     monkeypatch.setattr("transformer.training.runs.SILENT_AFTER", 2 * PATIENCE)
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", PATIENCE)
