@@ -1,4 +1,4 @@
-"""Prints in one block what failed, from the files of tests/kit/failures.py: `python .ci/report.py FOLDER [PART]…`.
+"""Prints in one block what failed, from the files of tests/kit/runner/failures.py: `.ci/report.py FOLDER [PART]…`.
 
 Each failed test stands there with the first line of its reason, and with whether it fails by itself, too: it is run
 once more alone, for the log only. A PART is a step without tests that failed, such as lint. The exit code is 1 if

@@ -46,9 +46,9 @@ def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
 
 
 pytest.register_assert_rewrite("tests.kit")
-from tests.kit import failures  # noqa: E402  # rewritten
+from tests.kit.runner import failures  # noqa: E402  # rewritten
+from tests.kit.runner.workers import pytest_xdist_make_scheduler  # noqa: E402, F401
 from tests.kit.waiting import PATIENCE  # noqa: E402
-from tests.kit.workers import pytest_xdist_make_scheduler  # noqa: E402, F401
 
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("small")

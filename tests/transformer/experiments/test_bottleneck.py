@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from dashboard.app_pages.how_it_began.bottleneck import measurement
-from tests.kit.bottleneck import SHAPES, SMALL, found_of, made, own_words, small
+from tests.kit.experiments.bottleneck import SHAPES, SMALL, found_of, made, own_words, small
 from transformer import checkpoints
 from transformer.__main__ import main
 from transformer.experiments import bottleneck_runs

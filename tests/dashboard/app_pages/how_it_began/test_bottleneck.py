@@ -19,7 +19,7 @@ from dashboard.app_pages.how_it_began.bottleneck import figures, measurement
 from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.view import training as view_training
-from tests.kit.bottleneck import SHAPES, SMALL, found_of, made, own_words, small
+from tests.kit.experiments.bottleneck import SHAPES, SMALL, found_of, made, own_words, small
 from tests.kit.pages import array, link, open_page
 from tests.kit.pages import figures as drawn
 from transformer import checkpoints

@@ -14,7 +14,7 @@ import pytest
 from tests.kit.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
-PLUGINS = ("-p", "tests.kit.failures", "-p", "tests.kit.workers")
+PLUGINS = ("-p", "tests.kit.runner.failures", "-p", "tests.kit.runner.workers")
 WRONG = """
 import os, pathlib, pytest
 
