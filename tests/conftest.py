@@ -21,13 +21,14 @@ _cache = tempfile.TemporaryDirectory(prefix="attention-lab-", ignore_cleanup_err
 os.environ["ATTENTION_LAB_CACHE"] = _cache.name
 
 _jaxtyped = jaxtyping.jaxtyped
-_shapes = {"checked": True}
+_shapes: dict[str, Any] = {"checked": True, "once": None}
+"""Whether shapes are checked, and by day which functions the test at hand has called already."""
 
 
 def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
     """What has no array among its arguments has no shape to check, and checking costs more than most functions.
 
-    By day the library's own tests check shapes; under pages they are checked by night.
+    By day the library's own tests check the first call of each function in each test; by night every test checks every call.
     """
     if fn is None:
         return partial(_jaxtyped_where_there_are_shapes, **options)
@@ -41,7 +42,12 @@ def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
 
     @wraps(fn)
     def called(*args: Any, **kwargs: Any) -> Any:
-        return (checked if _shapes["checked"] else fn)(*args, **kwargs)
+        once = _shapes["once"]
+        if not _shapes["checked"] or (once is not None and fn in once):
+            return fn(*args, **kwargs)
+        if once is not None:
+            once.add(fn)
+        return checked(*args, **kwargs)
 
     return called
 
@@ -151,10 +157,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every shape by night, and by day under the library's own tests."""
+    """Every shape by night; by day the first of each function, under the library's own tests."""
     by_day = "not nightly" in request.config.option.markexpr
     inside = request.path.is_relative_to(TESTS / "transformer")
     monkeypatch.setitem(_shapes, "checked", inside or not by_day)
+    monkeypatch.setitem(_shapes, "once", set() if by_day else None)
 
 
 @pytest.fixture(autouse=True)
