@@ -14,7 +14,6 @@ from typing import Any
 import hypothesis
 import jaxtyping
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
 # Texts that tests read lie in a cache of this process's own, which goes when the process ends.
 _cache = tempfile.TemporaryDirectory(prefix="attention-lab-", ignore_cleanup_errors=True)
@@ -53,12 +52,17 @@ def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
 
 
 pytest.register_assert_rewrite("tests.kit")
+from tests.kit import failures  # noqa: E402  # rewritten
+from tests.kit.waiting import PATIENCE  # noqa: E402
+from tests.kit.workers import pytest_xdist_make_scheduler  # noqa: E402, F401
+
 hypothesis.settings.register_profile("small", max_examples=25, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("small")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make ready a process that runs tests; one that only hands them out to others needs none of it."""
+    failures.pytest_configure(config)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return
     _check_all_shapes()
@@ -101,25 +105,6 @@ def pytest_collection_finish() -> None:
 
 
 TESTS = Path(__file__).parent
-
-
-class ByModule(LoadFileScheduling):
-    """A module's tests go to one worker: what its pages measure is measured there once.
-
-    The browser's tests of every day go together, so that they share one server and one Chromium; with those of a
-    night there are too many, and they go menu by menu.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        path = Path(nodeid.split("::")[0])
-        if path.parts[1] != "browser":
-            return nodeid.split("::")[0]
-        return "browser" if "not nightly" in self.config.option.markexpr else path.parent.as_posix()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByModule:
-    return ByModule(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -166,7 +151,8 @@ def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine, a page is drawn with all that is measured for it, and in one run."""
+    """However busy the machine, nobody is taken for dead, and a page is drawn with all its measurements, in one run."""
+    monkeypatch.setattr("transformer.training.runs.SILENT_AFTER", 2 * PATIENCE)
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
-    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
-    monkeypatch.setattr("dashboard.models.walks.corners.AT_ONCE", 60.0)
+    monkeypatch.setattr("dashboard.models.background.AT_ONCE", PATIENCE)
+    monkeypatch.setattr("dashboard.models.walks.corners.AT_ONCE", PATIENCE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Request
 
 from tests.kit.driving import PATIENCE, ROOT, browser, dashboard
+from tests.kit.waiting import wait_for
 from transformer.training.runs import list_runs
 
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
@@ -69,10 +69,7 @@ def stillness(runs: Path) -> Iterator[None]:
     live = [run for run in list_runs(runs) if run.state.live]
     for run in live:
         run.request_stop()
-    deadline = time.monotonic() + PATIENCE / 1000
-    while any(run.state.live for run in live):
-        assert time.monotonic() < deadline, "a training did not stop"
-        time.sleep(0.1)
+    wait_for("every training has ended", lambda: [run for run in live if run.state.live], lambda going: not going)
 
 
 @pytest.fixture(scope="session")

@@ -44,6 +44,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.components.payload import unpack
 from dashboard.view.settings import Settings, from_query
 from tests.house.digests import NUMBER, component, markup, masked, shown
+from tests.kit.waiting import PATIENCE
 from transformer.__main__ import main as command_line
 from transformer.training.exchange import archive
 from transformer.training.runs import Run
@@ -176,9 +177,9 @@ def settled() -> Iterator[None]:
         monkeypatch.setenv("ATTENTION_LAB_CACHE", str(texts))
         monkeypatch.setattr("dashboard.models.menu.ROOT", shipped(runs))
         monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
-        monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
-        monkeypatch.setattr("dashboard.models.walks.corners.AT_ONCE", 60.0)
-        monkeypatch.setattr("dashboard.app_pages.text.writing.draft.AT_ONCE", 60.0)
+        monkeypatch.setattr("dashboard.models.background.AT_ONCE", PATIENCE)
+        monkeypatch.setattr("dashboard.models.walks.corners.AT_ONCE", PATIENCE)
+        monkeypatch.setattr("dashboard.app_pages.text.writing.draft.AT_ONCE", PATIENCE)
         yield
 
 
@@ -187,7 +188,7 @@ def opened(link: str) -> AppTest:
     page, _, query = link.partition("?")
     main = ROOT / "dashboard" / "frame" / "main.py"
     places = (path for path in main.parents[1].rglob(f"app_pages/**/{page}.py") if path.parent.name == page)
-    app = AppTest.from_file(str(main), default_timeout=120)
+    app = AppTest.from_file(str(main), default_timeout=PATIENCE)
     for name, value in parse_qsl(query):
         app.query_params[name] = value
     app.switch_page(str(next(places))).run()
@@ -252,7 +253,7 @@ def command_help(command: str) -> list[str]:
     """The help of a command, as wide as it likes, without its frame."""
     words = [sys.executable, "-m", "transformer", *command.split(), "--help"]
     env = os.environ | {"COLUMNS": "1000", "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=env, timeout=120, check=True)
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=env, timeout=PATIENCE, check=True)
     return _plain(done.stdout)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dashboard.view.pages import PAGES
+from tests.kit.waiting import PATIENCE
 from transformer import edits, masks, mistakes, positions, tasks
 from transformer.foundation.checks import UserError
 from transformer.foundation.registry import Registry, folder_names
@@ -44,7 +45,7 @@ def test_the_contracts_of_imports_hold():
     code = (
         "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command(['--no-cache']))"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " kept, 0 broken" in done.stdout
 
@@ -71,7 +72,7 @@ def test_the_contracts_say_what_the_house_needs():
 def test_what_needs_no_pytorch_does_not_import_it(modules):
     """The first screen, the list of runs and the help are there before PyTorch is."""
     code = f"import sys\nimport {modules}\nprint(*({{'torch', 'streamlit', 'plotly', 'pandas'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ""
 
@@ -84,7 +85,7 @@ def test_every_task_and_mask_works_without_pytorch():
         "for name in TASKS.names(): TASKS[name](length=3).batch(np.random.default_rng(0), 2)\n"
         "assert 'torch' not in sys.modules"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
 
 
@@ -165,7 +166,7 @@ def test_a_new_file_is_found_and_nothing_else_need_be_touched(kind, tmp_path):
         f"print({USED[kind]})\n"
         "print(config.__file__)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert "'brand-new'" in done.stdout
     assert str(tmp_path) in done.stdout.splitlines()[-1]

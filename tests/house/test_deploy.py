@@ -25,11 +25,12 @@ import pytest
 
 from tests.kit.driving import ROOT, free_port, wait_until_healthy
 from tests.kit.rooms.house import packed
+from tests.kit.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.nightly
 NAME, TOKEN = "lab.test", "a-token-for-this-test"
-PATIENCE = 60.0
-SOON = 3.0
+READY = (200, "ready")
+SOON = 10.0
 """Seconds within which a step reaches who follows a room; a buffer would hold it until the stream's next word, 15 s."""
 
 
@@ -112,16 +113,18 @@ def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
         for process in processes:
             process.terminate()
         for process in processes:
-            process.wait(timeout=30)
+            process.wait(PATIENCE)
 
 
 def wait_until_ready(address: str) -> None:
     """Until a replica would be given people; meanwhile it says why not."""
-    deadline = time.monotonic() + PATIENCE
-    while (said := readiness_of(address)) != (200, "ready"):
-        assert said in ((503, "No training process is warm yet."), (503, "PyTorch is not imported yet."))
-        assert time.monotonic() < deadline, said
-        time.sleep(0.2)
+
+    def look() -> tuple[int, str]:
+        said = readiness_of(address)
+        assert said in (READY, (503, "No training process is warm yet."), (503, "PyTorch is not imported yet."))
+        return said
+
+    wait_for("the replica is ready", look, lambda said: said == READY)
 
 
 def readiness_of(address: str) -> tuple[int, str]:
@@ -157,22 +160,21 @@ def proxy(kind: str, certificate: Path, replicas: Replicas, folder: Path) -> Ite
         process = subprocess.Popen([program, *arguments], env=os.environ | homes, stdout=log, stderr=log)
     try:
         somebody = Browser(kind, port, certificate)
-        deadline = time.monotonic() + PATIENCE
-        while not is_ready(somebody):
-            assert process.poll() is None, (folder / "log").read_text()
-            assert time.monotonic() < deadline, (folder / "log").read_text()
-            time.sleep(0.2)
+
+        def through_it() -> tuple[int, str] | str:
+            """What the replica says through the proxy; the proxy's log while nobody answers."""
+            log = (folder / "log").read_text()
+            assert process.poll() is None, log
+            try:
+                return somebody.ask("GET", "/lab/ready")[:2]
+            except OSError:
+                return log
+
+        wait_for("a replica is ready, seen through the proxy", through_it, lambda said: said == READY)
         yield somebody
     finally:
         process.terminate()
-        process.wait(timeout=30)
-
-
-def is_ready(somebody: Browser) -> bool:
-    try:
-        return somebody.ask("GET", "/lab/ready")[:2] == (200, "ready")
-    except OSError:
-        return False
+        process.wait(PATIENCE)
 
 
 def installed(kind: str) -> str | None:
@@ -295,7 +297,7 @@ def test_a_step_of_a_room_is_not_held_up(browser: Browser) -> None:
         assert status == 200
         name = json.loads(shown)["document"]
         while name.encode() not in stream.readline():
-            assert time.monotonic() - begun < SOON
+            pass
         assert time.monotonic() - begun < SOON
     told = json.loads(lecturer.ask("GET", f"{room}/address")[1])["address"]
     assert told == f"https://{NAME}:{browser.port}{room}", "followers are sent through the proxy, with TLS"
@@ -326,6 +328,6 @@ def test_the_other_replica_serves_when_one_is_gone(
         guests = [anew(browser) for browser in browsers for _ in range(6)]
         assert {guest.ask("GET", "/lab/")[0] for guest in guests} == {200}
         replicas.processes[0].kill()
-        replicas.processes[0].wait(timeout=30)
+        replicas.processes[0].wait(PATIENCE)
         assert {guest.ask("GET", "/lab/")[0] for guest in guests} == {200}, "its cookie holds there, too"
         assert {guest.handshake() for guest in guests} == {101}

@@ -23,6 +23,7 @@ from dashboard.components.payload import unpack as unpacked
 from dashboard.view.pages import PAGES
 from tests.kit.pages import ROOT, link, open_page, shown
 from tests.kit.runs import digests, names, tiny
+from tests.kit.waiting import PATIENCE
 from transformer import checkpoints
 from transformer.training import recording
 from transformer.training.exchange.archive import pack, unpack
@@ -56,7 +57,7 @@ def mounting(*arguments: str) -> bool:
     become = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if become and shutil.which("sudo") is None:
         return False
-    return not subprocess.run([*become, *arguments], capture_output=True, timeout=60).returncode
+    return not subprocess.run([*become, *arguments], capture_output=True, timeout=PATIENCE).returncode
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 
 from dashboard.__main__ import main
 from dashboard.view.pages import OVERVIEW, PAGES
+from tests.kit.waiting import PATIENCE
 from transformer import checkpoints
 from transformer.training.runs import Run
 
@@ -94,7 +95,7 @@ def test_make_means_what_the_readme_says():
     assert "streamlit run dashboard/app.py" in TEXT
     assert "pip install -r requirements.txt" in TEXT
     for target in ("run", "test"):
-        done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
 
 

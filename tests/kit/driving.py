@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,9 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Error, Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+from tests.kit import waiting
+from tests.kit.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = [
@@ -64,8 +66,8 @@ PAGES = {
 """The pages, and how many plots stand on each for a reader who has chosen no model."""
 SCRIPTS = "/_stcore/bidi-components/attention-lab.shared"
 """The address below which each script of web/ can be imported by itself."""
-PATIENCE, ATTEMPTS = 60_000, 5
-"""Milliseconds for which anything on a page is waited for: generous, for a busy machine is not a broken one."""
+PATIENCE, ATTEMPTS = 1000 * waiting.PATIENCE, 5
+"""Milliseconds for which anything on a page is waited for, as Playwright wants them."""
 DOWNLOAD = 300
 """Seconds that the download of a browser may take."""
 
@@ -128,7 +130,7 @@ def dashboard(
             yield address
         finally:
             process.kill() if killed else process.terminate()
-            process.wait(timeout=30)
+            process.wait(waiting.PATIENCE)
 
 
 def free_port() -> int:
@@ -138,19 +140,18 @@ def free_port() -> int:
         return port
 
 
-def wait_until_healthy(address: str, process: subprocess.Popen[bytes], patience: float = 60.0) -> None:
-    """Wait for the server's own word that it is up. Raises RuntimeError when it ends or stays silent."""
-    deadline = time.monotonic() + patience
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise RuntimeError(f"the dashboard ended with exit code {process.returncode}")
+def wait_until_healthy(address: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait for the server's own word that it is up. Raises AssertionError when it ends or stays silent."""
+
+    def health() -> int | OSError:
+        assert process.poll() is None, f"the dashboard ended with exit code {process.returncode}"
         try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
-                if answer.status == 200:
-                    return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError("the dashboard did not come up")
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=waiting.PATIENCE) as answer:
+                return int(answer.status)
+        except OSError as error:
+            return error
+
+    wait_for("the dashboard is up", health, lambda status: status == 200)
 
 
 # What stands on a page. Streamlit's own test ids are used where a person would use their eyes.
@@ -213,11 +214,7 @@ def wait_until_painted(page: Page, plots: int) -> None:
     expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_attached()
     expect(page.locator("[data-testid=stSkeleton]")).to_have_count(0)
     for canvas in page.locator(".grid canvas.base").all():
-        deadline = time.monotonic() + PATIENCE / 1000
-        while colours(canvas) < 8:
-            if time.monotonic() > deadline:
-                raise AssertionError("the head grid is not painted")
-            page.wait_for_timeout(50)
+        wait_for("the head grid is painted in 8 colours", lambda canvas=canvas: colours(canvas), lambda n: n >= 8)
 
 
 def colours(canvas: Locator) -> int:
@@ -317,6 +314,11 @@ def _place_of(head: Locator, row: int | None, column: int | None, view: str) -> 
     return x, y
 
 
+def two_frames(page: Page) -> None:
+    """Wait until what the last input changed is painted, or would be."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def type_into(page: Page, label: str, text: str) -> None:
     """Fill a text or number field and press Enter."""
     field = page.get_by_label(label, exact=True)
@@ -354,6 +356,9 @@ SETTLED = """() =>
 """
 """A change of theme and the end of a training are reruns, and what a rerun has not drawn anew yet is pale. A component
 whose script has not come yet has neither its words nor its name."""
+MEASURED = f"""() => ({SETTLED})() && ![...document.querySelectorAll('[data-testid=stIconMaterial]')].some(
+  (each) => each.textContent.startsWith('hourglass'))"""
+"""Nothing is to come any more: what takes long is measured after the first look at a page, and an hourglass says so."""
 STYLED = "() => [...document.querySelectorAll('style')].some((each) => each.textContent.includes('stCaptionContainer'))"
 """Our style sheet is there: a new tab has the first words some tenths of a second before it."""
 BY_KEY = """() => document.fonts.status === 'loaded' &&

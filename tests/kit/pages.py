@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.components.payload import unpack
 from dashboard.frame.training_panel import FOLD
 from dashboard.view.pages import PAGES
+from tests.kit.waiting import PATIENCE
 from transformer import checkpoints, compiled_reverser
 from transformer.compiled import compiled_config
 from transformer.config import RunConfig
@@ -41,7 +42,7 @@ UNFOLDED = {FOLD: True}
 
 def open_page(page: str = "overview", state: Mapping[str, Any] | None = None, **query: str) -> AppTest:
     """A page, as the link with these parameters opens it, in a session that knows `state` already."""
-    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=PATIENCE)
     for name, known in (state or {}).items():
         app.session_state[name] = known
     for name, value in query.items():

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable
 from pathlib import Path
 
+from tests.kit.waiting import wait_for
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.training.exchange import archive
-from transformer.training.runs import Run, list_runs
+from transformer.training.runs import Run, State, list_runs
 
 TINY = ModelConfig(n_layers=1, n_heads=2, d_model=16, d_ff=0)
 
 
-PATIENCE = 60.0
-"""Seconds."""
+def reached(run: Run, status: str = "", past: int = -1) -> State:
+    """The state of a run once it has this status, or any, and has taken a step `past` this one."""
+    what = f"{run.name} is {status or 'trained'}, past step {past}"
+    return wait_for(what, lambda: run.state, lambda state: status in ("", state.status) and state.step > past)
 
 
-def until(condition: Callable[[], object], what: str = "it did not come to pass") -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
+def looked_after(run: Run) -> None:
+    """Wait until whoever is at a run has looked at what it is asked for, and let others see: two signs of life on."""
+    for _ in range(2):
+        before = run.state.heartbeat
+        wait_for(f"a sign of life of {run.name}", lambda: run.state, lambda state, last=before: state.heartbeat > last)
 
 
 def tiny(**training) -> RunConfig:

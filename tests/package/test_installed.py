@@ -21,11 +21,11 @@ from playwright.sync_api import Error, expect
 import transformer
 from dashboard.__main__ import main
 from tests.kit.driving import browser, free_port, wait_until_healthy
+from tests.kit.waiting import PATIENCE
 from transformer.training.exchange.archive import unpack
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("transformer", "dashboard")
-PATIENCE = 120
 QUICK = ("--max-steps", "2", "--length", "3", "--d-model", "16", "--d-ff", "0", "--device", "cpu")
 
 
@@ -242,7 +242,7 @@ def test_every_page_opens_where_no_run_is(installed: Installed, tmp_path: Path) 
         "from dashboard.view.pages import PAGES\n"
         "main, found = str(Path(dashboard.__file__).parent / 'frame' / 'main.py'), {}\n"
         "for name, page in PAGES.items():\n"
-        "    app = AppTest.from_file(main, default_timeout=60).switch_page(page.script).run()\n"
+        "    app = AppTest.from_file(main, default_timeout=120).switch_page(page.script).run()\n"
         "    found[name] = [[each.value for each in kind] for kind in (app.title, app.exception, app.error)]\n"
         "print(json.dumps(found), flush=True)\n"
         "os._exit(0)\n"

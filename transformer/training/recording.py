@@ -104,11 +104,15 @@ def record(
 
     The folder tells the truth at every instant: metrics are appended line by line, everything else is replaced whole,
     and an end of any kind leaves its reason. The last weights are always kept. Raises RunError when another process
-    is training it. Of a team only the leading process writes; the others may not see the folder, and need the `config`.
-    Of the `places`, one of which has to be held, it gives its own away while it is paused.
+    is training it, or when it has ended and nothing is left to go on from: the folder stays as it is then. Of a team
+    only the leading process writes; the others may not see the folder, and need the `config`. Of the `places`, one of
+    which has to be held, it gives its own away while it is paused.
     """
     try:
         with lock.hold(run.folder) if team.leads else contextlib.nullcontext():
+            left = run.folder / "resume.safetensors"
+            if team.leads and max(run.snapshots(), default=0) and not left.is_file():
+                raise RunError(f"the run {run.name} has been trained, and nothing is left to go on from")
             yield from _Recording(run, team, device, config or run.config, places).steps()
     except lock.Occupied as error:
         raise RunError(str(error)) from None
@@ -158,8 +162,6 @@ class _Recording:
         left = self.run.folder / "resume.safetensors"
         if self.team.agree(int(left.is_file())):
             resume.restore(left, training)
-        elif self.team.leads and max(self.run.snapshots(), default=0):
-            raise RunError(f"the run {self.run.name} has been trained, and nothing is left to go on from")
         self.step = training.step
         self.stepping = training.stepping
         if self.team.leads:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -49,12 +48,9 @@ def says(answer: str) -> re.Pattern[str]:
 
 @pytest.mark.smoke
 def test_it_opens_on_a_model_that_reverses(page: Page, address: str):
-    began = time.monotonic()
     page.goto(address)
     expect(title(page)).to_have_text("It reverses: 8 of 8 right.")
     expect(plot(page, "overview-pattern")).to_be_visible()
-    took = time.monotonic() - began
-    assert took < 20, f"the first picture took {took:.1f} s"
     expect(page.locator("[role=img][aria-label^='in: 3, 1, 4, 1, 5, 9, 2, 6']")).to_be_visible()
     expect(out_strip(page)).to_have_attribute("aria-label", says("62951413"))
     wait_until_painted(page, plots=3)

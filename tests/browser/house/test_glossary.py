@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.frame.glossary import TERMS
 from tests.kit.driving import PATIENCE
+from tests.kit.waiting import wait_for
 
 MEANINGS = {term.name: term.meaning for term in TERMS}
 FOUND = "host => host.__glossary.found.map(({ name, range }) => [name, String(range)])"
@@ -21,12 +21,8 @@ MIDDLE = """(host, name) => {
 
 def words(page: Page, wanted: str) -> dict[str, str]:
     """The terms of the page as they are written there, once `wanted` is among them."""
-    for _ in range(PATIENCE // 100):
-        found = dict(page.locator(".al-glossary").evaluate(FOUND))
-        if wanted in found:
-            return found
-        page.wait_for_timeout(100)
-    pytest.fail(f"{wanted} was not found")
+    terms = page.locator(".al-glossary")
+    return wait_for(f"the term {wanted}", lambda: dict(terms.evaluate(FOUND)), lambda found: wanted in found)
 
 
 def test_a_term_is_explained_where_it_stands_first(page: Page, address: str):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import Page, expect
 
 from dashboard.lectures.shelf import lectures
 from dashboard.view.pages import PAGES
 from tests.kit.driving import PATIENCE, SETTLED, violations
+from tests.kit.waiting import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 WIDTH = 390
@@ -20,8 +20,6 @@ STREAMLITS_MENU = ("list:", "listitem:")
 """On a narrow screen the menus stand in the sidebar, in a list that Streamlit nests wrongly (1.67)."""
 SIDEWAYS = "() => document.querySelector('[data-testid=stMain]').scrollWidth"
 STEPS = [(name, number) for name, each in lectures().files.items() for number in range(1, len(each.steps) + 1)]
-SOON = 5_000
-"""Milliseconds for a figure to find its width after it was drawn: Plotly measures, then draws again."""
 
 
 def check(page: Page, link: str, scheme: Literal["light", "dark"], *, asks: bool = False) -> None:
@@ -34,9 +32,7 @@ def check(page: Page, link: str, scheme: Literal["light", "dark"], *, asks: bool
     else:
         expect(page.get_by_role("heading", level=1).first).to_be_visible(timeout=PATIENCE)
     page.wait_for_function(SETTLED)
-    with suppress(TimeoutError):
-        page.wait_for_function(f"() => ({SIDEWAYS})() === {WIDTH}", timeout=SOON)
-    assert page.evaluate(SIDEWAYS) == WIDTH
+    wait_for(f"a page {WIDTH} pixels wide", lambda: page.evaluate(SIDEWAYS), lambda wide: wide == WIDTH)
     assert [each for each in violations(page) if not each.startswith(STREAMLITS_MENU)] == []
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Browser, Locator, Route
@@ -14,6 +14,7 @@ from dashboard.frame.style import style
 from dashboard.server.plotly_js import TRACES
 from dashboard.server.streamlit_private import PAGE, SIDEBAR
 from tests.kit.driving import PATIENCE
+from tests.kit.waiting import wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -61,13 +62,16 @@ def seen(chromium: Browser, address: str) -> set[str]:
     pages = [context.new_page() for _ in PLACES]
     for page, place in zip(pages, PLACES, strict=True):
         page.goto(f"{address}/{place}")
-    deadline = time.monotonic() + PATIENCE / 1000
-    while found != wanted and time.monotonic() < deadline:
+
+    def missing() -> set[str]:
         for page in pages:
             found.update(page.evaluate("[...window.seenSelectors]"))
-            page.wait_for_timeout(100)
         while held:
             held.pop().continue_()
+        return wanted - found
+
+    with suppress(AssertionError):  # the test of each that is missing says so
+        wait_for("every selector has found something", missing, lambda left: not left)
     context.close()
     return found
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from tests.kit.driving import ROOT, dashboard, type_into
-from tests.kit.runs import names, until
+from tests.kit.runs import names, reached
 from transformer.training.exchange.inspection import faults
 from transformer.training.runs import list_runs
 
@@ -43,8 +43,7 @@ def test_two_servers_share_a_folder(chromium: Browser, tmp_path: Path) -> None:
         expect(there.locator(".st-key-training p").first).to_contain_text(run.name)
         there.locator(".st-key-stop button").click()
         expect(panel).to_contain_text("stopped by hand")
-        until(lambda: not run.state.live, "its last step was not measured")
-        assert run.state.status == "stopped"
+        reached(run, "stopped")
         assert faults(run) == []
 
         here.goto(f"{one}/runs?run=good&compare=good")

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from dashboard.components.documents.pages import packed_plotly
 from dashboard.components.payload import unpack
-from tests.kit.driving import PATIENCE, ROOT, SETTLED
+from tests.kit.driving import MEASURED, PATIENCE, ROOT, SETTLED
 from tests.kit.takeaway import DIGEST, TOKENS, WEIGHTS
 from transformer import checkpoints, observe
 
@@ -100,7 +100,7 @@ def hand_out(page: Page, out: Path) -> Path:
 def test_what_is_read_is_what_stood_on_the_screen(page: Page, address: str, offline: Page, tmp_path: Path, view: str):
     page.goto(f"{address}/{view}")
     expect(page.get_by_role("heading", level=1).first).to_be_visible(timeout=PATIENCE)
-    page.wait_for_timeout(2000)  # what a page measures behind its first look
+    page.wait_for_function(MEASURED)
     file = hand_out(page, tmp_path / "view.html")
     said, drawn = page.evaluate(SAID), page.evaluate(FIGURES)
     (written,) = documents(file)

@@ -169,15 +169,12 @@ def test_a_click_in_the_whole_of_a_long_input_moves_the_window(page: Page, addre
     for row, column, begins in ((150, 20, (118, 0)), (10, 100, (0, 68))):
         page.mouse.click(*cell_of(head, row, column, "whole"))
         expect(page).to_have_url(re.compile(r"window=\d+(,|%2C)\d+"))
-        head.evaluate(
-            """async (host, [row, column]) => {
-              const shows = () => {
-                const { xaxis, yaxis } = host.querySelector('.js-plotly-plot')._fullLayout;
-                return Math.abs(yaxis.range[1] - row) < 5 && Math.abs(xaxis.range[0] - column) < 5;
-              };
-              while (!shows()) await new Promise((resolve) => setTimeout(resolve, 30));
+        page.wait_for_function(
+            """([host, row, column]) => {
+              const { xaxis, yaxis } = host.querySelector('.js-plotly-plot')._fullLayout;
+              return Math.abs(yaxis.range[1] - row) < 5 && Math.abs(xaxis.range[0] - column) < 5;
             }""",
-            begins,
+            arg=[head.element_handle(), *begins],
         )
     wait_until_painted(page, plots=3)
     page.mouse.move(*cell_of(head, 150, 20, "whole"))

@@ -7,7 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.kit.driving import plot, title, wait_until_painted
+from tests.kit.driving import SETTLED, plot, title, two_frames, wait_until_painted
+from tests.kit.waiting import wait_for
 
 WATCH = """() => {
   window.seen = new Set();
@@ -30,9 +31,13 @@ def test_columns_move_and_parts_are_gone_through_by_key(page: Page, address: str
     page.get_by_text("Split", exact=True).click()
     expect(page).to_have_url(re.compile("joint=split"))
     expect(plot(page, "split")).not_to_have_attribute("data-draws", str(drawn))
-    page.wait_for_timeout(1000)
-    places = page.evaluate("window.seen.size")
-    assert places > 4 if motion == "no-preference" else places <= 3
+    places = lambda: page.evaluate("window.seen.size")  # noqa: E731
+    if motion == "no-preference":
+        wait_for("a column on its way", places, lambda seen: seen > 3)
+    else:
+        page.wait_for_function(SETTLED)
+        two_frames(page)
+        assert places() <= 3
     page.keyboard.press("f")
     expect(title(page)).to_contain_text("LayerNorm")
     page.keyboard.press("f")

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
 from dashboard.theme import pattern_colours
-from tests.kit.driving import SCRIPTS, cell_of, click_head, grid, head_in_focus, wait_until_painted
+from tests.kit.driving import SCRIPTS, cell_of, click_head, grid, head_in_focus, two_frames, wait_until_painted
 
 HEADS = [f"decoder.{layer}.self_attention.{head}" for layer in range(2) for head in range(4)]
 PIXELS = """async (host) => {
@@ -128,7 +128,7 @@ def test_its_own_pattern_stands_before_python_answers_and_then_all_of_it(page: P
         expect(each).to_have_css("opacity", "0.3")
     page.mouse.move(5, 5)
     page.mouse.move(*cell_of(head, 8, 7))
-    page.wait_for_timeout(100)
+    two_frames(page)
     now = sentence.inner_text()
     assert now in (said, "") or not re.search(r"\d\.\d\d", now), "no number of the head before is said of this one"
     page.mouse.move(5, 5)
@@ -228,7 +228,7 @@ def test_what_the_grid_shows_otherwise_waits_for_python(page: Page, address: str
     server.hold()
     click_head(page, number % panels)
     expect(grid(page)).to_have_attribute("data-chosen", str(number % panels))
-    page.wait_for_timeout(100)
+    two_frames(page)
     assert head.get_attribute("data-preview") is None
     np.testing.assert_array_equal(painted(head), before)
     server.release()

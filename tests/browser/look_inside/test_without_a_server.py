@@ -83,8 +83,7 @@ def test_the_file_is_used_by_key_and_on_a_projector(alone: Page, seen: Observati
     assert Axe().run(alone).response["violations"] == []
     for width in (1024, 390):
         alone.set_viewport_size({"width": width, "height": 768})
-        alone.wait_for_timeout(500)
-        assert alone.evaluate("() => document.documentElement.scrollWidth") == width
+        alone.wait_for_function("(width) => document.documentElement.scrollWidth === width", arg=width)
 
 
 def test_what_is_saved_of_the_file_s_head_are_its_numbers(alone: Page, seen: Observation, tmp_path: Path) -> None:

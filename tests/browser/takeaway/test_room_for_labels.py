@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page
 from dashboard.components.plot import pack_figure
 from dashboard.figures.patterns import scores_heatmap
 from tests.kit.driving import PAGES, wait_until_painted
+from tests.kit.waiting import wait_for
 
 
 def words(n: int) -> list[str]:
@@ -22,14 +23,15 @@ def words(n: int) -> list[str]:
 def draw(host: Locator, figure: go.Figure, height: int = 270) -> None:
     """Let a plot of the page draw another figure, as if Python had sent it."""
     message = pack_figure(figure, key="tried", alt="A figure.", height=height)
-    host.evaluate(
-        """async (host, text) => {
-          const before = host.__plot.draws;
+    draws = host.evaluate(
+        """(host, text) => {
+          const { draws } = host.__plot;
           host.__plot.update(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)), () => {});
-          while (host.__plot.draws === before) await new Promise(requestAnimationFrame);
+          return draws;
         }""",
         base64.b64encode(message).decode(),
     )
+    wait_for("a plot that is drawn anew", lambda: host.evaluate("host => host.__plot.draws"), lambda now: now > draws)
 
 
 def boxes(host: Locator, axis: str) -> list[tuple[str, float, float, float, float]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.kit.driving import go_to, title, wait_until_painted
-from tests.kit.runs import until
+from tests.kit.driving import MEASURED, go_to, title, wait_until_painted
+from tests.kit.waiting import wait_for
 from transformer.analysis.film.film import Film
 
 
@@ -40,21 +39,26 @@ def test_it_plays_by_itself_without_asking_the_server(page: Page, address: str, 
     sent: list[Any] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     open_film(page, address)
+    page.wait_for_function(MEASURED)
     film(page).locator(".stage").press("Home")
     film(page).get_by_role("button", name="Play").click()
-    page.wait_for_timeout(500)  # what the page itself still had to say
-    before, said, seen = stands(page), len(sent), set()
-    deadline = time.monotonic() + 1.5
-    while time.monotonic() < deadline:
+    expect(film(page)).to_have_attribute("data-playing", "true")
+    seen: set[tuple[int, ...]] = set()
+
+    def steps() -> int:
         now = stands(page)
         seen.add(tuple(int(now[name]) for name in ("step", "patterns", "accuracy", "losses")))
-        page.wait_for_timeout(50)
-    assert len(sent) == said, "the film asked the server while it played"
-    assert len(seen) >= 3
+        return len(seen)
+
+    def words_in_three_steps() -> int:
+        said, before = len(sent), steps()
+        wait_for("three more steps of the film", steps, lambda now: now >= before + 3)
+        return len(sent) - said
+
+    wait_for("three steps of the film, without a word to the server", words_in_three_steps, lambda words: words == 0)
     for step, patterns, accuracy, losses in seen:
         assert patterns == accuracy == max(one for one in kept if one <= step)
         assert losses == step  # this run has one loss a step
-    assert before["playing"] == "true"
 
 
 def test_hands_and_keys_move_it(new_page: Callable[..., Page], address: str, runs: Path):
@@ -79,7 +83,7 @@ def test_hands_and_keys_move_it(new_page: Callable[..., Page], address: str, run
         stage.press(key)
         assert stands(page)["step"] == str(step), key
     stage.press(" ")
-    until(lambda: int(stands(page)["step"]) >= 2, "Space did not start it")
+    wait_for("step 2, once Space was pressed", lambda: int(stands(page)["step"]), lambda step: step >= 2)
     stage.press(" ")
     assert stands(page)["playing"] == "false"
     moment = re.search(r"; at step (\d+) it is 0\.\d\d", page.get_by_test_id("stMain").inner_text())
@@ -167,7 +171,7 @@ def check_alone(own: Page, address: str, headline: str, scheme: str) -> None:
     own.on("request", lambda request: asked.append(request.url))
     own.goto(address)
     expect(own.get_by_role("heading", name=headline)).to_be_visible()
-    until(lambda: int(stands(own)["step"]) >= 1, "the saved film does not play")
+    wait_for("step 1 of the saved film", lambda: int(stands(own)["step"]), lambda step: step >= 1)
     assert stands(own)["playing"] == "true"
     film(own).locator(".stage").press("End")
     assert stands(own)["playing"] == "false"

@@ -17,6 +17,7 @@ from dashboard.components.film import MOST_BYTES, MOST_POINTS, Moment, Reel, Tra
 from dashboard.components.payload import unpack
 from dashboard.figures.loss import loss_axes, loss_curve
 from dashboard.parts import film as parts_film
+from tests.kit.waiting import PATIENCE
 from transformer.analysis.film.film import Film
 from transformer.analysis.film.take import film
 from transformer.analysis.sample import sample
@@ -251,7 +252,7 @@ def app() -> None:
 
 
 def test_it_mounts_and_reports_the_step():
-    test = AppTest.from_function(app).run(timeout=30)
+    test = AppTest.from_function(app).run(timeout=PATIENCE)
     assert not test.exception
     assert test.markdown[0].value == "step None"
     header, _ = unpack(test.get("bidi_component")[0].proto.bytes)

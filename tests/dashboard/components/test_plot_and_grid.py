@@ -23,6 +23,7 @@ from dashboard.components.plot import coloured, pack_figure
 from dashboard.server import http
 from dashboard.theme import DARK, LIGHT, Palette, pattern_colours
 from tests.kit.rooms.asgi import to_its_end
+from tests.kit.waiting import PATIENCE
 from transformer import __version__
 
 LOOKS: dict = {"key": "heads", "focus": 0, "alt": "Patterns."}
@@ -172,7 +173,7 @@ def app() -> None:
 
 def test_both_components_mount_in_every_runtime() -> None:
     for _ in range(2):  # each AppTest has a runtime of its own
-        test = AppTest.from_function(app).run(timeout=30)
+        test = AppTest.from_function(app).run(timeout=PATIENCE)
         assert not test.exception
         line, grid = (unpack(element.proto.bytes)[0] for element in test.get("bidi_component"))
         assert line["alt"] == "A line."

@@ -29,6 +29,7 @@ from dashboard.figures.kit.token_axis import token_axis
 from dashboard.figures.loss import loss_curve
 from dashboard.figures.patterns import MOST_SENTENCES, mask_heatmap, pattern_heatmap, scores_heatmap
 from tests.kit.figures import decoded, frozen, nothing_but_numbers, sent
+from tests.kit.waiting import PATIENCE
 
 TOKENS = ["3", "1", "3", "SEP", "3"]
 N = len(TOKENS)
@@ -513,7 +514,7 @@ def test_figures_import_neither_pytorch_nor_streamlit_nor_the_library() -> None:
         "    importlib.import_module(f'dashboard.figures.{module.name}')\n"
         "print(*({'torch', 'streamlit', 'transformer', 'pandas'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ""
 

@@ -26,6 +26,7 @@ from dashboard.view.training import NO_TEXT, config_of, fields_of
 from tests.kit import texts
 from tests.kit.pages import UNFOLDED, array, figures, link, open_page, press, trace
 from tests.kit.text_server import BOOK, nowhere, server
+from tests.kit.waiting import PATIENCE
 from transformer.presets import READERS
 from transformer.text import shelf
 from transformer.text.perplexity import perplexity, said
@@ -115,14 +116,14 @@ def test_what_is_uploaded_is_chosen_and_trained(handed: list[Run]) -> None:
 def test_shakespeare_is_fetched_at_a_click(empty: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTENTION_LAB_SHAKESPEARE", nowhere())
     app = press(open_page("positions", task="text"), "Fetch Shakespeare")
-    text_source.shakespeare.wait(20)
+    text_source.shakespeare.wait(PATIENCE)
     app.run()
     assert any("there is no connection" in error.value for error in app.error)
     assert any("--file PATH" in error.value for error in app.error)
     with server(BOOK.encode()) as (url, _):
         monkeypatch.setenv("ATTENTION_LAB_SHAKESPEARE", url)
         press(app, "Fetch Shakespeare")
-        text_source.shakespeare.wait(10)
+        text_source.shakespeare.wait(PATIENCE)
     app.run()
     assert "Fetch Shakespeare" not in [button.label for button in app.button]
     assert app.selectbox(key="control-text").value == shelf.resolve("shakespeare")

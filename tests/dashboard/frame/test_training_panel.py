@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +21,7 @@ from dashboard.view import clicks
 from dashboard.view.settings import PACES
 from tests.kit.pages import ROOT, UNFOLDED, array, figures, link, open_page, press, press_counted, shown, staged, trace
 from tests.kit.runs import tiny
+from tests.kit.waiting import Clock
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.analysis.film.film import Film
@@ -102,17 +102,18 @@ def test_a_click_that_is_reported_twice_is_one_click(handed: list[Run], monkeypa
 def test_a_second_report_is_heard_as_one_however_long_the_answer_took(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamlit.session_state", {})
     monkeypatch.setattr("dashboard.view.clicks.touch", lambda: None)
-    monkeypatch.setattr("dashboard.view.clicks.ECHO", 0.05)
-    answers: list[int] = []
+    monkeypatch.setattr("dashboard.view.clicks.ECHO", 0.1)
+    clock, answers = Clock(), list[int]()
+    monkeypatch.setattr("dashboard.view.clicks.time", clock)
 
     @clicks.once
     def answer_slowly(step: int) -> None:
-        time.sleep(0.06)
+        clock.sleep(60)
         answers.append(step)
 
     answer_slowly(1)
     answer_slowly(1)
-    time.sleep(0.06)
+    clock.sleep(0.2)
     answer_slowly(2)
     assert answers == [1, 2]
 
@@ -355,10 +356,10 @@ def test_a_lecture_cuts_a_training_off_and_plays_the_film_of_its_own_model(
     longest = lectures().files["attention"].training
     with lock.hold(run.folder):
         run.set_state(status, 12)
-        long_ago(app, longest - 5)
+        long_ago(app, longest / 2)
         assert not run.control.stop
         assert "In its place" not in said(app)
-        long_ago(app, 10)
+        long_ago(app, longest)
         assert run.control.stop
         run.set_state("stopped", 14, "stopped by hand at step 14")
     app.run()

@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import Future, wait
 
 import pytest
 
 from dashboard.models import background
 from dashboard.models.background import Lane
-
-PATIENCE = 20
+from tests.kit.waiting import PATIENCE, wait_for
 
 
 def test_a_lane_does_so_much_at_a_time_and_the_rest_in_order() -> None:
-    lane, gate, begun = Lane(2), threading.Event(), []
+    lane, gates, begun = Lane(2), [threading.Event() for _ in range(5)], list[int]()
 
     def work(number: int) -> int:
         begun.append(number)
-        gate.wait(PATIENCE)
+        gates[number].wait(PATIENCE)
         return number * number
 
     futures = [lane.submit(work, number) for number in range(5)]
-    deadline = time.monotonic() + PATIENCE
-    while len(begun) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.05)
-    assert begun == [0, 1]
-    assert [each.running() for each in futures] == [True, True, False, False, False]
-    gate.set()
+    wait_for("the first two have begun", lambda: sorted(begun), lambda pieces: pieces == [0, 1])
+    for over, coming in ((0, 2), (1, 3), (3, 4)):
+        gates[over].set()
+        wait_for(f"piece {coming} has begun", lambda: list(begun), lambda pieces, last=coming: pieces[-1] == last)
+        assert futures[over].result(PATIENCE) == over * over
+        assert sum(each.running() for each in futures) == 2
+    for gate in gates:
+        gate.set()
     assert [each.result(PATIENCE) for each in futures] == [0, 1, 4, 9, 16]
     assert begun[2:] == [2, 3, 4]
-    assert lane.submit(work, number=7).result(PATIENCE) == 49  # a lane that was empty begins again
+    assert lane.submit(work, number=4).result(PATIENCE) == 16  # a lane that was empty begins again
 
 
 def test_what_waits_can_be_cancelled_and_is_never_begun() -> None:

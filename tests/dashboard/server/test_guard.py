@@ -14,6 +14,7 @@ import streamlit as st
 from dashboard.server import guard, http
 from tests.kit.driving import dashboard
 from tests.kit.rooms.asgi import to_its_end
+from tests.kit.waiting import PATIENCE
 
 KNOWN = [
     "localhost",
@@ -175,7 +176,7 @@ def handshake(port: int, host: str, origin: str | None, path: str = "/_stcore/st
         "Sec-WebSocket-Version: 13",
         *([f"Origin: {origin}"] if origin else []),
     ]
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as wire:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as wire:
         wire.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
         return wire.recv(4096).decode(errors="replace").splitlines()[0]
 

@@ -33,6 +33,7 @@ from streamlit.testing.v1 import AppTest
 
 import dashboard
 from dashboard.server import streamlit_private
+from tests.kit.waiting import PATIENCE, wait_for
 from transformer.foundation.checks import ConfigError
 
 PUBLIC = {"streamlit", "streamlit.testing.v1", "streamlit.typing", "streamlit.components.v2.types"}
@@ -178,14 +179,16 @@ def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("one_at_a_time")
 def test_the_run_before_adds_no_widget_while_the_callbacks_of_a_click_run() -> None:
-    state, went = SessionState(), list[str]()
-    before, now = (SafeSessionState(state, lambda: None) for _ in range(2))  # as two threads of a session have it
+    state, went, asked = SessionState(), list[str](), list[None]()
+    # As two threads of a session have it. Who waits asks again and again whether it is to stop.
+    before, now = SafeSessionState(state, lambda: asked.append(None)), SafeSessionState(state, lambda: None)
     late = threading.Thread(target=before.register_widget, args=(_widget("late"), None))
 
     def start_the_other(value: bool) -> bool:
         if value and not late.ident:
+            asked.clear()
             late.start()
-            late.join(timeout=0.1)
+            wait_for("the other waits for the state", lambda: len(asked), lambda times: times >= 2)
         return value
 
     clicked = WidgetStates()
@@ -198,16 +201,17 @@ def test_the_run_before_adds_no_widget_while_the_callbacks_of_a_click_run() -> N
     context.run(ThreadState.initialize)
     context.run(now.on_script_will_rerun, clicked)
     assert went == ["first", "second"]
-    late.join(timeout=10)
+    late.join(PATIENCE)
     assert _widget("late").id in state
 
 
 @pytest.mark.usefixtures("one_at_a_time")
 def test_a_run_that_is_to_stop_does_not_wait_for_a_callback_and_changes_nothing() -> None:
     """Else a callback that waits for what that run holds would wait for ever."""
-    state, asked, stopped = SessionState(), threading.Event(), list[str]()
+    state, asked, waits, stopped = SessionState(), threading.Event(), list[None](), list[str]()
 
     def stop_if_asked() -> None:
+        waits.append(None)
         if asked.is_set():
             raise StopException
 
@@ -221,10 +225,9 @@ def test_a_run_that_is_to_stop_does_not_wait_for_a_callback_and_changes_nothing(
     with now.query_params():
         thread = threading.Thread(target=write)
         thread.start()
-        thread.join(timeout=0.1)
-        assert thread.is_alive()
+        wait_for("the other waits for the state", lambda: len(waits), lambda times: times >= 2)
         asked.set()  # as a click does
-        thread.join(timeout=10)
+        thread.join(PATIENCE)
     assert stopped == ["before"]
     assert "late" not in now
 
@@ -235,7 +238,7 @@ def test_two_sessions_do_not_wait_for_each_other() -> None:
     with one.query_params():
         thread = threading.Thread(target=other.__setitem__, args=("key", 1))
         thread.start()
-        thread.join(timeout=10)
+        thread.join(PATIENCE)
     assert other["key"] == 1
 
 

@@ -237,7 +237,6 @@ def test_nobody_else_s_training_is_stopped_paused_or_slowed(
     weights = root / ".guests" / OTHER.name / f"tiny@{OTHER.name}" / "snapshots"
     shutil.copytree(weights, run.folder / "snapshots", dirs_exist_ok=True)
     run.set_state("queued", 0)  # a sign of life of just now
-    monkeypatch.setattr("transformer.training.runs.SILENT_AFTER", 600.0)
     before = everything(root)
     app = page(someone, run="live")
     app.session_state["watching"], app.session_state["found"] = "live", "live"

@@ -18,9 +18,8 @@ from starlette.applications import Starlette
 from dashboard.server.rooms import routes
 from dashboard.server.rooms.rooms import Rooms
 from tests.kit.driving import free_port
+from tests.kit.waiting import PATIENCE, in_time
 
-PATIENCE = 20.0
-"""Seconds in which what is awaited has come, or never will."""
 HOST = "lab.example:8501"
 
 
@@ -88,7 +87,7 @@ class Stream:
         """The next event, None at the end; comments only if they are asked for."""
         while True:
             while "\n\n" not in self._text:
-                async with asyncio.timeout(PATIENCE):
+                async with in_time(f"the next event of a room, after {self._text!r}"):
                     piece = await self._came.get()
                 if piece is None:
                     return None
@@ -123,7 +122,7 @@ class House:
         async def send(message: dict[str, Any]) -> None:
             said.append(message)
 
-        async with asyncio.timeout(PATIENCE):
+        async with in_time(f"an answer to {method} {path}"):
             await self._app(self._scope(method, path, headers), receive, send)
         return Answer(said[0]["status"], _headers(said[0]), b"".join(each.get("body", b"") for each in said[1:]))
 
@@ -134,14 +133,14 @@ class House:
         scope = self._scope("GET", f"/room/{code}/events", {})
         task = asyncio.create_task(self._app(scope, stream.receive, stream.send))
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with in_time(f"the beginning of the events of {code}"):
                 await asyncio.wait([task, stream.begun], return_when=asyncio.FIRST_COMPLETED)
             assert stream.begun.result().status == 200
             yield stream
         finally:
             stream.read.set()
             stream.gone.set()
-            async with asyncio.timeout(PATIENCE):
+            async with in_time(f"the end of the events of {code}, whose follower is gone"):
                 await task
 
     async def lecturer(self) -> Lecturer:
@@ -240,7 +239,7 @@ class RedisServer:
         assert self._process is not None
         assert self._process.stdout is not None
         self._process.terminate()
-        self._process.wait(timeout=30)
+        self._process.wait(PATIENCE)
         self._process.stdout.close()
 
 

@@ -5,12 +5,13 @@ import inspect
 
 import pytest
 
+from tests.kit.waiting import PATIENCE
 from transformer.checking.check import check_source
 from transformer.checking.isolation.limits import Limits
 from transformer.checking.isolation.process import Warm
 from transformer.mistakes import MISTAKES
 
-PATIENT = Limits(seconds=60)
+PATIENT = Limits(seconds=PATIENCE)
 AROUND = {
     "module": """
 class MultiHeadAttention(torch.nn.Module):

@@ -8,13 +8,13 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.kit.waiting import wait_for
 from transformer.__main__ import main
 from transformer.experiments.populations.carry_out import carry_out
 from transformer.experiments.populations.cluster import on_cluster, train_far
@@ -23,7 +23,6 @@ from transformer.model import build
 from transformer.training.loop import train
 from transformer.training.runs import Run
 
-PATIENCE = 60.0
 SLOW = planned(
     "0-4",
     {
@@ -48,10 +47,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
         ]  # fmt: skip
         workers.append(subprocess.Popen(command))
     try:
-        deadline = time.monotonic() + PATIENCE
-        while not (found := written(address)) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        yield found, workers
+        yield wait_for("the scheduler's address", lambda: written(address)), workers
     finally:
         for process in (*workers, *started):
             process.kill()

@@ -6,7 +6,6 @@ import json
 import math
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -20,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
 
+from tests.kit.waiting import PATIENCE, wait_for
 from transformer.__main__ import main
 from transformer.analysis.intervals import wilson
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -230,7 +230,7 @@ class TestCarryOut:
         for name, value in (SMALL | {"max_steps": "30", "learning_rate": "0.02", "positions": "learned,none"}).items():
             words += [f"--{name.replace('_', '-')}", value]
         # In a process of its own: a pool begins with the main module, and that of a test's worker is no module.
-        subprocess.run([sys.executable, "-m", "transformer", *words], check=True, timeout=120)
+        subprocess.run([sys.executable, "-m", "transformer", *words], check=True, timeout=PATIENCE)
         found, wanted = read_table(tmp_path / "other" / TABLE), Population.load(trained).rows
         assert len(found) == 4
         for name, row in found.items():  # measured on more sequences than the tests' own
@@ -486,15 +486,13 @@ def test_a_batch_that_is_killed_goes_on_from_what_was_written_down_last(tmp_path
         words += [f"--{name.replace('_', '-')}", value]
     process = subprocess.Popen([sys.executable, "-m", "transformer", *words])
     runs = [Run(folder / member.name) for member in sweep.members()]
-    deadline = time.monotonic() + 60
-    while not all((run.folder / "resume.safetensors").exists() for run in runs) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    kept = [run.folder / "resume.safetensors" for run in runs]
+    wait_for("each run was written down", lambda: [path.exists() for path in kept], all)
     process.kill()
     process.wait()
     assert [run.state.status for run in runs] == ["lost"] * 3
-    kept = [resume_step(run.folder / "resume.safetensors") for run in runs]
-    assert min(kept) > 0
-    subprocess.run([sys.executable, "-m", "transformer", *words], check=True, timeout=120)
+    assert min(map(resume_step, kept)) > 0
+    subprocess.run([sys.executable, "-m", "transformer", *words], check=True, timeout=PATIENCE)
     assert len(Population.load(folder).rows) == 3
     for run in runs:
         assert [line["step"] for line in run.metrics()] == list(range(1, 1501))

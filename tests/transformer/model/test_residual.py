@@ -13,6 +13,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from dashboard.view.pages import PAGES
+from tests.kit.waiting import PATIENCE
 from transformer import checkpoints
 from transformer.__main__ import main
 from transformer.analysis.findings import Head
@@ -183,7 +184,7 @@ def without(tmp_path_factory) -> Path:
 )
 def test_every_page_opens_and_says_what_it_cannot_show(page, query, said, without, monkeypatch):
     monkeypatch.setattr("dashboard.models.menu.ROOT", without)
-    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=PATIENCE)
     for name, value in {"run": "without", **query}.items():
         app.query_params[name] = value
     app.switch_page(PAGES[page].script).run()
@@ -198,7 +199,7 @@ def test_every_page_opens_and_says_what_it_cannot_show(page, query, said, withou
 
 def test_the_last_step_inside_a_head_says_that_nothing_is_kept(without, monkeypatch):
     monkeypatch.setattr("dashboard.models.menu.ROOT", without)
-    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=PATIENCE)
     app.query_params["run"], app.query_params["operation"] = "without", "add"
     app.switch_page(PAGES["inside"].script).run()
     words = [element.value for element in app.markdown]

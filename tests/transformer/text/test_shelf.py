@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kit import texts
+from tests.kit.waiting import PATIENCE
 from transformer.__main__ import main
 from transformer.commands.corpus import take_away
 from transformer.config import ModelConfig, RunConfig, TaskConfig
@@ -153,7 +154,7 @@ def test_many_who_put_and_cut_the_same_text_at_once_share_one():
 
     def work():
         try:
-            ready.wait(10)
+            ready.wait(PATIENCE)
             key = shelf.put("plays.txt", texts.TEXT.encode())
             found.append((key, shelf.corpus(key, "words", 2)))
         except Exception as error:
@@ -163,7 +164,7 @@ def test_many_who_put_and_cut_the_same_text_at_once_share_one():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE)
     assert not failed
     assert len(found) == 8
     assert len({(key, id(corpus)) for key, corpus in found}) == 1

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from tests.kit import texts
+from tests.kit.waiting import PATIENCE
 from transformer import checkpoints, masks
 from transformer.__main__ import main
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
@@ -72,7 +73,7 @@ def option(name: str) -> str:
 def test_training_in_a_process_of_its_own_leaves_a_run_that_can_be_measured(tmp_path, capsys):
     """The whole way, as a person goes it."""
     command = [sys.executable, "-m", "transformer", "train", *typed(CONFIG), "--seed", "0", "--out", "my-run"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "into my-run" in done.stderr
@@ -372,7 +373,7 @@ def test_the_version_is_the_packages(capsys):
 
 def test_help_does_not_wait_for_pytorch():
     code = "import sys, transformer.__main__ as m; m.main(['train', '--help']); assert 'torch' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
 
 
@@ -466,7 +467,7 @@ def test_a_run_is_not_overwritten(trained, capsys):
 def test_bad_input_in_a_process_of_its_own(tmp_path):
     """The exit code and the one line are the process's, not only the function's."""
     command = [sys.executable, "-m", "transformer", "train", "--task", "knit", "--out", "out"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE)
     assert done.returncode == 2
     assert done.stdout == ""
     assert re.fullmatch(r"error: no task named 'knit'[^\n]+\n", done.stderr)

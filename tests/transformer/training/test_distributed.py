@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.kit.waiting import PATIENCE
 from transformer.training.runs import Run
 
 pytestmark = pytest.mark.nightly
@@ -18,7 +19,7 @@ ARGUMENTS += ["--batch-size", "7", "--max-steps", "15", "--solved-at", "2", "--d
 def trained(folder: Path, *launcher: str) -> Run:
     command = [sys.executable, *launcher, "-m", "transformer", *ARGUMENTS, "--out", str(folder)]
     ended = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env=os.environ | {"OMP_NUM_THREADS": "1"}
+        command, capture_output=True, text=True, timeout=PATIENCE, env=os.environ | {"OMP_NUM_THREADS": "1"}
     )
     assert ended.returncode == 0, ended.stderr
     return Run(folder)
@@ -57,7 +58,7 @@ def test_a_batch_too_small_to_share_is_refused(tmp_path):
     )
     command = [sys.executable, "-c", program]
     ended = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env=environment, cwd=tmp_path, check=False
+        command, capture_output=True, text=True, timeout=PATIENCE, env=environment, cwd=tmp_path, check=False
     )
     assert ended.returncode == 2
     assert ended.stderr.splitlines()[-1] == "error: a batch of 7 cannot be shared by 8 processes"

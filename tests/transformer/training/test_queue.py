@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -12,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kit.runs import tiny, until
+from tests.kit.runs import looked_after, reached, tiny
+from tests.kit.waiting import wait_for
 from transformer.config import RunConfig, TrainingConfig
 from transformer.training.queue import pool as pool_module
 from transformer.training.queue.places import Places
 from transformer.training.queue.pool import Pool, Waiting, Worker, in_turn
+from transformer.training.queue.worker import _its_turn as its_turn
 from transformer.training.runs import Run, RunError
 
 PEOPLE = st.lists(st.sampled_from("abcd"), max_size=12)
@@ -74,7 +75,7 @@ def test_so_many_places_and_no_more(tmp_path: Path) -> None:
 def test_a_place_is_free_again_however_its_holder_ends(tmp_path: Path) -> None:
     said = (
         "from pathlib import Path; from transformer.training.queue.places import Places; import time; "
-        f"p = Places(Path({str(tmp_path)!r}), 1); print(p.take(), flush=True); time.sleep(60)"
+        f"p = Places(Path({str(tmp_path)!r}), 1); print(p.take(), flush=True); time.sleep(1e6)"
     )
     with subprocess.Popen([sys.executable, "-c", said], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
@@ -90,6 +91,16 @@ def test_a_place_is_free_again_however_its_holder_ends(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_limits_nobody(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert Places(tmp_path / "file", 1).take()
+
+
+def test_who_waits_for_a_place_leaves_alone_what_others_have_trained(tmp_path: Path) -> None:
+    taken, wanted = Places(tmp_path, 1), Places(tmp_path, 1)
+    assert taken.take()
+    run = Run.create(tmp_path / "run", tiny())
+    run.set_state("finished", 4, "solved at step 4")
+    assert not its_turn(run, wanted)
+    assert (run.state.status, run.state.reason) == ("finished", "solved at step 4")
+    taken.give()
 
 
 class Idle(Pool):
@@ -157,30 +168,29 @@ def test_two_servers_on_one_folder_share_one_limit_and_a_pause_makes_room(tmp_pa
     here, there = Pool(1, tmp_path), Pool(1, tmp_path)
     try:
         here.submit(first, "a")
-        until(lambda: first.state.status == "running" and first.state.step > 0)
+        reached(first, "running", past=0)
         there.submit(second, "b")
-        until(lambda: there.place(second)[0] == 0)  # a worker has it, and waits with it
-        for _ in range(50):
-            assert second.state.status == "queued"
-            time.sleep(0.1)
+        wait_for("a worker has the second, and waits with it", lambda: there.place(second), lambda place: place[0] == 0)
+        looked_after(second)
+        assert second.state.status == "queued"
         first.ask(pause_at=0)
-        until(lambda: second.state.status == "running")
+        reached(second, "running")
         assert first.state.status == "paused"
         first.ask(pause_at=None)  # no place is free now
-        time.sleep(1.0)
+        looked_after(first)
         assert (first.state.status, second.state.status) == ("paused", "running")
         second.request_stop()
-        until(lambda: first.state.status == "running")
+        reached(first, "running")
         third = Run.create(tmp_path / "third", LONG)
         there.submit(third, "b")
-        until(lambda: there.place(third)[0] == 0)
-        third.request_stop()  # while it waits with its worker
-        until(lambda: third.state.status == "stopped")
+        wait_for("a worker has the third, and waits with it", lambda: there.place(third), lambda place: place[0] == 0)
+        third.request_stop()
+        reached(third, "stopped")
         assert third.state.reason == "taken out of the queue before its turn"
     finally:
         for run in (first, second):
             run.request_stop()
-        until(lambda: not any(run.state.live for run in (first, second)))
+        wait_for("no process has a run", lambda: [run for run in (first, second) if run.waiting], lambda held: not held)
         here.close()
         there.close()
 
@@ -195,22 +205,23 @@ def test_a_guest_s_training_ends_in_time_and_a_long_pause_gives_its_process_back
     try:
         for run in runs[:2]:
             pool.submit(run, "a")
-            until(lambda run=run: run.state.status == "running" and run.state.step > 0)
+            reached(run, "running", past=0)
             run.ask(pause_at=0)
-            until(lambda run=run: run.state.status == "paused")
+            reached(run, "paused")
         pool.submit(runs[2], "b")  # both processes are paused: the first gives way
-        until(lambda: runs[2].state.status == "running")
+        reached(runs[2], "running")
         assert runs[0].state.status == "stopped"
         assert runs[0].resumable
         assert runs[1].state.status == "paused"
-        monkeypatch.setattr(pool_module, "LONGEST", 0.1)
-        until(lambda: runs[2].state.status == "stopped")
-        pool.submit(runs[3])  # the owner's is not ended
-        until(lambda: runs[3].state.step > 0)
-        time.sleep(2 * pool_module.SHORT)
-        assert runs[3].state.status == "running"
+        monkeypatch.setattr(pool_module, "LONGEST", 0.0)
+        reached(runs[2], "stopped")
+        pool.submit(runs[3])
+        reached(runs[3], past=0)
+        with pool._news:
+            pool._serve()
+        assert not runs[3].control.stop, "the owner's is not ended"
     finally:
         for run in runs:
             run.request_stop()
-        until(lambda: not any(run.state.live and run.waiting for run in runs))
+        wait_for("no process has a run", lambda: [run for run in runs if run.waiting], lambda held: not held)
         pool.close()

@@ -1,19 +1,19 @@
 """Pausing, slowing, stepping, resuming: what is asked of a training between its steps changes none of its numbers."""
 
 import itertools
-import threading
-import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from tests.kit.waiting import Clock
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import build
 from transformer.training import resume
 from transformer.training.loop import Training, train
 from transformer.training.recording import record, snapshot_steps
-from transformer.training.requests import Wishes
-from transformer.training.runs import Control, Run
+from transformer.training.requests import TICK, Wishes
+from transformer.training.runs import Control, Run, RunError
 from transformer.training.team import ALONE
 
 CONFIG = RunConfig(
@@ -22,7 +22,6 @@ CONFIG = RunConfig(
     training=TrainingConfig(max_steps=30, warmup_steps=5, decay_after=10, weight_decay=0.1, solved_at=2, device="cpu"),
 )
 """Everything that has a state of its own: dropout, moments, a rate that moves, sequences of several lengths."""
-PATIENCE = 20.0
 
 
 def numbers(step) -> tuple:
@@ -85,38 +84,43 @@ def test_a_file_that_does_not_fit_is_refused_with_a_sentence(tmp_path, spoil):
 OTHER = RunConfig(model=ModelConfig(n_layers=2, n_heads=2, d_model=16))
 
 
-def test_a_paused_training_waits_and_goes_on_to_the_same_numbers(run, unbroken):
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    """The time of whatever waits between two steps."""
+    clock = Clock()
+    monkeypatch.setattr("transformer.training.requests.time", clock)
+    return clock
+
+
+def test_a_paused_training_waits_and_goes_on_to_the_same_numbers(run, unbroken, clock):
     run.ask(pause_at=7)
     states = []
 
-    def lecture() -> None:
-        while run.state.status != "paused":
-            time.sleep(0.005)
-        states.append(run.state)
-        time.sleep(0.1)
-        states.append(run.state)
-        run.ask(pause_at=8)  # one step more
-        while run.state.step != 8 or run.state.status != "paused":
-            time.sleep(0.005)
-        run.ask(pause_at=None)
+    def lecture():
+        """What is asked for, a look a tick of each pause."""
+        for pause_at in (7, 7, 8, 8, None):
+            states.append((run.state.status, run.state.step))
+            run.ask(pause_at=pause_at)
+            yield
 
-    watcher = threading.Thread(target=lecture)
-    watcher.start()
-    taken = [numbers(step) for step in record(run)]
-    watcher.join(PATIENCE)
-    assert taken == unbroken
-    assert [(state.status, state.step) for state in states] == [("paused", 7), ("paused", 7)]
+    clock.script = lecture()
+    assert [numbers(step) for step in record(run)] == unbroken
+    assert states == [("paused", 7)] * 3 + [("paused", 8)] * 2
     assert run.state.status == "finished"
     assert [line["loss"] for line in run.metrics()] == [loss for _, loss, *_ in unbroken]
 
 
-def test_the_clock_of_a_paused_training_stands_still(run):
+def test_the_clock_of_a_paused_training_stands_still(run, clock, monkeypatch):
+    def perf_counter() -> float:
+        clock.now += 1.0  # whoever reads it takes a second
+        return clock.now
+
+    monkeypatch.setattr("transformer.training.loop.time", SimpleNamespace(perf_counter=perf_counter))
     run.ask(pause_at=3)
-    threading.Timer(0.4, lambda: run.ask(pause_at=None)).start()
-    began = time.monotonic()
+    clock.script = (run.ask(pause_at=None if tick == 9 else 3) for tick in range(10))
     *_, last = record(run)
-    assert time.monotonic() - began > 0.4
-    assert last.seconds < time.monotonic() - began - 0.35
+    assert last.seconds == 2.0 * CONFIG.training.max_steps
+    assert clock.now == pytest.approx(3.0 * CONFIG.training.max_steps + 10 * TICK)
 
 
 def test_a_stopped_training_can_be_resumed_and_ends_as_if_it_had_not_been_stopped(run, unbroken):
@@ -135,26 +139,34 @@ def test_a_stopped_training_can_be_resumed_and_ends_as_if_it_had_not_been_stoppe
     assert list(run.snapshots()) == snapshot_steps(30)
 
 
-def test_a_pace_is_kept_and_a_wish_is_heard_while_it_waits(run):
+def test_what_has_ended_and_left_nothing_to_go_on_from_stays_as_it_ended(run):
+    for _ in record(run):
+        pass
+    ended = run.state
+    with pytest.raises(RunError, match="the run run has been trained, and nothing is left to go on from"):
+        next(record(run))
+    assert run.state == ended
+
+
+def test_a_pace_is_kept_and_a_wish_is_heard_while_it_waits(run, clock):
     wishes = Wishes(run, ALONE)
     run.ask(pace=5.0)
-    began = time.monotonic()
     for step in range(3):
         assert wishes.heed(step, lambda: None, lambda: None)
-    assert 0.35 <= time.monotonic() - began < 1.5
+        assert clock.now == pytest.approx(step / 5)
     run.ask(pace=0.01)
     wishes.heed(3, lambda: None, lambda: None)
-    threading.Timer(0.1, run.request_stop).start()
-    began = time.monotonic()
+    began, clock.script = clock.now, (run.request_stop() for _ in range(1))
     assert not wishes.heed(4, lambda: None, lambda: None)
-    assert time.monotonic() - began < 5
+    assert clock.now == began + TICK
 
 
-def test_nobody_waits_for_ever(run):
-    wishes = Wishes(run, ALONE, patience=0.05)
+def test_nobody_waits_for_ever(run, clock):
+    wishes = Wishes(run, ALONE, patience=600.0)
     run.ask(pause_at=0)
     assert not wishes.heed(4, lambda: None, lambda: None)
     assert wishes.tired
+    assert clock.now == pytest.approx(600.0, abs=2 * TICK)
 
 
 def test_a_control_file_that_cannot_be_read_asks_for_nothing(run):

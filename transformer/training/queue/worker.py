@@ -70,11 +70,13 @@ def main() -> None:
 
 
 def _its_turn(run: Run, places: Places) -> bool:
-    """Wait until a place is free; False when the run is taken out of the queue before."""
+    """Wait until a place is free; False when the run is taken out of the queue, or taken up by others, before."""
     due = 0.0
     while not places.take():
         if run.control.stop:
             run.set_state("stopped", run.state.step, "taken out of the queue before its turn")
+            return False
+        if run.state.status not in ("queued", "lost"):
             return False
         if time.monotonic() >= due:
             run.set_state("queued", run.state.step)

@@ -21,6 +21,7 @@ from dashboard.models.budget import OPERATIONS, passes
 from tests.kit.figures import decoded, sent
 from tests.kit.models import untrained as unpolished
 from tests.kit.pages import PI, RUNS, SEP, answer, array, figures, laid_out, link, network, open_page, trace
+from tests.kit.waiting import PATIENCE
 from transformer import checkpoints, observe
 from transformer.analysis.accuracy.ceilings import honest_reach, leaks, reach
 from transformer.analysis.interventions.influence import Pokes, gradients, poke
@@ -276,19 +277,19 @@ def test_while_it_is_measured_the_page_says_what_and_how_far(monkeypatch: pytest
     def slow(*args: Any, told: Callable[[float], object], **options: Any) -> Pokes:
         told(0.25)
         begun.set()
-        assert go_on.wait(60)
+        assert go_on.wait(PATIENCE)
         return poke(*args, told=told, **options)
 
     monkeypatch.setattr("transformer.analysis.interventions.influence.poke", slow)
     app = open_page("information", run="reverse", input="2 7 1 8 2 8 1 8")
     assert app.title[0].value == "Which outputs move when a token is replaced?"
-    assert begun.wait(60)
+    assert begun.wait(PATIENCE)
     app.run()
     (bar,) = app.get("progress")
     assert (bar.value, bar.text) == (25, "Replacing 16 tokens in turn, each by 10 symbols: 25 % done")
     assert {"Replace a token", "Replacement"} <= {each.label for each in (*app.selectbox, *app.get("button_group"))}
     go_on.set()
-    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 60.0)
+    monkeypatch.setattr("dashboard.models.background.AT_ONCE", PATIENCE)
     app.run()
     assert not app.exception
     assert not app.get("progress")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-import time
 from concurrent.futures import wait
 from dataclasses import replace
 from itertools import count
@@ -20,6 +19,7 @@ from dashboard.app_pages.change_it.masks.figures.flow import Nodes, Steps, is_me
 from dashboard.models.on_the_spot import quick_training
 from dashboard.theme import DARK, LIGHT
 from tests.kit.pages import SHIPPED, array, counted, figures, link, network, open_page
+from tests.kit.waiting import PATIENCE, wait_for
 from transformer import masks
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy
@@ -182,14 +182,13 @@ def test_a_retraining_is_shown_as_it_grows_and_only_a_finished_one_is_kept(monke
 
     def slow(training: Training) -> Step:
         if training.step == 10:
-            goes_on.wait(30)
+            goes_on.wait(PATIENCE)
         return took(training)
 
     monkeypatch.setattr(Training, "take_step", slow)
     app = open_page("masks", run="reverse-aligned", mask="hide:2", patience="1900")
     lesson = app.session_state["lesson-retraining"]
-    while len(lesson.steps) < 10:
-        time.sleep(0.01)
+    wait_for("ten steps of the training", lambda: len(lesson.steps), lambda steps: steps == 10)
     app.run()
     assert any("A small model is being retrained: 10 steps, 0." in text.value for text in app.markdown)
     assert any(each["name"].startswith("retraining, 10 steps\nanswer: 0.") for each in figures(app)["three"]["data"])

@@ -194,14 +194,14 @@ class TestTrainingAnew:
             made(here / bottleneck_runs.FOLDERS[kind], config)  # the shipped ones do not count
         made(here / "other", small("gru"))
         assert [run.name for run in measurement.trio()] == [f"old-{kind}" for kind in KINDS]
-        time.sleep(0.01)
-        made(here / "new", planned["gru-attention"])
+        made(here / "new", planned["gru-attention"]).add_details(created=time.time() + 1)
         assert [run.name for run in measurement.trio()] == ["old-gru", "new", "old-transformer"]
 
     def test_they_are_due_once_all_are_finished_and_nothing_younger_was_measured(self, here: Path) -> None:
         runs = [made(here / kind, config) for kind, config in bottleneck_runs.plan().items()]
         assert (measurement.is_due(runs), measurement.is_measured(runs)) == (True, False)
         measurement.FILES["own"].write_text("{}")
+        os.utime(measurement.FILES["own"], (time.time() + 60,) * 2)  # the clock of files may be a tick behind
         assert (measurement.is_due(runs), measurement.is_measured(runs)) == (False, True)
         os.utime(measurement.FILES["own"], (time.time() - 60,) * 2)
         assert (measurement.is_due(runs), measurement.is_measured(runs)) == (True, False)

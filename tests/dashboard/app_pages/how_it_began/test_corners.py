@@ -36,6 +36,7 @@ from dashboard.view import training as view_training
 from dashboard.view.settings import Settings
 from tests.kit.cells import Cells, close
 from tests.kit.pages import array, figures, link, open_page, press_counted, shown, trace
+from tests.kit.waiting import PATIENCE, Clock, wait_for
 from transformer.__main__ import main
 from transformer.corners import CornerConfig, every_walk, walks
 from transformer.experiments.teacher_forcing import Forcing, Trial
@@ -355,7 +356,7 @@ def of_its_steps(app: AppTest):
 def test_a_training_can_be_watched_and_stopped_and_another_session_sees_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(corners_lesson, "WATCHED", 300.0)
+    monkeypatch.setattr(corners_lesson, "WATCHED", 1e6)
     app, other = open_page("corners"), open_page("corners")
     button(app, "corners-train").click().run()
     assert not app.exception
@@ -373,27 +374,29 @@ def test_a_training_can_be_watched_and_stopped_and_another_session_sees_its_own(
     assert button(app, "corners-train") is not None
 
 
-def test_a_replay_shows_the_recorded_steps_in_its_time() -> None:
+def test_a_replay_shows_the_recorded_steps_in_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     lesson = Lesson(config(steps=30))
-    lesson.wait(60)
+    lesson.wait(PATIENCE)
     assert [step.step for step in lesson.steps] == [0, 10, 20, 30]
     assert not lesson.running
     assert all(step.weights for step in lesson.steps)  # what is shown number by number
     wide = Lesson(config(steps=10, d_model=corners_lesson.ROLLED + 1))
-    wide.wait(60)
+    wide.wait(PATIENCE)
     assert len(wide.steps) == 2
     assert all(not step.weights for step in wide.steps)
-    now = time.monotonic()
-    shown = [[step.step for step in Replay(lesson, now - past, 100.0).steps] for past in (0, 51, 200)]
-    assert shown == [[0], [0, 10], [0, 10, 20, 30]]
-    assert [Replay(lesson, now - past, 100.0).running for past in (0, 51, 200)] == [True, True, False]
-    assert not Replay(lesson, now, 0.0).running
-    assert len(Replay(lesson, now, 0.0).steps) == 4
+    monkeypatch.setattr(corners_lesson, "time", clock := Clock())
+    replay, shown = Replay(lesson, clock.now, 100.0), []
+    for seconds in (0, 51, 149):
+        clock.sleep(seconds)
+        shown.append(([step.step for step in replay.steps], replay.running))
+    assert shown == [([0], True), ([0, 10], True), ([0, 10, 20, 30], False)]
+    assert not Replay(lesson, clock.now, 0.0).running
+    assert len(Replay(lesson, clock.now, 0.0).steps) == 4
 
 
 def test_everything_in_one_picture_is_of_the_same_step() -> None:
     lesson, reads = Lesson(config()), []
-    lesson.wait(60)
+    lesson.wait(PATIENCE)
 
     class Growing(Replay):
         """Further at every look."""
@@ -404,7 +407,7 @@ def test_everything_in_one_picture_is_of_the_same_step() -> None:
             return lesson.steps[: 1 + len(reads)]
 
     app = open_page("corners")
-    app.session_state["corner_own"] = Growing(lesson, time.monotonic(), 300.0)
+    app.session_state["corner_own"] = Growing(lesson, time.monotonic(), 1e6)
     app.run()
     assert not app.exception
     assert len(reads) == 1
@@ -413,7 +416,7 @@ def test_everything_in_one_picture_is_of_the_same_step() -> None:
 
 
 def test_a_replay_that_is_stopped_stays_at_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corners_lesson, "WATCHED", 300.0)
+    monkeypatch.setattr(corners_lesson, "WATCHED", 1e6)
     app = open_page("corners")
     button(app, "corners-replay").click().run()
     assert app.title[0].value.startswith("Before training ")
@@ -432,7 +435,7 @@ def test_a_training_that_breaks_off_says_why(monkeypatch: pytest.MonkeyPatch) ->
     assert button(app, "corners-replay").disabled
     monkeypatch.undo()
     monkeypatch.setattr(view_training, "corners_of", lambda view: replace(COMPLETE(view), steps=STEPS))
-    monkeypatch.setattr(corners_lesson, "AT_ONCE", 60.0)
+    monkeypatch.setattr(corners_lesson, "AT_ONCE", PATIENCE)
     other = open_page("corners", corner_seed="77")
     assert not other.error
     assert other.title[0].value.startswith(f"After {STEPS} steps ")
@@ -445,7 +448,7 @@ def test_two_trainings_that_nobody_watches_go_on_at_a_time(monkeypatch: pytest.M
         with lock:
             going[0] += 1
             most[0] = max(most[0], going[0])
-        go.wait(60)
+        go.wait(PATIENCE)
         with lock:
             going[0] -= 1
         return iter(())
@@ -453,15 +456,12 @@ def test_two_trainings_that_nobody_watches_go_on_at_a_time(monkeypatch: pytest.M
     monkeypatch.setattr(Lesson, "_taken", counted)
     lessons = [Lesson(config(seed=seed)) for seed in range(5)]
     watched = Lesson(config(), 1.0)
-    until = time.monotonic() + 60
-    while going[0] < 3 and time.monotonic() < until:
-        time.sleep(0.01)
-    time.sleep(0.1)
-    assert going[0] == 3  # two, and the one that is watched
+    # Two, and the one that is watched.
+    wait_for("three trainings go on", lambda: going[0], lambda trainings: trainings == 3)
     assert all(each.running for each in [watched, *lessons])
     go.set()
     for each in [watched, *lessons]:
-        each.wait(60)
+        each.wait(PATIENCE)
         assert not each.running
         assert not each.failure
     assert most[0] == 3
@@ -808,7 +808,7 @@ class TestMeasuring:
         assert any("was interrupted" in caption.value for caption in app.caption) == cut
 
     def test_a_stop_is_remembered_until_the_next_begins(self, tmp_path: Path, monkeypatch) -> None:
-        sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+        sleeper = [sys.executable, "-c", "import time; time.sleep(1e6)"]
         start = subprocess.Popen
         monkeypatch.setattr(
             "dashboard.models.background.subprocess.Popen", lambda command, **said: start(sleeper, **said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +25,7 @@ from dashboard.view import permission
 from dashboard.view.settings import Settings
 from tests.kit.cells import Cells
 from tests.kit.pages import State, link, open_page, shown
+from tests.kit.waiting import PATIENCE, wait_for
 from transformer.checking import signatures
 from transformer.checking.check import JUDGES, check_source
 from transformer.checking.isolation.limits import PROMISES, Limits
@@ -61,7 +61,7 @@ CODES = {
 @pytest.fixture(scope="module", autouse=True)
 def patient() -> Iterator[None]:
     """A busy machine takes its time; and no process is left behind."""
-    before, running.LIMITS = running.LIMITS, Limits(seconds=60)
+    before, running.LIMITS = running.LIMITS, Limits(seconds=PATIENCE)
     yield
     running.LIMITS = before
     running.close()
@@ -93,11 +93,9 @@ def pressed(app: AppTest) -> AppTest:
 
 def ended(app: AppTest) -> AppTest:
     """The page once the check is over."""
-    check, deadline = desk(app).check, time.monotonic() + 120
+    check = desk(app).check
     assert check is not None
-    while not check.over and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert check.over
+    wait_for("the check is over", lambda: check.over)
     app.run()
     assert not app.exception
     return app
@@ -128,7 +126,7 @@ def test_the_page_says_what_the_library_says(case: str, warm: Warm) -> None:
     code = CODES[case]
     app = checked(code)
     name = outline(code).likeliest
-    expected = check_source(code.encode(), "mine.py", name, limits=Limits(seconds=60), warm=warm)
+    expected = check_source(code.encode(), "mine.py", name, limits=Limits(seconds=PATIENCE), warm=warm)
     text = said(app)
     found = desk(app).check
     assert found is not None
@@ -308,9 +306,7 @@ class Answers:
         self.free = False
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any]:
-        deadline = time.monotonic() + 60
-        while not self.free and not self.told_to_end and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_for("the judge may answer", lambda: self.free or self.told_to_end)
         if self.told_to_end:
             raise ValueError("it has ended")
         return {"problem": "nothing was checked"}
@@ -351,10 +347,7 @@ def test_a_check_can_be_stopped_and_the_next_one_begins() -> None:
     assert check.over
     assert check.verdict is None
     assert "The check was stopped." in said(app)
-    deadline = time.monotonic() + 30
-    while not check._future.done() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert check._future.done()
+    wait_for("the process of the check has ended", check._future.done)
     assert all(judge._process is None or judge._process.poll() is None for judge in running._spare)
     app = checked(RIGHT, app)
     assert app.title[0].value == "Right in all that was tried."
@@ -374,19 +367,12 @@ def test_a_second_press_begins_no_second_check(judge: Answers, monkeypatch: pyte
     assert mine.check is not first
     assert mine.check is not None
     mine.check.stop()
-    until(lambda: not running._line)
-
-
-def until(true: Any) -> None:
-    deadline = time.monotonic() + 30
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert true()
+    wait_for("nobody waits", lambda: list(running._line), lambda line: not line)
 
 
 def test_others_wait_for_their_turn_and_are_told(judge: Answers) -> None:
     first, second, third = (Check(Asked(RIGHT, "attention"), guarded=False) for _ in range(3))
-    until(lambda: first.begun)
+    wait_for("the first check has begun", lambda: first.begun)
     assert [each.ahead for each in (first, second, third)] == [0, 1, 2]
     assert words.waits(1) == "Your check waits for its turn: 1 other comes first."
     assert words.waits(2) == "Your check waits for its turn: 2 others come first."
@@ -394,7 +380,7 @@ def test_others_wait_for_their_turn_and_are_told(judge: Answers) -> None:
     assert second.over
     assert third.ahead == 1
     judge.free = True
-    until(lambda: third.over)
+    wait_for("the third check is over", lambda: third.over)
     assert first.problem == third.problem == "nothing was checked"
     assert third.verdict is None
     assert running._line == []
@@ -408,13 +394,13 @@ def test_no_more_wait_than_are_let_in(judge: Answers, monkeypatch: pytest.Monkey
         Check(Asked(RIGHT, "attention"), guarded=False)
     for each in checks:
         each.stop()
-    until(lambda: not running._line)
+    wait_for("nobody waits", lambda: list(running._line), lambda line: not line)
 
 
 def test_what_takes_too_long_is_broken_off(judge: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "LONGEST", 0.1)
     check = Check(Asked(RIGHT, "attention"), guarded=False)
-    until(lambda: check.over)
+    wait_for("the check is over", lambda: check.over)
     assert check.problem == "The check was broken off: it took longer than 0.1 s"
 
 

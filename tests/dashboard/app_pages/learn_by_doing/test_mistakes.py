@@ -23,6 +23,7 @@ from dashboard.components.payload import unpack
 from dashboard.models.on_the_spot import quick_training
 from dashboard.server.roles import VIEWER
 from tests.kit.pages import PI, array, figures, link, open_page, shown
+from tests.kit.waiting import PATIENCE, wait_for
 from transformer.mistakes import DETECTORS, MISTAKES, Comparison, Demonstration, Signature, trained
 from transformer.model import build
 from transformer.observation import observe
@@ -603,19 +604,22 @@ def test_while_they_are_trained_the_page_says_how_far_they_are(short: None, monk
 
     def slow(training: Training) -> Step:
         if training.step == 3:
-            goes_on.wait(60)
+            goes_on.wait(PATIENCE)
         return took(training)
 
     monkeypatch.setattr(Training, "take_step", slow)
-    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 1.0)
+    monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.0)
     app = open_page("mistakes", run="reverse", mistake="sine-everywhere", mistake_seed="2")
+    lessons = [app.session_state[f"lesson-{place}"] for place in ("mistake", "mistake-right")]
+    wait_for("three steps of both", lambda: [len(each.steps) for each in lessons], lambda steps: steps == [3, 3])
+    app.run()
     assert app.title[0].value == "Odd dimensions are sines too: two models are being trained."
     assert not figures(app)
     said = [each.proto.text for each in app.get("progress")]
     assert said == [f"A model {name}: step 3 of {FEW}" for name in ("with the mistake", "with the right code")]
     goes_on.set()
-    for place in ("mistake", "mistake-right"):
-        app.session_state[f"lesson-{place}"].result()
+    for each in lessons:
+        each.result()
     app.run()
     assert "mistake-accuracy" in figures(app)
 

@@ -16,6 +16,7 @@ from dashboard.parts.prose import code_around
 from tests.kit.heads_by_hand import double, normed, read_by_hand
 from tests.kit.models import untrained
 from tests.kit.pages import PI, answer, array, figures, link, network, open_page, trace
+from tests.kit.waiting import PATIENCE
 from transformer import observe
 from transformer.analysis.batches import questions
 from transformer.config import TaskConfig
@@ -36,7 +37,7 @@ CASES = {
 def _shallow(monkeypatch):
     """Two depths, measured before a page is opened."""
     monkeypatch.setattr(norm, "DEPTHS", DEPTHS)
-    measured.gradients(DEPTHS).result(60)
+    measured.gradients(DEPTHS).result(PATIENCE)
 
 
 def pass_of(run):

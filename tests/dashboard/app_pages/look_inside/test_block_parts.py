@@ -22,6 +22,7 @@ from tests.kit.figures import decoded, sent
 from tests.kit.models import untrained
 from tests.kit.pages import PI, ROOT, SEP, answer, array, figures, laid_out, link, network, open_page, press, trace
 from tests.kit.runs import tiny
+from tests.kit.waiting import PATIENCE
 from transformer import checkpoints
 from transformer.config import TaskConfig
 from transformer.model import build
@@ -242,7 +243,7 @@ def test_while_a_training_is_watched_its_newest_weights_are_shown(tmp_path: Path
         pass
     state = {"status": "running", "step": 3, "heartbeat": time.time(), "host": "elsewhere"}
     (run.folder / "state.json").write_text(json.dumps(state))
-    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=PATIENCE)
     app.query_params["part"], app.query_params["run"] = "parameters", "compiled"
     app.session_state["watched"] = "under-way"
     app.switch_page(PAGES["block"].script).run()

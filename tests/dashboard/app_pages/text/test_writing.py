@@ -24,6 +24,7 @@ from dashboard.theme import LIGHT
 from dashboard.view.settings import from_query
 from tests.kit import texts
 from tests.kit.pages import array, figures, link, open_page, shown
+from tests.kit.waiting import PATIENCE, wait_for
 from transformer import checkpoints, observe
 from transformer.__main__ import main
 from transformer.analysis.heads.one_token import glance
@@ -44,7 +45,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def shelf(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The page's only run; it waits until a text is whole."""
     monkeypatch.setattr(menu, "ROOT", run.folder.parent)
-    monkeypatch.setattr(draft, "AT_ONCE", 60.0)
+    monkeypatch.setattr(draft, "AT_ONCE", PATIENCE)
     return run
 
 
@@ -377,15 +378,15 @@ def slowly() -> Iterator[Any]:
 
 def test_a_text_grows_as_far_as_it_is_wanted_and_goes_on_where_it_was_stopped() -> None:
     text = Writing(slowly())
-    text.want(3, patience=10)
+    text.want(3, patience=PATIENCE)
     assert text.said == [0, 1, 2]
     text.want(10_000)
     text.enough()
     reached = len(text.said)
-    time.sleep(0.1)
+    wait_for("nothing more is written", lambda: text._future, lambda future: future is None)
     assert len(text.said) <= reached + 1  # the one that was under way
     wanted = len(text.said) + 4
-    text.want(wanted, patience=10)
+    text.want(wanted, patience=PATIENCE)
     assert text.said == list(range(wanted))
 
 
@@ -395,9 +396,9 @@ def test_a_text_that_breaks_off_says_why_and_keeps_what_it_has() -> None:
         raise ValueError("out of ink")
 
     text = Writing(broken())
-    text.want(5, patience=10)
+    text.want(5, patience=PATIENCE)
     assert (text.said, text.failure) == ([1], "out of ink")
-    text.want(5, patience=10)
+    text.want(5, patience=PATIENCE)
     assert text.said == [1]
 
 

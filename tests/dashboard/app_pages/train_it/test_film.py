@@ -23,6 +23,7 @@ from dashboard.figures import learning
 from dashboard.models import menu
 from dashboard.parts import film as parts_film
 from dashboard.view.pages import PAGES
+from tests.kit.waiting import PATIENCE
 from transformer import checkpoints
 from transformer.analysis.film.film import Film
 from transformer.analysis.heads.survey import survey
@@ -40,7 +41,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def open_page(**query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=PATIENCE)
     for name, value in query.items():
         app.query_params[name] = value
     app.switch_page(PAGES["film"].script).run()

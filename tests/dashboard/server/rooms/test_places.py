@@ -13,6 +13,7 @@ from dashboard.server.rooms.memory import MemoryRooms
 from dashboard.server.rooms.places import place_at
 from dashboard.server.rooms.redis import RedisRooms
 from tests.kit.driving import ROOT, free_port
+from tests.kit.waiting import PATIENCE
 from transformer.foundation.checks import ConfigError
 
 WRONG = "ATTENTION_LAB_ROOMS must be a Redis's address, such as redis://localhost:6379/0."
@@ -52,7 +53,7 @@ def test_the_server_does_not_start_with_a_wrong_place() -> None:
         env=os.environ | {"ATTENTION_LAB_ROOMS": "http://localhost"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stderr) == (2, f"{WRONG}\n")
 

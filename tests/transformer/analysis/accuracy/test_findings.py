@@ -7,6 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from tests.kit.waiting import PATIENCE
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.findings import Example, Head, blocks
@@ -87,7 +88,7 @@ def test_an_example_that_is_something_else_is_refused(tmp_path):
 FIRST_SCREEN = """
 import sys
 from streamlit.testing.v1 import AppTest
-page = AppTest.from_file(sys.argv[1], default_timeout=60).run()
+page = AppTest.from_file(sys.argv[1], default_timeout=120).run()
 assert not page.exception, page.exception
 assert page.title[0].value == "It reverses: 8 of 8 right.", page.title[0].value
 assert "torch" not in sys.modules
@@ -97,7 +98,7 @@ assert "torch" not in sys.modules
 def test_the_first_screen_is_drawn_without_pytorch():
     main = DEFAULT_ROOT.parent / "dashboard" / "frame" / "main.py"
     done = subprocess.run(
-        [sys.executable, "-c", FIRST_SCREEN, str(main)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", FIRST_SCREEN, str(main)], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
 

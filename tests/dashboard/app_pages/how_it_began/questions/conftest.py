@@ -9,13 +9,14 @@ import pytest
 
 from dashboard.app_pages.how_it_began.questions import recurrence, residuals
 from dashboard.models import background
+from tests.kit.waiting import PATIENCE
 
 
 @pytest.fixture
 def busy() -> Iterator[threading.Event]:
     """Another training goes on until this is set."""
     over = threading.Event()
-    background.TRAININGS.submit(over.wait, 30)
+    background.TRAININGS.submit(over.wait, PATIENCE)
     yield over
     over.set()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from dashboard.app_pages.how_it_began.questions import residuals
 from dashboard.app_pages.how_it_began.questions.figures.residuals import loss_lines
 from dashboard.figures.layers import Line, layer_lines
 from tests.kit.pages import array, figures, link, open_page
+from tests.kit.waiting import wait_for
 from transformer.analysis.batches import SURVEY_STREAM
 from transformer.analysis.stream.depth import look_down
 from transformer.model import build
@@ -97,8 +97,7 @@ def test_whatever_breaks_a_race_is_said(monkeypatch):
 def test_a_race_is_stopped_and_what_is_learned_stays(monkeypatch):
     monkeypatch.setattr(residuals, "RATES", {"0.005": 100_000})
     race = residuals.Race(1, "0.005")
-    while not race.learners[1].steps:
-        time.sleep(0.01)
+    wait_for("a step of the second learner", lambda: race.learners[1].steps)
     race.stop()
     assert race.done
     assert race.stopped

@@ -1,0 +1,108 @@
+"""The block at the end of .ci/run: whatever fails, however it fails, stands there with its reason."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kit.waiting import PATIENCE
+
+ROOT = Path(__file__).parents[2]
+PLUGINS = ("-p", "tests.kit.failures", "-p", "tests.kit.workers")
+WRONG = """
+import os, pathlib, pytest
+
+HERE = pathlib.Path(__file__).parent
+
+@pytest.fixture
+def broken():
+    raise OSError("no disk")
+
+@pytest.fixture
+def left():
+    yield
+    raise RuntimeError("left behind")
+
+def test_right(): pass
+def test_wrong(): assert 1 == 2, "one is not two"
+@pytest.mark.parametrize("case", ["a b[c]"])
+def test_of_a_case(case): raise ValueError("first\\nsecond")
+def test_setup(broken): pass
+def test_teardown(left): pass
+@pytest.mark.parametrize("times", [1, 2])
+def test_crash(times): os._exit(7)
+def test_once():
+    there = HERE / "there"
+    assert there.exists() or there.touch()
+def test_last(): pass
+"""
+
+CRASHED = {"gw0": "test_wrong.py::test_crash[1]", "gw1": "test_wrong.py::test_crash[2]"}
+
+
+@pytest.fixture
+def report():
+    spec = importlib.util.spec_from_file_location("report", ROOT / ".ci" / "report.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> int:
+    command = [sys.executable, "-m", "pytest", "-q", *PLUGINS, "-c", os.devnull, *arguments]
+    environment = os.environ | {"FAILURES": str(folder)} | variables
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=PATIENCE).returncode
+
+
+def test_what_failed_stands_in_one_block_with_its_reason_and_what_comes_of_it_alone(report, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test_wrong.py").write_text(WRONG)
+    (tmp_path / "test_cut.py").write_text("import nothing_like_it\n")
+    found = tmp_path / "found"
+    assert run(found, "-n1", "--rootdir", str(tmp_path), str(tmp_path / "test_wrong.py"), OMP_NUM_THREADS="1") == 1
+    assert run(found, "-n0", "--rootdir", str(tmp_path), str(tmp_path / "test_cut.py")) == 2
+    asked: list[str] = []
+
+    def again(test: str, variables: dict[str, str], seconds: float) -> str:
+        asked.append(test)
+        return report.alone(test, variables, PATIENCE) if test.endswith(("once", "wrong")) else "not asked"
+
+    lint, *lines, first, second = report.report(found, ["make lint"], again)
+    assert lint == "make lint: see above"
+    assert lines == [
+        "test_wrong.py::test_wrong: AssertionError: one is not two [alone it fails, too]",
+        "test_wrong.py::test_of_a_case[a b[c]]: ValueError: first [not asked]",
+        "test_wrong.py::test_setup (setup): OSError: no disk [not asked]",
+        "test_wrong.py::test_teardown (teardown): RuntimeError: left behind [not asked]",
+        *(f"{each} (???): worker '{gw}' crashed while running '{each}' [not asked]" for gw, each in CRASHED.items()),
+        "test_wrong.py::test_once: AssertionError: assert (False or None) [alone it passes]",
+        "test_cut.py (collect): ModuleNotFoundError: No module named 'nothing_like_it' [not asked]",
+    ]
+    assert len(asked) == len(lines)
+    assert "OMP_NUM_THREADS=1 " in first
+    assert first.endswith(": 5 failed, 3 passed, 2 errors (exit code 1)")
+    assert second.endswith(": 1 error (exit code 2)")
+
+
+def test_of_many_few_are_run_again(report, tmp_path):
+    begun, lost = {"command": ["pytest"], "variables": {}}, {"when": "call", "reason": "lost" * 1000}
+    tests = [{"test": f"test_{number}", **lost} for number in range(300)]
+    (tmp_path / "1").write_text("\n".join(map(json.dumps, [begun, *tests])))
+    lines = report.report(tmp_path, [], lambda *_: "again")
+    assert [line.startswith(f"test_{number}: lost") for number, line in enumerate(lines[:-1])] == [True] * 300
+    assert sum(line.endswith("[again]") for line in lines) == report.MOST
+    assert max(map(len, lines)) < 2 * report.LONGEST
+    assert lines[-1] == "pytest: it was cut off"
+
+
+def test_where_nothing_failed_nothing_is_said_and_no_test_is_a_failure(report, tmp_path):
+    assert report.report(tmp_path, []) == ["no test was run"]
+    (tmp_path / "test_right.py").write_text("def test_right(): pass\n")
+    assert run(tmp_path / "found", "-n0", str(tmp_path / "test_right.py")) == 0
+    assert report.report(tmp_path / "found", []) == []
