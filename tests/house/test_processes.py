@@ -1,4 +1,4 @@
-"""Every process that the product starts: where it cannot begin, its words are told, and no other is started for ever."""
+"""Every process that the product starts: where it cannot begin, its words are told, and none is started for ever."""
 
 from __future__ import annotations
 
