@@ -91,6 +91,8 @@ def _watch(name: str) -> None:
     lost = not state.live and not _has_result(run, state)
     if longest is not None and (cut or lost) and live_pictures.stored(session.chosen()):
         return
+    if not state.live and not metrics:
+        return  # it never began: there is nothing to draw, and nothing to wait for
     if state.live:
         share, words = progress(run.config, state.step, metrics)
         st.progress(share, text=words)

@@ -247,7 +247,7 @@ def _trouble() -> None:
     """Why no training can begin on this server, for as long as that is so."""
     trouble = background.pool.trouble
     if trouble and permission.may_train():
-        told = f"{sentence(trouble)} Another is started after a pause, and at once when you press Train."
+        told = f"{sentence(trouble)} It is tried again after a pause, and at once when you press Train."
         waiting.until(
             lambda: not background.pool.trouble,
             lambda: st.error(plain(told), icon=":material/error:"),
