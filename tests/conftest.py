@@ -1,15 +1,21 @@
 """What every test shares: shapes checked by a machine, one torch thread, hypothesis' examples, which run together."""
 
 import gc
+import inspect
 import logging
 import os
 import pkgutil
 import tempfile
-from functools import partial, wraps
+from collections.abc import Iterator
+from functools import cache, partial, wraps
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
+
+# Before torch and numpy are imported, and for the processes that tests start, too. `torch.set_num_threads` limits only
+# the thread that calls it: one begun later would start with a thread a core, and add up a product in another order.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
 import jaxtyping
@@ -72,11 +78,8 @@ def _check_all_shapes() -> None:
 
 
 def _do_once_what_each_test_would_do() -> None:
-    import torch
-
     from dashboard.server import streamlit_private
 
-    torch.set_num_threads(1)
     streamlit_private.scan_packages_once()
     streamlit_private.compile_scripts_once()
     streamlit_private.show_of_the_state_what_is_asked_for()
@@ -116,10 +119,38 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByModule:
     return ByModule(config, log)
 
 
+TOLERANT = {"near", "approx", "isclose", "allclose", "assert_allclose", "assert_close"}
+"""What a test calls that compares numbers with others which were computed elsewhere, or in another way."""
+
+
+@cache
+def is_numerical(test: FunctionType) -> bool:
+    """Does a test, or a function of the tests that it calls, use one of these names?"""
+    met, waiting = set(), [test]
+    while waiting:
+        each = waiting.pop()
+        met.add(each)
+        names = set(names_in(each.__code__))
+        if names & TOLERANT:
+            return True
+        called = {each.__globals__.get(name) for name in names if isinstance(each.__globals__.get(name), FunctionType)}
+        waiting += [function for function in called - met if function.__module__.startswith("tests.")]
+    return False
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    """The global names and attributes that a function uses, also in its lambdas and comprehensions."""
+    yield from code.co_names
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from names_in(each)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the browser's tests, nightly where they are no smoke test, and begin with what takes long.
+    """Mark the browser's tests, nightly where they are no smoke test, and those of numbers; begin with what takes long.
 
+    Numerical is, of what runs every day without a browser, each test that compares numbers with a tolerance.
     What takes long is what is nightly, and of the rest the browser's, whose folder is the first. Of the cases of a test
     that is `daily(n)`, n run every day, spread over all of them; the others are nightly.
     """
@@ -137,6 +168,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, item in enumerate(each):
             if place not in kept:
                 item.add_marker("nightly")
+    for item in items:
+        daily = not (item.get_closest_marker("nightly") or item.get_closest_marker("browser"))
+        if daily and is_numerical(inspect.unwrap(item.function)):
+            item.add_marker("numerical")
     items.sort(key=lambda item: item.get_closest_marker("nightly") is None)
 
 
@@ -152,7 +187,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every shape by night, and by day under the library's own tests."""
-    by_day = "not nightly" in request.config.option.markexpr
+    by_day = "not nightly" in request.config.option.markexpr or request.config.option.markexpr == "numerical"
     inside = request.path.is_relative_to(TESTS / "transformer")
     monkeypatch.setitem(_shapes, "checked", inside or not by_day)
 

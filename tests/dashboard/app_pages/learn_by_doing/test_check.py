@@ -24,7 +24,7 @@ from dashboard.server import roles
 from dashboard.server.roles import VIEWER, Visitor
 from dashboard.view import permission
 from dashboard.view.settings import Settings
-from tests.kit.cells import Cells
+from tests.kit.numbers.cells import Cells
 from tests.kit.pages import State, link, open_page, shown
 from transformer.checking import signatures
 from transformer.checking.check import JUDGES, check_source
