@@ -1,6 +1,7 @@
 """What every test shares: shapes checked by a machine, one torch thread, hypothesis' examples, which run together."""
 
 import gc
+import inspect
 import logging
 import os
 import pkgutil
@@ -10,6 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from types import FunctionType
 from typing import Any
+
+# Before torch and numpy are imported, and for the processes that tests start, too. `torch.set_num_threads` limits only
+# the thread that calls it: one begun later would start with a thread a core, and add up a product in another order.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
 import jaxtyping
@@ -27,7 +32,7 @@ _shapes: dict[str, Any] = {"checked": True, "once": None}
 def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
     """What has no array among its arguments has no shape to check, and checking costs more than most functions.
 
-    By day the library's own tests check the first call of each function in each test; by night every test checks every call.
+    By day the library's own tests check the first call of each function in each test, by night all tests every call.
     """
     if fn is None:
         return partial(_jaxtyped_where_there_are_shapes, **options)
@@ -53,6 +58,7 @@ def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
 
 pytest.register_assert_rewrite("tests.kit")
 from tests.kit import failures  # noqa: E402  # rewritten
+from tests.kit.numbers.numerical import is_numerical  # noqa: E402
 from tests.kit.waiting import PATIENCE  # noqa: E402
 from tests.kit.workers import pytest_xdist_make_scheduler  # noqa: E402, F401
 
@@ -82,11 +88,8 @@ def _check_all_shapes() -> None:
 
 
 def _do_once_what_each_test_would_do() -> None:
-    import torch
-
     from dashboard.server import streamlit_private
 
-    torch.set_num_threads(1)
     streamlit_private.scan_packages_once()
     streamlit_private.compile_scripts_once()
     streamlit_private.show_of_the_state_what_is_asked_for()
@@ -109,8 +112,9 @@ TESTS = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the browser's tests, nightly where they are no smoke test, and begin with what takes long.
+    """Mark the browser's tests, nightly where they are no smoke test, and those of numbers; begin with what takes long.
 
+    Numerical is, of what runs every day without a browser, each test that compares numbers with a tolerance.
     What takes long is what is nightly, and of the rest the browser's, whose folder is the first. Of the cases of a test
     that is `daily(n)`, n run every day, spread over all of them; the others are nightly.
     """
@@ -128,6 +132,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, item in enumerate(each):
             if place not in kept:
                 item.add_marker("nightly")
+    for item in items:
+        daily = not (item.get_closest_marker("nightly") or item.get_closest_marker("browser"))
+        if daily and is_numerical(inspect.unwrap(item.function)):
+            item.add_marker("numerical")
     items.sort(key=lambda item: item.get_closest_marker("nightly") is None)
 
 
@@ -143,7 +151,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every shape by night; by day the first of each function, under the library's own tests."""
-    by_day = "not nightly" in request.config.option.markexpr
+    by_day = "not nightly" in request.config.option.markexpr or request.config.option.markexpr == "numerical"
     inside = request.path.is_relative_to(TESTS / "transformer")
     monkeypatch.setitem(_shapes, "checked", inside or not by_day)
     monkeypatch.setitem(_shapes, "once", set() if by_day else None)
