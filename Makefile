@@ -1,6 +1,6 @@
 # make run      the dashboard, on http://localhost:8501
 # make test     the tests, the browser's included, without those marked nightly
-# make nightly  every test
+# make nightly  every test, and the numerical ones once more as the plainest processor computes
 # make coverage every test, and coverage.json: which lines of which file were run
 PYTHON ?= python3
 VENV := .venv
@@ -17,8 +17,12 @@ run: $(VENV)/.run
 test: $(VENV)/.dev
 	$(BIN)/pytest -n $(WORKERS) -m "not nightly"
 
+# Each library takes its plainest way, without the vector instructions of any newer processor: other last bits.
+PLAINEST := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Prescott
+
 nightly: $(VENV)/.dev
 	$(BIN)/pytest -n $(WORKERS)
+	$(PLAINEST) $(BIN)/pytest -n $(WORKERS) -m numerical
 
 coverage: $(VENV)/.dev
 	$(BIN)/coverage run -m pytest -n $(WORKERS)

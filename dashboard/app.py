@@ -24,13 +24,14 @@ from dashboard.components import scripts
 from dashboard.components.documents import pages
 from dashboard.frame import first_page
 from dashboard.models import menu
-from dashboard.server import entrance, http, roles, rooms
+from dashboard.server import descriptors, entrance, http, roles, rooms
 from dashboard.server.sockets import answer_at_once
 from dashboard.server.streamlit_private import (
     hand_on_unanswered_clicks,
     keep_the_page_when_a_fragment_is_asked_for,
     let_callbacks_end,
     let_one_run_at_the_state,
+    open_event_loops_on_demand,
     send_nothing_into_a_block_that_was_dropped,
     show_of_the_state_what_is_asked_for,
 )
@@ -60,6 +61,9 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     send_nothing_into_a_block_that_was_dropped()
     keep_the_page_when_a_fragment_is_asked_for()
     show_of_the_state_what_is_asked_for()
+    open_event_loops_on_demand()
+    descriptors.raise_limit()
+    descriptors.leave_the_last_ones()
     first_page.make_ready()
     background.start()
     print(f"  Runs are kept in {ROOT}.", flush=True)

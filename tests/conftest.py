@@ -1,6 +1,7 @@
 """What every test shares: shapes checked by a machine, one torch thread, hypothesis' examples, which run together."""
 
 import gc
+import inspect
 import logging
 import os
 import pkgutil
@@ -11,6 +12,10 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+# Before torch and numpy are imported, and for the processes that tests start, too. `torch.set_num_threads` limits only
+# the thread that calls it: one begun later would start with a thread a core, and add up a product in another order.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import hypothesis
 import jaxtyping
 import pytest
@@ -20,13 +25,14 @@ _cache = tempfile.TemporaryDirectory(prefix="attention-lab-", ignore_cleanup_err
 os.environ["ATTENTION_LAB_CACHE"] = _cache.name
 
 _jaxtyped = jaxtyping.jaxtyped
-_shapes = {"checked": True}
+_shapes: dict[str, Any] = {"checked": True, "once": None}
+"""Whether shapes are checked, and by day which functions the test at hand has called already."""
 
 
 def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
     """What has no array among its arguments has no shape to check, and checking costs more than most functions.
 
-    By day the library's own tests check shapes; under pages they are checked by night.
+    By day the library's own tests check the first call of each function in each test, by night all tests every call.
     """
     if fn is None:
         return partial(_jaxtyped_where_there_are_shapes, **options)
@@ -40,13 +46,19 @@ def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
 
     @wraps(fn)
     def called(*args: Any, **kwargs: Any) -> Any:
-        return (checked if _shapes["checked"] else fn)(*args, **kwargs)
+        once = _shapes["once"]
+        if not _shapes["checked"] or (once is not None and fn in once):
+            return fn(*args, **kwargs)
+        if once is not None:
+            once.add(fn)
+        return checked(*args, **kwargs)
 
     return called
 
 
 pytest.register_assert_rewrite("tests.kit")
-from tests.kit.runner import failures  # noqa: E402  # rewritten
+from tests.kit.numbers.numerical import is_numerical  # noqa: E402  # rewritten
+from tests.kit.runner import failures  # noqa: E402
 from tests.kit.runner.workers import pytest_xdist_make_scheduler  # noqa: E402, F401
 from tests.kit.waiting import PATIENCE  # noqa: E402
 
@@ -76,11 +88,8 @@ def _check_all_shapes() -> None:
 
 
 def _do_once_what_each_test_would_do() -> None:
-    import torch
-
     from dashboard.server import streamlit_private
 
-    torch.set_num_threads(1)
     streamlit_private.scan_packages_once()
     streamlit_private.compile_scripts_once()
     streamlit_private.show_of_the_state_what_is_asked_for()
@@ -103,8 +112,9 @@ TESTS = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the browser's tests, nightly where they are no smoke test, and begin with what takes long.
+    """Mark the browser's tests, nightly where they are no smoke test, and those of numbers; begin with what takes long.
 
+    Numerical is, of what runs every day without a browser, each test that compares numbers with a tolerance.
     What takes long is what is nightly, and of the rest the browser's, whose folder is the first. Of the cases of a test
     that is `daily(n)`, n run every day, spread over all of them; the others are nightly.
     """
@@ -122,6 +132,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, item in enumerate(each):
             if place not in kept:
                 item.add_marker("nightly")
+    for item in items:
+        daily = not (item.get_closest_marker("nightly") or item.get_closest_marker("browser"))
+        if daily and is_numerical(inspect.unwrap(item.function)):
+            item.add_marker("numerical")
     items.sort(key=lambda item: item.get_closest_marker("nightly") is None)
 
 
@@ -136,10 +150,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every shape by night, and by day under the library's own tests."""
-    by_day = "not nightly" in request.config.option.markexpr
+    """Every shape by night; by day the first of each function, under the library's own tests."""
+    by_day = "not nightly" in request.config.option.markexpr or request.config.option.markexpr == "numerical"
     inside = request.path.is_relative_to(TESTS / "transformer")
     monkeypatch.setitem(_shapes, "checked", inside or not by_day)
+    monkeypatch.setitem(_shapes, "once", set() if by_day else None)
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ from dashboard.server import background
 from dashboard.view import clicks, permission, session, training
 from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.config import RunConfig
+from transformer.training.queue import warm_ups
 from transformer.training.runs import Run, State
 
 REFRESH, SELDOM = 0.25, 1.0
@@ -51,11 +52,12 @@ def panel() -> None:
 
 def _of_another(name: str) -> None:
     """One quiet line for a training that this session did not start, and the button that shows it as one's own is."""
-    state = menu.run_called(name).state
+    run = menu.run_called(name)
+    state = run.state
     if not state.live or st.session_state.get("watching") == name:
         clicks.again()  # the line goes: the run's result is in the menus, or its panel comes
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-of-another"):
-        doing = "is waiting for its turn" if state.status == "queued" else f"is in training, at step {state.step}"
+        doing = _what_it_waits_for(run) if state.status == "queued" else f"is in training, at step {state.step}"
         st.caption(f":material/model_training: **{plain(name)}** {doing}.", width="content")
         st.button("Watch", on_click=_watch_another, args=(name,), type="tertiary", key="watch")
 
@@ -89,6 +91,8 @@ def _watch(name: str) -> None:
     lost = not state.live and not _has_result(run, state)
     if longest is not None and (cut or lost) and live_pictures.stored(session.chosen()):
         return
+    if not state.live and not metrics:
+        return  # it never began: there is nothing to draw, and nothing to wait for
     if state.live:
         share, words = progress(run.config, state.step, metrics)
         st.progress(share, text=words)
@@ -237,9 +241,7 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
     if cut:
         reason = f"stopped at step {state.step}, because this lecture gives a training {cut} s"
     if state.status == "queued":
-        place, waiting = background.pool.place(run)
-        where = f", number {place} of {waiting} in the queue" if place else ""
-        return f"**{name}** is waiting for its turn{where} …"
+        return f"**{name}** {_what_it_waits_for(run)} …"
     if state.status == "measuring":
         return f"**{name}**: {reason}. Measuring it …"
     if state.status == "paused" and run.waiting and run.control.pause_at is None and not run.control.stop:
@@ -255,6 +257,22 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
         reason = f"{reason}, {whole(run.evaluation)}"
     taken = " The pages now show it." if own and _has_result(run, state) and not cut else ""
     return f"{mark} **{name}**: {reason}.{taken}"
+
+
+def _what_it_waits_for(run: Run) -> str:
+    """A turn in the queue, or a process that is being made ready, and how long that usually takes on this machine."""
+    if background.pool.preparing(run):
+        usual = warm_ups.usual()
+        told = "" if usual is None else f" (usually {_in_seconds(usual)} on this machine)"
+        return f"is waiting until its training process is ready{told}"
+    place, waiting = background.pool.place(run)
+    where = f", number {place} of {waiting} in the queue" if place else ""
+    return f"is waiting for its turn{where}"
+
+
+def _in_seconds(seconds: float) -> str:
+    """A time in words, to the second: "6 s", "less than 1 s"."""
+    return f"{seconds:.0f} s" if seconds >= 1 else "less than 1 s"
 
 
 def _put_away() -> None:

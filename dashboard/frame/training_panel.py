@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.frame import text_source
+from dashboard.parts import waiting
 from dashboard.parts.prose import encoding_name, plain, sentence
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.server import background
@@ -25,6 +26,8 @@ from transformer.training.library import changes
 from transformer.training.runs import Run
 
 OWN = "your own settings"
+AGAIN = 2.0
+"""Seconds between two looks whether trainings can begin again."""
 FOLD = "training-settings"
 """Key of the fold that holds them. It is open at first where a link brings settings of its own."""
 
@@ -233,10 +236,23 @@ def _train_button() -> None:
         icon=":material/play_arrow:",
         shortcut="T",
     )
+    _trouble()
     if problem and (st.session_state.get("offered") or not permission.may_train()):  # nobody has asked for it yet
         st.caption(plain(problem))
     elif problem:
         st.error(plain(problem), icon=":material/error:")
+
+
+def _trouble() -> None:
+    """Why no training can begin on this server, for as long as that is so."""
+    trouble = background.pool.trouble
+    if trouble and permission.may_train():
+        told = f"{sentence(trouble)} It is tried again after a pause, and at once when you press Train."
+        waiting.until(
+            lambda: not background.pool.trouble,
+            lambda: st.error(plain(told), icon=":material/error:"),
+            every=AGAIN,
+        )
 
 
 def pick_pace(run: Run | None = None, why: str = "") -> None:

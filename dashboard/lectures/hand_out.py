@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dashboard.lectures.shelf import lectures
+from transformer.foundation.last_words import listen
 
 HERE = "http://localhost:8501"
 """Where `attention-lab run` serves, if nothing else is said."""
@@ -83,12 +84,13 @@ def _server() -> Iterator[str]:
         [*command, "--server.port", str(port)],
         env=os.environ | {"NO_COLOR": "1"},
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
+    words = listen(process)
     try:
         address = f"http://localhost:{port}"
         if not _answers(f"{address}/_stcore/health", process):
-            raise ValueError("The dashboard did not start; `attention-lab run` says why.")
+            raise ValueError(f"The dashboard did not start: {words.of(process.poll())}.")
         yield address
     finally:
         process.terminate()

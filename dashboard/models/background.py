@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from transformer.foundation.last_words import LastWords, listen
+
 P = ParamSpec("P")
 T = TypeVar("T")
 AT_ONCE = 0.4
@@ -101,6 +103,7 @@ class Measuring:
         self.stopped = False
         """Was the last one ended by `stop`?"""
         self._process: subprocess.Popen[bytes] | None = None
+        self._words = LastWords()
         self._lock = threading.Lock()
 
     @property
@@ -111,6 +114,13 @@ class Measuring:
     def failed(self) -> bool:
         """Did the last one end before its time?"""
         return self._process is not None and self._process.poll() not in (None, 0)
+
+    @property
+    def why(self) -> str:
+        """ ": its last words were …" where the last one ended before its time and by no button, to end a sentence."""
+        if self._process is None or self.stopped or not self.failed:
+            return ""
+        return f": {self._words.of(self._process.poll())}"
 
     def start(self, path: Path, *options: str) -> None:
         """Begin, unless one is at it. Raises OSError when no process can be made."""
@@ -123,7 +133,8 @@ class Measuring:
             command = [sys.executable, "-P", "-m", "transformer", self._command, "--out", str(path), *options]
             # Below everything else: whoever looks at a page comes first.
             nice = ["nice"] if os.name == "posix" else []
-            self._process = subprocess.Popen([*nice, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self._process = subprocess.Popen([*nice, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            self._words = listen(self._process)
 
     def stop(self) -> None:
         """End it; what it has measured stays."""

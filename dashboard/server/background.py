@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import traceback
 from typing import Any
 
 from transformer.training import runs
@@ -19,6 +20,8 @@ DRAWING = 1.0
 """Seconds left to the browser that draws it."""
 PATIENCE = 20.0
 """Seconds for which this process leaves the processors to the first spare."""
+PAUSE, LONGEST_PAUSE = 5.0, 60.0
+"""Seconds after which PyTorch is tried again where it cannot be imported, twice as many each time, and the most."""
 pool = Pool(root=runs.ROOT)
 begun, drawn = threading.Event(), threading.Event()
 """Has a page been asked for, and has one been drawn?"""
@@ -46,7 +49,21 @@ def _prepare() -> None:
         drawn.wait(PATIENCE)
         time.sleep(DRAWING)
     pool.start()
+    pause = PAUSE
+    while True:
+        try:
+            _import_all()
+        except Exception:
+            if pause == PAUSE:
+                traceback.print_exc()
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+        else:
+            return
 
+
+def _import_all() -> None:
+    """Import PyTorch, and take its first steps. Raises whatever PyTorch raises where it is broken."""
     import transformer.analysis.heads
     import transformer.checkpoints  # noqa: F401
     from transformer.training.queue.worker import warm_up

@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.server.descriptors import Door
 from dashboard.server.entrance import Entrance
 from dashboard.server.guard import Guard, is_known
 from dashboard.server.plotly_js import source
@@ -52,6 +53,7 @@ def middleware() -> list[Middleware]:
     return [
         Middleware(SecurityHeaders),
         Middleware(Guard),
+        Middleware(Door),
         Middleware(ConnectingPage),
         Middleware(Entrance, base=base()),
     ]

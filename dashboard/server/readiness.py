@@ -13,7 +13,7 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from dashboard.server import background, roles
+from dashboard.server import background, descriptors, roles
 from transformer.training import runs
 
 PATH = "/ready"
@@ -28,7 +28,13 @@ async def readiness(request: Request) -> Response:
 
 def lacks() -> str:
     """What is missing; empty when nothing is."""
-    return _unwritable(runs.ROOT) or _cold()
+    return _crowded() or _unwritable(runs.ROOT) or _cold()
+
+
+def _crowded() -> str:
+    """What is said while few more can come: before the next one is turned away."""
+    few = descriptors.left() <= descriptors.SCARCE
+    return "This server is nearly full: few file descriptors are left." if few else ""
 
 
 def _unwritable(root: Path) -> str:
@@ -44,7 +50,9 @@ def _unwritable(root: Path) -> str:
 
 
 def _cold() -> str:
-    """What this process still prepares."""
+    """What this process still prepares, or cannot start."""
+    if trouble := background.pool.trouble:
+        return f"{trouble[0].upper()}{trouble[1:]}."
     if not any(worker.ready.is_set() for worker in list(background.pool.workers)):
         return "No training process is warm yet."
     return "" if background.torch() is not None else "PyTorch is not imported yet."

@@ -7,6 +7,7 @@ upgrade what is gone. What is private in Streamlit's page stands in frame/style.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime import Runtime, exists, get_instance
+from streamlit.runtime import Runtime, app_session, exists, get_instance
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
@@ -349,6 +350,55 @@ def _request(requests: ScriptRequests, asked: RerunData) -> bool:
     if requests._state is not ScriptRequestType.STOP:
         _note(requests, asked)
     return _request_where_the_browser_says(requests, asked)
+
+
+def open_event_loops_on_demand() -> None:
+    """Let a session open the event loop of its script where something uses it: none of our pages does.
+
+    Without it each tab takes four descriptors in place of one, and each that was closed keeps three of them.
+    """
+    AppSession._script_event_loop = _SessionLoop()  # type: ignore[assignment]
+    app_session._close_script_event_loop = _close_what_was_opened
+
+
+_close_loop = app_session._close_script_event_loop
+
+
+class _SessionLoop:
+    """The attribute of a session that holds the event loop of its script."""
+
+    def __set__(self, session: AppSession, made: asyncio.AbstractEventLoop) -> None:
+        made.close()
+        vars(session)["_script_event_loop"] = _LoopOnDemand()
+
+    def __get__(self, session: AppSession, owner: type[AppSession]) -> asyncio.AbstractEventLoop:
+        loop: asyncio.AbstractEventLoop = vars(session)["_script_event_loop"]
+        return loop
+
+
+class _LoopOnDemand(asyncio.AbstractEventLoop):
+    """An event loop that opens its selector and its two sockets where it is asked for more than how it stands."""
+
+    opened: asyncio.AbstractEventLoop | None = None
+
+    def is_running(self) -> bool:
+        return self.opened is not None and self.opened.is_running()
+
+    def is_closed(self) -> bool:
+        return self.opened is not None and self.opened.is_closed()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("opened", "is_running", "is_closed") or name.startswith("__"):
+            return super().__getattribute__(name)
+        if self.opened is None:
+            self.opened = asyncio.new_event_loop()
+        return getattr(self.opened, name)
+
+
+def _close_what_was_opened(loop: asyncio.AbstractEventLoop) -> None:
+    opened = loop.opened if isinstance(loop, _LoopOnDemand) else loop
+    if opened is not None:
+        _close_loop(opened)
 
 
 def served_page() -> str:

@@ -3,7 +3,7 @@
 The lines are made to be compared by eye. Of an array they keep the shape, the mean ± the standard deviation, an "order"
 (a weighted sum that is another when values change places), the least and the greatest value, each to four digits of the
 greatest. Of many texts they keep the first, the last, a checksum of the words, and mean and order of the numbers in
-them; of all else that a figure holds, such as its colours, a checksum.
+them; of all else that a figure holds, such as its colours, a checksum. No checksum is of a number.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+−]?\d+)?")
 COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b")
 LONGEST, SHORT = 90, 24
 """Letters of a text that is kept whole where it may be cut, and of one among many."""
+MOST_PLACES = 13
+"""Places behind the point: a number that would need as many is written with an exponent."""
 FEW, MANY = 6, 3
 """Values of an array that are kept one by one; traces of a figure from which on alike ones stand in one line."""
 MASKED = (
@@ -37,8 +39,7 @@ MASKED = (
     (r"[\d,]+ tokens/s", "… tokens/s"),
     (r"Trains on .*", "Trains on …"),
     (r"--out \S+/", "--out …/"),
-    (r"\b0\.0000\d\d\b", "0.0000…"),
-    (r"\d\.\d × 10⁻¹[⁰¹²³⁴⁵⁶⁷⁸⁹]", "… × 10⁻¹…"),
+    (r"\d(?:\.\d+)? × 10⁻(?:¹[⁰¹²³⁴⁵⁶⁷⁸⁹]|[⁶⁷⁸⁹])", "… × 10⁻…"),
     (r"\b[0-9a-f]{64}\b", "digest"),
     (r"Save the film \(\d+ kB\)", "Save the film (… kB)"),
 )
@@ -56,8 +57,8 @@ def masked(text: str) -> str:
 # --- numbers and texts
 
 
-def numbers(values: Any) -> str:
-    """An array in a few numbers."""
+def numbers(values: Any, places: int = MOST_PLACES) -> str:
+    """An array in a few numbers, with at most so many places behind the point."""
     found = np.asarray(values)
     shape = "×".join(map(str, found.shape))
     whole = found.dtype.kind in "bui"
@@ -65,42 +66,46 @@ def numbers(values: Any) -> str:
     known = flat[np.isfinite(flat)]
     if not len(known):
         return f"{shape} empty"
-    write = _writer(float(np.abs(known).max()), whole)
+    write = _writer(float(np.abs(known).max()), whole, places)
     gaps = f", {len(flat) - len(known)} empty" if len(known) < len(flat) else ""
     steps = np.diff(flat)
     if found.ndim < 2 and len(flat) <= FEW:
         return f"{shape or 1}: {' '.join('–' if np.isnan(each) else write(each) for each in flat)}"
     if whole and len(known) == len(flat) and np.all(steps == steps[0]):
         return f"{shape}: {write(flat[0])} to {write(flat[-1])} by {write(steps[0])}"
-    mean, order = _mean_and_order(flat)
+    mean, order = _mean_and_order(flat, places)
     ends = f"{write(known.min())} to {write(known.max())}"
-    spread = _writer(float(np.abs(known).max()), False)(known.std())
+    spread = _writer(float(np.abs(known).max()), False, places)(known.std())
     return f"{shape}: {mean} ± {spread}, order {order}, {ends}{gaps}"
 
 
-def _mean_and_order(flat: np.ndarray) -> tuple[str, str]:
+def _mean_and_order(flat: np.ndarray, places: int = MOST_PLACES) -> tuple[str, str]:
     known = np.isfinite(flat)
-    write = _writer(float(np.abs(flat[known]).max()), False)
+    write = _writer(float(np.abs(flat[known]).max()), False, places)
     order = (np.cos(np.arange(len(flat)))[known] * flat[known]).sum() / len(flat) ** 0.5
     return write(flat[known].mean()), write(order)
 
 
-def in_short(values: Sequence[float]) -> str:
-    """Some numbers that stand beside something else: how many, their mean, their order."""
+def in_short(values: Sequence[float], places: int = MOST_PLACES) -> str:
+    """Some numbers that stand beside something else: how many, their mean, their order.
+
+    These have no more places behind the point than the numbers themselves were rounded to, where they were: if one is
+    rounded to the other side, the mean moves by less than its last digit.
+    """
     flat = np.array(values, dtype=np.float64)
     if len(flat) <= 2:
         return " and numbers " + " ".join(f"{each:.4g}" for each in flat) if len(flat) else ""
-    mean, order = _mean_and_order(flat)
+    mean, order = _mean_and_order(flat, places)
     return f" and {len(flat)} numbers: {mean}, {order}"
 
 
-def _writer(greatest: float, whole: bool) -> Callable[[float], str]:
+def _writer(greatest: float, whole: bool, places: int = MOST_PLACES) -> Callable[[float], str]:
     """How the numbers of an array are written whose greatest is known: to four digits of it, at least two of them
     behind the point."""
     if whole:
         return lambda value: str(int(value))
-    digits = max(2, 3 - floor(log10(greatest))) if greatest > 0 else 2
-    if digits > 12:
+    digits = min(places, max(2, 3 - floor(log10(greatest)))) if greatest > 0 else 2
+    if digits == MOST_PLACES:
         return lambda value: f"{value:.3e}"
     return lambda value: f"{round(value, digits) + 0.0:.{digits}f}"
 
@@ -115,9 +120,13 @@ def texts(values: Sequence[str]) -> str:
 
 
 def _runs(values: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """The texts, and how often each is repeated without a break."""
+    """The texts, and how often each is repeated without a break; one with a rounded number stands alone.
+
+    Whether two such are the same hangs on their last digit.
+    """
     for text, same in groupby(values):
-        yield text, len(list(same))
+        many = len(list(same))
+        yield from [(text, 1)] * many if re.search(r"\d\.\d", text) else [(text, many)]
 
 
 def _times(many: int) -> str:
@@ -131,8 +140,20 @@ def cut(text: str, letters: int = LONGEST) -> str:
 
 def words(text: str) -> str:
     """A checksum of a text without its numbers, and its numbers in short."""
-    found = [float(each.replace(",", "").replace("−", "-")) for each in NUMBER.findall(COLOUR.sub("", text))]
-    return f"words {zlib.crc32(skeleton(text).encode()):08x}{in_short(found)}" if text else ""
+    found = NUMBER.findall(COLOUR.sub("", text))
+    places = min((places_of(each) for each in found if "." in each), default=MOST_PLACES)
+    short = in_short([float(each.replace(",", "").replace("−", "-")) for each in found], max(2, places))
+    return f"words {checksum(skeleton(text))}{short}" if text else ""
+
+
+def places_of(number: str) -> int:
+    """Digits of a written number behind its point."""
+    return len(number.partition("e")[0].partition(".")[2])
+
+
+def checksum(text: str) -> str:
+    """Eight letters that stand for a text: no digit is among them, so that nobody takes a part of it for a number."""
+    return f"{zlib.crc32(text.encode()):08x}".translate(str.maketrans("0123456789", "ghijklmnop"))
 
 
 def skeleton(text: str) -> str:
@@ -226,8 +247,7 @@ def _rest(found: Iterable[tuple[str, Any]]) -> str:
     flat = [(path, each) for path, value in found for each in _flat(value) if not isinstance(value, np.ndarray)]
     single = [float(each) for _, each in flat if isinstance(each, int | float)]
     other = json.dumps([(path, each) for path, each in flat if not isinstance(each, int | float)])
-    without = re.sub(r"\d+\.\d+", "#", other)
-    return f"style {zlib.crc32(without.encode()):08x}{in_short(single)}"
+    return f"style {checksum(skeleton(other))}{in_short(single)}"
 
 
 # --- components
@@ -258,11 +278,18 @@ def _read(body: bytes, offset: int, kind: str, *shape: int) -> str:
     return numbers(np.frombuffer(body, kind, prod(shape), offset).reshape(shape))
 
 
+def _levels(body: bytes, offset: int, *shape: int) -> str:
+    """Numbers from 0 to 1 that were rounded to 255 levels, to hundredths: one level is less."""
+    return numbers(np.frombuffer(body, "u1", prod(shape), offset).reshape(shape) / 255, places=2)
+
+
 def _grid(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
-    kind, masks = "<f4" if header["exact"] else "u1", set()
+    masks = set()
     for each in header["panels"]:
         shape = each["rows"], each["columns"]
-        yield f"head {each['name']}", _read(body, each["pattern"], kind, *shape)
+        exact = header["exact"]
+        pattern = _read(body, each["pattern"], "<f4", *shape) if exact else _levels(body, each["pattern"], *shape)
+        yield f"head {each['name']}", pattern
         if each.get("mask") not in {None, *masks}:
             masks.add(each["mask"])
             yield f"mask of head {each['name']} and others", _read(body, each["mask"], "u1", *shape)
@@ -272,7 +299,7 @@ def _film(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
     steps = len(header["patternSteps"])
     for each in header["panels"]:
         shape = steps, each["rows"], each["columns"]
-        yield f"head {each['name']}", _read(body, each["patterns"], "u1", *shape)
+        yield f"head {each['name']}", _levels(body, each["patterns"], *shape)
     for name in ("steps", "values"):
         yield f"loss {name}", _read(body, header["loss"][name], "<f4", header["loss"]["count"])
     shape = len(header["accuracySteps"]), len(header["names"])

@@ -13,10 +13,13 @@ from dashboard.view.pages import PAGES
 from tests.house.digests import cut
 from tests.house.recording import LINKS, ROOT, SECTIONS, SHIPPED, difference, recorded, settled
 
+MARKS = {
+    "links": (pytest.mark.nightly, pytest.mark.numerical),
+    "output": pytest.mark.numerical,
+    "downloads": pytest.mark.numerical,
+}
 NAMED = [
-    pytest.param(
-        section, name, id=f"{section}-{cut(name, 60)}", marks=pytest.mark.nightly if section == "links" else ()
-    )
+    pytest.param(section, name, id=f"{section}-{cut(name, 60)}", marks=MARKS.get(section, ()))
     for section, (names, _) in SECTIONS.items()
     for name in names
 ]

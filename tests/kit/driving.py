@@ -111,15 +111,21 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def dashboard(
-    runs: Path | None = None, log: Path | None = None, port: int | None = None, killed: bool = False, **variables: str
+    runs: Path | None = None,
+    log: Path | None = None,
+    port: int | None = None,
+    killed: bool = False,
+    files: int | None = None,
+    **variables: str,
 ) -> Iterator[str]:
     """The dashboard as a user starts it, on a free port; yields its address. What it prints goes to `log`.
 
-    `variables` are added to its environment. It is told to end, or `killed`.
+    `variables` are added to its environment, and it may have so many `files` open. It is told to end, or `killed`.
     """
     environment = os.environ | {"NO_COLOR": "1"} | ({"ATTENTION_LAB_RUNS": str(runs)} if runs else {}) | variables
     port = port or free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.headless", "true"]
+    limit = [] if files is None else ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
+    command = [*limit, sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.headless", "true"]
     with (log or Path(os.devnull)).open("wb") as out:
         process = subprocess.Popen(
             [*command, "--server.port", str(port)], cwd=ROOT, env=environment, stdout=out, stderr=out

@@ -3,8 +3,6 @@
 from functools import cache
 from pathlib import Path
 
-import torch
-
 from transformer import checkpoints
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import build
@@ -67,7 +65,6 @@ def trained(folder: Path, found: RunConfig) -> Run:
     """A run of it, trained here and now: a second or two."""
     from transformer.training.recording import record
 
-    torch.set_num_threads(1)
     run = Run.create(folder, found)
     for _ in record(run):
         pass

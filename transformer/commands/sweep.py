@@ -53,7 +53,7 @@ def sweep(
         raise ConfigError(f"processes must be between 1 and 256, not {processes}")
     plan = planned(seeds, settings)
 
-    from transformer.experiments.populations.carry_out import carry_out, in_batches, side_by_side
+    from transformer.experiments.populations.carry_out import carry_out, in_batches, one_by_one
     from transformer.experiments.populations.cluster import on_cluster
     from transformer.experiments.populations.words import outcome
     from transformer.training.device import resolve_device
@@ -64,7 +64,7 @@ def sweep(
     if on:
         carrier = partial(on_cluster, scheduler=on)
     elif not together:
-        carrier = partial(side_by_side, processes=processes or os.cpu_count() or 1)
+        carrier = partial(one_by_one, processes=processes or os.cpu_count() or 1)
     found: Population | None = None
     for found in carry_out(plan, out, carrier):
         _tell(found)

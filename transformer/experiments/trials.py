@@ -5,13 +5,11 @@ It is written after every training, so that whoever looks sees how far it is, an
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from multiprocessing import get_context
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-import torch
+from transformer.experiments.side_by_side import side_by_side
 
 
 @runtime_checkable
@@ -32,17 +30,12 @@ def carry_out_trials(
 ) -> Iterator[Growing]:
     """Try out each job; the file and what is yielded grow from `empty`, in the order of the jobs always.
 
-    Raises what `try_out` raises, and OSError when the file cannot be written.
+    Raises what `try_out` raises, ProcessGone, and OSError when the file cannot be written.
     """
     found = empty
     found.save(path)
-    with contextlib.ExitStack() as stack:
-        done: Iterable[object] = map(try_out, jobs)
-        if processes > 1:
-            # Of a pool's workers none outlives whoever made it, even where that is killed: they read from its pipe.
-            pool = get_context("spawn").Pool(processes, torch.set_num_threads, (1,))
-            done = stack.enter_context(pool).imap(try_out, jobs)
-        for trial in done:
-            found = found.with_trial(trial)
-            found.save(path)
-            yield found
+    done = side_by_side(try_out, jobs, processes, order=True) if processes > 1 else map(try_out, jobs)
+    for trial in done:
+        found = found.with_trial(trial)
+        found.save(path)
+        yield found

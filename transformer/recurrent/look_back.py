@@ -132,7 +132,7 @@ def look_back(model: Walker, walk: Walks, target: int) -> LookBack:
 
 @torch.no_grad()
 def weigh(look: LookBack, scoring: str, query: Float[np.ndarray, "d_model"] | None = None) -> Weighing:
-    """Do what follows from the query anew: by the run's own operations, so that its own scores give its own numbers.
+    """Compute anew what follows from the query, by the run's own operations: its own numbers again, but for rounding.
 
     Σ αᵢ vᵢ with α the softmax of the scores (Bahdanau et al., 2015, section 3.1). `scoring` is one of FORMULAS, or
     "additive" where the model was trained so; `query` stands in place of the run's.

@@ -28,6 +28,7 @@ from transformer.analysis.film.film import Film
 from transformer.config import RunConfig, TaskConfig, TrainingConfig
 from transformer.presets import PRESETS
 from transformer.training import lock
+from transformer.training.queue.pool import Pool
 from transformer.training.quick import answer, small
 from transformer.training.recording import record
 from transformer.training.runs import Control, Run
@@ -261,6 +262,44 @@ def test_a_training_that_does_not_start_says_why(runs: Path, monkeypatch: pytest
     press(app, "Train")
     assert "Training did not start" in said(app)
     assert "No space left on device" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("usual", "told"), [(None, "is ready …"), (6.4, "is ready (usually 6 s on this machine) …"), (0.2, "less than 1 s")]
+)
+def test_a_click_before_a_process_is_warm_says_what_it_waits_for_and_how_long_that_took_here(
+    usual: float | None, told: str, handed: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.server.background.pool.preparing", lambda run: run in handed)
+    monkeypatch.setattr("transformer.training.queue.warm_ups.usual", lambda: usual)
+    app = open_page("positions", **TINY)
+    press(app, "Train")
+    (run,) = handed
+    assert f"**{run.name}** is waiting until its training process" in said(app)
+    assert told in said(app)
+    assert "usually" in said(app) or usual is None
+    monkeypatch.setattr("dashboard.server.background.pool.preparing", lambda run: False)
+    app.run()
+    assert f"**{run.name}** is waiting for its turn …" in said(app)
+
+
+def test_where_no_training_can_begin_the_panel_says_why_and_the_run_keeps_the_reason(
+    handed: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = "no training can begin, because of _this_"
+    monkeypatch.setattr(Pool, "trouble", why)
+    app = open_page("positions", **TINY)
+    (alert,) = app.sidebar.error
+    assert alert.value.startswith("No training can begin, because of \\_this\\_. It is tried again")
+    press(app, "Train")
+    (run,) = handed
+    run.set_state("failed", 0, why)
+    app.run()
+    assert f"**{run.name}**: no training can begin" in said(app)
+    assert any(button.label == "Resume" for button in app.button)
+    monkeypatch.setattr(Pool, "trouble", "")
+    app.run()
+    assert not app.sidebar.error
 
 
 def test_the_costs_are_those_of_the_metrics(tmp_path: Path) -> None:

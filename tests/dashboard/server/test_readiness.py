@@ -85,3 +85,17 @@ def test_a_read_only_folder_is_enough_for_viewers(tmp_path: Path, monkeypatch: p
     assert answer()[:2] == (503, "The folder of runs cannot be written: Read-only file system.")
     monkeypatch.setenv(roles.ASKED, "viewer")
     assert answer()[:2] == (200, "ready")
+
+
+def test_it_says_why_no_training_process_starts_and_not_once_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background.pool, "_deaths", 3)
+    monkeypatch.setattr(background.pool, "_how", "its last words were “Error: no GPU”")
+    for worker in background.pool.workers:
+        worker.alive = True  # type: ignore[misc]
+    assert answer()[:2] == (200, "ready")
+    warm(monkeypatch, False)
+    assert answer()[:2] == (
+        503,
+        "No training can begin, because its process ended 3 times in a row before it could train: "
+        "its last words were “Error: no GPU”.",
+    )

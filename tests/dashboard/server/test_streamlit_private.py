@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import contextvars
 import dataclasses
+import inspect
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -19,7 +22,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
-from streamlit.runtime import Runtime
+from streamlit.runtime import Runtime, app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner import script_cache
@@ -511,6 +514,40 @@ def test_streamlits_command_line_can_be_called() -> None:
         streamlit_private.serve(Path("app.py"), ["--no.such.option", "3"])
     with pytest.raises(ConfigError, match=r"File does not exist: no-such-app\.py"):
         streamlit_private.serve(Path("no-such-app.py"), [])
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="nothing lists what this process has open")
+def test_a_session_opens_its_event_loop_where_something_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attribute `_script_event_loop` of a session, and the function that closes it with the session."""
+
+    class Session(AppSession):
+        def __init__(self) -> None:
+            self._script_event_loop = asyncio.new_event_loop()
+
+        def __del__(self) -> None:
+            pass
+
+    async def one() -> int:
+        return 1
+
+    assert "_script_event_loop" in inspect.getsource(AppSession.__init__)
+    assert "_close_script_event_loop(self._script_event_loop)" in inspect.getsource(AppSession.shutdown)
+    monkeypatch.setattr(AppSession, "_script_event_loop", None, raising=False)
+    monkeypatch.setattr(app_session, "_close_script_event_loop", app_session._close_script_event_loop)
+    streamlit_private.open_event_loops_on_demand()
+    before = len(os.listdir("/dev/fd"))
+    sessions = [Session() for _ in range(3)]
+    loop = sessions[0]._script_event_loop
+    assert not loop.is_closed()
+    asyncio.set_event_loop(loop)
+    asyncio.set_event_loop(None)
+    app_session._close_script_event_loop(sessions[1]._script_event_loop)
+    assert len(os.listdir("/dev/fd")) == before
+    assert loop.run_until_complete(one()) == 1
+    assert len(os.listdir("/dev/fd")) == before + 3
+    app_session._close_script_event_loop(loop)
+    assert loop.is_closed()
+    assert len(os.listdir("/dev/fd")) == before
 
 
 def test_a_server_is_told_from_what_only_looks_like_one(monkeypatch: pytest.MonkeyPatch) -> None:

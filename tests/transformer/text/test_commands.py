@@ -159,7 +159,6 @@ def test_what_cannot_be_used_is_one_line(arguments, sentence, cache, capsys) -> 
 def trained(capsys: pytest.CaptureFixture[str]) -> tuple[Run, str, str]:
     """A run of the small text, trained from the command line, and what was said."""
     Path("plays.txt").write_text(texts.TEXT)
-    torch.set_num_threads(1)
     assert main(["train", "--task", "text", "--text", "plays.txt", *SMALL, "--out", "run"]) == 0
     said = capsys.readouterr()
     return Run(Path("run")), said.out, said.err

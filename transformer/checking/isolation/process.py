@@ -7,7 +7,6 @@ import dataclasses
 import functools
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from transformer.checking.bench import Answer, Bench, Described, Made, Refused
 from transformer.checking.isolation import wire
 from transformer.checking.isolation.limits import Limits, can_isolate
 from transformer.foundation.checks import UserError
+from transformer.foundation.last_words import LastWords, listen, signal_name
 
 PATIENCE = 60.0
 """Seconds for a process to import PyTorch, or to be gone after its time."""
@@ -42,8 +42,10 @@ class IsolationError(UserError):
 class Remote(Bench):
     """A bench in another process. Refused is raised as well when that process has ended."""
 
-    def __init__(self, connection: Connection, limits: Limits, ended: Callable[[], dict[str, Any]]) -> None:
-        self._connection, self._limits, self._ended = connection, limits, ended
+    def __init__(
+        self, connection: Connection, limits: Limits, ended: Callable[[], dict[str, Any]], words: LastWords
+    ) -> None:
+        self._connection, self._limits, self._ended, self._words = connection, limits, ended, words
         self.kept: tuple[str, ...] = tuple(self._receive("begun")["kept"])
 
     def open(self, source, file, name, folder=""):
@@ -70,7 +72,8 @@ class Remote(Bench):
             return wire.receive(self._connection)
         except EOFError:
             if when == "begun":
-                raise IsolationError("the process in which the code should run could not be started") from None
+                how = f": {self._words.of(None)}" if self._words.lines else ""
+                raise IsolationError(f"the process in which the code should run could not be started{how}") from None
             raise Refused(_ending(self._ended(), when, self._limits), fatal=True) from None
         except wire.WireError as error:
             raise Refused(f"The code cannot be checked: {error}.", fatal=True) from None
@@ -87,8 +90,7 @@ def _ending(ended: dict[str, Any], when: str, limits: Limits) -> str:
     if ended.get("late"):
         return f"The code did not return within {limits.seconds:g} s: look for a loop that never ends."
     if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
-        return f"The code crashed its Python process (signal {name}) while it was {when}."
+        return f"The code crashed its Python process ({signal_name(-code)}) while it was {when}."
     return f"The code ended its own Python process with exit code {code} while it was {when} (`os._exit`?)."
 
 
@@ -102,6 +104,7 @@ class Warm:
         self.core = core
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._words = LastWords()
 
     @contextlib.contextmanager
     def bench(self, limits: Limits, readable: Sequence[Path] = ()) -> Iterator[Remote]:
@@ -109,12 +112,12 @@ class Warm:
         control = self._started()
         ours, theirs = socket.socketpair()
         job = {"limits": dataclasses.asdict(limits), "readable": [str(each.resolve()) for each in readable]}
-        with theirs:
+        with theirs, contextlib.suppress(OSError):  # where it is gone, no answer comes
             socket.send_fds(control, [json.dumps(job).encode()], [theirs.fileno()])
         connection = Connection(ours.detach())
         ended = functools.cache(functools.partial(self._ended, limits.wall + PATIENCE))
         try:
-            yield Remote(connection, limits, ended)
+            yield Remote(connection, limits, ended, self._words)
         finally:
             connection.close()
             ended()
@@ -161,7 +164,7 @@ class Warm:
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
                     start_new_session=True,
                     env={
                         **{name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
@@ -174,7 +177,7 @@ class Warm:
             if self.core is not None and hasattr(os, "sched_setaffinity"):
                 with contextlib.suppress(OSError):
                     os.sched_setaffinity(self._process.pid, {self.core})
-            self._control = ours
+            self._control, self._words = ours, listen(self._process)
         return self._control
 
     def _ended(self, patience: float) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import torch
@@ -20,6 +19,7 @@ from transformer.experiments.populations.member import Recorder
 from transformer.experiments.populations.plan import FILE, Member, Sweep, SweepError
 from transformer.experiments.populations.table import Population, Row, write_table
 from transformer.experiments.populations.together import Together, shape_of, why_alone
+from transformer.experiments.side_by_side import side_by_side
 from transformer.foundation.checks import reason
 from transformer.training import lock
 from transformer.training.loop import Step, Training, TrainingError
@@ -95,12 +95,10 @@ def in_batches(folders: Sequence[Path], device: torch.device, most: int = MOST_T
             yield from train(group[first : first + most], device)
 
 
-def side_by_side(folders: Sequence[Path], processes: int) -> Iterator[Row]:
-    """Train the members one by one, so many at a time, each in a process of a pool."""
-    # Of a pool's workers none outlives whoever made it, even where that is killed: they read from its pipe.
-    with get_context("spawn").Pool(processes, torch.set_num_threads, (1,)) as pool:
-        for rows in pool.imap_unordered(train_one, folders):
-            yield from rows
+def one_by_one(folders: Sequence[Path], processes: int) -> Iterator[Row]:
+    """Train the members one by one, so many at a time, each in a process of a pool. Raises ProcessGone."""
+    for rows in side_by_side(train_one, folders, processes, order=False):
+        yield from rows
 
 
 def train_one(folder: Path) -> list[Row]:

@@ -1,6 +1,8 @@
 """Warm workers, few of them, and a queue before them: a click never waits for an import, and a machine never drowns.
 
 The queue is fair between people: whoever has the fewest trainings before one's own, under way or waiting, is next.
+Where processes end before they can train, the next is started after a pause, each longer than the one before, and who
+waits is told their last words.
 """
 
 from __future__ import annotations
@@ -14,11 +16,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from transformer.foundation.checks import reason
+from transformer.foundation.last_words import LONGEST as LONGEST_LINE
+from transformer.foundation.last_words import LastWords
 from transformer.foundation.words import counted
+from transformer.training.queue import warm_ups
 from transformer.training.runs import Run, RunError
 
+READY, DONE = "\x02ready", "\x02done"
+"""What a worker says to whoever started it: lines that nothing else prints."""
 TICK = 5.0
 """Seconds between two looks at the workers when nothing has happened; a waiting run beats as often."""
 MOST_WAITING = 100
@@ -29,6 +38,14 @@ SPARE = 6
 """Processes beyond those at work: the warm one, and paused trainings, of which one keeps its process for a while."""
 SHORT = 3.0
 """Seconds of training after which another spare is made: a short training gives its own worker back before."""
+ENOUGH = 3
+"""Processes in a row that ended before they could train, after which it is said, and the next one waits."""
+PAUSE, LONGEST_PAUSE = 5.0, 60.0
+"""Seconds until the next one then, twice as many each time, and the most."""
+STEADY = 60.0
+"""Seconds of life after which a warm process has shown that the next one can start, too."""
+UNREAD = 1.0
+"""Seconds in which the last words of a dead process are read; a child of its own may keep its pipe open."""
 
 
 def limit() -> int:
@@ -42,6 +59,8 @@ class Waiting:
 
     run: Run
     who: str = ""
+    tries: int = 0
+    """Processes that have ended with it before they began."""
 
 
 def in_turn(waiting: Sequence[Waiting], at_work: Mapping[str, int]) -> list[Waiting]:
@@ -59,31 +78,50 @@ def in_turn(waiting: Sequence[Waiting], at_work: Mapping[str, int]) -> list[Wait
 class Worker:
     """One process that trains one run at a time; `changed` is called when it is ready, done, or dead.
 
-    Of all workers that share a folder, `most` are at work at once.
+    Of all workers that share a folder, `most` are at work at once. Raises OSError where no process can be made.
     """
 
     def __init__(self, changed: Callable[[], None] = lambda: None, shared: tuple[Path, int] | None = None) -> None:
         limits = [] if shared is None else [str(shared[0]), str(shared[1])]
         self.who = ""
+        self.words = LastWords()
         self.process = subprocess.Popen(
             # -P: not a transformer.py of the folder that the dashboard was started in
             [sys.executable, "-P", "-m", "transformer.training.queue.worker", *limits],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
             start_new_session=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
         )
         self.run: Run | None = None
-        self.since = time.monotonic()
+        self.tries = 0
+        self.served = False
+        """Has it come to the end of a run?"""
+        self.born = self.since = time.monotonic()
         self.ready = threading.Event()
         self.ended = threading.Event()
+        self._dead_since: float | None = None
         self._changed = changed
         threading.Thread(target=self._listen, name="worker", daemon=True).start()
 
     @property
     def alive(self) -> bool:
         return self.process.poll() is None
+
+    @property
+    def gone(self) -> bool:
+        """Is it dead, and have its last words been read?"""
+        if self.alive:
+            return False
+        self._dead_since = self._dead_since or time.monotonic()
+        return self.ended.is_set() or time.monotonic() - self._dead_since > UNREAD
+
+    @property
+    def steady(self) -> bool:
+        """Has it shown that a process can start here, and train?"""
+        return self.served or (self.ready.is_set() and self.alive and time.monotonic() - self.born > STEADY)
 
     @property
     def busy(self) -> bool:
@@ -114,11 +152,16 @@ class Worker:
     def _listen(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as words:
-            for word in words:
-                if word.strip() == "ready":
+            for line in iter(partial(words.readline, 4 * LONGEST_LINE), ""):
+                word = line.strip()
+                if word == READY:
                     self.ready.set()
-                elif word.strip() == "done":
-                    self.run = None
+                    warm_ups.remember(time.monotonic() - self.born)
+                elif word == DONE:
+                    self.run, self.served = None, True
+                else:
+                    self.words.add(line)
+                    continue
                 self._changed()
         self.process.wait()  # nobody else takes leave of it
         self.dismiss()
@@ -139,6 +182,10 @@ class Pool:
         self.queue: list[Waiting] = []
         self._news = threading.Condition()
         self._open = False
+        self._deaths, self._how = 0, ""
+        """How many processes in a row ended before they could train, and how the last one did."""
+        self._next = 0.0
+        """When another process may be started, on the clock of time.monotonic."""
 
     def start(self) -> None:
         """Make the first spare, and mind the queue in the background."""
@@ -146,7 +193,7 @@ class Pool:
             if self._open:
                 return
             self._open = True
-            self._spawn()
+            self._serve()
         threading.Thread(target=self._mind, name="pool", daemon=True).start()
 
     def submit(self, run: Run, who: str = "") -> None:
@@ -159,7 +206,9 @@ class Pool:
                 raise RunError(f"{counted(MOST_WAITING, 'training')} are waiting already: try again later")
             run.set_state("queued", run.state.step)
             self.queue.append(Waiting(run, who))
+            self._next = 0.0  # whoever asks may have mended what was wrong
             self._serve()
+            self._news.notify_all()
 
     def withdraw(self, run: Run) -> bool:
         """Take a run out of the queue; False when it is not there any more."""
@@ -175,6 +224,18 @@ class Pool:
         with self._news:
             order = [each.run for each in in_turn(self.queue, self._at_work())]
         return (order.index(run) + 1 if run in order else 0), len(order)
+
+    def preparing(self, run: Run) -> bool:
+        """Does a run wait for a process that is being made ready, and for nothing else?"""
+        with self._news:
+            first = in_turn(self.queue, self._at_work())[: max(0, self.most - self._busy())]
+            return any(each.run == run for each in first)
+
+    @property
+    def trouble(self) -> str:
+        """Why no training can begin, in one sentence; empty where one can, or where that is not known yet."""
+        with self._news:
+            return self._trouble()
 
     def live(self, who: str) -> int:
         """How many trainings of somebody are waiting or under way here."""
@@ -204,32 +265,80 @@ class Pool:
                 for each in self.queue:
                     with contextlib.suppress(OSError):
                         each.run.set_state("queued", each.run.state.step)
-                self._news.wait(SHORT if self._short() else TICK)
+                self._news.wait(self._patience())
+
+    def _patience(self) -> float:
+        """Seconds until something is due."""
+        longest = SHORT if self._short() else TICK
+        due = self._next - time.monotonic()
+        return min(longest, due) if due > 0 else longest
 
     def _changed(self) -> None:
         with self._news:
             self._news.notify_all()
 
     def _serve(self) -> None:
-        """Give waiting runs to idle workers, and see to it that there is a spare."""
-        self.workers = [worker for worker in self.workers if worker.alive]
-        while self.queue and sum(worker.busy for worker in self.workers) < self.most:
-            if (worker := self._idle()) is None and len(self.workers) >= self.most + SPARE:
-                self._end_a_pause()
-                break
-            worker = worker or self._spawn()
+        """Give waiting runs to warm workers, and see to it that there is a spare."""
+        if any(worker.steady for worker in self.workers):
+            self._deaths = 0
+        self._bury()
+        while self.queue and self._busy() < self.most and (worker := self._idle()) is not None:
             first = in_turn(self.queue, self._at_work())[0]
             try:
                 worker.train(first.run, first.who)
-            except OSError:  # it died a moment ago
-                self.workers.remove(worker)
+            except (OSError, ValueError):  # it died a moment ago, and is buried once it has been heard
+                worker.ready.clear()
             else:
+                worker.tries = first.tries
                 self.queue.remove(first)
-        if self._idle() is None and not self._short() and len(self.workers) < self.most + SPARE:
-            self._spawn()
+        wanted = min(len(self.queue), max(0, self.most - self._busy()))
+        if not wanted and self._idle() is None and not self._short():
+            wanted = 1
+        coming = sum(worker.run is None and not worker.ready.is_set() for worker in self.workers)
+        if self.queue and coming < wanted and len(self.workers) >= self.most + SPARE:
+            self._end_a_pause()
+        for _ in range(min(1 if self._deaths else wanted, self.most + SPARE - len(self.workers)) - coming):
+            if time.monotonic() >= self._next and self._open:
+                self._spawn()
         for worker in self.workers:
             if worker.who and time.monotonic() - worker.since > LONGEST:
                 worker.stop()
+
+    def _bury(self) -> None:
+        """Take leave of the workers that are dead: what one has not begun waits anew, what it has begun says why."""
+        for worker in [each for each in self.workers if each.gone]:
+            self.workers.remove(worker)
+            how, run = worker.words.of(worker.process.returncode), worker.run
+            if run is None:
+                if not worker.served:
+                    self._count_death(how, worker.words)
+            elif run.state.status != "queued":
+                if worker.words.lines and run.state.status == "lost":
+                    _note(run, "lost", f"{run.state.reason}, and {how}")
+            elif worker.tries + 1 < ENOUGH:
+                self.queue.insert(0, Waiting(run, worker.who, worker.tries + 1))
+            else:
+                _note(run, "failed", f"its process ended {counted(ENOUGH, 'time')} before it began: {how}")
+
+    def _count_death(self, how: str, words: LastWords) -> None:
+        """Note how a process ended that had no run yet. Enough of them in a row fail who waits, and make a pause."""
+        self._deaths, self._how = self._deaths + 1, how
+        if self._deaths < ENOUGH:
+            return
+        self._next = time.monotonic() + min(LONGEST_PAUSE, PAUSE * 2.0 ** min(self._deaths - ENOUGH, 16))
+        if not (why := self._trouble()):
+            return
+        if self._deaths == ENOUGH:  # whoever started the server is told all of it, once
+            print(f"{why}.", *words.lines, sep="\n  ", file=sys.stderr, flush=True)
+        waiting, self.queue = self.queue, []
+        for each in waiting:
+            _note(each.run, "failed", why)
+
+    def _trouble(self) -> str:
+        if self._deaths < ENOUGH or any(worker.ready.is_set() and worker.alive for worker in self.workers):
+            return ""
+        times = counted(self._deaths, "time")
+        return f"no training can begin, because its process ended {times} in a row before it could train: {self._how}"
 
     def _end_a_pause(self) -> None:
         """Let the longest paused training give its process back; it can be resumed from its folder. Not the owner's."""
@@ -245,16 +354,29 @@ class Pool:
         """How many trainings of whom take steps."""
         return Counter(worker.who for worker in self.workers if worker.busy)
 
+    def _busy(self) -> int:
+        """How many trainings take steps."""
+        return sum(worker.busy for worker in self.workers)
+
     def _idle(self) -> Worker | None:
-        """A worker without a run, a warm one first."""
-        idle = [worker for worker in self.workers if worker.run is None]
-        return max(idle, key=lambda worker: worker.ready.is_set(), default=None)
+        """A warm worker without a run."""
+        idle = (worker for worker in self.workers if worker.run is None and worker.ready.is_set() and worker.alive)
+        return next(idle, None)
 
     def _short(self) -> bool:
         """Has a training begun just now, which may soon give its worker back?"""
         return any(worker.run is not None and time.monotonic() - worker.since < SHORT for worker in self.workers)
 
-    def _spawn(self) -> Worker:
-        worker = Worker(self._changed, None if self.root is None else (self.root, self.most))
-        self.workers.append(worker)
-        return worker
+    def _spawn(self) -> None:
+        try:
+            worker = Worker(self._changed, None if self.root is None else (self.root, self.most))
+        except OSError as error:
+            self._count_death(f"it could not be made ({reason(error)})", LastWords())
+        else:
+            self.workers.append(worker)
+
+
+def _note(run: Run, status: str, why: str) -> None:
+    """Write down where a run stands, if its folder can be written."""
+    with contextlib.suppress(OSError):
+        run.set_state(status, run.state.step, why)

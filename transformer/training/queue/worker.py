@@ -1,9 +1,9 @@
 """The training process: it has already paid for importing PyTorch, and waits on its stdin for runs to train.
 
-`python -m transformer.training.queue.worker [ROOT MOST]` prints "ready", reads one run folder a line, and prints "done"
-after each. Of all processes that name the same ROOT at most MOST train at once. It is a plain subprocess: the children
-of multiprocessing would run the Streamlit script again. When whoever started it goes away, it trains on to the end of
-its run, for the run belongs to its folder.
+`python -m transformer.training.queue.worker [ROOT MOST]` prints READY, reads one run folder a line, and prints DONE
+after each; whatever else it prints is kept as its last words. Of all processes that name the same ROOT at most MOST
+train at once. It is a plain subprocess: the children of multiprocessing would run the Streamlit script again. When
+whoever started it goes away, it trains on to the end of its run, for the run belongs to its folder.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from transformer.training import events
 from transformer.training.queue.places import Places
+from transformer.training.queue.pool import DONE, READY
 from transformer.training.runs import Run
 
 TICK, BEAT = 0.1, 1.0
@@ -48,17 +49,17 @@ def main() -> None:
 
     places = Places(Path(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) == 3 else None
     films: list[Run] = []
-    _say("ready")
+    _say(READY)
     for line in _lines():
         run = Run(Path(line))
-        with contextlib.suppress(Exception):  # the run folder has the reason; nobody reads this process's stderr
+        with contextlib.suppress(Exception):  # the run folder has the reason
             if places is None or _its_turn(run, places):
                 for _ in record(run, places=places):
                     pass
         if places is not None:
             places.give()
         films.append(run)
-        _say("done")
+        _say(DONE)
         while films and not _called():
             with contextlib.suppress(Exception):
                 if not develop(films[0], _called):
@@ -86,11 +87,13 @@ def _its_turn(run: Run, places: Places) -> bool:
 
 
 def _say(word: str) -> None:
-    """Tell whoever started this process; it may be gone."""
+    """Tell whoever started this process, on a line of its own; it may be gone."""
     try:
-        print(word, flush=True)
+        print(f"\n{word}", flush=True)
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for each in (sys.stdout, sys.stderr):
+            os.dup2(nothing, each.fileno())
 
 
 def _lines() -> Iterator[str]:

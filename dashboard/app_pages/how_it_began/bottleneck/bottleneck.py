@@ -200,7 +200,7 @@ def words_beside(found: Bottleneck | None, runs: list[Run]) -> str:
     if cut is not None:
         first = f"The last training ended early: {plain(cut.name)}, {plain(cut.state.reason or cut.state.status)}."
     elif is_due(runs):
-        first = "The last three are trained, but their measurement was interrupted."
+        first = f"The last three are trained, but their measurement was interrupted{plain(measuring.why)}."
     else:
         first = "Trains all three in the background, then measures them. Watch them on “Runs and races”."
     seconds = 0.0 if found is None else sum(each.seconds for each in found.contestants)

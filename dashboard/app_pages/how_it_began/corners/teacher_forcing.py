@@ -16,6 +16,7 @@ from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.models.cache import cached
 from dashboard.parts import waiting
+from dashboard.parts.prose import plain
 from dashboard.parts.widgets import barred, bound_choice
 from dashboard.view import clicks, permission, session, training
 from dashboard.view.settings import Settings
@@ -110,7 +111,7 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
     left.button(label, icon=":material/refresh:", on_click=begin, args=(config,), width="stretch", **closed)
     command = " ".join(["python -m transformer corners", *options(config)])
     broken = measuring.failed and not measuring.stopped and measuring.path == path
-    cut = "The last measurement was interrupted. " if broken else ""
+    cut = f"The last measurement was interrupted{plain(measuring.why)}. " if broken else ""
     right.caption(f"{cut}Trains 25 GRUs in the background. On a command line: {command}")
 
 

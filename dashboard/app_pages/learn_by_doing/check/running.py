@@ -26,6 +26,7 @@ from dashboard.view import permission
 from transformer.checking.isolation.limits import PROMISES, Limits, can_isolate, can_read
 from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import MOST_WORDS, record
+from transformer.foundation.last_words import LastWords, listen
 from transformer.training import runs
 
 AT_ONCE = 2
@@ -67,6 +68,12 @@ class Judge:
     def __init__(self) -> None:
         self.told_to_end = False
         self._process: subprocess.Popen[bytes] | None = None
+        self._words = LastWords()
+
+    def prepare(self) -> None:
+        """Let it import PyTorch before it is asked, unless it failed the last time: then whoever asks tries again."""
+        if self._process is None or not self._process.poll():
+            self.start()
 
     def start(self) -> subprocess.Popen[bytes]:
         """Let it import PyTorch, unless it has. Raises OSError where no process can be made."""
@@ -75,8 +82,9 @@ class Judge:
         if self._process is None:
             command = [sys.executable, "-P", "-c", START, str(Path(transformer.__file__).parents[1])]
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )
+            self._words = listen(self._process)
         return self._process
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +95,14 @@ class Judge:
         process.stdin.write(json.dumps(job).encode() + b"\n")
         process.stdin.flush()
         return record(process.stdout.readline(MOST_WORDS))
+
+    def how_it_ended(self) -> str:
+        """How it ended before it answered, in words to stand in a sentence."""
+        code = None
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = self._process.wait(LEAVE)
+        return self._words.of(code)
 
     def end(self) -> None:
         """Tell it to end, with whatever it runs; it does so within moments."""
@@ -198,7 +214,8 @@ class Check:
                 raise CheckError("it was stopped")
             said = judge.ask(job)
         except (OSError, ValueError):
-            why = f"it took longer than {LONGEST:g} s" if self._late else "the process that checks has ended"
+            ended = f"the process that checks has ended, {judge.how_it_ended()}"
+            why = f"it took longer than {LONGEST:g} s" if self._late else ended
             raise CheckError(f"The check was broken off: {why}") from None
         finally:
             late.cancel()
@@ -231,13 +248,13 @@ def begin(asked: Asked) -> Check:
 
 
 def prepare() -> None:
-    """Let a process import PyTorch before the first check is asked for."""
+    """Let a process import PyTorch before the first check is asked for, unless one has just failed to."""
     with _ordering:
         if not _spare and not _line:
             _spare.append(Judge())
         for judge in _spare[-1:]:
             with contextlib.suppress(OSError):  # whoever checks is told
-                judge.start()
+                judge.prepare()
 
 
 def close() -> None:

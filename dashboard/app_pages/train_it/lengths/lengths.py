@@ -110,7 +110,8 @@ def anew() -> None:
         "On a command line: "
     )
     if measuring.failed:
-        text = "The last measurement was cut off. Its finished trainings are kept. On a command line: "
+        cut = f"The last measurement was cut off{plain(measuring.why)}."
+        text = f"{cut} Its finished trainings are kept. On a command line: "
     right.caption(f"{text}python -m transformer lengths")
 
 

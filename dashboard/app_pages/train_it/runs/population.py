@@ -91,7 +91,8 @@ def panel(config: RunConfig) -> None:
         for problem in plan.problems():
             st.caption(f":material/info: Left out: {plain(problem)}.")
         if _cut_off():
-            st.caption(":material/warning: The last population was cut off. Its members that have ended are kept.")
+            cut = f":material/warning: The last population was cut off{plain(sweeping.why)}."
+            st.caption(f"{cut} Its members that have ended are kept.")
 
 
 def _over(config: RunConfig) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from dashboard.models.walks.corners import Lesson, Replay
 from dashboard.theme import DARK, LIGHT
 from dashboard.view import training as view_training
 from dashboard.view.settings import Settings
-from tests.kit.cells import Cells, close
+from tests.kit.numbers.cells import Cells, close
 from tests.kit.pages import array, figures, link, open_page, press_counted, shown, trace
 from tests.kit.waiting import PATIENCE, Clock, wait_for
 from transformer.__main__ import main

@@ -13,8 +13,8 @@ import pytest
 from dashboard.app_pages.look_inside.inside.steps import OF_A_KEY, STAGES, asked, code, mixture, most_mixed, sentence
 from dashboard.figures.kit.numbers import share_text
 from dashboard.parts.prose import code_around
-from tests.kit.cells import Cells, close, html
 from tests.kit.heads_by_hand import CROSS, MODELS, QUESTION, SELF, by_hand, inside_of, random_model, read_by_hand
+from tests.kit.numbers.cells import Cells, close, html
 from tests.kit.pages import (
     PI,
     RUNS,

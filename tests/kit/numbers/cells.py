@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.kit.numbers.rounding import tolerance
+
 
 class Cells(HTMLParser):
     """The rows of every table: its label, and the texts of its cells."""
@@ -36,7 +38,5 @@ def close(texts: list[str], expected: np.ndarray) -> None:
     assert len(texts) == len(expected)
     for text, number in zip(texts, expected, strict=True):
         digits = len(text.partition(".")[2])
-        assert abs(float(text.replace("−", "-")) - number) <= 0.5 * 10**-digits + 1e-5 * (1 + abs(number)), (
-            text,
-            number,
-        )
+        room = 0.5 * 10**-digits + tolerance(1 + abs(number))
+        assert abs(float(text.replace("−", "-")) - number) <= room, (text, number)

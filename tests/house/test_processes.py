@@ -1,0 +1,282 @@
+"""Every process that the product starts: where it cannot begin, its words are told, and none is started for ever."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.app_pages.learn_by_doing.check import running
+from dashboard.lectures import hand_out
+from dashboard.models.background import Measuring
+from tests.kit.runs import tiny, until
+from transformer.checking.isolation.limits import Limits
+from transformer.checking.isolation.process import IsolationError, Warm
+from transformer.foundation.last_words import LINES, LONGEST, LastWords
+from transformer.training.queue import pool as pool_module
+from transformer.training.queue import warm_ups
+from transformer.training.queue.pool import ENOUGH, Pool
+from transformer.training.runs import Run
+
+ROOT = Path(__file__).parents[2]
+BROKEN = """echo "Traceback (most recent call last):
+ImportError: libtorch.so is broken
+  Advice that says nothing." >&2; exit 1"""
+TOLD = "its last words were “ImportError: libtorch.so is broken”"
+WARM = r"""printf '\n\002ready\n'; while read folder; do {does}; printf '\n\002done\n'; done"""
+"""A training process without PyTorch, that does something with each run."""
+
+
+@dataclass
+class Interpreter:
+    """What stands in for Python: a script that the test can mend while it is used."""
+
+    folder: Path
+
+    @property
+    def started(self) -> int:
+        """How many processes it has been."""
+        count = self.folder / "started"
+        return len(count.read_text()) if count.exists() else 0
+
+    def does(self, script: str) -> None:
+        (self.folder / "next").write_text(script)
+        os.replace(self.folder / "next", self.folder / "script")
+
+
+@pytest.fixture
+def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Interpreter:
+    found = Interpreter(tmp_path / "interpreter")
+    found.folder.mkdir()
+    path = found.folder / "python"
+    path.write_text(f"#!/bin/sh\nprintf x >> {found.folder}/started\n. {found.folder}/script\n")
+    path.chmod(0o755)
+    found.does(BROKEN)
+    monkeypatch.setattr(sys, "executable", str(path))
+    monkeypatch.setattr(pool_module, "PAUSE", 0.05)
+    return found
+
+
+def of_a_training(folder: Path) -> str:
+    pool, run = Pool(1), Run.create(folder / "run", tiny())
+    try:
+        pool.submit(run)
+        until(lambda: run.state.status == "failed")
+        assert pool.trouble == run.state.reason
+        return pool.trouble
+    finally:
+        pool.close()
+
+
+def of_a_check(folder: Path) -> str:
+    try:
+        check = running.Check(running.Asked("", "attention"), guarded=False)
+        until(lambda: check.over)
+        for _ in range(3):
+            running.prepare()  # a page that is opened tries no further
+        return check.problem
+    finally:
+        running.close()
+
+
+def of_code_that_is_checked(folder: Path) -> str:
+    with Warm() as warm, pytest.raises(IsolationError) as told, warm.bench(Limits()):
+        pass
+    return str(told.value)
+
+
+def of_a_measurement(folder: Path) -> str:
+    measuring = Measuring("lengths")
+    measuring.start(folder / "found.json")
+    until(lambda: not measuring.running)
+    return measuring.why
+
+
+def of_a_hand_out(folder: Path) -> str:
+    with pytest.raises(ValueError, match="The dashboard did not start") as told, hand_out._server():
+        pass
+    return str(told.value)
+
+
+KINDS = (of_a_training, of_a_check, of_code_that_is_checked, of_a_measurement, of_a_hand_out)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_cannot_begin_says_why_and_is_not_started_for_ever(
+    kind: Callable[[Path], str], python: Interpreter, tmp_path: Path
+) -> None:
+    assert TOLD in kind(tmp_path)
+    assert python.started <= ENOUGH
+
+
+def test_no_words_of_a_process_go_nowhere() -> None:
+    """Its stderr is read, in each call that starts one."""
+    found = {}
+    for path in (each for folder in ("transformer", "dashboard") for each in (ROOT / folder).rglob("*.py")):
+        text = path.read_text()
+        tree = ast.walk(ast.parse(text)) if "subprocess" in text else ()
+        for call in (each for each in tree if isinstance(each, ast.Call)):
+            if ast.unparse(call.func) in ("subprocess.Popen", "subprocess.run"):
+                told = {each.arg: ast.unparse(each.value) for each in call.keywords}
+                found[f"{path.name}:{call.lineno}"] = told.get("stderr")
+    assert len(found) >= len(KINDS)
+    assert {
+        place: words for place, words in found.items() if words not in ("subprocess.PIPE", "subprocess.STDOUT")
+    } == {}
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (BROKEN, TOLD),
+        ("exit 3", "it wrote nothing, and ended with exit code 3"),
+        ("kill -9 $$", "it was ended by signal SIGKILL"),
+        (None, "it could not be made"),
+    ],
+)
+def test_a_pool_waits_longer_each_time_and_recovers_by_itself(
+    script: str | None, told: str, python: Interpreter, tmp_path: Path
+) -> None:
+    python.does(script or "exit 1")
+    if script is None:
+        (python.folder / "python").rename(python.folder / "away")
+    pool, run = Pool(1), Run.create(tmp_path / "run", tiny())
+    began = time.monotonic()
+    try:
+        pool.submit(run)
+        until(lambda: run.state.status == "failed")
+        assert told in run.state.reason
+        assert told in pool.trouble
+        until(lambda: pool._deaths >= ENOUGH + 2)
+        assert time.monotonic() - began >= 0.05 + 0.1  # two pauses, the second twice as long
+        if script is None:
+            (python.folder / "away").rename(python.folder / "python")
+        python.does(WARM.format(does=f"echo $folder >> {tmp_path}/trained"))
+        until(lambda: not pool.trouble)
+        pool.submit(run)
+        until(lambda: (tmp_path / "trained").exists())
+        assert (tmp_path / "trained").read_text() == f"{run.folder}\n"
+        until(lambda: pool._deaths == 0)
+    finally:
+        pool.close()
+
+
+def test_train_tries_at_once_what_would_be_tried_after_a_pause(
+    python: Interpreter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "PAUSE", 3600.0)
+    monkeypatch.setattr(pool_module, "LONGEST_PAUSE", 3600.0)
+    pool, run = Pool(1), Run.create(tmp_path / "run", tiny())
+    try:
+        for tries in range(ENOUGH, ENOUGH + 3):
+            pool.submit(run)
+            until(lambda: run.state.status == "failed")
+            assert python.started == tries
+        python.does(WARM.format(does=":"))
+        pool.submit(run)
+        until(lambda: pool.live("") == 0)
+    finally:
+        pool.close()
+
+
+def test_a_run_whose_process_ends_before_it_begins_is_tried_anew_and_then_fails_alone(
+    python: Interpreter, tmp_path: Path
+) -> None:
+    python.does(WARM.format(does="case $folder in *poison) echo 'Error: too large' >&2; exit 1;; esac"))
+    pool = Pool(1)
+    poison, other = (Run.create(tmp_path / name, tiny()) for name in ("poison", "other"))
+    try:
+        pool.submit(poison, "a")
+        pool.submit(other, "b")
+        until(lambda: poison.state.status == "failed")
+        assert (
+            poison.state.reason == "its process ended 3 times before it began: its last words were “Error: too large”"
+        )
+        until(lambda: pool.live("b") == 0)
+        assert other.state.status == "queued"  # this process trains nothing
+        assert pool.trouble == ""
+    finally:
+        pool.close()
+
+
+def test_a_training_whose_process_is_gone_keeps_its_words(python: Interpreter, tmp_path: Path) -> None:
+    python.does(
+        WARM.format(does='sed -i s/queued/running/ "$folder/state.json"; echo "Error: out of memory" >&2; exit 1')
+    )
+    pool, run = Pool(1), Run.create(tmp_path / "run", tiny())
+    try:
+        pool.submit(run)
+        until(lambda: "memory" in run.state.reason)
+        assert run.state.status == "lost"
+        assert run.state.reason == (
+            "stopped at step 0: the process is gone, and its last words were “Error: out of memory”"
+        )
+    finally:
+        pool.close()
+
+
+def test_who_waits_for_a_warm_process_is_told_from_who_waits_for_a_turn(python: Interpreter, tmp_path: Path) -> None:
+    """A process that is long about getting ready, for one place."""
+    python.does(f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; " + WARM.format(does="sleep 60"))
+    pool = Pool(1)
+    first, second = (Run.create(tmp_path / name, tiny()) for name in ("first", "second"))
+    try:
+        for run in (first, second):
+            pool.submit(run)
+        assert [pool.preparing(run) for run in (first, second)] == [True, False]
+        (tmp_path / "go").touch()
+        until(lambda: pool.place(first)[0] == 0)
+        assert pool.preparing(second) is False
+        assert warm_ups.usual() is not None
+    finally:
+        for worker in pool.workers:
+            worker.process.kill()
+        pool.close()
+
+
+@given(
+    st.lists(st.builds("{}{}".format, st.text(max_size=3), st.integers(0, 2 * LONGEST).map("x".__mul__)), max_size=70)
+)
+def test_what_is_kept_of_a_process_is_bounded_and_is_what_came_last(lines: list[str]) -> None:
+    words = LastWords()
+    for line in lines:
+        words.add(line)
+    said = [line for line in lines if line.strip()]
+    assert len(words.lines) == min(len(said), LINES)
+    assert all(len(line) <= LONGEST for line in words.lines)
+    for kept, line in zip(reversed(words.lines), reversed(said), strict=False):
+        assert kept[: LONGEST - 1] == "".join(c if c.isprintable() else "?" for c in line.rstrip())[: LONGEST - 1]
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        (None, None),
+        ("{", None),
+        ('{"seconds": "x"}', None),
+        ('{"seconds": [-1, 1e9]}', None),
+        ('{"seconds": [3, 5, 100]}', 5.0),
+    ],
+)
+def test_how_long_a_warm_up_takes_is_the_median_of_what_was_measured_here(
+    kept: str | None, expected: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTENTION_LAB_CACHE", str(tmp_path / "cache"))
+    if kept is not None:
+        (tmp_path / "cache").mkdir()
+        (tmp_path / "cache" / warm_ups.FILE).write_text(kept)
+    assert warm_ups.usual() == expected
+    for _ in range(warm_ups.MOST + 1):
+        warm_ups.remember(7.0)
+    assert warm_ups.usual() == 7.0
+    monkeypatch.setenv("ATTENTION_LAB_CACHE", os.devnull)
+    warm_ups.remember(1.0)  # nowhere
+    assert warm_ups.usual() is None
