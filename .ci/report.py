@@ -47,7 +47,7 @@ def report(folder: Path, parts: list[str], again: Again = alone) -> list[str]:
         can_run = each["when"] != "internal error" and number < MOST and left > 0
         outcome = again(each["test"], run["variables"], left) if can_run else "it was not run again"
         when = "" if each["when"] == "call" else f" ({each['when']})"
-        lines.append(f"{each['test']}{when}: {each['reason'][:LONGEST]} [{outcome}]")
+        lines.append(f"{set_for(run)}{each['test']}{when}: {each['reason'][:LONGEST]} [{outcome}]")
     lines += [] if runs else ["no test was run"]
     if lines or any(status_of(run) != 0 for run in runs):
         lines += map(closing, runs)
@@ -71,9 +71,13 @@ def status_of(run: list[dict[str, Any]]) -> int | None:
 def closing(run: list[dict[str, Any]]) -> str:
     """What the runner said last of a run of the tests."""
     status, said = status_of(run), next((line["closing"] for line in run if "closing" in line), "")
-    variables = [f"{name}={value}" for name, value in run[0]["variables"].items()]
     ended = "it was cut off" if status is None else f"{said or 'no test was run'} (exit code {status})"
-    return f"{' '.join([*variables, *run[0]['command']])}: {ended}"
+    return f"{set_for(run[0])}{' '.join(run[0]['command'])}: {ended}"
+
+
+def set_for(run: dict[str, Any]) -> str:
+    """The variables that were set for this run of the tests, as one writes them before a command."""
+    return "".join(f"{name}={value} " for name, value in run["variables"].items() if os.environ.get(name) != value)
 
 
 if __name__ == "__main__":

@@ -63,10 +63,11 @@ def run(folder: Path, *arguments: str, **variables: str) -> int:
 def test_what_failed_stands_in_one_block_with_its_reason_and_what_comes_of_it_alone(report, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "test_wrong.py").write_text(WRONG)
-    (tmp_path / "test_cut.py").write_text("import nothing_like_it\n")
+    (tmp_path / "test_cut.py").write_text("import nothing\n")
     found = tmp_path / "found"
-    assert run(found, "-n1", "--rootdir", str(tmp_path), str(tmp_path / "test_wrong.py"), OMP_NUM_THREADS="1") == 1
-    assert run(found, "-n0", "--rootdir", str(tmp_path), str(tmp_path / "test_cut.py")) == 2
+    assert run(found, "-n1", "--rootdir", str(tmp_path), str(tmp_path / "test_wrong.py")) == 1
+    plain = {"ATEN_CPU_CAPABILITY": "plain"}
+    assert run(found, "-n0", "--rootdir", str(tmp_path), str(tmp_path / "test_cut.py"), **plain) == 2
     asked: list[str] = []
 
     def again(test: str, variables: dict[str, str], seconds: float) -> str:
@@ -82,11 +83,12 @@ def test_what_failed_stands_in_one_block_with_its_reason_and_what_comes_of_it_al
         "test_wrong.py::test_teardown (teardown): RuntimeError: left behind [not asked]",
         *(f"{each} (???): worker '{gw}' crashed while running '{each}' [not asked]" for gw, each in CRASHED.items()),
         "test_wrong.py::test_once: AssertionError: assert (False or None) [alone it passes]",
-        "test_cut.py (collect): ModuleNotFoundError: No module named 'nothing_like_it' [not asked]",
+        "ATEN_CPU_CAPABILITY=plain test_cut.py (collect): ModuleNotFoundError: No module named 'nothing' [not asked]",
     ]
     assert len(asked) == len(lines)
-    assert "OMP_NUM_THREADS=1 " in first
+    assert first.startswith("__main__.py -q ")
     assert first.endswith(": 5 failed, 3 passed, 2 errors (exit code 1)")
+    assert second.startswith("ATEN_CPU_CAPABILITY=plain __main__.py -q ")
     assert second.endswith(": 1 error (exit code 2)")
 
 

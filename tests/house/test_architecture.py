@@ -206,6 +206,36 @@ def test_what_is_wrong_with_what_was_asked_for_is_said_in_a_sentence():
 # --- the text
 
 
+PASSING = {"sleep", "monotonic", "perf_counter", "wait_for_timeout"}
+"""What a test calls that depends on time passing."""
+IN_TIME = {
+    "kit/waiting.py": "the one wait for a state",
+    "kit/killing.py": "processes are killed at random moments",
+    "transformer/training/test_kills.py": "and servers",
+    "transformer/checking/test_bench.py": "code that is slow enough to meet another thread's",
+    "dashboard/app_pages/text/test_writing.py": "a text that takes its time",
+    "dashboard/app_pages/how_it_began/test_corners.py": "a replay that begins now",
+    "dashboard/server/rooms/test_redis.py": "a look at a lease, again and again",
+    "dashboard/server/test_descriptors.py": "a look at descriptors, again and again",
+    "house/test_deploy.py": "a buffer holds a step of a room for longer than anything else does",
+    "house/test_processes.py": "a pause is at least so long",
+    "browser/look_inside/test_step_by_step.py": "keys that come faster than a page is drawn",
+    "browser/train_it/test_live_training.py": "and here",
+}
+
+
+def test_no_test_waits_for_time_to_pass():
+    """A busy machine is not a broken one: tests wait for a state, with `wait_for`."""
+    found = {
+        path.relative_to(ROOT / "tests").as_posix()
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PASSING
+        if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "clock")
+    }
+    assert found == IN_TIME.keys()
+
+
 def test_no_folder_has_more_modules_than_one_looks_through():
     """Of Python or JavaScript; `__init__.py` is a folder's caption and does not count."""
     folders = Counter(
