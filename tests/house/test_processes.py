@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -241,6 +242,25 @@ def test_who_waits_for_a_warm_process_is_told_from_who_waits_for_a_turn(python: 
         for worker in pool.workers:
             worker.process.kill()
         pool.close()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("work", "order", "how"),
+    [("os._exit, [3]", True, "with exit code 3"), ("signal.raise_signal, [9]", False, "by signal SIGKILL")],
+)
+def test_work_side_by_side_ends_with_the_process_that_does_it(work: str, order: bool, how: str) -> None:
+    """In a process of its own: a pool begins with the main module, and that of a test is no module."""
+    program = f"""
+import os, signal
+from transformer.experiments.side_by_side import ProcessGone, side_by_side
+try:
+    list(side_by_side({work}, 2, {order}))
+except ProcessGone as gone:
+    print(gone)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout == f"one of 2 processes side by side was ended {how}\n"
 
 
 @given(
