@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 from dashboard.app_pages.learn_by_doing.check import running
 from dashboard.lectures import hand_out
 from dashboard.models.background import Measuring
-from tests.kit.runs import tiny, until
+from tests.kit.runs import reached, tiny
+from tests.kit.waiting import wait_for
 from transformer.checking.isolation.limits import Limits
 from transformer.checking.isolation.process import IsolationError, Warm
 from transformer.foundation.last_words import LINES, LONGEST, LastWords
@@ -69,7 +71,7 @@ def of_a_training(folder: Path) -> str:
     pool, run = Pool(1), Run.create(folder / "run", tiny())
     try:
         pool.submit(run)
-        until(lambda: run.state.status == "failed")
+        reached(run, "failed")
         assert pool.trouble == run.state.reason
         return pool.trouble
     finally:
@@ -79,7 +81,7 @@ def of_a_training(folder: Path) -> str:
 def of_a_check(folder: Path) -> str:
     try:
         check = running.Check(running.Asked("", "attention"), guarded=False)
-        until(lambda: check.over)
+        wait_for("the check is over", lambda: check.over)
         for _ in range(3):
             running.prepare()  # a page that is opened tries no further
         return check.problem
@@ -96,7 +98,7 @@ def of_code_that_is_checked(folder: Path) -> str:
 def of_a_measurement(folder: Path) -> str:
     measuring = Measuring("lengths")
     measuring.start(folder / "found.json")
-    until(lambda: not measuring.running)
+    wait_for("the measurement has ended", lambda: not measuring.running)
     return measuring.why
 
 
@@ -152,19 +154,19 @@ def test_a_pool_waits_longer_each_time_and_recovers_by_itself(
     began = time.monotonic()
     try:
         pool.submit(run)
-        until(lambda: run.state.status == "failed")
+        reached(run, "failed")
         assert told in run.state.reason
         assert told in pool.trouble
-        until(lambda: pool._deaths >= ENOUGH + 2)
+        wait_for("two more processes have ended", lambda: pool._deaths >= ENOUGH + 2)
         assert time.monotonic() - began >= 0.05 + 0.1  # two pauses, the second twice as long
         if script is None:
             (python.folder / "away").rename(python.folder / "python")
         python.does(WARM.format(does=f"echo $folder >> {tmp_path}/trained"))
-        until(lambda: not pool.trouble)
+        wait_for("a process has started", lambda: not pool.trouble)
         pool.submit(run)
-        until(lambda: (tmp_path / "trained").exists())
+        wait_for("a run was handed over", lambda: (tmp_path / "trained").exists())
         assert (tmp_path / "trained").read_text() == f"{run.folder}\n"
-        until(lambda: pool._deaths == 0)
+        wait_for("the processes that ended are forgotten", lambda: pool._deaths == 0)
     finally:
         pool.close()
 
@@ -178,11 +180,11 @@ def test_train_tries_at_once_what_would_be_tried_after_a_pause(
     try:
         for tries in range(ENOUGH, ENOUGH + 3):
             pool.submit(run)
-            until(lambda: run.state.status == "failed")
+            reached(run, "failed")
             assert python.started == tries
         python.does(WARM.format(does=":"))
         pool.submit(run)
-        until(lambda: pool.live("") == 0)
+        wait_for("the run is done", lambda: pool.live("") == 0)
     finally:
         pool.close()
 
@@ -196,11 +198,11 @@ def test_a_run_whose_process_ends_before_it_begins_is_tried_anew_and_then_fails_
     try:
         pool.submit(poison, "a")
         pool.submit(other, "b")
-        until(lambda: poison.state.status == "failed")
+        reached(poison, "failed")
         assert (
             poison.state.reason == "its process ended 3 times before it began: its last words were “Error: too large”"
         )
-        until(lambda: pool.live("b") == 0)
+        wait_for("the other run is done", lambda: pool.live("b") == 0)
         assert other.state.status == "queued"  # this process trains nothing
         assert pool.trouble == ""
     finally:
@@ -214,7 +216,7 @@ def test_a_training_whose_process_is_gone_keeps_its_words(python: Interpreter, t
     pool, run = Pool(1), Run.create(tmp_path / "run", tiny())
     try:
         pool.submit(run)
-        until(lambda: "memory" in run.state.reason)
+        wait_for("the run has the words of its process", lambda: "memory" in run.state.reason)
         assert run.state.status == "lost"
         assert run.state.reason == (
             "stopped at step 0: the process is gone, and its last words were “Error: out of memory”"
@@ -233,13 +235,32 @@ def test_who_waits_for_a_warm_process_is_told_from_who_waits_for_a_turn(python: 
             pool.submit(run)
         assert [pool.preparing(run) for run in (first, second)] == [True, False]
         (tmp_path / "go").touch()
-        until(lambda: pool.place(first)[0] == 0)
+        wait_for("the first run has a process", lambda: pool.place(first)[0] == 0)
         assert pool.preparing(second) is False
         assert warm_ups.usual() is not None
     finally:
         for worker in pool.workers:
             worker.process.kill()
         pool.close()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("work", "order", "how"),
+    [("os._exit, [3]", True, "with exit code 3"), ("signal.raise_signal, [9]", False, "by signal SIGKILL")],
+)
+def test_work_side_by_side_ends_with_the_process_that_does_it(work: str, order: bool, how: str) -> None:
+    """In a process of its own: a pool begins with the main module, and that of a test is no module."""
+    program = f"""
+import os, signal
+from transformer.experiments.side_by_side import ProcessGone, side_by_side
+try:
+    list(side_by_side({work}, 2, {order}))
+except ProcessGone as gone:
+    print(gone)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout == f"one of 2 processes side by side was ended {how}\n"
 
 
 @given(

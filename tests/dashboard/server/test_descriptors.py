@@ -21,7 +21,7 @@ from dashboard.server import descriptors, readiness
 from dashboard.server.descriptors import FULL, KEPT, OWN, SCARCE, Door
 from tests.kit.driving import dashboard
 from tests.kit.rooms.asgi import to_its_end
-from tests.kit.runs import until
+from tests.kit.waiting import wait_for
 
 resource = pytest.importorskip("resource")
 PAGE = {"type": "http", "method": "GET", "headers": [(b"accept", b"text/html,*/*;q=0.8")]}
@@ -135,7 +135,7 @@ def test_a_server_that_fills_refuses_in_words_and_is_as_before_when_all_have_lef
     """A tab takes one descriptor, refusals are sentences, `ready` says so first, and all come back."""
     with dashboard(tmp_path / "runs", files=FILES) as address:
         server = process_at(int(address.rpartition(":")[2]))
-        until(lambda: ready(address) == (200, "ready"))
+        wait_for("the server is ready", lambda: ready(address), (200, "ready").__eq__)
         before = len(os.listdir(server))
         with ExitStack() as tabs:
             come, said_before = 0, ""
@@ -149,8 +149,8 @@ def test_a_server_that_fills_refuses_in_words_and_is_as_before_when_all_have_lef
             assert get(address, "text/html") == (503, FULL)
             assert ready(address)[0] == 503
             assert get(f"{address}/assets/plotly.min.js", "*/*")[0] == 200  # of a page that is open
-        until(lambda: len(os.listdir(server)) <= before + 2)
-        until(lambda: ready(address) == (200, "ready"))
+        wait_for("all descriptors are back", lambda: len(os.listdir(server)), lambda open_: open_ <= before + 2)
+        wait_for("the server is ready", lambda: ready(address), (200, "ready").__eq__)
         with ExitStack() as tabs:
             assert enter(address, tabs) == ""
 
