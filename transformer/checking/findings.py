@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from transformer.checking.bench import Refused
+from transformer.checking.faults import Refused
 from transformer.checking.stages import Divergence
 from transformer.mistakes import MISTAKES, Mistake
 

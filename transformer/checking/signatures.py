@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transformer.checking.bench import CONFIG, Described, Parameter, Refused
+from transformer.checking.bench import CONFIG, Described, Parameter
+from transformer.checking.faults import Refused
 from transformer.foundation.foreign import quoted
 
 KINDS = ("attention", "module", "positions", "mask", "decoder", "targets", "piece")

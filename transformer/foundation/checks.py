@@ -26,7 +26,7 @@ def reason(error: BaseException) -> str:
         return str(error)
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
-    if isinstance(error, KeyError):
+    if isinstance(error, KeyError) and error.args:
         return f"it has no {shortened(error.args[0])}"
     return shortened(str(error), LONGEST) or type(error).__name__
 

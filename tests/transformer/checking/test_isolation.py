@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import transformer
-from transformer.checking.bench import Refused
+from transformer.checking.faults import Refused
 from transformer.checking.check import check, check_source
 from transformer.checking.isolation import barriers
 from transformer.checking.isolation.limits import PROMISES, Limits, can_read

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from transformer.checking import signatures
-from transformer.checking.bench import Answer, Bench, Described, Refused
+from transformer.checking.bench import Answer, Bench, Described
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, difference, of_another_precision, same, unlike
 from transformer.checking.kinds.module import SHARED, causal, diagnose, leak
 from transformer.checking.projections import ADDING, LINEAR, follow, hypotheses, read_by

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.checking.bench import Bench, Described, Refused
+from transformer.checking.bench import Bench, Described
 from transformer.checking.conventions import MASK_FORMS, MaskForm
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, mistakes
 from transformer.checking.signatures import role
 from transformer.foundation.foreign import quoted

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from transformer.checking import signatures
-from transformer.checking.bench import Bench, Described, Refused
+from transformer.checking.bench import Bench, Described
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, mistakes, same, unlike
 from transformer.foundation.words import counted
 from transformer.mistakes import PositionsMistake

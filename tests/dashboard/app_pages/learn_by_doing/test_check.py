@@ -543,7 +543,8 @@ def test_what_is_said_covers_what_the_library_has() -> None:
 
 
 def refused() -> Exception:
-    from transformer.checking.bench import Described, Parameter, Refused
+    from transformer.checking.bench import Described, Parameter
+from transformer.checking.faults import Refused
 
     with pytest.raises(Refused) as raised:
         signatures.guess(Described("f", False, (Parameter("a", False),)))
