@@ -23,6 +23,7 @@ from safetensors.torch import save_file
 
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import FIELDS, from_query
+from tests.kit.mutation import HUGE, mistold, mutated
 from tests.kit.pages import ROOT, open_page, shown
 from tests.kit.runs import tiny
 from transformer import checkpoints
@@ -35,7 +36,6 @@ from transformer.training.library import LibraryError
 from transformer.training.runs import Run, list_runs, unreadable
 
 Damage = Callable[[Path], Any]
-HUGE = 10**400
 LAST = "snapshots/step-000004.safetensors"
 
 
@@ -427,45 +427,6 @@ def test_the_memory_that_reading_takes_is_bounded(good: Run, tmp_path: Path):
 # --- fuzzing, with a fixed seed: few by day, many by night
 
 BY_DAY, BY_NIGHT = (0, 1), pytest.mark.nightly
-HOSTILE: tuple[Any, ...] = (None, True, -1, 0, 2**63, HUGE, 1e400, float("nan"), "", "x" * 300, [], {}, [[]], "\udcff")
-"""Values that may stand anywhere in a JSON file."""
-
-
-def mutated(content: bytes, dice: random.Random) -> bytes:
-    """A file with a few bytes changed, cut out, put in or repeated, or only its beginning."""
-    changed = bytearray(content)
-    for _ in range(dice.randint(1, 4)):
-        place = dice.randrange(len(changed) + 1)
-        end = min(len(changed), place + dice.choice((1, 1, 2, 8, 64)))
-        way = dice.randrange(5)
-        if way == 0:
-            changed[place:end] = dice.randbytes(end - place)
-        elif way == 1:
-            del changed[place:end]
-        elif way == 2:
-            changed[place:place] = dice.randbytes(end - place)
-        elif way == 3:
-            changed[place:place] = changed[place:end]
-        else:
-            del changed[place:]
-    return bytes(changed)
-
-
-def mistold(content: bytes, dice: random.Random) -> bytes:
-    """JSON, line by line, in which a value stands that nobody expects."""
-    lines = content.decode().splitlines() if content.count(b"\n{") else [content.decode()]
-    place = dice.randrange(len(lines))
-    told = json.loads(lines[place])
-    inner = told
-    while True:
-        key = dice.choice(list(inner) if isinstance(inner, dict) else range(len(inner)))
-        if isinstance(inner[key], dict | list) and inner[key] and dice.random() < 0.7:
-            inner = inner[key]
-            continue
-        inner[key] = dice.choice(HOSTILE)
-        break
-    lines[place] = json.dumps(told)
-    return "\n".join(lines).encode() + b"\n"
 
 
 def harmed(good: Run, folder: Path, dice: random.Random) -> Run:

@@ -71,6 +71,16 @@ def same(found: Tensor, expected: Tensor, dtype: torch.dtype = torch.float32) ->
     return difference(found, expected) <= TOLERANCE[dtype] * size
 
 
+def moved(found: Tensor, before: Tensor) -> Tensor:
+    """|difference| of each number, for results of any type: PyTorch does not subtract truth values."""
+    return (found.double() - before.double()).abs()
+
+
+def share(found: Tensor, expected: Tensor) -> float:
+    """The largest |difference| as a share of the largest number expected."""
+    return difference(found, expected) / (float(expected.double().abs().max()) or 1.0)
+
+
 def mistakes(base: type[Mistake]) -> list[type[Mistake]]:
     """The gallery's mistakes of a kind: all take and give what their base class says."""
     return [found for found in map(MISTAKES.__getitem__, MISTAKES.names()) if issubclass(found, base)]

@@ -96,7 +96,7 @@ def _padding(bench: Bench, needed: Sequence[str], findings: Findings) -> None:
 
 def _spread(seen: Tensor, target: Tensor) -> bool:
     """Is a mask this one, with an axis of heads or of queries that is 1 or left out?"""
-    if seen.dim() == 4:
+    if seen.dim() == 4 and seen.shape[1]:
         seen = seen[:, 0]
     if seen.dim() == 2 and seen.shape == (target.shape[0], target.shape[2]):
         seen = seen[:, None]
