@@ -29,6 +29,7 @@ from tests.kit.runs import tiny
 from transformer import checkpoints
 from transformer.__main__ import main
 from transformer.foundation import foreign
+from transformer.foundation.checks import UserError, reason
 from transformer.training import recording
 from transformer.training.exchange.archive import pack, unpack
 from transformer.training.exchange.inspection import faults
@@ -334,6 +335,19 @@ def test_little_of_what_is_foreign_is_repeated():
     assert foreign.shortened("a\nb\x1b[0m\udcff") == "a?b?[0m?"
     assert foreign.quoted("x" * 1000) == repr("x" * 79 + "…")
     assert foreign.quoted(7) == "7"
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyError, OSError, MemoryError, AssertionError, UserError])
+@pytest.mark.parametrize("said", [(), ("",), ("\n x" * 1000,)])
+def test_of_an_error_that_says_nothing_the_type_is_said(kind: type[Exception], said: tuple[str, ...]):
+    assert 0 < len(reason(kind(*said))) < 150 or kind is UserError
+
+
+def test_a_pipe_is_no_file(tmp_path: Path):
+    """To read it would take for ever."""
+    os.mkfifo(tmp_path / "run.json")
+    with pytest.raises(ValueError, match="it is a pipe or a device, and no file"):
+        foreign.read_record(tmp_path / "run.json")
 
 
 def test_weights_of_16_bits_are_what_we_store_ourselves(good: Run, tmp_path: Path):

@@ -21,9 +21,12 @@ LONGEST = 120
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong, to stand in a sentence: our own errors' words; of others one short line, no path. Never empty."""
+    """What went wrong, to stand in a sentence: our own errors' words; of others one short line, and no path.
+
+    Never empty: an error that says nothing is named by its type.
+    """
     if isinstance(error, UserError):
-        return str(error)
+        return str(error) or type(error).__name__
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     if isinstance(error, KeyError) and error.args:

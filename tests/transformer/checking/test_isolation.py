@@ -149,6 +149,7 @@ HOSTILE = {
     "threads": (
         body(
             "import threading, time",
+            "threading.stack_size(2**16)",
             "for _ in range(150): threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()",
             "time.sleep(1e6)",
         ),
@@ -156,11 +157,11 @@ HOSTILE = {
     ),
     "files": (
         body("for n in range(100): open(str(n), 'wb').write(bytes(2**20))", "while True: pass"),
-        "The code writes more than 64 MB, or more than 2,000 files, or nests its folders too deeply.",
+        "The code writes more than 64 MB, or more than 1,000 files, or nests its folders too deeply.",
     ),
     "folders": (
-        body("import os, time", "for _ in range(2001): os.mkdir('d'); os.chdir('d')", "time.sleep(1e6)"),
-        "The code writes more than 64 MB, or more than 2,000 files, or nests its folders too deeply.",
+        body("import os, time", "for _ in range(1001): os.mkdir('d'); os.chdir('d')", "time.sleep(1e6)"),
+        "The code writes more than 64 MB, or more than 1,000 files, or nests its folders too deeply.",
     ),
     "no encoding": (
         "# coding: rot13\n",

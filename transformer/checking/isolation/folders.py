@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-MOST_BYTES, MOST_FILES = 64 * 2**20, 2000
+MOST_BYTES, MOST_FILES = 64 * 2**20, 1000
 """What may lie in it."""
 
 
