@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dashboard.lectures.shelf import lectures
+from transformer.foundation.checks import reason
 from transformer.foundation.last_words import listen
 
 HERE = "http://localhost:8501"
@@ -60,7 +61,7 @@ def write(name: str, out: Path, address: str = HERE) -> int:
                 page.get_by_role("button", name="The whole lecture").click()
             download.value.save_as(out)
         except Error as error:
-            raise ValueError(f"The browser could not write it: {str(error).splitlines()[0]}") from None
+            raise ValueError(f"The browser could not write it: {reason(error)}") from None
         finally:
             browser.close()
     return out.stat().st_size

@@ -23,11 +23,13 @@ from safetensors.torch import save_file
 
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import FIELDS, from_query
+from tests.kit.mutation import HUGE, mistold, mutated
 from tests.kit.pages import ROOT, open_page, shown
 from tests.kit.runs import tiny
 from transformer import checkpoints
 from transformer.__main__ import main
 from transformer.foundation import foreign
+from transformer.foundation.checks import UserError, reason
 from transformer.training import recording
 from transformer.training.exchange.archive import pack, unpack
 from transformer.training.exchange.inspection import faults
@@ -35,7 +37,6 @@ from transformer.training.library import LibraryError
 from transformer.training.runs import Run, list_runs, unreadable
 
 Damage = Callable[[Path], Any]
-HUGE = 10**400
 LAST = "snapshots/step-000004.safetensors"
 
 
@@ -336,6 +337,19 @@ def test_little_of_what_is_foreign_is_repeated():
     assert foreign.quoted(7) == "7"
 
 
+@pytest.mark.parametrize("kind", [ValueError, KeyError, OSError, MemoryError, AssertionError, UserError])
+@pytest.mark.parametrize("said", [(), ("",), ("\n x" * 1000,)])
+def test_of_an_error_that_says_nothing_the_type_is_said(kind: type[Exception], said: tuple[str, ...]):
+    assert 0 < len(reason(kind(*said))) < 150 or kind is UserError
+
+
+def test_a_pipe_is_no_file(tmp_path: Path):
+    """To read it would take for ever."""
+    os.mkfifo(tmp_path / "run.json")
+    with pytest.raises(ValueError, match="it is a pipe or a device, and no file"):
+        foreign.read_record(tmp_path / "run.json")
+
+
 def test_weights_of_16_bits_are_what_we_store_ourselves(good: Run, tmp_path: Path):
     network = good.network()
     checkpoints.save(tmp_path / "half.safetensors", network, good.config, half=True)
@@ -427,45 +441,6 @@ def test_the_memory_that_reading_takes_is_bounded(good: Run, tmp_path: Path):
 # --- fuzzing, with a fixed seed: few by day, many by night
 
 BY_DAY, BY_NIGHT = (0, 1), pytest.mark.nightly
-HOSTILE: tuple[Any, ...] = (None, True, -1, 0, 2**63, HUGE, 1e400, float("nan"), "", "x" * 300, [], {}, [[]], "\udcff")
-"""Values that may stand anywhere in a JSON file."""
-
-
-def mutated(content: bytes, dice: random.Random) -> bytes:
-    """A file with a few bytes changed, cut out, put in or repeated, or only its beginning."""
-    changed = bytearray(content)
-    for _ in range(dice.randint(1, 4)):
-        place = dice.randrange(len(changed) + 1)
-        end = min(len(changed), place + dice.choice((1, 1, 2, 8, 64)))
-        way = dice.randrange(5)
-        if way == 0:
-            changed[place:end] = dice.randbytes(end - place)
-        elif way == 1:
-            del changed[place:end]
-        elif way == 2:
-            changed[place:place] = dice.randbytes(end - place)
-        elif way == 3:
-            changed[place:place] = changed[place:end]
-        else:
-            del changed[place:]
-    return bytes(changed)
-
-
-def mistold(content: bytes, dice: random.Random) -> bytes:
-    """JSON, line by line, in which a value stands that nobody expects."""
-    lines = content.decode().splitlines() if content.count(b"\n{") else [content.decode()]
-    place = dice.randrange(len(lines))
-    told = json.loads(lines[place])
-    inner = told
-    while True:
-        key = dice.choice(list(inner) if isinstance(inner, dict) else range(len(inner)))
-        if isinstance(inner[key], dict | list) and inner[key] and dice.random() < 0.7:
-            inner = inner[key]
-            continue
-        inner[key] = dice.choice(HOSTILE)
-        break
-    lines[place] = json.dumps(told)
-    return "\n".join(lines).encode() + b"\n"
 
 
 def harmed(good: Run, folder: Path, dice: random.Random) -> Run:

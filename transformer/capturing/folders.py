@@ -146,7 +146,7 @@ def _parameters(path: Path) -> int:
         with safe_open(path, "pt") as file:
             return sum(math.prod(file.get_slice(key).get_shape()) for key in file.keys())  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise FolderError(f"{shortened(path.name)} cannot be read: {shortened(str(error))}.") from None
+        raise FolderError(f"{shortened(path.name)} cannot be read: {reason(error)}.") from None
 
 
 def located(name: str) -> Path:

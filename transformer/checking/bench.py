@@ -20,30 +20,39 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
+from transformer.checking.faults import (
+    LONGEST_LINE,
+    LONGEST_NAME,
+    LONGEST_SAID,
+    MOST_AXES,
+    MOST_BYTES,
+    MOST_NAMES,
+    MOST_TENSORS,
+    Fault,
+    Refused,
+)
 from transformer.checking.recording import Recording, Step
-from transformer.foundation.checks import UserError
 from transformer.foundation.drawing import drawing
 from transformer.foundation.foreign import quoted, shortened
 
 LONGEST_SOURCE = 2**20
-MOST_NAMES = 8
+"""Bytes of a file."""
+MOST_LISTED = 8
+DTYPES = (
+    *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+)
+"""What results are compared in."""
 CONFIG = ("config", "cfg", "conf", "args", "hparams", "params")
 """A class may take all its settings in one object of such a name."""
-
-
-class Refused(UserError):
-    """A student's code did not do what it was asked to; the message is one sentence. After a fatal one it is over."""
-
-    def __init__(self, sentence: str, *, fatal: bool = False) -> None:
-        super().__init__(sentence)
-        self.fatal = fatal
 
 
 class TooMuchPrinted(BaseException):
@@ -68,12 +77,6 @@ class Described:
     """Of the function, or of the class's constructor."""
     forward: tuple[Parameter, ...] = ()
     """Of `forward`, or of `__call__`."""
-
-    @classmethod
-    def read(cls, said: Mapping[str, Any]) -> Described:
-        """What a message describes."""
-        both = {each: tuple(Parameter(**parameter) for parameter in said[each]) for each in ("parameters", "forward")}
-        return cls(said["name"], said["is_class"], **both)
 
     @property
     def called_with(self) -> tuple[Parameter, ...]:
@@ -103,13 +106,6 @@ class Answer:
     unused: tuple[str, ...] = ()
     """Parameters that this gradient does not reach."""
     steps: tuple[Step, ...] = ()
-
-    @classmethod
-    def read(cls, said: Mapping[str, Any]) -> Answer:
-        """The answer that a message holds."""
-        steps = tuple(Step.read(step) for step in said["steps"])
-        plain = {name: tuple(said[name]) for name in ("values", "changed", "gradients", "unused")}
-        return cls(**plain, array=said["array"], steps=steps)
 
 
 def weighing(value: Tensor) -> Tensor:
@@ -153,42 +149,81 @@ class Local(Bench):
     """A bench in this process."""
 
     def __init__(self, what: Callable[..., Any] | None = None, printed: int = 1) -> None:
+        self.file = ""
+        """What the code's file is called."""
         self._paper = _Paper(printed * 2**20)
         self._what = what
         self._made: Any = None
-        self._file = ""
 
     def open(self, source, file, name, folder=""):
-        self._file = file
-        self._what = _found(self._imported(source, file, folder), name, file)
-        return self.describe()
+        self.file = file
+        return self._doing(partial(self._opened, source, name, folder), importing=True)
 
     def describe(self) -> Described:
         """What is on the bench."""
+        return self._doing(self._described)
+
+    def make(self, arguments):
+        return self._doing(partial(self._make, arguments))
+
+    def call(self, arguments, names=(), *, record=False, gradients=False, seed=0, precision=""):
+        with drawing(seed):
+            return self._doing(partial(self._call, arguments, names, record, gradients, precision))
+
+    # --- the student's code is run here, and nowhere else: whatever touches what it made may run it
+
+    def _doing(self, what: Callable[[], Any], importing: bool = False) -> Any:
+        """Run a student's code: whatever it raises is said in one sentence.
+
+        One thread at a time: what is printed, and what is drawn at random, belong to the whole process.
+        """
+        with drawing():
+            own = sys.stdout, sys.stderr
+            sys.stdout = sys.stderr = self._paper
+            try:
+                return what()
+            except KeyboardInterrupt:  # of the terminal, where this process has one
+                raise
+            except BaseException as error:
+                raise Refused.of(fault_of(error, self.file, importing)) from None
+            finally:
+                sys.stdout, sys.stderr = own
+
+    def _opened(self, source: bytes, name: str, folder: str) -> Described:
+        self._what = _found(self._imported(source, folder), name, self.file)
+        return self._described()
+
+    def _described(self) -> Described:
         what: Any = self._what
         is_class = isinstance(what, type)
         called: Any = getattr(what, "forward", None) or what.__call__
         forward = _parameters(called)[1:] if is_class else ()
-        return Described(getattr(what, "__name__", "it"), is_class, _parameters(what), forward)
+        name = getattr(what, "__name__", "it")
+        name = name if isinstance(name, str) and len(name) <= LONGEST_NAME else "it"
+        return Described(name, is_class, _parameters(what), forward)
 
-    def make(self, arguments):
+    def _make(self, arguments: Mapping[str, Any]) -> Made:
         assert self._what is not None
         given = {name: SimpleNamespace(**value) if name in CONFIG else value for name, value in arguments.items()}
         with drawing(0):
-            self._made = self._doing(partial(self._what, **given))
+            self._made = self._what(**given)
+        made = Made(*(dict(self._named(kind)) for kind in ("parameters", "buffers")))
+        _require_comparable([*made.parameters.values(), *made.buffers.values()], "large module")
         if isinstance(self._made, nn.Module):
             self._made.eval()
             generator = torch.Generator().manual_seed(1)
             with torch.no_grad():
                 for parameter in self._made.parameters():
-                    if parameter.dim() < 2 and parameter.is_floating_point():
+                    if not is_lazy(parameter) and parameter.dim() < 2 and parameter.is_floating_point():
                         parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
         return Made(*({name: each.detach() for name, each in self._named(kind)} for kind in ("parameters", "buffers")))
 
-    def call(self, arguments, names=(), *, record=False, gradients=False, seed=0, precision=""):
+    def _call(
+        self, arguments: Sequence[Any], names: Sequence[str], record: bool, gradients: bool, precision: str
+    ) -> Answer:
         what = self._made if isinstance(self._what, type) else self._what
         if not callable(what):
-            raise Refused("It cannot be called.", fatal=True)
+            raise Refused.of(Fault("uncallable", fatal=True))
         cast = getattr(torch, precision) if precision else None
         given = [_own(each, cast, gradients) for each in arguments]
         before = [each.detach().clone() if isinstance(each, Tensor) else None for each in given]
@@ -203,18 +238,19 @@ class Local(Bench):
                 module.to(cast)
         recording = Recording(passed, self._named("parameters"))
         try:
-            with drawing(seed), torch.enable_grad(), recording if record else nullcontext():
-                returned = self._doing(partial(what, *positional, **keywords))
+            with torch.enable_grad(), recording if record else nullcontext():
+                returned = what(*positional, **keywords)
         finally:
             if module is not None and cast is not None:
                 module.float()
         values, array = _tensors(returned)
         if not values:
-            raise Refused(f"It returned {shortened(type(returned).__name__)} where a tensor is expected.")
+            raise Refused.of(Fault("no tensor", (shortened(type(returned).__name__),)))
+        _require_comparable(values, "large result")
         changed = tuple(
             number
             for number, (old, new) in enumerate(zip(before, passed, strict=True))
-            if old is not None and (old.shape != new.shape or not torch.equal(old, new.detach()))
+            if old is not None and not _equal(old, new.detach())
         )
         found, unused = self._gradients(values[0], given) if gradients else ((), ())
         copied = tuple(value.detach().clone() for value in values)
@@ -223,56 +259,39 @@ class Local(Bench):
     def _gradients(self, value: Tensor, given: Sequence[Any]) -> tuple[tuple[Tensor | None, ...], tuple[str, ...]]:
         inputs = [each for each in given if isinstance(each, Tensor) and each.requires_grad]
         if value.requires_grad:
-            self._doing((value * weighing(value)).sum().backward)
+            (value * weighing(value)).sum().backward()
         unused = [
             name
             for name, each in self._named("parameters")
             if each.requires_grad and (each.grad is None or not bool(each.grad.any()))
         ]
-        return tuple(None if each.grad is None else each.grad.detach().clone() for each in inputs), tuple(unused)
+        return (
+            tuple(None if each.grad is None else each.grad.detach().to_dense().clone() for each in inputs),
+            tuple(unused),
+        )
 
     def _named(self, kind: str) -> list[tuple[str, Tensor]]:
+        """Parameters or buffers; what has no numbers yet is left out."""
         if not isinstance(self._made, nn.Module):
             return []
-        return [(name, tensor) for name, tensor in getattr(self._made, f"named_{kind}")() if tensor is not None]
+        every = getattr(self._made, f"named_{kind}")()
+        found = [(name, tensor) for name, tensor in every if tensor is not None and not is_lazy(tensor)]
+        _require_names([name for name, _ in found])
+        return found
 
-    # --- the student's code is run here, and nowhere else
-
-    def _imported(self, source: bytes, file: str, folder: str) -> ModuleType:
+    def _imported(self, source: bytes, folder: str) -> ModuleType:
         text = _text(source)
-        try:
-            code = compile(text, file, "exec", dont_inherit=True)
-        except SyntaxError as error:
-            where = f"line {error.lineno}" if error.lineno else "somewhere"
-            raise Refused(f"The file is no valid Python: {where}, {shortened(error.msg)}.", fatal=True) from None
-        except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-            raise Refused(f"The file is no valid Python: {shortened(str(error))}.", fatal=True) from None
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        name = Path(file).stem if Path(file).stem.isidentifier() else "submission"
+        code = _compiled(text, self.file)
+        linecache.cache[self.file] = (len(text), None, text.splitlines(keepends=True), self.file)
+        stem = Path(self.file).stem
+        name = stem if stem.isidentifier() and stem not in sys.modules else "submission"
         module = ModuleType(name)
-        module.__file__ = file
-        sys.modules[f"{name}"] = module
+        module.__file__ = self.file
+        sys.modules[name] = module
         if folder:
             sys.path.insert(0, folder)
-        self._doing(partial(exec, code, module.__dict__), importing=True)
+        exec(code, module.__dict__)
         return module
-
-    def _doing(self, what: Callable[[], Any], importing: bool = False) -> Any:
-        """Run a student's code: whatever it raises is said in one sentence.
-
-        One thread at a time: what is printed, and what is drawn at random, belong to the whole process.
-        """
-        with drawing():
-            own = sys.stdout, sys.stderr
-            sys.stdout = sys.stderr = self._paper
-            try:
-                return what()
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                raise _refusal(error, self._file, importing) from None
-            finally:
-                sys.stdout, sys.stderr = own
 
 
 class _Paper(io.TextIOBase):
@@ -291,35 +310,64 @@ class _Paper(io.TextIOBase):
         return True
 
 
-def _refusal(error: BaseException, file: str, importing: bool) -> Refused:
-    """The sentence for what a student's code raised."""
+def fault_of(error: BaseException, file: str, importing: bool = False) -> Fault:
+    """What a student's code did wrong, by what it raised. Their exceptions may do anything when they are looked at."""
+    try:
+        return _fault(error, file, importing)
+    except BaseException:
+        return Fault("raises the unreadable", fatal=importing)
+
+
+def _fault(error: BaseException, file: str, importing: bool) -> Fault:
+    if isinstance(error, Refused) and error.fault is not None:
+        return error.fault
     line = next(
         (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == file), 0
     )
-    text = linecache.getline(file, line or 0).strip() if file and line else ""
-    where = f" in line {line} (`{shortened(text, 60)}`)" if line else ""
-    fatal = importing
+    text = linecache.getline(file, line).strip() if file and line else ""
+    where: dict[str, Any] = {"line": line or 0, "text": shortened(text, LONGEST_LINE)}
     if isinstance(error, TooMuchPrinted):
-        return Refused(f"The code prints too much{where}: take the `print` out of the loop.", fatal=True)
+        return Fault("printed", **where, fatal=True)
     if isinstance(error, SystemExit):
-        return Refused(f"The code calls `sys.exit` or `exit`{where}; nothing can be checked after that.", fatal=True)
+        return Fault("exit", **where, fatal=True)
     if isinstance(error, ModuleNotFoundError):
-        return Refused(f"The file imports {quoted(error.name or '')}, which is not installed here.", fatal=fatal)
-    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
-        return Refused(f"The code asks for more memory than it may have{where}.", fatal=True)
+        return Fault("missing module", (quoted(error.name or ""),), fatal=importing)
+    words = str(error).strip().split("\n")[0]
+    if isinstance(error, MemoryError) or "can't allocate memory" in words:
+        return Fault("memory", **where, fatal=True)
     if isinstance(error, RecursionError):
-        return Refused(f"The code calls itself without end{where}.", fatal=fatal)
+        return Fault("recursion", **where, fatal=importing)
     if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.EACCES):
-        return Refused(
-            f"The code does what is not allowed here{where}: it may start no process, use no network, and write only "
-            "into its own temporary folder.",
-            fatal=True,
-        )
+        return Fault("not allowed", **where, fatal=True)
     if isinstance(error, OSError) and error.errno == errno.EFBIG:
-        return Refused(f"The code writes a file that is too large{where}.", fatal=True)
-    said = shortened(str(error).strip().split("\n")[0], 160)
-    kind = shortened(type(error).__name__)
-    return Refused(f"It raises {kind}{where}{f': {said}' if said else ''}".rstrip(".") + ".", fatal=fatal)
+        return Fault("large file", **where, fatal=True)
+    said = shortened(words, LONGEST_SAID).rstrip(".")
+    kind = (shortened(type(error).__name__),)
+    return Fault("raises and says" if said else "raises", kind, **where, said=said, fatal=importing)
+
+
+def _require_comparable(tensors: Sequence[Tensor], large: str) -> None:
+    """Raise Refused for tensors that cannot be compared, before anything of them is copied.
+
+    An expanded tensor has all its numbers to copy, and takes no memory until then.
+    """
+    if len(tensors) > MOST_TENSORS:
+        raise Refused.of(Fault("many tensors", (f"{len(tensors):,}",), fatal=True))
+    for each in tensors:
+        if each.layout != torch.strided or each.is_nested or each.device.type != "cpu":
+            what = f"of the layout {each.layout}" if each.device.type == "cpu" else f"on the device {each.device}"
+            raise Refused.of(Fault("other tensor", (what.replace("torch.", ""),)))
+        if each.dtype not in DTYPES:
+            raise Refused.of(Fault("other tensor", (f"of {each.dtype}".replace("torch.", ""),)))
+        if each.dim() > MOST_AXES:
+            raise Refused.of(Fault("many axes", (str(each.dim()),)))
+    taken = sum(each.numel() * each.element_size() for each in tensors)
+    if taken > MOST_BYTES:
+        raise Refused.of(Fault(large, (f"{taken / 2**20:,.0f}",), fatal=True))
+
+
+def _equal(old: Tensor, new: Tensor) -> bool:
+    return old.shape == new.shape and old.dtype == new.dtype and torch.equal(old, new)
 
 
 def _text(source: bytes) -> str:
@@ -328,11 +376,28 @@ def _text(source: bytes) -> str:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
     except SyntaxError:  # it names an encoding that is none, or has other bytes in its first two lines
         encoding = "utf-8"
+    name = "UTF-8" if encoding.startswith("utf-8") else shortened(encoding)
     try:
         return io.TextIOWrapper(io.BytesIO(source), encoding).read()
     except UnicodeDecodeError as error:
-        name = "UTF-8" if encoding.startswith("utf-8") else shortened(encoding)
-        raise Refused(f"The file is no {name} text: byte {error.start + 1} cannot be read.", fatal=True) from None
+        raise Refused.of(Fault("no text", (name, str(error.start + 1)), fatal=True)) from None
+    except (LookupError, ValueError):  # rot13, undefined
+        raise Refused.of(Fault("no encoding", (name,), fatal=True)) from None
+
+
+def _compiled(text: str, file: str) -> CodeType:
+    """The code of a Python file. Raises Refused where it is none."""
+    try:
+        return compile(text, file, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        where = f"line {error.lineno}" if error.lineno else "somewhere"
+        why = shortened(error.msg or "it cannot be parsed")
+        raise Refused.of(Fault("syntax", (where, why), fatal=True)) from None
+    except ValueError as error:
+        why = shortened(str(error)) or "it cannot be parsed"
+        raise Refused.of(Fault("no Python", (why,), fatal=True)) from None
+    except (RecursionError, MemoryError, OverflowError, SystemError):
+        raise Refused.of(Fault("unparsable", fatal=True)) from None
 
 
 def _found(module: ModuleType, name: str, file: str) -> Callable[..., Any]:
@@ -342,22 +407,20 @@ def _found(module: ModuleType, name: str, file: str) -> Callable[..., Any]:
         for each, value in vars(module).items()
         if callable(value) and not each.startswith("_") and getattr(value, "__module__", "") == module.__name__
     }
-    listed = ", ".join(shortened(each, 40) for each in list(own)[:MOST_NAMES]) + (" …" if len(own) > MOST_NAMES else "")
+    listed = ", ".join(shortened(each, 40) for each in list(own)[:MOST_LISTED]) + (
+        " …" if len(own) > MOST_LISTED else ""
+    )
     if not name:
         if len(own) == 1:
             return next(iter(own.values()))
-        raise Refused(
-            f"The file defines {listed}: say which one, as in {Path(file).name}:{next(iter(own))}."
-            if own
-            else "The file defines no function and no class.",
-            fatal=True,
-        )
+        several = Fault("several", (listed, Path(file).name, next(iter(own), "")), fatal=True)
+        raise Refused.of(several if own else Fault("nothing", fatal=True))
     if not hasattr(module, name):
-        raise Refused(f"The file has no {quoted(name)}{f'; it defines {listed}' if own else ''}.", fatal=True)
+        missing = (quoted(name), listed) if own else (quoted(name),)
+        raise Refused.of(Fault("no such name among" if own else "no such name", missing, fatal=True))
     found = getattr(module, name)
     if not callable(found):
-        kind = shortened(type(found).__name__)
-        raise Refused(f"{quoted(name)} is of the type {kind}, and neither a function nor a class.", fatal=True)
+        raise Refused.of(Fault("no function", (quoted(name), shortened(type(found).__name__)), fatal=True))
     return found
 
 
@@ -367,11 +430,20 @@ def _parameters(what: Callable[..., Any]) -> tuple[Parameter, ...]:
         found = inspect.signature(what).parameters.values()
     except (ValueError, TypeError):
         return ()
+    _require_names([each.name for each in found])
     return tuple(
         Parameter(each.name, each.default is not each.empty)
         for each in found
         if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
     )
+
+
+def _require_names(names: Sequence[str]) -> None:
+    """Raise Refused for more names, or longer ones, than are read."""
+    if len(names) > MOST_NAMES:
+        raise Refused.of(Fault("many names", (f"{len(names):,}",), fatal=True))
+    if (longest := max(map(len, names), default=0)) > LONGEST_NAME:
+        raise Refused.of(Fault("long name", (f"{longest:,}",), fatal=True))
 
 
 def _own(value: Any, cast: torch.dtype | None, gradients: bool) -> Any:
@@ -385,17 +457,28 @@ def _own(value: Any, cast: torch.dtype | None, gradients: bool) -> Any:
     return value.requires_grad_() if gradients else value
 
 
-def _tensors(returned: Any) -> tuple[list[Tensor], bool]:
-    """The tensors in what was returned, in order, and whether they were NumPy's."""
+def _tensors(returned: Any, depth: int = 8) -> tuple[list[Tensor], bool]:
+    """The tensors in what was returned, in order, and whether they were NumPy's. Raises Refused for a NumPy array
+    that cannot be compared."""
     if isinstance(returned, Tensor):
         return [returned], False
     if isinstance(returned, np.ndarray):
-        return ([torch.from_numpy(np.ascontiguousarray(returned))] if returned.dtype.kind in "fiub" else []), True
+        return ([_of_numpy(returned)] if returned.dtype.kind in "fiub" else []), True
     if isinstance(returned, Mapping):
         returned = list(returned.values())
     elif hasattr(returned, "logits"):
         returned = [returned.logits]
-    if isinstance(returned, builtins.tuple | builtins.list):
-        inner = [_tensors(each) for each in returned]
+    if isinstance(returned, builtins.tuple | builtins.list) and depth:
+        inner = [_tensors(each, depth - 1) for each in returned]
         return [value for values, _ in inner for value in values], any(array for _, array in inner)
     return [], False
+
+
+def _of_numpy(array: np.ndarray) -> Tensor:
+    """A NumPy array as a tensor. Raises Refused where it is too large, before it is copied, or of another type."""
+    if array.nbytes > MOST_BYTES:
+        raise Refused.of(Fault("large result", (f"{array.nbytes / 2**20:,.0f}",), fatal=True))
+    try:
+        return torch.from_numpy(np.ascontiguousarray(array))
+    except (TypeError, ValueError):  # more precise than PyTorch's numbers, or with their bytes the other way round
+        raise Refused.of(Fault("other tensor", (f"of NumPy’s {array.dtype.str}",))) from None

@@ -11,13 +11,14 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from transformer.checking import signatures
-from transformer.checking.bench import LONGEST_SOURCE, Bench, Described, Refused
+from transformer.checking.bench import LONGEST_SOURCE, Bench, Described
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings
 from transformer.checking.isolation.limits import Limits
-from transformer.checking.isolation.process import IsolationError, Warm
+from transformer.checking.isolation.process import IsolationError, Warm, require_isolation
 from transformer.checking.kinds import attention, decoder, mask, module, piece, positions, targets
 from transformer.checking.verdict import Verdict
-from transformer.foundation.checks import UserError
+from transformer.foundation.checks import UserError, reason
 from transformer.foundation.foreign import quoted, read_bytes, shortened
 
 JUDGES: dict[str, Callable[[Bench, Described], Findings]] = {
@@ -67,10 +68,13 @@ def check_source(
 ) -> Verdict:
     """Check the source of a file. Modules in `folder` can be imported.
 
-    Raises IsolationError, and runs nothing of it, where one of the `required` PROMISES cannot be kept.
+    Raises CheckError for one that is too large, and IsolationError, and runs nothing of it, where one of the
+    `required` PROMISES cannot be kept.
     """
     if kind and kind not in JUDGES:
         raise CheckError(f"the kind must be one of {', '.join(JUDGES)}, not {quoted(kind)}")
+    if len(source) > LONGEST_SOURCE:
+        raise CheckError(f"{shortened(file)} is not checked: it is larger than {LONGEST_SOURCE // 2**20} MB")
     limits, begun = limits or Limits(), time.monotonic()
     found, described, not_run = Findings(), None, ""
     kept: tuple[str, ...] = ()
@@ -85,6 +89,10 @@ def check_source(
             kind, found = judge(bench, described, kind)
         except Refused as refused:
             not_run = str(refused)
+        except UserError:
+            raise
+        except Exception as error:  # the code is a stranger's, and so is what it gives to be judged
+            not_run = f"The check itself stopped with an error: {reason(error)}."
     divergence = found.divergence
     return Verdict(
         file=shortened(file, 200),
@@ -108,8 +116,10 @@ def check_many(
 ) -> Iterator[Verdict]:
     """Check every .py file below a folder, several side by side; verdicts as they are ready.
 
-    Each file stands alone: it can import nothing from the folder. Raises CheckError where there is no such folder.
+    Each file stands alone: it can import nothing from the folder, and nothing that it does ends the check of another.
+    Raises CheckError where there is no such folder, and IsolationError where no process can be isolated.
     """
+    require_isolation()
     if not folder.is_dir():
         raise CheckError(f"there is no folder {shortened(str(folder))}")
     files = sorted(path for path in folder.rglob("*.py") if not _passed_over(path.relative_to(folder)))
@@ -127,7 +137,7 @@ def check_many(
             shown = path.relative_to(folder).as_posix()
             try:
                 return check_source(_read(path), shown, name, kind, limits, warm)
-            except CheckError as error:
+            except UserError as error:
                 return Verdict(file=shortened(shown, 200), name=name, kind=kind, not_run=_sentence(str(error)))
             finally:
                 spare.put(warm)
@@ -152,7 +162,7 @@ def _read(path: Path) -> bytes:
         raise CheckError(f"{shown} is a notebook: save its code as a .py file first")
     try:
         return read_bytes(path, LONGEST_SOURCE)
-    except ValueError:
-        raise CheckError(f"{shown} is larger than {LONGEST_SOURCE // 2**20} MB") from None
+    except ValueError as error:
+        raise CheckError(f"{shown} is not checked: {error}") from None
     except OSError as error:
         raise CheckError(f"{shown} cannot be read: {error.strerror or type(error).__name__}") from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from transformer.checking.bench import Refused
+from transformer.checking.faults import Refused
 from transformer.checking.stages import Divergence
 from transformer.mistakes import MISTAKES, Mistake
 
@@ -69,6 +69,16 @@ def same(found: Tensor, expected: Tensor, dtype: torch.dtype = torch.float32) ->
     """Are two results the same, up to rounding in a precision?"""
     size = max(1.0, float(expected.double().abs().max())) if expected.numel() else 1.0
     return difference(found, expected) <= TOLERANCE[dtype] * size
+
+
+def moved(found: Tensor, before: Tensor) -> Tensor:
+    """|difference| of each number, for results of any type: PyTorch does not subtract truth values."""
+    return (found.double() - before.double()).abs()
+
+
+def share(found: Tensor, expected: Tensor) -> float:
+    """The largest |difference| as a share of the largest number expected."""
+    return difference(found, expected) / (float(expected.double().abs().max()) or 1.0)
 
 
 def mistakes(base: type[Mistake]) -> list[type[Mistake]]:

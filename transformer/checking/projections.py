@@ -76,7 +76,7 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
         if source is None or _is(source, x):
             if value is not None:
                 parts.append((step.parameter, value))
-        elif source.shape[-1] == step.value.shape[-1] == x.shape[-1] // n_heads:
+        elif source.shape[-1:] == step.value.shape[-1:] == (x.shape[-1] // n_heads,):
             shared = True
         elif parts:
             before, after = _rows(source, x, n_heads), value
@@ -109,7 +109,12 @@ def _is(source: Tensor, x: Tensor) -> bool:
 
 
 def _rows(value: Tensor, x: Tensor, n_heads: int) -> Tensor | None:
-    """A result as [batch, position, numbers], the heads' numbers one after the other; None for what has other axes."""
+    """A result as [batch, position, numbers], the heads' numbers one after the other.
+
+    None for what has other axes, or numbers that are none: no layer can be read off them.
+    """
+    if not bool(value.isfinite().all()):
+        return None
     batch, length = x.shape[:2]
     if value.shape[:3] == (batch, n_heads, length) and value.dim() == 4:
         value = value.transpose(1, 2)

@@ -14,10 +14,11 @@ from torch.overrides import TorchFunctionMode
 
 from transformer.capturing.functions import DOORS
 from transformer.capturing.record import Notes
+from transformer.checking.faults import LONGEST_NAME
 
 MOST_STEPS = 2000
-LARGEST = 20_000
-"""Numbers in a result that is remembered."""
+LARGEST, MOST = 20_000, 4_000_000
+"""Numbers in a result that is remembered, and in all of them."""
 TURNING = (
     *("__get__", "t", "transpose", "permute", "contiguous", "view", "reshape", "unflatten", "flatten", "detach"),
     *("__getitem__", "chunk", "split", "unbind", "narrow"),
@@ -39,11 +40,6 @@ class Step:
     dim: int | None = None
     """The dimension that it was asked to run over, counted from 0."""
 
-    @classmethod
-    def read(cls, said: Mapping[str, Any]) -> Step:
-        """The step that a message holds."""
-        return cls(said["name"], said["value"], tuple(said["sources"]), said["dim"])
-
     @property
     def parameter(self) -> str:
         """The first parameter that it reads; empty where it reads none."""
@@ -56,6 +52,7 @@ class Recording(TorchFunctionMode):
     def __init__(self, inputs: Sequence[Any] = (), parameters: Iterable[tuple[str, Tensor]] = ()) -> None:
         super().__init__()
         self.steps: list[Step] = []
+        self._left = MOST
         self._alive: list[Tensor] = []
         """Held, so that no address is used twice."""
         self._origins: dict[int, str] = {}
@@ -85,7 +82,7 @@ class Recording(TorchFunctionMode):
         return result
 
     def _write(self, func: Callable[..., Any], value: Tensor, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        name = getattr(func, "__name__", "")
+        name = str(getattr(func, "__name__", ""))[:LONGEST_NAME]
         if not (value.is_floating_point() or value.dtype == torch.bool) or self._origin(value).startswith("parameter "):
             return
         groups = [each if isinstance(each, tuple | list) else (each,) for each in (*args, *kwargs.values())]
@@ -101,8 +98,9 @@ class Recording(TorchFunctionMode):
 
     def _note(self, name: str, value: Tensor, sources: tuple[str, ...], dim: int | None = None) -> str:
         """Write one step down; how later steps refer to it."""
-        if value.numel() > LARGEST or len(self.steps) >= MOST_STEPS:
+        if value.numel() > min(LARGEST, self._left) or len(self.steps) >= MOST_STEPS:
             return ""
+        self._left -= value.numel()
         self._alive.append(value)
         self._origins[id(value)] = f"step {len(self.steps)}"
         self.steps.append(Step(name, value.detach().clone(), sources, dim))

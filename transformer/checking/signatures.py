@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transformer.checking.bench import CONFIG, Described, Parameter, Refused
-from transformer.foundation.foreign import quoted
+from transformer.checking.bench import CONFIG, Described, Parameter
+from transformer.checking.faults import Refused
+from transformer.foundation.foreign import quoted, shortened
 
 KINDS = ("attention", "module", "positions", "mask", "decoder", "targets", "piece")
 
@@ -127,7 +128,8 @@ def settings(described: Described, values: Mapping[str, Any]) -> dict[str, Any]:
             given[each.name] = values[nameless.pop(0)]
         elif not each.optional:
             raise Refused(
-                f"{described.name} needs a setting {quoted(each.name)}, which the check does not know.", fatal=True
+                f"{shortened(described.name)} needs a setting {quoted(each.name)}, which the check does not know.",
+                fatal=True,
             )
     return given
 

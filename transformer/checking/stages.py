@@ -291,7 +291,7 @@ def _source(step: Step, values: Sequence[Tensor]) -> Tensor | None:
 def _softmax(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference) -> str:
     for step in (each for each in steps if each.name in ("softmax", "log_softmax") and each.dim is not None):
         source, names = _source(step, values), _SCORES
-        if source is None:
+        if source is None or source.shape != step.value.shape:
             continue
         for name in ("masked", "scaled"):
             if name not in reference:

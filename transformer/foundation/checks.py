@@ -21,14 +21,17 @@ LONGEST = 120
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong, to stand in a sentence: our own errors' words; of others nothing long, and no path."""
+    """What went wrong, to stand in a sentence: our own errors' words; of others one short line, and no path.
+
+    Never empty: an error that says nothing is named by its type.
+    """
     if isinstance(error, UserError):
-        return str(error)
+        return str(error) or type(error).__name__
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
-    if isinstance(error, KeyError):
+    if isinstance(error, KeyError) and error.args:
         return f"it has no {shortened(error.args[0])}"
-    return shortened(str(error), LONGEST) or type(error).__name__
+    return shortened(str(error).strip().split("\n")[0], LONGEST) or type(error).__name__
 
 
 def require(condition: bool, sentence: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import stat
 import zipfile
 import zlib
 from pathlib import Path
@@ -94,7 +95,9 @@ def unpacked(content: bytes, most: int) -> bytes:
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """A whole file of at most so many bytes. Raises ValueError when it has more, and OSError."""
+    """A whole file of at most so many bytes. Raises ValueError when it has more or is no file, and OSError."""
+    if not stat.S_ISREG(mode := path.stat().st_mode) and not stat.S_ISDIR(mode):
+        raise ValueError("it is a pipe or a device, and no file")  # to read it could take for ever
     with path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:

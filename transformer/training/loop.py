@@ -17,6 +17,7 @@ from transformer.analysis.accuracy.aim import CLOSE, FIRST_LOOK, Aim
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM, predictions
 from transformer.analysis.accuracy.reading import READ, reading
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
+from transformer.foundation.checks import reason
 from transformer.foundation.drawing import drawing
 from transformer.network import Network
 from transformer.tasks import Batch, Task
@@ -161,7 +162,7 @@ class Training:
             try:
                 self._captured = CapturedStep(self._eager, inputs)
             except RuntimeError as error:
-                self.stepping = f"eager: the step could not be captured ({str(error).splitlines()[0]})"
+                self.stepping = f"eager: the step could not be captured ({reason(error)})"
         with self._own_noise():
             loss, norm = (self._captured or self._eager)(inputs)
         return float(self.team.mean(loss)), float(norm)

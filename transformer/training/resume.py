@@ -16,7 +16,7 @@ from torch import Tensor
 
 from transformer.checkpoints import packed
 from transformer.foundation.atomic_files import write_whole
-from transformer.foundation.checks import UserError
+from transformer.foundation.checks import UserError, reason
 from transformer.foundation.foreign import quoted
 from transformer.training.loop import Training
 
@@ -69,8 +69,7 @@ def restore(path: Path, training: Training) -> None:
         for name in PROGRESS:
             setattr(training, name, progress[name])
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        text = " ".join(str(error).split())[:120]
-        raise ResumeError(f"the training cannot be taken up from {path.name}: {text}") from error
+        raise ResumeError(f"the training cannot be taken up from {path.name}: {reason(error)}") from error
 
 
 def _flat(tensors: Sequence[Tensor]) -> Tensor:

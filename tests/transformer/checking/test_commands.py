@@ -1,21 +1,16 @@
 """`python -m transformer check`: words, JSON, exit codes, and a folder of submissions of which none hurts another."""
 
 import json
+import os
 from contextlib import nullcontext
 
 import pytest
 
+from tests.kit.submissions import FORGING, RIGHT
 from transformer.__main__ import main
 from transformer.checking import check
 from transformer.checking.isolation.process import Warm
 
-RIGHT = """
-def attention(q, k, v, mask=None):
-    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    return scores.softmax(dim=-1) @ v
-"""
 WRONG = RIGHT.replace("dim=-1", "dim=1").replace('float("-inf")', "-1e9")
 BROKEN = {
     "loop.py": "def attention(q, k, v, mask=None):\n    while True: pass\n",
@@ -106,16 +101,27 @@ def test_bad_input_is_one_sentence(arguments, sentence, tmp_path, capsys, one_pr
     assert said.err.count("\n") == 1
 
 
-@pytest.mark.nightly
-def test_no_submission_of_a_folder_hurts_another(tmp_path, capsys):
-    right = {f"right-{number}.py": RIGHT for number in range(4)}
-    put(tmp_path, {**right, **BROKEN, "wrong.py": WRONG})
+FORGED = {f"forged-{name}.py": source for name, source in FORGING.items()}
+FEW = ("forged-null.py", "forged-two-gigabytes.py", "exit.py")
+
+
+@pytest.mark.parametrize("bad", [FEW, pytest.param((*BROKEN, *FORGED), marks=pytest.mark.nightly)], ids=("few", "all"))
+def test_no_submission_of_a_folder_hurts_another(bad, tmp_path, capsys):
+    right = {f"right-{number}.py": RIGHT for number in range(2)}
+    put(tmp_path, {**right, **{name: (BROKEN | FORGED)[name] for name in bad}, "wrong.py": WRONG})
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "device.py").symlink_to("/dev/zero")
+    bad = (*bad, "pipe.py", "device.py")
     code = main(["check", "--many", str(tmp_path), "--name", "attention", "--json", "--seconds", "5"])
     found = {each["file"]: each for each in map(json.loads, capsys.readouterr().out.splitlines())}
     assert code == 2
-    assert found.keys() == {*right, *BROKEN, "wrong.py"}
+    assert found.keys() == {*right, *bad, "wrong.py"}
     assert {each["verdict"] for name, each in found.items() if name in right} == {"right"}
-    assert {each["verdict"] for name, each in found.items() if name in BROKEN} == {"not run"}
+    assert {each["verdict"] for name, each in found.items() if name in bad} == {"not run"}
+    for name in bad:
+        assert found[name]["not_run"].isprintable()
+        assert 10 < len(found[name]["not_run"]) < 400
+        assert "The check itself stopped" not in found[name]["not_run"]
     assert found["wrong.py"]["verdict"] == "wrong"
     assert (tmp_path / "right-0.py").read_text() == RIGHT
 

@@ -9,22 +9,16 @@ from pathlib import Path
 import pytest
 
 import transformer
+from tests.kit.submissions import FORGING, RIGHT, body
 from tests.kit.waiting import PATIENCE, wait_for
-from transformer.checking.bench import Refused
-from transformer.checking.check import check, check_source
+from transformer.checking.check import CheckError, check, check_source
+from transformer.checking.faults import Refused
 from transformer.checking.isolation import barriers
 from transformer.checking.isolation.limits import PROMISES, Limits, can_read
 from transformer.checking.isolation.process import ENVIRONMENT, IsolationError, Warm
 
-RIGHT = """
-import torch
-def attention(q, k, v, mask=None):
-    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    return scores.softmax(dim=-1) @ v
-"""
 PATIENT = Limits(seconds=PATIENCE, memory=256)
+SHORT = Limits(seconds=1, memory=256)
 LINUX = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the barriers are Linux's")
 
 
@@ -40,12 +34,7 @@ def checked(source: str | bytes, warm: Warm, folder: Path, name: str = "attentio
     return check(file, name, warm=warm, limits=limits)
 
 
-def body(*lines: str) -> str:
-    """A file whose function does this when it is called."""
-    inside = "\n".join(f"    {line}" for line in lines)
-    return f"def attention(q, k, v, mask=None):\n{inside}\n    return v\n"
-
-
+CALLED = "The code’s Python process was ended by the signal"
 HOSTILE = {
     "a fork bomb": (
         body("import os", "while True: os.fork()"),
@@ -101,10 +90,83 @@ HOSTILE = {
     "an exception at the import": ("1 / 0\n", "It raises ZeroDivisionError in line 1 (`1 / 0`): division by zero."),
     "an exception": (body("raise ValueError('a\\x1b[31m\\n' * 1000)"), "It raises ValueError in line 2"),
     "what is no tensor": (body("return 'right'"), "It returned str where a tensor is expected."),
-    "a lying result": (
-        body("import os", '[os.write(n, b\'{"verdict": "right"}\' * 100) for n in range(3, 20)]'),
-        "The code ",
+    "KeyboardInterrupt": (
+        body("raise KeyboardInterrupt"),
+        "It raises KeyboardInterrupt in line 2 (`raise KeyboardInterrupt`).",
     ),
+    "an interrupt": (body("import signal", "signal.raise_signal(2)"), "It raises KeyboardInterrupt in line 3"),
+    "GeneratorExit": (body("raise GeneratorExit('x')"), "It raises GeneratorExit in line 2"),
+    "SystemExit": (body("raise SystemExit"), "The code calls `sys.exit` or `exit` in line 2 (`raise SystemExit`); "),
+    "an exception of its own": (
+        "class Mine(BaseException):\n    pass\n" + body("raise Mine"),
+        "It raises Mine in line 4 (`raise Mine`).",
+    ),
+    "an exception that raises": (
+        "class Mine(Exception):\n    def __str__(self):\n        raise self\n" + body("raise Mine"),
+        "It raises an exception of which nothing can be read.",
+    ),
+    "a refusal of ours": (
+        "from transformer.checking.faults import Refused\n" + body("raise Refused('You are right.')"),
+        "It raises Refused in line 3 (`raise Refused('You are right.')`): You are right.",
+    ),
+    "os.abort": (
+        body("import os", "os.abort()"),
+        f"{CALLED} SIGABRT while it was called: by `os.abort`, or by a library that could not go on.",
+    ),
+    "SIGKILL": (
+        body("import os", "os.kill(os.getpid(), 9)"),
+        f"{CALLED} SIGKILL while it was called: by the code itself, or by the system where memory runs out.",
+    ),
+    "SIGXCPU": (body("import os, signal", "os.kill(os.getpid(), signal.SIGXCPU)"), f"{CALLED} SIGXCPU while it was "),
+    "no connection": (
+        body("import os", "os.closerange(3, 100)"),
+        "The code’s Python process could not answer any more while it was called: the code closed the connection of "
+        "its answers, or ended with exit code 76.",
+    ),
+    "an expanded result": (
+        body("import torch", "return torch.zeros(1).expand(10**9)"),
+        "It returned tensors of 3,815 MB: at most 64 MB are compared.",
+    ),
+    "an expanded array": (
+        body("import numpy", "return numpy.broadcast_to(numpy.float32(0), 10**9)"),
+        "It returned tensors of 3,815 MB: at most 64 MB are compared.",
+    ),
+    "an expanded weight": (
+        "import torch\nclass attention(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.w = torch.nn.Parameter(torch.zeros(1).expand(10**9))\n    def forward(self, q, k, v):\n"
+        "        return v\n",
+        "Its parameters and buffers have 3,815 MB: at most 64 MB are compared.",
+    ),
+    "a complex result": (
+        body("return v + 1j"),
+        "A tensor of the code cannot be compared: it is of complex64.",
+    ),
+    "100 axes": (body("return v.reshape(v.shape + (1,) * 30)"), "A tensor of the code has 34 axes: at most 16 are "),
+    "a list in itself": (body("x = []", "x.append(x)", "return x"), "It returned list where a tensor is expected."),
+    "threads": (
+        body(
+            "import threading, time",
+            "threading.stack_size(2**16)",
+            "for _ in range(150): threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()",
+            "time.sleep(1e6)",
+        ),
+        "The code starts more than 100 threads.",
+    ),
+    "files": (
+        body("for n in range(100): open(str(n), 'wb').write(bytes(2**20))", "while True: pass"),
+        "The code writes more than 64 MB, or more than 1,000 files, or nests its folders too deeply.",
+    ),
+    "folders": (
+        body("import os, time", "for _ in range(1001): os.mkdir('d'); os.chdir('d')", "time.sleep(1e6)"),
+        "The code writes more than 64 MB, or more than 1,000 files, or nests its folders too deeply.",
+    ),
+    "no encoding": (
+        "# coding: rot13\n",
+        "The file says that it is written in rot13, which is no encoding of text.",
+    ),
+    "nested too deeply": (f"x = {'-' * 200_000}1\n", "The file "),
+    **{name: (source, "The code’s process answered what no bench answers: ") for name, source in FORGING.items()},
+    "half": (FORGING["half"], "The code ended its own Python process with exit code 0 while it was called"),
 }
 
 
@@ -115,7 +177,8 @@ def test_each_hostile_file_is_one_sentence(case, warm, tmp_path):
     found = checked(source, warm, tmp_path)
     assert found.code == 2, found.text()
     assert found.not_run.startswith(sentence)
-    assert found.not_run.endswith(".")
+    assert found.not_run.endswith((".", ")."))
+    assert ": ." not in found.not_run
     assert len(found.not_run) < 400
     assert found.not_run.isprintable()
     assert found.wrong == found.tried == ()
@@ -172,6 +235,15 @@ def attempt():
         ("return os.listdir('/dev/shm')", "not allowed"),
         ("return len(pathlib.Path('/proc/self/status').read_text()) > 0 and len(os.urandom(3))", "3"),
         ("os.nice(-5)", "not allowed"),
+        ("os.chmod({beside!r}, 0)", "not allowed"),
+        ("os.utime({beside!r}, (0, 0))", "not allowed"),
+        ("os.setxattr({beside!r}, 'user.x', b'')", "not allowed"),
+        ("os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0))", "not allowed"),
+        ("import fcntl; fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid())", "not allowed"),
+        ("import fcntl; fcntl.fcntl(os.pipe()[0], 10, 9)", "not allowed"),
+        ("import ctypes; return ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)", "-1"),
+        ("import ctypes; return ctypes.CDLL(None).semget(0, 1, 0o1666)", "-1"),
+        ("import socket; socket.sethostname(socket.gethostname())", "not allowed"),
         ("return os.getpriority(os.PRIO_PROCESS, 0) and os.sched_setaffinity(0, {{0}})", "not allowed|0"),
     ],
 )
@@ -199,6 +271,19 @@ def test_what_must_be_isolated_and_cannot_be_is_not_run(warm, tmp_path):
     assert found.not_run.startswith("It raises ZeroDivisionError")
 
 
+def test_a_file_that_is_too_large_is_refused_before_anything_reads_it(warm):
+    with pytest.raises(CheckError, match=r"^mine.py is not checked: it is larger than 1 MB$"):
+        check_source(b"#" * 6 * 2**20, "mine.py", "attention", limits=SHORT, warm=warm)
+
+
+@LINUX
+def test_threads_that_never_end_and_what_is_to_be_done_at_the_end_do_not_matter(warm, tmp_path):
+    before = "import atexit, os, sys, threading, time\natexit.register(lambda: os._exit(3))\nsys.stdout = None\n"
+    before += "threading.Thread(target=time.sleep, args=(1e6,)).start()\n"
+    found = checked(before + RIGHT, warm, tmp_path, limits=Limits(seconds=60))
+    assert found.code == 0, found.text()
+
+
 def test_where_every_submission_may_read(tmp_path):
     assert can_read(Path("/etc/hosts"))
     assert can_read(Path(transformer.__file__))
@@ -218,7 +303,7 @@ def test_a_process_that_is_told_to_end_takes_its_child_along(tmp_path):
             source = "import time\nopen('written', 'w').write('x')\ntime.sleep(1e6)\n"
             ending = threading.Thread(target=end_once_it_has_written, args=(warm._process, own))
             ending.start()
-            with pytest.raises(Refused, match=r"ended its own Python process|crashed its Python process"):
+            with pytest.raises(Refused, match=r"^The code’s Python process "):
                 bench.open(source.encode(), "mine.py", "attention")
         ending.join()
     wait_for("nothing is left behind", lambda: list(own.iterdir()), lambda left: not left)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import transformer
+from tests.kit.submissions import FORGING, RIGHT
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer.checking.check import check_source
 from transformer.checking.isolation.limits import PROMISES, Limits
@@ -17,13 +18,6 @@ from transformer.checking.isolation.process import Warm
 from transformer.checking.serving import FILE, answered, gallery
 from transformer.mistakes import MISTAKES
 
-RIGHT = """
-def attention(q, k, v, mask=None):
-    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    return scores.softmax(dim=-1) @ v
-"""
 WRONG = RIGHT.replace("dim=-1", "dim=1").replace('float("-inf")', "-1e9")
 START = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
@@ -76,6 +70,8 @@ def test_half_a_character_is_no_text(warm):
 def test_what_cannot_be_done_is_a_sentence(warm, monkeypatch):
     assert "cannot isolate" in answered(job(RIGHT, required=[*PROMISES, "the moon"]), warm)["problem"]
     assert answered(job(RIGHT, kind="poem"), warm)["problem"].startswith("the kind must be one of attention, ")
+    assert answered(job("#" * 6 * 2**20), warm) == {"problem": "mine.py is not checked: it is larger than 1 MB"}
+    assert answered(job(FORGING["null"]), warm)["verdict"]["not_run"].startswith("The code’s process answered what no ")
     monkeypatch.setattr("transformer.checking.serving.check_source", lambda *_, **__: 1 / 0)
     assert answered(job(RIGHT), warm) == {"problem": "the check itself stopped with an error: division by zero"}
 

@@ -6,6 +6,7 @@ program. What is forbidden stays so for all that the process does afterwards.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -28,23 +29,53 @@ _SCOPES = 0b11
 
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 _EQUAL_UNDER_MASK, _UNEQUAL = 7, 1
+_ANY_FILE = 1 << 1 | 1 << 2
+"""Root's rights to read and write files whoever they belong to; Landlock bounds these."""
+_LOW = 0xFFFFFFFF
+"""Of an argument the system may read the lower half alone."""
 _CLONE_THREAD = 0x00010000
 _FORBIDDEN = (
     # other processes
     *("fork", "vfork", "execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_open"),
     *("tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal", "setpriority", "sched_setaffinity"),
+    *("sched_setscheduler", "sched_setparam", "sched_setattr", "ioprio_set", "migrate_pages", "move_pages"),
     # the network
     *("socket", "connect", "bind", "listen", "accept", "accept4"),
     # memory that its limit does not count, and ways round these rules
-    *("memfd_create", "memfd_secret", "shmget", "mq_open", "io_uring_setup", "bpf", "perf_event_open", "userfaultfd"),
+    *("memfd_create", "memfd_secret", "mq_open", "io_uring_setup", "bpf", "perf_event_open", "userfaultfd"),
+    *("shmget", "shmat", "shmctl", "semget", "semctl", "msgget", "msgctl"),
     *("keyctl", "add_key", "unshare", "setns", "mount", "chroot", "pivot_root", "fsopen", "open_tree"),
+    # what Landlock does not forbid of others' files: who may use them, whose they are, and when they were changed
+    *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
+    *("setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr"),
+    *("utime", "utimes", "utimensat", "futimesat"),
 )
+_FORBIDDEN_WHERE = (
+    # a file or a socket that lets the system send a signal to any process of the same user
+    *(("fcntl", 1, number) for number in (8, 10, 15)),  # F_SETOWN, F_SETSIG, F_SETOWN_EX
+    *(("ioctl", 1, number) for number in (0x8901, 0x8902)),  # FIOSETOWN, SIOCSPGRP
+    ("prctl", 0, _PR_SET_PDEATHSIG),
+)
+"""Calls that are forbidden with this number as that argument."""
 
 
 def end_with_parent() -> None:
     """Let the system kill this process as soon as the one that made it is gone. Linux only."""
     if _libc is not None and hasattr(_libc, "prctl"):
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def end_first_without_memory() -> None:
+    """Let the system end this process before any other where memory runs out. Linux only."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def drop_rights() -> None:
+    """Give up for good what root may do beyond reading and writing files, where this process is root's. Linux only."""
+    if _libc is not None and hasattr(_libc, "capset"):
+        header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # the third version, this process
+        _libc.capset(header, (ctypes.c_uint32 * 6)(_ANY_FILE, _ANY_FILE))
 
 
 class _Ruleset(ctypes.Structure):
@@ -110,6 +141,8 @@ def forbid_calls() -> bool:
     done = [_refuse(library, rules, call) for call in _FORBIDDEN]
     done.append(_refuse(library, rules, "clone", [not_a_thread]))
     done.append(_refuse(library, rules, "clone3", why=errno.ENOSYS))  # the C library then asks for `clone`
+    for call, argument, number in _FORBIDDEN_WHERE:
+        done.append(_refuse(library, rules, call, [_Comparison(argument, _EQUAL_UNDER_MASK, _LOW, number)]))
     for call in ("kill", "tgkill"):
         done.append(_refuse(library, rules, call, [_Comparison(0, _UNEQUAL, own, 0)]))
     done.append(_refuse(library, rules, "prlimit64", [_Comparison(0, _UNEQUAL, 0, 0)]))

@@ -22,6 +22,10 @@ MB = 2**20
 WAITING = 3
 """A process that does not compute may wait this many times as long as it may compute."""
 LARGEST_FILE = 16 * MB
+MOST_OPEN, MOST_THREADS = 64, 100
+"""Files that a process may have open, and threads that it may run."""
+CUT_OFF = 76
+"""The exit code of a process that nobody asks any more, or that can no longer answer."""
 SYSTEM = (
     *("/usr", "/bin", "/lib", "/lib64", "/etc", "/opt", "/nix", "/sys"),
     *(f"/proc/{each}" for each in ("self", "sys", "cpuinfo", "meminfo", "stat", "filesystems", "version", "loadavg")),
@@ -51,7 +55,13 @@ class Limits:
 
     @property
     def wall(self) -> float:
+        """Seconds in all."""
         return WAITING * self.seconds
+
+    @property
+    def cpu(self) -> int:
+        """Seconds of computing as the system counts them, in whole ones."""
+        return int(-(-self.seconds // 1))
 
 
 def can_isolate() -> bool:
@@ -74,8 +84,9 @@ def enter(limits: Limits, folder: Path, readable: Sequence[Path] = ()) -> tuple[
     sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
-    seconds = int(-(-limits.seconds // 1))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_OPEN, MOST_OPEN))
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu, limits.cpu + 1))
+    barriers.end_first_without_memory()
     kept = ["time", "output"]
     if (taken := _taken()) is not None:
         most = taken + limits.memory * MB
@@ -84,6 +95,7 @@ def enter(limits: Limits, folder: Path, readable: Sequence[Path] = ()) -> tuple[
     paths = [*READABLE, *filter(None, sys.path)]
     if barriers.forbid_files([*map(Path, paths), *readable], [folder, Path(os.devnull)]):
         kept.append("files")
+    barriers.drop_rights()
     if barriers.forbid_calls():
         kept += ["processes", "network"]
     else:

@@ -8,18 +8,21 @@ import functools
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import transformer
-from transformer.checking.bench import Answer, Bench, Described, Made, Refused
-from transformer.checking.isolation import wire
-from transformer.checking.isolation.limits import Limits, can_isolate
-from transformer.foundation.checks import UserError
+from transformer.checking.bench import Answer, Bench
+from transformer.checking.faults import Refused
+from transformer.checking.isolation import folders, wire
+from transformer.checking.isolation.answers import ForgedError, Message
+from transformer.checking.isolation.limits import CUT_OFF, MB, MOST_THREADS, Limits, can_isolate
+from transformer.foundation.checks import UserError, reason
 from transformer.foundation.last_words import LastWords, listen, signal_name
 
 PATIENCE = 60.0
@@ -28,60 +31,102 @@ LEAVE = 2.0
 """Seconds for it to clear up when it is told to end."""
 ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX")
 """What a submission learns of the environment; the rest may be secret."""
+CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS, signal.SIGTRAP)
 START = (
     "import socket, sys; sys.path.insert(0, sys.argv[2])\n"
     "from transformer.checking.isolation.warm import main\n"
     "sys.path.pop(0); main(socket.socket(fileno=int(sys.argv[1])))"
 )
 
+T = TypeVar("T")
+
 
 class IsolationError(UserError):
     """Nothing can be run here; the message is one sentence."""
 
 
+def require_isolation() -> None:
+    """Raise IsolationError where no process can be isolated."""
+    if not can_isolate():
+        raise IsolationError("code is checked on Linux and macOS only: on Windows use WSL")
+
+
 class Remote(Bench):
-    """A bench in another process. Refused is raised as well when that process has ended."""
+    """A bench in another process. Refused is raised as well when that process has ended, or answers what none does."""
 
     def __init__(
         self, connection: Connection, limits: Limits, ended: Callable[[], dict[str, Any]], words: LastWords
     ) -> None:
-        self._connection, self._limits, self._ended, self._words = connection, limits, ended, words
-        self.kept: tuple[str, ...] = tuple(self._receive("begun")["kept"])
+        self._connection, self._limits, self._ended = connection, limits, ended
+        self._number = 0
+        self._over: Refused | None = None
+        try:
+            self.kept = self._received().promises()
+        except (EOFError, wire.TooLong, ForgedError):
+            how = f": {words.of(None)}" if words.lines else ""
+            raise IsolationError(f"the process in which the code should run could not be started{how}") from None
 
     def open(self, source, file, name, folder=""):
-        return Described.read(self._ask("open", source=source, file=file, name=name, folder=folder))
+        return self._ask("open", Message.described, source=source, file=file, name=name, folder=folder)
 
     def make(self, arguments):
-        return Made(**self._ask("make", arguments=arguments))
+        return self._ask("make", Message.made, arguments=arguments)
 
     def call(self, arguments, names=(), **options):
-        return Answer.read(self._ask("call", arguments=arguments, names=names, **options))
+        def read(message: Message) -> Answer:
+            recorded, gradients = (bool(options.get(each)) for each in ("record", "gradients"))
+            return message.answer(arguments, recorded=recorded, gradients=gradients)
 
-    def _ask(self, do: str, **arguments: Any) -> Any:
-        with contextlib.suppress(OSError):  # where it is gone, the answer says how
-            wire.send(self._connection, {"do": do, "with": arguments})
-        answer = self._receive("imported" if do == "open" else "called")
-        if "refused" in answer:
-            raise Refused(str(answer["refused"]), fatal=bool(answer.get("fatal")))
-        return answer["answer"]
+        return self._ask("call", read, arguments=arguments, names=names, **options)
 
-    def _receive(self, when: str) -> dict[str, Any]:
+    def _ask(self, do: str, read: Callable[[Message], T], **arguments: Any) -> T:
+        """The answer to a request. Raises Refused, and after a fatal one the same for ever."""
+        if self._over is not None:
+            raise self._over
         try:
-            if not self._connection.poll(self._limits.wall + PATIENCE):
-                raise EOFError
-            return wire.receive(self._connection)
+            return self._answered(do, read, arguments)
+        except Refused as refused:
+            self._over = refused if refused.fatal else None
+            raise
+
+    def _answered(self, do: str, read: Callable[[Message], T], arguments: Mapping[str, Any]) -> T:
+        self._number += 1
+        with contextlib.suppress(OSError):  # where it is gone, the answer says how
+            wire.send(self._connection, wire.packed({"do": do, "with": arguments}))
+        try:
+            message = self._received()
+            if fault := message.fault():
+                raise Refused.of(fault)
+            return read(message)
         except EOFError:
-            if when == "begun":
-                how = f": {self._words.of(None)}" if self._words.lines else ""
-                raise IsolationError(f"the process in which the code should run could not be started{how}") from None
+            when = "imported" if do == "open" else "called"
             raise Refused(_ending(self._ended(), when, self._limits), fatal=True) from None
-        except wire.WireError as error:
-            raise Refused(f"The code cannot be checked: {error}.", fatal=True) from None
+        except wire.TooLong:
+            raise _forged("it is longer than any") from None
+        except ForgedError as error:
+            raise _forged(str(error)) from None
+
+    def _received(self) -> Message:
+        """The next message. Raises EOFError where none comes, TooLong and ForgedError."""
+        if not self._connection.poll(self._limits.wall + PATIENCE):
+            raise EOFError
+        return Message(wire.receive(self._connection), self._number)
 
 
-def _ending(ended: dict[str, Any], when: str, limits: Limits) -> str:
-    """How a process ended that should have answered, in one sentence."""
-    code = ended.get("code", 0)
+def _forged(why: str) -> Refused:
+    return Refused(f"The code’s process answered what no bench answers: {why}.", fatal=True)
+
+
+def _ending(ended: Mapping[str, Any], when: str, limits: Limits) -> str:
+    """How a process ended that should have answered, in one sentence: what is known, and what cannot be told apart."""
+    code, over = ended.get("code"), ended.get("over")
+    if over == "threads":
+        return f"The code starts more than {MOST_THREADS} threads."
+    if over == "files":
+        return (
+            f"The code writes more than {folders.MOST_BYTES // MB} MB, or more than {folders.MOST_FILES:,} files, or "
+            "nests its folders too deeply."
+        )
     if ended.get("late") and when == "imported":
         return (
             f"The import of the file took longer than {limits.seconds:g} s: "
@@ -89,9 +134,22 @@ def _ending(ended: dict[str, Any], when: str, limits: Limits) -> str:
         )
     if ended.get("late"):
         return f"The code did not return within {limits.seconds:g} s: look for a loop that never ends."
-    if code < 0:
+    if not isinstance(code, int):
+        return f"The code’s Python process is gone since it was {when}; what ended it is not known."
+    if code == CUT_OFF:
+        return (
+            f"The code’s Python process could not answer any more while it was {when}: the code closed the connection "
+            f"of its answers, or ended with exit code {CUT_OFF}."
+        )
+    if code >= 0:
+        return f"The code ended its own Python process with exit code {code} while it was {when} (`os._exit`?)."
+    if -code in CRASHES:
         return f"The code crashed its Python process ({signal_name(-code)}) while it was {when}."
-    return f"The code ended its own Python process with exit code {code} while it was {when} (`os._exit`?)."
+    why = {
+        signal.SIGKILL: ": by the code itself, or by the system where memory runs out",
+        signal.SIGABRT: ": by `os.abort`, or by a library that could not go on",
+    }.get(-code, "")  # type: ignore[call-overload]
+    return f"The code’s Python process was ended by the {signal_name(-code)} while it was {when}{why}."
 
 
 class Warm:
@@ -109,12 +167,8 @@ class Warm:
     @contextlib.contextmanager
     def bench(self, limits: Limits, readable: Sequence[Path] = ()) -> Iterator[Remote]:
         """A bench in a new child, for one submission, which may read below `readable`. Raises IsolationError."""
-        control = self._started()
-        ours, theirs = socket.socketpair()
         job = {"limits": dataclasses.asdict(limits), "readable": [str(each.resolve()) for each in readable]}
-        with theirs, contextlib.suppress(OSError):  # where it is gone, no answer comes
-            socket.send_fds(control, [json.dumps(job).encode()], [theirs.fileno()])
-        connection = Connection(ours.detach())
+        connection = self._given(json.dumps(job).encode(), limits)
         ended = functools.cache(functools.partial(self._ended, limits.wall + PATIENCE))
         try:
             yield Remote(connection, limits, ended, self._words)
@@ -145,9 +199,27 @@ class Warm:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _given(self, job: bytes, limits: Limits) -> Connection:
+        """A connection to a child that a job was given to, begun anew where the process is gone."""
+        ours, theirs = socket.socketpair()
+        seconds = int(limits.wall + PATIENCE) + 1
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):  # where something outlives the child, and is silent
+            ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", seconds, 0))
+        with theirs:
+            try:
+                socket.send_fds(self._started(), [job], [theirs.fileno()])
+            except OSError:  # it ended since the last one
+                self.close()
+                try:
+                    socket.send_fds(self._started(), [job], [theirs.fileno()])
+                except OSError as error:
+                    ours.close()
+                    raise IsolationError(f"no process can be started here: {reason(error)}") from None
+        return Connection(ours.detach())
+
     def _started(self) -> socket.socket:
-        if not can_isolate():
-            raise IsolationError("code is checked on Linux and macOS only: on Windows use WSL")
+        """The socket that jobs are given through. Raises IsolationError, and OSError where no process can be made."""
+        require_isolation()
         if self._process is None or self._process.poll() is not None or self._control is None:
             self.close()
             ours, theirs = socket.socketpair()
@@ -193,4 +265,4 @@ class Warm:
         except OSError:
             pass
         self.close()
-        return {"late": False, "code": 0}
+        return {}

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import json
 import os
-import shutil
 import signal
 import socket
 import tempfile
 import time
+from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from transformer.checking.bench import Bench, Local, Refused
-from transformer.checking.isolation import barriers, wire
-from transformer.checking.isolation.limits import Limits, enter
+from transformer.checking.bench import Local, fault_of
+from transformer.checking.faults import Fault, Refused
+from transformer.checking.isolation import barriers, folders, wire
+from transformer.checking.isolation.limits import CUT_OFF, MOST_THREADS, Limits, enter
 
 TICK = 0.01
 """Seconds between two looks at a child."""
+LOOKS = 20
+"""Looks at a child to one at what it has written."""
 LONGEST_JOB = 2**16
 
 
@@ -52,12 +56,12 @@ def _fork_for_each(control: socket.socket) -> None:
             _run(control, files[0], job, folder)
         try:
             os.close(files[0])
-            ended = _await(child, Limits(**job["limits"]).wall)
+            ended = _await(child, folder, Limits(**job["limits"]))
         finally:
             _kill(child)  # it, or what is left of its session
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(child, 0)
-            shutil.rmtree(folder, ignore_errors=True)
+            folders.remove(folder)
         control.send(json.dumps(ended).encode())
 
 
@@ -86,36 +90,59 @@ def _run(control: socket.socket, file: int, job: dict[str, Any], folder: Path) -
         kept = enter(limits, folder, [Path(each) for each in job["readable"]])
         serve(Connection(file), Local(printed=limits.printed), kept)
     finally:
-        os._exit(0)
+        os._exit(CUT_OFF)
 
 
-def serve(connection: Connection, bench: Bench, kept: tuple[str, ...]) -> None:
-    """Answer each request with what the bench says, until nobody asks any more."""
-    wire.send(connection, {"kept": list(kept)})
-    while True:
-        try:
-            request = wire.receive(connection)
-        except EOFError:
-            return
-        try:
-            answer = {"answer": getattr(bench, request["do"])(**request["with"])}
-            wire.send(connection, answer)
-        except Refused as refused:
-            wire.send(connection, {"refused": str(refused), "fatal": refused.fatal})
-        except wire.WireError as error:
-            wire.send(connection, {"refused": f"The code cannot be checked: {error}.", "fatal": True})
+def serve(connection: Connection, bench: Local, kept: tuple[str, ...]) -> None:
+    """Answer each request with what the bench says, until nobody asks any more. Raises OSError and EOFError then."""
+    wire.send(connection, wire.packed({"number": 0, "kept": kept}))
+    for number in itertools.count(1):
+        request = wire.unpacked(wire.receive(connection))
+        wire.send(connection, reply(bench, number, request))
 
 
-def _await(child: int, seconds: float) -> dict[str, Any]:
-    """Wait until a child has ended, or end it; how it ended."""
-    deadline, late = time.monotonic() + seconds, False
-    while not (found := os.waitpid(child, os.WNOHANG))[0]:
-        if not late and time.monotonic() > deadline:
-            late = True
-            _kill(child)
+def reply(bench: Local, number: int, request: Mapping[str, Any]) -> wire.Frames:
+    """The frames that answer one request: what the bench says, or what went wrong."""
+    try:
+        return wire.packed({"number": number, "answer": getattr(bench, request["do"])(**request["with"])})
+    except Refused as refused:
+        fault = refused.fault or fault_of(refused, bench.file)
+    except wire.TooLong:
+        fault = Fault("long answer", fatal=True)
+    except BaseException as error:  # KeyboardInterrupt as well: no terminal belongs to this process
+        fault = fault_of(error, bench.file, importing=request["do"] == "open")
+    return wire.packed({"number": number, "refused": fault})
+
+
+def _await(child: int, folder: Path, limits: Limits) -> dict[str, Any]:
+    """Wait until a child has ended, or end it where it takes more than it may; how it ended."""
+    deadline, late, over = time.monotonic() + limits.wall, False, ""
+    for look in itertools.count():
+        found, status, used = os.wait4(child, os.WNOHANG)
+        if found:
+            break
+        if not late and not over:
+            late = time.monotonic() > deadline
+            over = "threads" if _threads(child) > MOST_THREADS else ""
+            if look % LOOKS == 0 and not folders.is_small(folder):
+                over = "files"
+            if late or over:
+                _kill(child)
         time.sleep(TICK)
-    code = os.waitstatus_to_exitcode(found[1])
-    return {"late": late or code == -signal.SIGXCPU, "code": code}
+    code = os.waitstatus_to_exitcode(status)
+    computed = used.ru_utime + used.ru_stime
+    # The system ends a process by these signals at its limit, which it counts by ticks: on a busy machine far too high.
+    # Code that has computed for less than half of it has ended itself.
+    late = late or (code in (-signal.SIGXCPU, -signal.SIGKILL) and computed >= limits.cpu / 2)
+    return {"late": late, "over": over, "code": code}
+
+
+def _threads(child: int) -> int:
+    """How many threads a process has; 0 where the system does not tell."""
+    try:
+        return os.stat(f"/proc/{child}/task").st_nlink - 2
+    except OSError:
+        return 0
 
 
 def _kill(child: int) -> None:

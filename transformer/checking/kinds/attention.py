@@ -15,8 +15,9 @@ from torch import Tensor
 
 from transformer.attention import scaled_dot_product_attention
 from transformer.checking import signatures, stages
-from transformer.checking.bench import Answer, Bench, Described, Refused, weighing
+from transformer.checking.bench import Answer, Bench, Described, weighing
 from transformer.checking.conventions import LAYOUTS, MASK_FORMS, SEEN, Layout, MaskForm, laid_out
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, difference, mistakes, of_another_precision, same, unlike
 from transformer.mistakes import AttentionMistake
 

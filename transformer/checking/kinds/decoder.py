@@ -11,12 +11,14 @@ import torch
 from torch import Tensor
 
 from transformer.checking import signatures
-from transformer.checking.bench import Answer, Bench, Described, Refused
+from transformer.checking.bench import Answer, Bench, Described
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
-from transformer.checking.findings import Findings, difference, of_another_precision, same, unlike
+from transformer.checking.faults import Refused
+from transformer.checking.findings import Findings, difference, moved, of_another_precision, same, share, unlike
 from transformer.checking.kinds.module import SHARED, causal, diagnose, leak
 from transformer.checking.projections import ADDING, LINEAR, follow, hypotheses, read_by
 from transformer.checking.recording import Step
+from transformer.foundation.foreign import shortened
 
 D_MODEL, HEADS, LONGEST, D_VOCAB = 24, 3, 16, 11
 BATCH, LENGTH = 4, 9
@@ -132,7 +134,7 @@ def _reach(student: Student, tokens: Tensor) -> Tensor:
     for place in range(tokens.shape[1]):
         other = tokens.clone()
         other[:, place] = other[:, place] % (D_VOCAB - 1) + 1
-        columns.append((student.run(other) - logits).abs().amax(dim=(0, 2)) > CHANGED)
+        columns.append(moved(student.run(other), logits).amax(dim=(0, 2)) > CHANGED)
     return torch.stack(columns, dim=1)
 
 
@@ -256,7 +258,7 @@ def _gradients(student: Student, tokens: Tensor) -> str:
     unused = student.ask(tokens, gradients=True).unused
     # A bias of the keys moves all scores of a row alike, and softmax takes no notice: in right code as well.
     unused = tuple(name for name in unused if not name.endswith("bias"))
-    return f"No gradient reaches {unused[0]}: it takes no part in the logits." if unused else ""
+    return f"No gradient reaches {shortened(unused[0])}: it takes no part in the logits." if unused else ""
 
 
 def _twice(student: Student, tokens: Tensor, logits: Tensor) -> str:
@@ -265,7 +267,7 @@ def _twice(student: Student, tokens: Tensor, logits: Tensor) -> str:
 
 def _half(student: Student, tokens: Tensor, logits: Tensor) -> str:
     found = student.run(tokens, precision="bfloat16")
-    gap = difference(found.float(), logits) / float(logits.abs().max())
+    gap = share(found, logits)
     far = f"In bfloat16 the logits differ by {gap:.0%} of the largest." if not gap < 0.15 else ""
     return of_another_precision(found, torch.bfloat16) or far
 

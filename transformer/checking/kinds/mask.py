@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.checking.bench import Bench, Described, Refused
+from transformer.checking.bench import Bench, Described
 from transformer.checking.conventions import MASK_FORMS, MaskForm
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, mistakes
 from transformer.checking.signatures import role
 from transformer.foundation.foreign import quoted
@@ -95,7 +96,7 @@ def _padding(bench: Bench, needed: Sequence[str], findings: Findings) -> None:
 
 def _spread(seen: Tensor, target: Tensor) -> bool:
     """Is a mask this one, with an axis of heads or of queries that is 1 or left out?"""
-    if seen.dim() == 4:
+    if seen.dim() == 4 and seen.shape[1]:
         seen = seen[:, 0]
     if seen.dim() == 2 and seen.shape == (target.shape[0], target.shape[2]):
         seen = seen[:, None]

@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from transformer.checking import signatures, stages
-from transformer.checking.bench import Answer, Bench, Described, Refused
+from transformer.checking.bench import Answer, Bench, Described
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
-from transformer.checking.findings import Findings, difference, of_another_precision, same, unlike
+from transformer.checking.faults import Refused
+from transformer.checking.findings import Findings, moved, of_another_precision, same, share, unlike
 from transformer.checking.projections import Hypothesis, follow, hypotheses, mistaken
 from transformer.checking.recording import Step
+from transformer.foundation.foreign import quoted, shortened
 from transformer.foundation.words import counted
 
 D_MODEL, HEADS, LONGEST = 24, 3, 40
@@ -152,7 +154,9 @@ def student_of(bench: Bench, described: Described) -> Student:
     needed = {each.name for each in parameters if not each.optional}
     for each in parameters:
         if not each.optional and each.name not in places.values():
-            raise Refused(f"`forward` needs an argument '{each.name}', which the check does not know.", fatal=True)
+            raise Refused(
+                f"`forward` needs an argument {quoted(each.name)}, which the check does not know.", fatal=True
+            )
     return Student(bench, places, needed)
 
 
@@ -203,7 +207,7 @@ def _reach(student: Student, x: Tensor, seen: Tensor | None) -> Tensor:
     for key in range(x.shape[1]):
         other = x.clone()
         other[:, key] = drawn(len(x), x.shape[1], 3)[:, key]
-        reach[:, key] |= (student.run(other, seen) - found).abs().amax(dim=(0, 2)) > 1e-5
+        reach[:, key] |= moved(student.run(other, seen), found).amax(dim=(0, 2)) > 1e-5
     return reach
 
 
@@ -349,8 +353,8 @@ def _gradients(student: Student, x: Tensor, seen: Tensor | None) -> str:
     if answer.gradients and answer.gradients[0] is None:
         return "No gradient reaches the input: the code leaves PyTorch's graph (`.detach()`, `.data`, NumPy)."
     # A bias of the keys moves all scores of a row alike, and softmax takes no notice: in right code as well.
-    unused = [name for name in answer.unused if student.parameters[name].dim() > 1]
-    return f"No gradient reaches the weight {unused[0]}: it takes no part in the output." if unused else ""
+    unused = [name for name in answer.unused if name in student.parameters and student.parameters[name].dim() > 1]
+    return f"No gradient reaches the weight {shortened(unused[0])}: it takes no part in the output." if unused else ""
 
 
 def _twice(student: Student, x: Tensor, seen: Tensor | None) -> str:
@@ -365,7 +369,7 @@ def _in_place(student: Student, x: Tensor, seen: Tensor | None) -> str:
 
 def _half(student: Student, x: Tensor, seen: Tensor | None, precision: torch.dtype, name: str) -> str:
     full, found = student.run(x, seen), student.run(x, seen, precision=name)
-    gap = difference(found.float(), full) / float(full.abs().max())
+    gap = share(found, full)
     far = f"In {name} the output differs by {gap:.0%} of its largest number." if not gap < 0.15 else ""
     return of_another_precision(found, precision) or far
 

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.checking.bench import Bench, Described, Local, Refused
+from transformer.checking.bench import Bench, Described, Local
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, same
 from transformer.mistakes import MISTAKES, Mistake
 from transformer.positions.sinusoidal import sinusoids

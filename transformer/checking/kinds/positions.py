@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from transformer.checking import signatures
-from transformer.checking.bench import Bench, Described, Refused
+from transformer.checking.bench import Bench, Described
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, mistakes, same, unlike
 from transformer.foundation.words import counted
 from transformer.mistakes import PositionsMistake
@@ -89,7 +90,11 @@ def _name(table: Tensor, findings: Findings) -> None:
         wrong = wrong.expand(-1, LENGTH, -1)
         if same(table.expand_as(wrong), wrong) and not findings.mistake:
             findings.call_by_name(each)
-    place = tuple(int(each) for each in ((table - expected).abs() > 1e-4).nonzero()[0][-2:])
+    apart = (~((table - expected).abs() <= 1e-4)).nonzero()  # what is no number is apart as well
+    if not len(apart):
+        findings.wrong.append("The table is that of the paper, but not for every x, or not in every call.")
+        return
+    place = tuple(int(each) for each in apart[0][-2:])
     cell = table[0][place] if table.dim() == 3 else table[place]
     findings.wrong.append(
         f"The table is not that of the paper: at position {place[0]}, dimension {place[1]} (from 0), it has "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from transformer.checking.bench import Bench, Described, Refused
+from transformer.checking.bench import Bench, Described
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings
 from transformer.foundation.words import counted
 

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from transformer.foundation.checks import reason
 from transformer.foundation.foreign import MOST_WORDS, record, shortened
 from transformer.text.shelf import TEXT_FILE
 from transformer.training.exchange import inspection
@@ -96,7 +97,7 @@ def unpack(file: Path | io.BytesIO, root: Path, name: str | None = None) -> Run:
     except LibraryError:
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:  # ValueError: it points outside itself
-        raise LibraryError(f"the file is damaged: {shortened(str(error))}") from None
+        raise LibraryError(f"the file is damaged: {reason(error)}") from None
     except OSError as error:
         raise LibraryError(f"the run cannot be stored: {error.strerror or error}") from None
 
@@ -124,7 +125,7 @@ def _opened(file: Path | io.BytesIO) -> Iterator[zipfile.ZipFile]:
         try:
             packed = stack.enter_context(zipfile.ZipFile(stream))
         except (NotImplementedError, RuntimeError, ValueError) as error:  # a list of contents that lies anywhere
-            raise LibraryError(f"the file cannot be read: {shortened(str(error))}") from None
+            raise LibraryError(f"the file cannot be read: {reason(error)}") from None
         yield packed
 
 

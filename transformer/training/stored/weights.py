@@ -7,7 +7,8 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from transformer.config import RunConfig
-from transformer.foundation.foreign import quoted, record, shortened
+from transformer.foundation.checks import reason
+from transformer.foundation.foreign import quoted, record
 from transformer.training.stored.checks import expect
 
 Shapes = dict[str, tuple[int, ...]]
@@ -33,7 +34,7 @@ def header(path: Path, version: str) -> tuple[dict[str, str], Shapes]:
             metadata = file.metadata() or {}
             found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise ValueError(f"it is not a whole safetensors file ({shortened(str(error))})") from None
+        raise ValueError(f"it is not a whole safetensors file ({reason(error)})") from None
     form = metadata.get("format")
     expect(form == version, f"its format is {quoted(form)} and not {version}")
     return metadata, found

@@ -25,9 +25,12 @@ from dashboard.view import permission
 from dashboard.view.settings import Settings
 from tests.kit.numbers.cells import Cells
 from tests.kit.pages import State, link, open_page, shown
+from tests.kit.submissions import FORGING, body
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer.checking import signatures
+from transformer.checking.bench import Described, Parameter
 from transformer.checking.check import JUDGES, check_source
+from transformer.checking.faults import Refused
 from transformer.checking.isolation.limits import PROMISES, Limits
 from transformer.checking.isolation.process import Warm
 from transformer.checking.verdict import Stage
@@ -55,6 +58,9 @@ CODES = {
     "it raises": RIGHT.replace("return scores", "raise ValueError('*swordfish* [a](b)')"),
     "a mask": "import torch\n\ndef causal_mask(n):\n    return torch.ones(n, n).tril(-1)\n",
     "a name that says nothing": "def f(a):\n    return a\n",
+    "a forged answer": FORGING["text"],
+    "an expanded result": body("import torch", "return torch.zeros(1).expand(10**9)"),
+    "an interrupt": body("raise KeyboardInterrupt('*a* [b](c)')"),
 }
 
 
@@ -529,8 +535,6 @@ def test_what_is_said_covers_what_the_library_has() -> None:
 
 
 def refused() -> Exception:
-    from transformer.checking.bench import Described, Parameter, Refused
-
     with pytest.raises(Refused) as raised:
         signatures.guess(Described("f", False, (Parameter("a", False),)))
     return raised.value
