@@ -41,7 +41,7 @@ class Entrance:
             if message["type"] == "http.response.start" and named:
                 headers = MutableHeaders(scope=message)
                 if message["status"] == 200 and headers.get("content-type", "").startswith("text/html"):
-                    headers.append("set-cookie", self._set("guest", roles.new_guest()[1], scope))
+                    headers.append("set-cookie", self._remember("guest", roles.new_guest()[1], scope))
             await send(message)
 
         await self.app(scope, receive, send_with_name)
@@ -56,18 +56,26 @@ class Entrance:
             rest = urlencode([pair for pair in query if pair[0] != FIELD])
             name = scope["path"].rpartition("/")[2]  # relative: whatever a proxy calls the folder
             answer = RedirectResponse(f"./{name}{f'?{rest}' if rest else ''}", 303)
-            answer.headers["set-cookie"] = self._set("owner", roles.token(), scope)
+            answer.headers["set-cookie"] = self._remember("owner", roles.token(), scope)
             answer.headers["cache-control"] = "no-store"
             return answer
         if UPLOADS in scope["path"] and scope["method"] in ("PUT", "POST") and visitor_of(scope).role != "owner":
             return PlainTextResponse(OWNERS, 403)
         return None
 
-    def _set(self, kind: str, value: str, scope: Scope) -> str:
-        """A cookie that no script reads, that no other site sends, and that goes with the browser."""
-        proto = Headers(scope=scope).get("x-forwarded-proto", scope["scheme"])
-        safe = "; Secure" if proto == "https" else ""
-        return f"{roles.cookie(kind)}={value}; Path={self.base or '/'}; HttpOnly; SameSite=Lax{safe}"
+    def _remember(self, kind: str, value: str, scope: Scope) -> str:
+        return set_cookie(scope, roles.cookie(kind), value, self.base or "/")
+
+
+def set_cookie(scope: Scope, name: str, value: str, path: str, life: int | None = None) -> str:
+    """The header that sets a cookie that no script reads and that no other site sends.
+
+    It lives for so many seconds; without that, it goes with the browser.
+    """
+    proto = Headers(scope=scope).get("x-forwarded-proto", scope["scheme"])
+    age = "" if life is None else f"; Max-Age={life}"
+    safe = "; Secure" if proto == "https" else ""
+    return f"{name}={value}; Path={path}{age}; HttpOnly; SameSite=Lax{safe}"
 
 
 def is_owner(request: Request) -> bool:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.server.rooms.rooms import LETTERS
 from tests.kit.driving import ROOT, free_port, wait_until_healthy
 from tests.kit.rooms.house import packed
 from tests.kit.waiting import PATIENCE, wait_for
@@ -51,6 +52,8 @@ class Browser:
     port: int
     certificate: Path
     cookies: dict[str, str] = field(default_factory=dict)
+    source: str = "127.0.0.1"
+    """The address from which it asks."""
     said: str = ""
     """The cookies of the last answer, as they came."""
 
@@ -59,7 +62,9 @@ class Browser:
         """An answer while it comes."""
         wire = HTTPSConnection(NAME, self.port, timeout=PATIENCE)
         context = ssl.create_default_context(cafile=str(self.certificate))
-        wire.sock = context.wrap_socket(socket.create_connection(("127.0.0.1", self.port)), server_hostname=NAME)
+        wire.sock = context.wrap_socket(
+            socket.create_connection(("127.0.0.1", self.port), source_address=(self.source, 0)), server_hostname=NAME
+        )
         wire.sock.settimeout(PATIENCE)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookies:
@@ -301,6 +306,23 @@ def test_a_step_of_a_room_is_not_held_up(browser: Browser) -> None:
         assert time.monotonic() - begun < SOON
     told = json.loads(lecturer.ask("GET", f"{room}/address")[1])["address"]
     assert told == f"https://{NAME}:{browser.port}{room}", "followers are sent through the proxy, with TLS"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
+def test_each_address_before_the_proxy_counts_for_itself(browser: Browser) -> None:
+    """A room's wrong codes slow who sends them, whatever they write into X-Forwarded-For, and nobody else."""
+    guest = anew(browser)
+    guest.ask("GET", "/lab/ready")
+    somebody, other = anew(browser, **guest.cookies), anew(browser, **guest.cookies)
+    somebody.source, other.source = "127.0.0.2", "127.0.0.3"
+    found = []
+    for number, letter in enumerate(LETTERS[:22]):
+        with somebody.asking(
+            "GET", f"/lab/room/222{letter}/address", None, X_Forwarded_For=f"198.51.100.{number}"
+        ) as answer:
+            found.append(answer.status)
+    assert found == [404] * 21 + [429]
+    assert other.ask("GET", "/lab/room/3333/address")[0] == 404
 
 
 def test_too_large_a_file_is_refused(browser: Browser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,9 @@ from dashboard.server.rooms.rooms import (
     ALREADY_SHOWN,
     FULL_HOUSE,
     FULL_ROOM,
+    MANY_HERE,
     MANY_VOTERS,
+    MANY_VOTERS_HERE,
     NOT_ASKED,
     OLD_DOCUMENT,
     OTHER_SHAPE,
@@ -35,6 +38,8 @@ class _Votes:
     shape: str = ""
     answers: dict[str, str] = field(default_factory=dict)
     """By voter, the newest last."""
+    voters: Counter[str] = field(default_factory=Counter)
+    """How many of them, by the address of their first vote."""
 
 
 @dataclass
@@ -44,7 +49,8 @@ class _Kept:
     step: Step = field(default_factory=Step)
     kind: str = ""
     channel: Channel = field(default_factory=lambda: Channel(Step()))
-    followers: int = 0
+    followers: Counter[str] = field(default_factory=Counter)
+    """How many, by address."""
     documents: dict[str, bytes] = field(default_factory=dict)
     """By SHA-256, the newest last."""
     votes: dict[str, _Votes] = field(default_factory=dict)
@@ -83,7 +89,7 @@ class MemoryRooms:
             _keep_newest(kept.votes, self.limits.questions)
         kept.step, kept.kind = step, kind
         kept.channel.tell(step)
-        return kept.followers
+        return kept.followers.total()
 
     async def document(self, code: str, name: str) -> bytes:
         found = self._of(code).documents.get(name)
@@ -100,8 +106,12 @@ class MemoryRooms:
         votes = kept.votes[vote.question]
         if votes.shape not in ("", vote.shape):
             raise Refused(400, OTHER_SHAPE)
-        if vote.voter not in votes.answers and len(votes.answers) >= self.limits.voters:
-            raise Refused(429, MANY_VOTERS)
+        if vote.voter not in votes.answers:
+            if len(votes.answers) >= self.limits.voters:
+                raise Refused(429, MANY_VOTERS)
+            if votes.voters[vote.sender] >= self.limits.voters_of_an_address:
+                raise Refused(429, MANY_VOTERS_HERE)
+            votes.voters[vote.sender] += 1
         votes.shape = vote.shape
         votes.answers.pop(vote.voter, None)
         votes.answers[vote.voter] = vote.answer
@@ -109,22 +119,26 @@ class MemoryRooms:
     async def ballot(self, code: str) -> Ballot:
         kept = self._of(code)
         votes = kept.votes.get(kept.step.question, _Votes())
-        return Ballot(kept.step.question, kept.kind, kept.followers, list(votes.answers.values()))
+        return Ballot(kept.step.question, kept.kind, kept.followers.total(), list(votes.answers.values()))
 
     async def close(self, code: str) -> None:
         self._of(code).end.cancel()
         self._end(code)
 
     @asynccontextmanager
-    async def follow(self, code: str) -> AsyncIterator[Channel]:
+    async def follow(self, code: str, sender: str) -> AsyncIterator[Channel]:
         kept = self._of(code)
-        if kept.followers >= self.limits.followers:
+        if kept.followers.total() >= self.limits.followers:
             raise Refused(503, FULL_ROOM)
-        kept.followers += 1
+        if kept.followers[sender] >= self.limits.followers_of_an_address:
+            raise Refused(429, MANY_HERE)
+        kept.followers[sender] += 1
         try:
             yield kept.channel
         finally:
-            kept.followers -= 1
+            kept.followers[sender] -= 1
+            if not kept.followers[sender]:
+                del kept.followers[sender]
 
     def let_go(self) -> None:
         for code in list(self._rooms):

@@ -7,8 +7,11 @@ Everything has a time to live, that of its room, and is in keys that begin with 
     attention-lab:room:CODE:documents      list of SHA-256, the newest first
     attention-lab:room:CODE:document:SHA   a document as it came
     attention-lab:room:CODE:questions      list of the questions whose votes are kept, the newest first
-    attention-lab:room:CODE:votes:QUESTION hash: shape, turn (how many came), and by voter "turn answer"
-    attention-lab:room:CODE:followers      sorted set: event streams by when they count as lost
+    attention-lab:room:CODE:votes:QUESTION hash: shape, turn (how many came), voters (how many voted), from:SENDER (how
+                                           many of them from an address), and by voter "turn answer"
+    attention-lab:room:CODE:followers      sorted set: event streams, SENDER:random, by when they count as lost
+
+A SENDER is an address as voters.pseudonym calls it.
 
 Whoever changes a room publishes its code in attention-lab:news. Each server listens there and, once a second, looks
 after the rooms that are followed at it.
@@ -35,7 +38,9 @@ from dashboard.server.rooms.rooms import (
     ALREADY_SHOWN,
     FULL_HOUSE,
     FULL_ROOM,
+    MANY_HERE,
     MANY_VOTERS,
+    MANY_VOTERS_HERE,
     NOT_ASKED,
     OLD_DOCUMENT,
     OTHER_SHAPE,
@@ -98,26 +103,36 @@ if step[2] == '1' then return 'shown' end
 local votes = KEYS[1] .. ':votes:' .. ARGV[1]
 local shape = redis.call('HGET', votes, 'shape')
 if shape and shape ~= ARGV[3] then return 'shape' end
-local voters = shape and redis.call('HLEN', votes) - 2 or 0
-if voters >= tonumber(ARGV[5]) and redis.call('HEXISTS', votes, ARGV[2]) == 0 then return 'full' end
+if redis.call('HEXISTS', votes, ARGV[2]) == 0 then
+  local counted = redis.call('HMGET', votes, 'voters', 'from:' .. ARGV[6])
+  if tonumber(counted[1] or 0) >= tonumber(ARGV[5]) then return 'full' end
+  if tonumber(counted[2] or 0) >= tonumber(ARGV[7]) then return 'many' end
+  redis.call('HINCRBY', votes, 'voters', 1)
+  redis.call('HINCRBY', votes, 'from:' .. ARGV[6], 1)
+end
 local turn = redis.call('HINCRBY', votes, 'turn', 1)
 redis.call('HSET', votes, 'shape', ARGV[3], ARGV[2], turn .. ' ' .. ARGV[4])
 redis.call('PEXPIRE', votes, left)
 return 'counted'
 """
-"""KEYS room; ARGV question, voter, shape, answer, most voters."""
+"""KEYS room; ARGV question, voter, shape, answer, most voters, sender, most voters of a sender."""
 
 FOLLOW = """
 local left = redis.call('PTTL', KEYS[1])
-if left <= 0 then return -1 end
+if left <= 0 then return 'none' end
 local followers = KEYS[1] .. ':followers'
 redis.call('ZREMRANGEBYSCORE', followers, '-inf', ARGV[2])
-if redis.call('ZCARD', followers) >= tonumber(ARGV[4]) then return 0 end
+if redis.call('ZCARD', followers) >= tonumber(ARGV[4]) then return 'full' end
+local here = 0
+for _, each in ipairs(redis.call('ZRANGE', followers, 0, -1)) do
+  if string.sub(each, 1, #ARGV[5]) == ARGV[5] then here = here + 1 end
+end
+if here >= tonumber(ARGV[6]) then return 'many' end
 redis.call('ZADD', followers, ARGV[3], ARGV[1])
 redis.call('PEXPIRE', followers, left)
-return 1
+return 'in'
 """
-"""KEYS room; ARGV follower, now, when its lease ends, most followers."""
+"""KEYS room; ARGV follower, now, when its lease ends, most followers, sender, most followers of a sender."""
 
 RENEW = """
 local left = redis.call('PTTL', KEYS[1])
@@ -137,12 +152,14 @@ redis.call('PUBLISH', ARGV[2], ARGV[1])
 """
 """KEYS room, house; ARGV code, news."""
 
-REFUSALS = {
-    "not asked": (409, NOT_ASKED),
-    "shown": (409, ALREADY_SHOWN),
-    "shape": (400, OTHER_SHAPE),
-    "full": (429, MANY_VOTERS),
+NO_VOTE = {
+    b"not asked": (409, NOT_ASKED),
+    b"shown": (409, ALREADY_SHOWN),
+    b"shape": (400, OTHER_SHAPE),
+    b"full": (429, MANY_VOTERS),
+    b"many": (429, MANY_VOTERS_HERE),
 }
+NO_PLACE = {b"full": (503, FULL_ROOM), b"many": (429, MANY_HERE)}
 
 
 @dataclass
@@ -215,12 +232,13 @@ class RedisRooms:
 
     async def vote(self, code: str, vote: Vote) -> None:
         args: list[Any] = [vote.question, vote.voter, vote.shape, vote.answer, self.limits.voters]
+        args += [vote.sender, self.limits.voters_of_an_address]
         with _answering():
-            said = (await self._vote(keys=[_room(code)], args=args)).decode()
-        if said == "none":
+            said = await self._vote(keys=[_room(code)], args=args)
+        if said == b"none":
             raise no_room(code)
-        if said in REFUSALS:
-            raise Refused(*REFUSALS[said])
+        if said in NO_VOTE:
+            raise Refused(*NO_VOTE[said])
 
     async def ballot(self, code: str) -> Ballot:
         room = await self.look(code)
@@ -229,7 +247,12 @@ class RedisRooms:
                 pipeline.hgetall(f"{_room(code)}:votes:{room.step.question}")
                 pipeline.zcount(f"{_room(code)}:followers", time.time(), "+inf")
                 votes, followers = await pipeline.execute()
-        answers = [answer.split(b" ", 1) for voter, answer in votes.items() if voter not in (b"shape", b"turn")]
+        counts = (b"shape", b"turn", b"voters")
+        answers = [
+            answer.split(b" ", 1)
+            for voter, answer in votes.items()
+            if voter not in counts and not voter.startswith(b"from:")
+        ]
         answers.sort(key=lambda answer: int(answer[0]))
         return Ballot(room.step.question, room.kind, followers, [answer.decode() for _, answer in answers])
 
@@ -238,14 +261,16 @@ class RedisRooms:
             await self._close(keys=[_room(code), HOUSE], args=[code, NEWS])
 
     @asynccontextmanager
-    async def follow(self, code: str) -> AsyncIterator[Channel]:
-        follower, now = secrets.token_hex(8), time.time()
+    async def follow(self, code: str, sender: str) -> AsyncIterator[Channel]:
+        follower, now = f"{sender}:{secrets.token_hex(8)}", time.time()
+        args: list[Any] = [follower, now, now + LEASE, self.limits.followers]
+        args += [f"{sender}:", self.limits.followers_of_an_address]
         with _answering():
-            said = await self._follow(keys=[_room(code)], args=[follower, now, now + LEASE, self.limits.followers])
-        if said < 0:
+            said = await self._follow(keys=[_room(code)], args=args)
+        if said == b"none":
             raise no_room(code)
-        if said == 0:
-            raise Refused(503, FULL_ROOM)
+        if said in NO_PLACE:
+            raise Refused(*NO_PLACE[said])
         watch = self._watched.setdefault(code, _Watch())
         watch.followers.add(follower)
         if self._listener is None:

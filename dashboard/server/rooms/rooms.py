@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import hmac
 import secrets
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
@@ -49,6 +50,13 @@ class Room:
     def opened_by(self, key: str) -> bool:
         return secrets.compare_digest(self.lock, digest(key))
 
+    def sign(self, word: str) -> str:
+        """What only who knows this room's lock can make of a word: HMAC-SHA256 (RFC 2104), in hex.
+
+        Servers that share a room share its lock, whatever else they share; and signatures end with the room.
+        """
+        return hmac.new(self.lock.encode(), word.encode(), hashlib.sha256).hexdigest()
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -65,6 +73,8 @@ class Vote:
 
     question: str
     voter: str
+    sender: str
+    """The address that it came from, as `voters.pseudonym` calls it."""
     shape: str
     answer: str
 
@@ -146,7 +156,7 @@ class Rooms(Protocol):
         """Count a vote in place of the voter's earlier one.
 
         Refused with 409 when its question is not asked now, 400 when its shape is not the first one's, 429 when there
-        are as many voters as there may be.
+        are as many voters as there may be, at all or from this sender's address.
         """
 
     async def ballot(self, code: str) -> Ballot:
@@ -155,8 +165,11 @@ class Rooms(Protocol):
     async def close(self, code: str) -> None:
         """End a room and forget all of it."""
 
-    def follow(self, code: str) -> AbstractAsyncContextManager[Channel]:
-        """Follow a room; whoever is in here is counted. Refused with 503 when there are as many as there may be."""
+    def follow(self, code: str, sender: str) -> AbstractAsyncContextManager[Channel]:
+        """Follow a room; whoever is in here is counted.
+
+        Refused with 503 when there are as many as there may be, with 429 when there are from this sender's address.
+        """
 
     def let_go(self) -> None:
         """End what followers hear, for the server is about to end. What outlives the server stays as it is."""
@@ -172,5 +185,7 @@ FULL_ROOM = "As many follow this room as can. Try again when somebody has left."
 NOT_ASKED = "This question is not asked now."
 ALREADY_SHOWN = "The answer is shown already: votes on this question are closed."
 OTHER_SHAPE = "This question takes another kind of answer."
+MANY_HERE = "As many follow this room from your network as can. Try again when somebody has left."
 MANY_VOTERS = "As many have voted on this question as can."
+MANY_VOTERS_HERE = "As many have voted on this question from your network as can."
 OLD_DOCUMENT = "This document is no longer kept. Follow the room to get the present one."

@@ -1,15 +1,17 @@
 """The routes of rooms: what a lecturer's browser and followers' browsers ask for, and who may ask for what.
 
 Whoever opens a room gets its key, and whatever changes the room asks for it in the header X-Room-Key, which no page of
-another site can send. Nothing that a follower sends reaches another follower. Every refusal is JSON,
-{"error": "<a sentence>"}.
+another site can send. A voter is a cookie that the page of a room brings. Nothing that a follower sends reaches another
+follower. Every refusal is JSON, {"error": "<a sentence>"}.
 """
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
@@ -19,10 +21,12 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.server.entrance import set_cookie
 from dashboard.server.guard import FOREIGN_PAGE, is_own
-from dashboard.server.rooms import addresses, documents, votes
-from dashboard.server.rooms.limits import Bucket, Refused, no_room
-from dashboard.server.rooms.rooms import LENGTH, LETTERS, Channel, Room, Rooms, Step
+from dashboard.server.rooms import addresses, documents, voters, votes
+from dashboard.server.rooms.guesses import Guesses
+from dashboard.server.rooms.limits import Buckets, Refused, no_room
+from dashboard.server.rooms.rooms import LENGTH, LETTERS, Channel, Room, Rooms, Step, digest
 
 QUESTION = 200
 """Characters of a question's name."""
@@ -30,18 +34,27 @@ DRAINED = 64_000_000
 """Bytes of a refused body that are read and thrown away, so that the browser gets to read why."""
 AGAIN = 1_000
 """Milliseconds after which a browser whose event stream broke asks again."""
+NO_COOKIE = (
+    "This vote is not counted: your browser sent no cookie of this room, and nothing else tells voters apart. "
+    "Allow cookies for this address, then send it again."
+)
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 
 def routes(
-    base: str, rooms: Rooms, page: Callable[[], str], opens: Callable[[Request], bool] = lambda request: True
+    base: str,
+    rooms: Rooms,
+    page: Callable[[], str],
+    opens: Callable[[Request], bool] = lambda request: True,
+    clock: Callable[[], float] = time.monotonic,
 ) -> list[BaseRoute]:
     """The routes under `base`, "" or "/lab", of rooms that live there.
 
-    `page` is the HTML that followers get, and `opens` says whether who sends a request may open a room.
+    `page` is the HTML that followers get, `opens` says whether who sends a request may open a room, and `clock` the
+    seconds by which it is counted how often somebody asks.
     """
-    desk = Desk(base, rooms, page, opens)
+    desk = Desk(base, rooms, page, opens, clock)
     room = f"{base}/room/{{code}}"
     return [
         Route(f"{base}/rooms", Answers(POST=desk.open)),
@@ -72,7 +85,7 @@ class Answers:
             await answer(scope, incoming, send)
         except Refused as refused:
             await incoming.drain()
-            await _json({"error": str(refused)}, refused.status)(scope, incoming, send)
+            await _json({"error": str(refused)}, refused.status, refused.headers)(scope, incoming, send)
         except ClientDisconnect:  # in the midst of what it sent: there is nobody to answer
             pass
 
@@ -97,35 +110,53 @@ class Incoming:
 
 
 class Desk:
-    """Where requests are answered."""
+    """Where requests are answered. How often somebody asks, each server counts for itself."""
 
-    def __init__(self, base: str, rooms: Rooms, page: Callable[[], str], opens: Callable[[Request], bool]) -> None:
+    def __init__(
+        self,
+        base: str,
+        rooms: Rooms,
+        page: Callable[[], str],
+        opens: Callable[[Request], bool],
+        clock: Callable[[], float],
+    ) -> None:
         self._base, self._rooms, self._limits, self._page, self._opens = base, rooms, rooms.limits, page, opens
-        self._openings = Bucket(self._limits.openings, self._limits.openings_at_once)
-        self._rates: dict[str, Rates] = {}
+        limits = rooms.limits
+        self._openings = Buckets(limits.openings, limits.openings_at_once, limits.kept, clock)
+        self._shows = Buckets(limits.shows, limits.shows_at_once, limits.kept, clock)
+        self._cookies = Buckets(limits.cookies, limits.cookies_at_once, limits.kept, clock)
+        self._votes = Buckets(limits.votes, limits.votes_at_once, limits.kept, clock)
+        self._voters = Buckets(limits.votes_of_a_voter, limits.votes_of_a_voter_at_once, limits.kept, clock)
+        self._guesses = Guesses(limits, clock)
         self._checks: CapacityLimiter | None = None
 
     async def open(self, request: Request) -> ASGIApp:
         _same_site(request)
         if not self._opens(request):
             raise Refused(403, "Only the owner of this server can open a room.")
-        if not self._openings.take():
+        if not self._openings.take(voters.sender_of(request.scope)):
             raise Refused(429, "Too many rooms were opened in the last minute. Try again in a moment.")
         opened = await self._rooms.open()
         ends = datetime.fromtimestamp(opened.ends, UTC).isoformat(timespec="seconds")
-        return _json({"code": opened.code, "key": opened.key, "ends": ends}, 201)
+        # With a cookie: the address and the QR code are asked for without the key, and are for who has been in here.
+        cookie = self._new_cookie(request, Room(opened.code, digest(opened.key), Step(), ""))
+        return _json({"code": opened.code, "key": opened.key, "ends": ends}, 201, cookie)
 
     async def reader(self, request: Request) -> Response:
         try:
             code = _code(request)
             if code != request.path_params["code"]:
                 return RedirectResponse(f"{self._base}/room/{code}")
-            await self._room(request)
+            room = await self._room(request)
         except Refused as refused:
-            sentence = html.escape(str(refused))
-            return HTMLResponse(NO_ROOM.format(sentence=sentence, home=f"{self._base}/"), refused.status)
+            title = "No room" if refused.status == 404 else "Not now"
+            said = NO_ROOM.format(title=title, sentence=html.escape(str(refused)), home=f"{self._base}/")
+            return HTMLResponse(said, refused.status, refused.headers)
         page = await to_thread.run_sync(self._page)
-        return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
+        headers = {"Cache-Control": "no-cache"}
+        if not voters.voter_of(request.scope, room) and self._cookies.take(voters.sender_of(request.scope)):
+            headers |= self._new_cookie(request, room)
+        return HTMLResponse(page, headers=headers)
 
     async def qr_code(self, request: Request) -> Response:
         room = await self._room(request)
@@ -137,11 +168,13 @@ class Desk:
         return _json({"address": found.text, "local": found.local})
 
     async def events(self, request: Request) -> ASGIApp:
-        return Events(self._rooms.follow(_code(request)), self._limits.silence)
+        room = await self._room(request)
+        sender = voters.pseudonym(room, voters.sender_of(request.scope))
+        return Events(self._rooms.follow(room.code, sender), self._limits.silence)
 
     async def show(self, request: Request) -> Response:
         room = await self._room(request, locked=True)
-        if not self._rates_of(room).shows.take():
+        if not self._shows.take(room.lock):
             raise Refused(429, f"A room takes {self._limits.shows:.0f} documents a second. Send the newest once more.")
         asked = request.query_params
         question, shown, kind = asked.get("question", ""), asked.get("shown", "0"), asked.get("kind", "")
@@ -159,17 +192,25 @@ class Desk:
         return _json({"document": name, "followers": followers})
 
     async def document(self, request: Request) -> Response:
-        found = await self._rooms.document(_code(request), request.path_params["name"])
+        room = await self._room(request)
+        found = await self._rooms.document(room.code, request.path_params["name"])
         headers = {"Content-Encoding": "gzip", "Cache-Control": f"private, max-age={4 * 3600}, immutable"}
         return Response(found, media_type="application/json", headers=headers)
 
     async def vote(self, request: Request) -> Response:
         _same_site(request)
         room = await self._room(request)
-        if not self._rates_of(room).votes.take():
+        voter, sender = voters.voter_of(request.scope, room), voters.sender_of(request.scope)
+        if not voter:
+            if not self._cookies.take(sender):
+                raise Refused(429, "Many new voters come from your network at this moment. Try again in a second.")
+            raise Refused(403, NO_COOKIE, self._new_cookie(request, room))
+        # The voter first: one in a hurry does not use up what all others at this address may send.
+        if not self._voters.take(f"{room.lock} {voter}") or not self._votes.take(f"{room.lock} {sender}"):
             raise Refused(429, "Too many votes at once. Try again in a second.")
         body = await _body(request, self._limits.vote, "A vote", "")
-        await self._rooms.vote(room.code, votes.read(body, room.kind, self._limits))
+        vote = votes.read(body, voter, voters.pseudonym(room, sender), room.kind, self._limits)
+        await self._rooms.vote(room.code, vote)
         return Response(status_code=204)
 
     async def ballot(self, request: Request) -> Response:
@@ -179,39 +220,45 @@ class Desk:
     async def close(self, request: Request) -> Response:
         room = await self._room(request, locked=True)
         await self._rooms.close(room.code)
-        self._rates.pop(room.lock, None)
         return Response(status_code=204)
 
     async def _room(self, request: Request, locked: bool = False) -> Room:
-        """The room of a request. Refused with 404 where there is none, and with 403 where it is locked for this one."""
-        room = await self._rooms.look(_code(request))
-        if locked and not room.opened_by(request.headers.get("x-room-key", "")):
+        """The room of a request. Refused with 404 where there is none, and with 403 where it is locked for this one.
+
+        Refused with 429 where too many wrong codes came from the address, be this one right or not. Who has been in
+        the room, and who opened it, does not wait for those who share the address.
+        """
+        code, sender = _code(request), voters.sender_of(request.scope)
+        key = request.headers.get("x-room-key", "")
+        room: Room | None
+        try:
+            room = await self._rooms.look(code)
+        except Refused as refused:
+            if refused.status != 404:
+                raise
+            room = None
+        if room is None or not (room.opened_by(key) or voters.voter_of(request.scope, room)):
+            wait = math.ceil(self._guesses.wait(sender, code))
+            if wait:
+                said = f"Too many wrong codes came from your network. Try again in {wait} s."
+                raise Refused(429, said, {"Retry-After": str(wait)})
+        if room is None:
+            self._guesses.wrong(sender, code)
+            raise no_room(code)
+        if locked and not room.opened_by(key):
             raise Refused(403, "Only who opened this room may show something in it.")
         return room
 
-    def _rates_of(self, room: Room) -> Rates:
-        """How often a room was asked. Of rooms that are over some are kept, and are forgotten in turn."""
-        found = self._rates.get(room.lock)
-        if found is None:
-            found = self._rates[room.lock] = Rates(
-                Bucket(self._limits.shows, self._limits.shows_at_once),
-                Bucket(self._limits.votes, self._limits.votes_at_once),
-            )
-            while len(self._rates) > 2 * self._limits.rooms:
-                del self._rates[next(iter(self._rates))]
-        return found
+    def _new_cookie(self, request: Request, room: Room) -> dict[str, str]:
+        """The header that makes a browser a voter of a room, until the room ends."""
+        path = f"{self._base}/room/{room.code}"
+        value = set_cookie(request.scope, voters.COOKIE, voters.new_cookie(room), path, math.ceil(self._limits.life))
+        return {"Set-Cookie": value}
 
     def _address(self, request: Request, room: Room) -> addresses.Address:
         server = request.scope.get("server") or ("", 0)
         host = request.headers.get("host") or f"{server[0]}:{server[1]}"
         return addresses.address(request.url.scheme, host, server[1] or 0, f"{self._base}/room/{room.code}")
-
-
-class Rates:
-    """The token buckets of a room."""
-
-    def __init__(self, shows: Bucket, votes: Bucket) -> None:
-        self.shows, self.votes = shows, votes
 
 
 class Events:
@@ -255,8 +302,8 @@ def _code(request: Request) -> str:
     return code
 
 
-def _json(content: object, status: int = 200) -> Response:
-    return JSONResponse(content, status, {"Cache-Control": "no-store"})
+def _json(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return JSONResponse(content, status, {"Cache-Control": "no-store"} | dict(headers or {}))
 
 
 def _same_site(request: Request) -> None:
@@ -282,14 +329,14 @@ NO_ROOM = """<!doctype html>
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>No room – Attention Lab</title>
+    <title>{title} – Attention Lab</title>
     <style>
       :root {{ color-scheme: light dark; }}
       body {{ margin: 15vh auto; max-width: 32rem; padding: 0 1.5rem; font: 1.2rem/1.5 system-ui, sans-serif; }}
     </style>
   </head>
   <body>
-    <h1>No room</h1>
+    <h1>{title}</h1>
     <p>{sentence}</p>
     <p><a href="{home}">Attention Lab</a></p>
   </body>

@@ -22,28 +22,25 @@ LARGEST = 1e9
 """Of numbers, either sign: their squares can still be summed."""
 LATEST = 50
 """Words that the lecturer sees."""
-VOTER = re.compile(r"[\w-]{16,64}", re.ASCII)
 
 
-def read(body: bytes, kind: str, limits: Limits) -> Vote:
-    """The vote that a follower sends, to a question that takes answers of this kind. Raises Refused with 400."""
+def read(body: bytes, voter: str, sender: str, kind: str, limits: Limits) -> Vote:
+    """The vote that a voter sends, to a question that takes answers of this kind. Raises Refused with 400."""
     try:
         sent = json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise Refused(400, "A vote must be JSON; what came is not.") from None
     if not isinstance(sent, dict):
-        raise Refused(400, "A vote must be an object with question, voter and answer.")
-    question, voter, answer = (sent.get(name) for name in ("question", "voter", "answer"))
-    if isinstance(question, str):
-        question = _writable(question)
-    if not isinstance(question, str) or not isinstance(voter, str) or not VOTER.fullmatch(voter):
-        raise Refused(400, "A vote must name its question, and its voter by 16 to 64 letters, digits, - and _.")
+        raise Refused(400, "A vote must be an object with question and answer.")
+    question, answer = sent.get("question"), sent.get("answer")
+    if not isinstance(question, str):
+        raise Refused(400, "A vote must name its question.")
     if isinstance(answer, str):
         answer = _writable(answer).strip()
     its = shape(answer, limits.words)
     if kind and not fits(answer, its, kind):
         raise Refused(400, OTHER_SHAPE)
-    return Vote(question, voter, its, json.dumps(answer, separators=(",", ":")))
+    return Vote(_writable(question), voter, sender, its, json.dumps(answer, separators=(",", ":")))
 
 
 def shape(answer: Any, words: int) -> str:

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dashboard.lectures.shelf import lectures
+from dashboard.server.rooms.routes import NO_COOKIE
 from tests.kit.driving import PATIENCE, SETTLED, dashboard, free_port
 from tests.kit.rooms.house import redis_server, without_redis
 
@@ -135,6 +136,41 @@ def test_predictions_come_back_and_the_answer_waits(
     off = sum(abs(truth / 100 - (place >= 7)) for place, truth in enumerate(percent)) / 16
     said = lecturer.locator(".tally").inner_text()
     assert float(re.search(r"off by ([\d.]+)", said)[1]) == pytest.approx(off, abs=0.006)  # type: ignore[index]
+
+
+def predict(follower: Page, key: str) -> int:
+    """Send bars, of which one is at an end of its scale: Home or End. Returns the status of the answer."""
+    follower.locator(".al-prediction").get_by_role("slider").first.press(key)
+    with follower.expect_response("**/votes") as answer:
+        follower.get_by_role("button", name="Send the prediction").click()
+    return answer.value.status
+
+
+def test_a_browser_is_one_voter_and_one_without_cookies_is_told_why_it_is_none(
+    lecturer: Page, follower: Page, chromium: Browser, address: str
+) -> None:
+    code = open_room(lecturer, f"{address}/{BARS}")
+    join(follower, address, code)
+    assert predict(follower, "End") == 204
+    expect(follower.locator(".verdict")).to_contain_text("is sent")
+    expect(lecturer.locator(".tally")).to_have_text("1 of 1 have predicted.")
+    follower.reload()
+    expect(follower.locator(".verdict")).to_contain_text("is sent")
+    assert predict(follower, "Home") == 204
+    tab = follower.context.new_page()
+    join(tab, address, code)
+    assert predict(tab, "End") == 204
+    expect(lecturer.locator(".tally")).to_have_text("1 of 2 have predicted.")
+    with chromium.new_context(viewport=PHONE) as context:
+        other = context.new_page()
+        other.add_init_script("const ask = fetch; fetch = (what, how) => ask(what, { ...how, credentials: 'omit' });")
+        join(other, address, code)
+        assert predict(other, "End") == 403
+        expect(other.locator(".verdict")).to_have_text(NO_COOKIE)
+        other.reload()
+        expect(other.get_by_role("button", name="Send the prediction")).to_be_visible()
+        expect(other.locator(".verdict")).to_have_text("")
+        expect(lecturer.locator(".tally")).to_have_text("1 of 3 have predicted.")
 
 
 def test_one_explores_and_comes_back(lecturer: Page, follower: Page, address: str) -> None:

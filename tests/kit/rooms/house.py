@@ -7,9 +7,9 @@ import gzip
 import json
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from tests.kit.driving import free_port
 from tests.kit.waiting import PATIENCE, in_time
 
 HOST = "lab.example:8501"
+HERE = "192.0.2.7"
+"""Where requests come from, if nothing else is said: a lecture hall behind one address."""
 
 
 def packed(document: Any) -> bytes:
@@ -62,6 +64,8 @@ OVER = Event("over", {})
 class Stream:
     """A follower's event stream. `read` is cleared to let the follower be slow."""
 
+    task: asyncio.Task[None]
+
     def __init__(self) -> None:
         self.read = asyncio.Event()
         self.read.set()
@@ -99,16 +103,22 @@ class Stream:
             if comments:
                 return Event("")
 
+    async def leave(self) -> None:
+        self.read.set()
+        self.gone.set()
+        async with in_time("the end of the events of a room, whose follower is gone"):
+            await self.task
+
 
 class House:
     """Everything that answers for rooms."""
 
-    def __init__(self, rooms: Rooms, base: str = "") -> None:
+    def __init__(self, rooms: Rooms, base: str = "", clock: Callable[[], float] = lambda: 0.0) -> None:
         self.rooms = rooms
         self.base = base
-        self._app = Starlette(routes=routes(base, rooms, lambda: f'<base href="{base}/">'))
+        self._app = Starlette(routes=routes(base, rooms, lambda: f'<base href="{base}/">', clock=clock))
 
-    async def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
+    async def ask(self, method: str, path: str, body: bytes = b"", *, sender: str = HERE, **headers: str) -> Answer:
         """An answer. Headers are written with _ for -; what is sent comes in pieces."""
         pieces = [body[start : start + 100_000] for start in range(0, len(body), 100_000)] or [b""]
         sent = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
@@ -123,25 +133,27 @@ class House:
             said.append(message)
 
         async with in_time(f"an answer to {method} {path}"):
-            await self._app(self._scope(method, path, headers), receive, send)
+            await self._app(self._scope(method, path, headers, sender), receive, send)
         return Answer(said[0]["status"], _headers(said[0]), b"".join(each.get("body", b"") for each in said[1:]))
 
     @asynccontextmanager
-    async def follow(self, code: str) -> AsyncIterator[Stream]:
+    async def follow(self, code: str, sender: str = HERE) -> AsyncIterator[Stream]:
         """A follower, who leaves at the end."""
-        stream = Stream()
-        scope = self._scope("GET", f"/room/{code}/events", {})
-        task = asyncio.create_task(self._app(scope, stream.receive, stream.send))
+        stream = await self.begin(code, sender=sender)
         try:
-            async with in_time(f"the beginning of the events of {code}"):
-                await asyncio.wait([task, stream.begun], return_when=asyncio.FIRST_COMPLETED)
             assert stream.begun.result().status == 200
             yield stream
         finally:
-            stream.read.set()
-            stream.gone.set()
-            async with in_time(f"the end of the events of {code}, whose follower is gone"):
-                await task
+            await stream.leave()
+
+    async def begin(self, code: str, cookie: str = "", sender: str = HERE) -> Stream:
+        """The stream of a follower, which has been answered."""
+        stream = Stream()
+        scope = self._scope("GET", f"/room/{code}/events", {"cookie": cookie}, sender)
+        stream.task = asyncio.create_task(self._app(scope, stream.receive, stream.send))
+        async with in_time(f"the beginning of the events of {code}"):
+            await asyncio.wait([stream.task, stream.begun], return_when=asyncio.FIRST_COMPLETED)
+        return stream
 
     async def lecturer(self) -> Lecturer:
         """Somebody who has just opened a room."""
@@ -149,7 +161,13 @@ class House:
         assert opened.status == 201
         return Lecturer(self, **opened.json)
 
-    def _scope(self, method: str, path: str, headers: dict[str, str]) -> dict[str, Any]:
+    async def come(self, code: str, sender: str = HERE) -> str:
+        """Open the page of a room. Returns the cookie that came with it, as it is sent back; empty where none came."""
+        page = await self.ask("GET", f"/room/{code}", sender=sender)
+        assert page.status == 200
+        return page.headers.get("set-cookie", "").partition(";")[0]
+
+    def _scope(self, method: str, path: str, headers: dict[str, str], sender: str) -> dict[str, Any]:
         path, _, query = path.partition("?")
         named = {"host": HOST} | {name.replace("_", "-"): value for name, value in headers.items()}
         return {
@@ -163,7 +181,7 @@ class House:
             "root_path": "",
             "query_string": query.encode(),
             "headers": [(name.encode(), value.encode()) for name, value in named.items()],
-            "client": ("192.0.2.7", 4711),
+            "client": (sender, 4711),
             "server": ("127.0.0.1", 8501),
         }
 
@@ -176,6 +194,8 @@ class Lecturer:
     code: str
     key: str
     ends: str
+    cookies: dict[Hashable, str] = field(default_factory=dict)
+    """Of who has voted, by whatever they are called."""
 
     async def show(self, document: Any, query: str = "", key: str | None = None) -> Answer:
         """Show something; bytes are sent as they are."""
@@ -189,17 +209,18 @@ class Lecturer:
         found: dict[str, Any] = answer.json
         return found
 
-    async def vote(self, question: str, answer: Any, voter: str = "v" * 16) -> Answer:
-        """What somebody in the room answers."""
-        sent = json.dumps({"question": question, "voter": voter, "answer": answer}).encode()
-        return await self.house.ask("POST", f"/room/{self.code}/votes", sent)
+    async def vote(self, question: str, answer: Any, voter: Hashable = 0, sender: str = HERE) -> Answer:
+        """What somebody in the room answers, who has opened its page."""
+        return await self.send(json.dumps({"question": question, "answer": answer}).encode(), voter, sender)
+
+    async def send(self, vote: bytes, voter: Hashable = 0, sender: str = HERE) -> Answer:
+        """The same of whatever somebody sends."""
+        if voter not in self.cookies:
+            self.cookies[voter] = await self.house.come(self.code, sender)
+        return await self.house.ask("POST", f"/room/{self.code}/votes", vote, sender=sender, cookie=self.cookies[voter])
 
     async def close(self) -> Answer:
         return await self.house.ask("DELETE", f"/room/{self.code}", x_room_key=self.key)
-
-
-def voter(number: int) -> str:
-    return f"voter-{number:010d}"
 
 
 def _headers(message: dict[str, Any]) -> dict[str, str]:

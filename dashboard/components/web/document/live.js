@@ -2,13 +2,12 @@
 // predicted here. The address names the room: /room/CODE.
 
 import { element } from '../prediction/element.js';
-import { predictions } from '../prediction/memory.js';
+import { here, predictions, sent } from '../prediction/memory.js';
 import { Reader } from './reader.js';
 import { STYLES } from './styles.js';
 import { explain } from './terms.js';
 
 const AGAIN = 3000; // ms after which a room that was full, or away, is asked again, and a page that did not come
-const VOTER = 'attention-lab-voter'; // random, kept for this tab: one vote of each tab counts
 const code = location.pathname.split('/').pop();
 const at = (id) => document.getElementById(id);
 const reader = new Reader(at('document'), STYLES);
@@ -28,9 +27,10 @@ function listen() {
   events.addEventListener('error', async () => {
     say('The connection is lost. Trying again …');
     if (events.readyState !== EventSource.CLOSED) return;
-    const answer = await fetch(`room/${code}/address`).catch(() => null);
-    if (answer?.status === 404) say((await answer.json()).error);
-    else setTimeout(listen, AGAIN);
+    const answer = await fetch(`room/${code}/events`).catch(() => null); // which says why, as the stream cannot
+    if (answer && !answer.ok) say((await answer.json()).error);
+    else answer?.body.cancel();
+    if (answer?.status !== 404) setTimeout(listen, AGAIN);
   });
 }
 
@@ -85,32 +85,27 @@ function own(link) {
 }
 
 document.addEventListener('attention-lab-predicted', async ({ detail: { asked, value } }) => {
+  const vote = { question: asked.id, answer: told(asked, value) };
+  let said;
   try {
-    const answer = await fetch(`room/${code}/votes`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ question: asked.id, voter: voter(), answer: told(asked, value) }),
-    });
-    if (!answer.ok) say((await answer.json()).error);
+    let answer = await post(vote);
+    if (answer.status === 403) answer = await post(vote); // the refusal brought the cookie, if this browser takes any
+    if (answer.ok) sent.keep(here(asked.id), true);
+    else said = (await answer.json()).error;
   } catch {
-    say('Your prediction did not reach the lecturer. It is kept here.');
+    said = 'Your prediction did not reach the lecturer. Send it again.';
   }
+  if (asked.truth === null) document.dispatchEvent(new CustomEvent('attention-lab-sent', { detail: { question: asked.id, said } }));
+  else if (said) say(said); // the answer stands there already
 });
+
+const post = (vote) => fetch(`room/${code}/votes`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(vote) });
 
 /** A prediction as it is counted: a place, a number, heights, a painted matrix of 0 and 1, or words. */
 function told({ kind, rows, columns }, value) {
   if (kind !== 'cells') return Object.values(value)[0];
   const painted = new Set(value.cells);
   return rows.map((_, row) => columns.map((__, column) => (painted.has(row * columns.length + column) ? 1 : 0)));
-}
-
-function voter() {
-  let name = sessionStorage.getItem(VOTER);
-  if (!name) {
-    name = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-    sessionStorage.setItem(VOTER, name);
-  }
-  return name;
 }
 
 function say(sentence) {

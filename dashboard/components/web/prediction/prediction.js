@@ -7,10 +7,11 @@ import { Bars } from '../../attention-lab.shared/prediction/bars.js';
 import { Cells } from '../../attention-lab.shared/prediction/cells.js';
 import { element } from '../../attention-lab.shared/prediction/element.js';
 import { Choice, Amount, Words } from '../../attention-lab.shared/prediction/fields.js';
-import { predictions } from '../../attention-lab.shared/prediction/memory.js';
+import { here, predictions, sent } from '../../attention-lab.shared/prediction/memory.js';
 
 const KINDS = { choice: Choice, number: Amount, bars: Bars, cells: Cells, words: Words };
 const PREDICTED = 'attention-lab-predicted'; // told to the page of a room (document/live.js)
+const SENT = 'attention-lab-sent'; // its answer: that it is counted, or a sentence why not
 const SHOWN = 'attention-lab-shown'; // what is told to a lecture's strip (podium.js): the verdict, and whether to go on
 const DRAWN = ['bars', 'cells']; // the answer is laid over these, here
 const SEEN = { seen: true }; // kept in place of a prediction by whoever looks without one
@@ -25,6 +26,7 @@ class Prediction {
     // A lecturer's key goes on: the answer is shown before the next step.
     document.addEventListener('attention-lab-show', () => this.shown || this.commit(SEEN), { signal: this.over.signal });
     document.addEventListener('attention-lab-votes', ({ detail }) => this.poll(detail), { signal: this.over.signal });
+    document.addEventListener(SENT, ({ detail: { question, said } }) => question === this.asked?.id && this.withheld && this.wait(said), { signal: this.over.signal });
   }
 
   update(message) {
@@ -35,7 +37,7 @@ class Prediction {
     this.asked = { ...header, weights: new Float32Array(body.buffer, body.byteOffset, body.byteLength >> 2) };
     this.ask();
     const before = predictions.of(header.id);
-    if (before && this.withheld) this.wait();
+    if (this.withheld) sent.of(here(header.id)) && this.wait();
     else if (before) this.show(before);
     this.tell(false);
   }
@@ -88,14 +90,14 @@ class Prediction {
     if (this.withheld && value.seen) return;
     predictions.keep(this.asked.id, value);
     if (!value.seen) document.dispatchEvent(new CustomEvent(PREDICTED, { detail: { asked: this.asked, value } }));
-    if (this.withheld) return this.wait();
+    if (this.withheld) return this.wait('Sending …');
     this.show(value);
     this.tell(!this.votes?.votes && (!DRAWN.includes(this.asked.kind) || Boolean(value.seen)));
   }
 
-  /** Say that the answer comes later; until then the prediction may be changed. */
-  wait() {
-    this.verdict.textContent = 'Your prediction is sent. The answer comes when the lecture shows it. Until then you can change it.';
+  /** Say what became of a prediction whose answer comes later; until then it may be changed. */
+  wait(said = 'Your prediction is sent. The answer comes when the lecture shows it. Until then you can change it.') {
+    this.verdict.textContent = said;
   }
 
   /** Lift the cover, and lay the answer over what was predicted. */

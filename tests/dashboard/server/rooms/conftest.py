@@ -14,7 +14,7 @@ from dashboard.server.rooms.places import place_at
 from dashboard.server.rooms.rooms import Rooms
 from tests.kit.rooms.house import House, RedisServer, redis_server, without_redis
 
-ROOMY = Limits(openings_at_once=1_000)
+ROOMY = Limits(openings_at_once=1_000, votes_of_a_voter_at_once=1_000)
 Make = Callable[..., House]
 
 
@@ -43,9 +43,9 @@ async def houses(address: str) -> AsyncIterator[Make]:
             await client.flushall()
     made: list[Rooms] = []
 
-    def make(**limits: Any) -> House:
+    def make(clock: Callable[[], float] = lambda: 0.0, **limits: Any) -> House:
         made.append(place_at(address, replace(ROOMY, **limits)))
-        return House(made[-1])
+        return House(made[-1], clock=clock)
 
     yield make
     for each in made:

@@ -22,7 +22,7 @@ import pytest
 from redis.asyncio import Redis
 
 from tests.kit.driving import ROOT, free_port
-from tests.kit.rooms.house import OVER, Event, House, RedisServer, packed, redis_server, voter, without_redis
+from tests.kit.rooms.house import HERE, OVER, Event, House, RedisServer, packed, redis_server, without_redis
 from tests.kit.waiting import PATIENCE, in_time, wait_for
 
 pytestmark = pytest.mark.anyio
@@ -42,8 +42,10 @@ async def test_two_servers_share_a_room(servers: Callable[..., House]) -> None:
         await here.next(), await there.next()
         assert (await lecturer.show(1, "question=q")).json["followers"] == 2
         assert await here.next() == await there.next() == step(1, "q")
-        vote = json.dumps({"question": "q", "voter": voter(1), "answer": 1}).encode()
-        assert (await other.ask("POST", f"/room/{lecturer.code}/votes", vote)).status == 204
+        await lecturer.vote("q", 0)  # with a cookie of the one
+        vote = json.dumps({"question": "q", "answer": 1}).encode()
+        voted = await other.ask("POST", f"/room/{lecturer.code}/votes", vote, cookie=lecturer.cookies[0])
+        assert voted.status == 204
         assert (await lecturer.votes())["counts"] == {"1": 1}
         async with other.follow(lecturer.code):
             assert (await one.ask("GET", f"/room/{lecturer.code}/events")).status == 503
@@ -79,7 +81,7 @@ async def test_whatever_is_kept_has_an_end_and_goes_when_the_room_is_closed(
         assert len(keys) == 1 + 1 + 1 + 3 + 1 + 5 + 1
         assert all([0 < await client.ttl(key) <= 4 * 3600 for key in keys])
         stored = [await client.dump(key) for key in keys]
-        assert not [each for each in stored if lecturer.key.encode() in each or b"192.0.2.7" in each]
+        assert not [each for each in stored if lecturer.key.encode() in each or HERE.encode() in each]
         await lecturer.close()
         assert await stream.next() == OVER
         assert await client.keys("*") == []
@@ -117,6 +119,7 @@ async def test_while_redis_is_away_followers_stay_and_then_it_goes_on(
         try:
             lecturer = await house.lecturer()
             await lecturer.show(1, "question=q")
+            await lecturer.vote("q", 1)
             async with house.follow(lecturer.code) as stream:
                 assert await stream.next() == step(1, "q")
                 server.stop()
@@ -161,12 +164,13 @@ def answers(server: subprocess.Popen[bytes], port: int) -> bool:
     return True
 
 
-def ask(port: int, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+def ask(port: int, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes, str]:
+    """Status, what came, and the cookie that came with it."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
-        return answer.status, answer.read()
+        return answer.status, answer.read(), answer.headers.get("set-cookie", "").partition(";")[0]
     finally:
         connection.close()
 
@@ -184,8 +188,9 @@ def test_a_room_outlives_a_killed_server(redis: RedisServer) -> None:
         opened = json.loads(ask(port, "POST", "/rooms")[1])
         room, key = f"/room/{opened['code']}", {"x_room_key": opened["key"]}
         ask(port, "PUT", f"{room}/document?question=q&shown=0", packed("shown"), **key)
-        vote = json.dumps({"question": "q", "voter": voter(1), "answer": 3}).encode()
-        ask(port, "POST", f"{room}/votes", vote)
+        vote = json.dumps({"question": "q", "answer": 3}).encode()
+        refused, cookie = ask(port, "POST", f"{room}/votes", vote)[::2]
+        assert (refused, ask(port, "POST", f"{room}/votes", vote, cookie=cookie)[0]) == (403, 204)
         server.kill()
         server.wait(PATIENCE)
     with process(redis.address, port):
@@ -195,7 +200,7 @@ def test_a_room_outlives_a_killed_server(redis: RedisServer) -> None:
         (told,) = [next(lines) for _ in range(3)][2:]
         now = json.loads(told.removeprefix(b"data: "))
         assert now == step("shown", "q").data
-        assert ask(port, "GET", f"{room}/document/{now['document']}") == (200, packed("shown"))
+        assert ask(port, "GET", f"{room}/document/{now['document']}")[:2] == (200, packed("shown"))
         assert json.loads(ask(port, "GET", f"{room}/votes", **key)[1])["counts"] == {"3": 1}
         assert ask(port, "PUT", f"{room}/document?question=q&shown=1", packed("next"), **key)[0] == 200
         assert json.loads([next(lines) for _ in range(3)][2].removeprefix(b"data: ")) == step("next", "q", True).data

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from dashboard.server.rooms.guesses import Guesses
+from dashboard.server.rooms.limits import Buckets, Limits
 from dashboard.server.rooms.rooms import LETTERS
 from tests.kit.rooms.house import HOST, OVER, Event, House, Lecturer, packed
 
@@ -252,6 +255,24 @@ async def test_followers_are_counted_and_no_more_than_so_many_come_in(make: Any)
     assert (await lecturer.show(2)).json["followers"] == 0
 
 
+async def test_so_many_of_an_address_follow_and_no_more(make: Any) -> None:
+    house = make(followers_of_an_address=2)
+    lecturer = await house.lecturer()
+    async with house.follow(lecturer.code):
+        async with house.follow(lecturer.code):
+            refused = await house.ask("GET", f"/room/{lecturer.code}/events")
+            assert (refused.status, refused.sentence.split(".")[0]) == (
+                429,
+                "As many follow this room from your network as can",
+            )
+            async with house.follow(lecturer.code, "2001:db8::1"), house.follow(lecturer.code, "2001:db8::2"):
+                refused = await house.ask("GET", f"/room/{lecturer.code}/events", sender="2001:db8::3")
+                assert refused.status == 429, "all of one network of 64 bits are one"
+                assert (await lecturer.show(1)).json["followers"] == 4
+        async with house.follow(lecturer.code):  # somebody has left
+            assert (await lecturer.show(1)).json["followers"] == 2
+
+
 async def test_so_many_rooms_are_open_and_no_more(make: Any) -> None:
     house = make(rooms=2)
     lecturer, _ = await house.lecturer(), await house.lecturer()
@@ -283,18 +304,100 @@ async def test_documents_are_not_shown_without_pause(make: Any) -> None:
         assert await stream.next() == step(1)
 
 
+# --- codes that are guessed
+
+
+WRONG = ["".join(letters) for letters in itertools.product(LETTERS, repeat=4)]
+"""Every code there is: one of them is right, and is left out by who guesses."""
+
+
+class Clock:
+    """Seconds, which pass when somebody says so."""
+
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_guesses_come_at_two_a_minute_in_the_long_run(make: Any) -> None:
+    """Of who tries the next code as soon as it may: in t seconds 26 + t / 30 at most, for as long as rooms last."""
+    clock = Clock()
+    house = make(clock)
+    lecturer = await house.lecturer()
+    begun, waits = clock.now, []
+    wrong = (code for code in WRONG if code != lecturer.code)
+    for tried, code in enumerate(wrong, 1):
+        answer = await house.ask("GET", f"/room/{code}/address")
+        assert (answer.status, answer.sentence) == (404, no_room(code))
+        assert tried <= 26 + (clock.now - begun) / 30
+        refused = await house.ask("GET", f"/room/{lecturer.code}/address")
+        wait = int(refused.headers.get("retry-after", 0))
+        assert refused.status == (429 if wait else 200), "a right code is not let in where a wrong one would not be"
+        waits.append(wait)
+        clock.now += wait
+        if clock.now - begun > 4 * 3600:
+            break
+    assert waits[:20] == [0] * 20, "a lecture hall may mistype"
+    assert waits[20:27] == sorted(waits[20:27])
+    assert set(waits[30:]) == {30}
+
+
+async def test_who_guesses_disturbs_neither_other_addresses_nor_who_is_in_the_room(house: House) -> None:
+    lecturer = await house.lecturer()
+    name = (await lecturer.show(1)).json["document"]
+    cookie = await house.come(lecturer.code)
+    for code in [code for code in WRONG if code != lecturer.code][:21]:
+        await house.ask("GET", f"/room/{code}")
+    paths = ["", "/qr.svg", "/address", f"/document/{name}", "/votes", "/events"]
+    for path in paths:
+        answer = await house.ask("GET", f"/room/{lecturer.code}{path}")
+        assert (answer.status, answer.headers["retry-after"]) == (429, "1"), path
+    page = (await house.ask("GET", f"/room/{lecturer.code}")).body.decode()
+    assert "Too many wrong codes came from your network. Try again in 1 s." in page
+    stream = await house.begin(lecturer.code, cookie)
+    assert stream.begun.result().status == 200
+    await stream.leave()
+    for path in paths[:-2]:
+        for known in ({"cookie": cookie}, {"x_room_key": lecturer.key}, {"sender": "198.51.100.9"}):
+            assert (await house.ask("GET", f"/room/{lecturer.code}{path}", **known)).status == 200, path
+    assert (await lecturer.show(2)).status == 200
+
+
+async def test_a_room_that_ends_is_no_guess_of_those_who_followed_it(house: House) -> None:
+    over, other = await house.lecturer(), await house.lecturer()
+    await over.close()
+    for _ in range(600):
+        assert (await house.ask("GET", f"/room/{over.code}/events")).status == 404
+    assert (await house.ask("GET", f"/room/{other.code}")).status == 200
+
+
+async def test_what_is_known_of_addresses_is_bounded() -> None:
+    limits = Limits(kept=3, rooms=2)
+    guesses, buckets = Guesses(limits, lambda: 0.0), Buckets(1.0, 1, limits.kept, lambda: 0.0)
+    for sender in map(str, range(10)):
+        for code in WRONG[:50]:
+            guesses.wrong(sender, code)
+        assert buckets.take(sender)
+        assert not buckets.take(sender)
+    assert len(guesses) == len(buckets) == 3
+    assert [guesses.wait("9", code) for code in (WRONG[0], WRONG[49])] == [30.0, 0.0]
+    assert guesses.wait("0", WRONG[60]) == 0.0
+    assert buckets.take("0"), "who was forgotten begins anew"
+
+
 # --- who may
 
 
 async def test_a_page_of_another_site_opens_no_room_and_does_not_vote(house: House) -> None:
     lecturer = await house.lecturer()
     await lecturer.show(1, "question=q")
-    vote = json.dumps({"question": "q", "voter": "v" * 16, "answer": 1}).encode()
+    vote, cookie = json.dumps({"question": "q", "answer": 1}).encode(), await house.come(lecturer.code)
     for path, body, status in (("/rooms", b"", 201), (f"/room/{lecturer.code}/votes", vote, 204)):
         for origin in ("https://elsewhere.example", "null", f"http://{HOST}.elsewhere.example", "http://lab.example"):
-            refused = await house.ask("POST", path, body, origin=origin)
+            refused = await house.ask("POST", path, body, origin=origin, cookie=cookie)
             assert (refused.status, refused.sentence) == (403, "Only pages of this server may ask for this.")
-        assert (await house.ask("POST", path, body, origin=f"https://{HOST.upper()}")).status == status
+        assert (await house.ask("POST", path, body, origin=f"https://{HOST.upper()}", cookie=cookie)).status == status
 
 
 async def everything(house: House, lecturer: Lecturer) -> list[Any]:
@@ -304,7 +407,7 @@ async def everything(house: House, lecturer: Lecturer) -> list[Any]:
     assert now is not None
     document = await house.ask("GET", f"/room/{lecturer.code}/document/{now.data['document']}")
     page = await house.ask("GET", f"/room/{lecturer.code}")
-    return [now, document, page, await lecturer.votes()]
+    return [now, document, (page.status, page.body), await lecturer.votes()]
 
 
 async def test_a_follower_changes_nothing_for_others(house: House) -> None:
@@ -314,7 +417,7 @@ async def test_a_follower_changes_nothing_for_others(house: House) -> None:
     await lecturer.vote("q", [0.5, 0.25])
     await other.show("of another room")
     before = await everything(house, lecturer)
-    vote = {"question": "q", "voter": "w" * 16, "answer": [1, 1, 1]}
+    vote, cookie = {"question": "q", "answer": [1, 1, 1]}, await house.come(lecturer.code)
     bodies = [b"", packed("mine"), json.dumps(vote).encode(), json.dumps(vote | {"question": "r"}).encode(), b"\xff{"]
     paths = ["", "/qr.svg", "/address", "/document", f"/document/{before[0].data['document']}", "/votes"]
     allowed = {("GET", path) for path in paths} - {("GET", "/document"), ("GET", "/votes")}
@@ -325,7 +428,7 @@ async def test_a_follower_changes_nothing_for_others(house: House) -> None:
                 for path in paths:
                     for body in bodies:
                         tried = f"/room/{lecturer.code}{path}?question=q&shown=1"
-                        answer = await house.ask(method, tried, body, **key)
+                        answer = await house.ask(method, tried, body, cookie=cookie, **key)
                         if (method, path) in allowed:
                             assert answer.status == 200
                         else:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import statistics
+from itertools import count
 from typing import Any
 
 import pytest
 
-from tests.kit.rooms.house import House, Lecturer, voter
+from dashboard.server.rooms.routes import NO_COOKIE
+from dashboard.server.rooms.voters import COOKIE, sender_of
+from tests.kit.rooms.house import HERE, House, Lecturer, Stream
 
 pytestmark = pytest.mark.anyio
+THERE = "198.51.100.9"
+MANY_HERE = "As many have voted on this question from your network as can."
 
 
 async def asking(house: House, query: str = "question=q") -> Lecturer:
@@ -21,7 +26,7 @@ async def asking(house: House, query: str = "question=q") -> Lecturer:
 
 async def voted(lecturer: Lecturer, answers: list[Any]) -> dict[str, Any]:
     for number, answer in enumerate(answers):
-        assert (await lecturer.vote("q", answer, voter(number))).status == 204
+        assert (await lecturer.vote("q", answer, number)).status == 204
     return await lecturer.votes()
 
 
@@ -64,7 +69,7 @@ async def test_the_last_fifty_words_are_seen(house: House) -> None:
     found = await voted(lecturer, [f" word {number} " for number in range(60)])
     assert (found["kind"], found["votes"]) == ("words", 60)
     assert found["words"] == [f"word {number}" for number in range(10, 60)]
-    await lecturer.vote("q", "again", voter(30))
+    await lecturer.vote("q", "again", 30)
     latest = [f"word {number}" for number in range(10, 60) if number != 30]
     assert (await lecturer.votes())["words"] == [*latest, "again"]
 
@@ -79,8 +84,8 @@ async def test_before_anybody_votes_nothing_is_said_of_votes(house: House) -> No
 async def test_one_voter_has_one_vote(house: House) -> None:
     lecturer = await asking(house)
     for answer in (1, 2, 3):
-        await lecturer.vote("q", answer, voter(1))
-    await lecturer.vote("q", 3, voter(2))
+        await lecturer.vote("q", answer, 1)
+    await lecturer.vote("q", 3, 2)
     assert (await lecturer.votes())["counts"] == {"3": 2}
 
 
@@ -90,7 +95,7 @@ async def test_votes_are_taken_until_the_answer_is_shown(house: House) -> None:
     other = await lecturer.vote("p", 1)
     assert (other.status, other.sentence) == (409, "This question is not asked now.")
     await lecturer.show("asks", "question=q&shown=1")
-    late = await lecturer.vote("q", 2, voter(2))
+    late = await lecturer.vote("q", 2, 2)
     assert (late.status, late.sentence) == (409, "The answer is shown already: votes on this question are closed.")
     assert (await lecturer.votes())["counts"] == {"1": 1}
     await lecturer.show("goes on")
@@ -124,9 +129,9 @@ async def test_votes_on_the_last_questions_are_kept(make: Any) -> None:
 )
 async def test_a_vote_of_another_shape_than_the_first_is_refused(house: House, first: Any, second: Any) -> None:
     lecturer = await asking(house)
-    assert (await lecturer.vote("q", first, voter(1))).status == 204
+    assert (await lecturer.vote("q", first, 1)).status == 204
     before = await lecturer.votes()
-    answer = await lecturer.vote("q", second, voter(2))
+    answer = await lecturer.vote("q", second, 2)
     assert (answer.status, answer.sentence) == (400, "This question takes another kind of answer.")
     assert await lecturer.votes() == before
 
@@ -148,9 +153,9 @@ async def test_the_lecturer_says_which_answers_a_question_takes(house: House, ki
     for right in TAKES[kind][0]:
         lecturer = await asking(house, f"question=q&kind={kind}")
         for wrong in TAKES[kind][1]:
-            answer = await lecturer.vote("q", wrong, voter(1))
+            answer = await lecturer.vote("q", wrong, 1)
             assert (answer.status, answer.sentence) == (400, "This question takes another kind of answer."), wrong
-        assert (await lecturer.vote("q", right, voter(2))).status == 204, right
+        assert (await lecturer.vote("q", right, 2)).status == 204, right
         assert (await lecturer.votes())["kind"] == kind.partition(":")[0]
 
 
@@ -163,12 +168,8 @@ NO_VOTES = [
     b"[]",
     b"{}",
     *(
-        json.dumps({"question": "q", "voter": "v" * 16, "answer": 1} | change).encode()
+        json.dumps({"question": "q", "answer": 1} | change).encode()
         for change in (
-            {"voter": "v" * 15},
-            {"voter": "v" * 65},
-            {"voter": "ä" * 16},
-            {"voter": 1},
             {"question": 1},
             {"question": None},
             {"answer": None},
@@ -200,7 +201,7 @@ NO_VOTES = [
 async def test_what_is_no_vote_is_refused_in_a_sentence(house: House) -> None:
     lecturer = await asking(house)
     for sent in NO_VOTES:
-        answer = await house.ask("POST", f"/room/{lecturer.code}/votes", sent)
+        answer = await lecturer.send(sent)
         assert answer.status == 400, sent
         assert answer.sentence.endswith(".")
     assert (await lecturer.votes())["votes"] == 0
@@ -208,11 +209,9 @@ async def test_what_is_no_vote_is_refused_in_a_sentence(house: House) -> None:
 
 async def test_half_a_character_does_not_keep_the_lecturer_from_the_votes(house: House) -> None:
     lecturer = await asking(house)
-    sent = b'{"question": "q", "voter": "vvvvvvvvvvvvvvvv", "answer": "a\\ud800b"}'
-    assert (await house.ask("POST", f"/room/{lecturer.code}/votes", sent)).status == 204
+    assert (await lecturer.send(b'{"question": "q", "answer": "a\\ud800b"}')).status == 204
     assert (await lecturer.votes())["words"] == ["a?b"]
-    sent = b'{"question": "\\ud800", "voter": "vvvvvvvvvvvvvvvv", "answer": "a"}'
-    assert (await house.ask("POST", f"/room/{lecturer.code}/votes", sent)).status == 409
+    assert (await lecturer.send(b'{"question": "\\ud800", "answer": "a"}')).status == 409
 
 
 async def test_a_vote_is_small(house: House) -> None:
@@ -226,15 +225,137 @@ async def test_a_vote_is_small(house: House) -> None:
 async def test_so_many_vote_and_no_more(make: Any) -> None:
     house = make(voters=2)
     lecturer = await asking(house)
-    assert [(await lecturer.vote("q", 1, voter(number))).status for number in range(3)] == [204, 204, 429]
-    assert (await lecturer.vote("q", 2, voter(1))).status == 204  # in place of the earlier one
+    assert [(await lecturer.vote("q", 1, number)).status for number in range(3)] == [204, 204, 429]
+    assert (await lecturer.vote("q", 2, 1)).status == 204  # in place of the earlier one
     assert (await lecturer.votes())["counts"] == {"1": 1, "2": 1}
 
 
-async def test_votes_do_not_come_without_pause(make: Any) -> None:
-    house = make(votes=1e-9, votes_at_once=3)
+# --- who is a voter
+
+
+async def test_a_voter_is_a_cookie_that_the_server_signed_for_this_room(house: House) -> None:
+    """Any other is as good as none: the vote is not counted, and the refusal brings a cookie that is."""
     lecturer, other = await asking(house), await asking(house)
-    answers = [await lecturer.vote("q", 1, voter(number)) for number in range(4)]
-    assert [each.status for each in answers] == [204, 204, 204, 429]
-    assert answers[-1].sentence == "Too many votes at once. Try again in a second."
-    assert (await other.vote("q", 1)).status == 204
+    good = await house.come(lecturer.code)
+    name, _, signed = good.partition("=")[2].partition(".")
+    wrong = {
+        "none": "",
+        "of another room": await house.come(other.code),
+        "of another name": f"{COOKIE}={'x' * 22}.{signed}",
+        "unsigned": f"{COOKIE}={name}",
+        "signed by somebody else": f"{COOKIE}={name}.{'0' * 64}",
+        "no name": f"{COOKIE}=.{signed}",
+        "no letters": f"{COOKIE}={'ä' * 22}.{signed}",
+    }
+    vote = json.dumps({"question": "q", "voter": "v" * 16, "answer": 1}).encode()
+    for number, (case, cookie) in enumerate(wrong.items(), 1):
+        refused = await house.ask("POST", f"/room/{lecturer.code}/votes", vote, cookie=cookie)
+        assert (refused.status, refused.sentence) == (403, NO_COOKIE), case
+        lecturer.cookies[number] = refused.headers["set-cookie"].partition(";")[0]
+        assert (await lecturer.votes())["votes"] == number - 1
+        assert (await lecturer.vote("q", 1, number)).status == 204
+    assert len({good, *lecturer.cookies.values()}) == 1 + len(wrong)
+
+
+async def test_the_cookie_belongs_to_the_room_alone_and_outlives_a_reload(house: House) -> None:
+    lab = House(house.rooms, "/lab")
+    lecturer = await lab.lecturer()
+    page = f"/room/{lecturer.code}"
+    for proto in ("http", "https"):
+        first = (await lab.ask("GET", page, x_forwarded_proto=proto)).headers["set-cookie"]
+        cookie, *attributes = first.split("; ")
+        wanted = {f"Path=/lab{page}", "Max-Age=14400", "HttpOnly", "SameSite=Lax"}
+        assert set(attributes) == wanted | ({"Secure"} if proto == "https" else set())
+        assert "set-cookie" not in (await lab.ask("GET", page, cookie=cookie)).headers
+
+
+@pytest.mark.parametrize(
+    ("client", "sender"),
+    [
+        (("192.0.2.7", 1), "192.0.2.7"),
+        (("::ffff:192.0.2.7", 1), "192.0.2.7"),
+        (("2001:db8:1:2:3:4:5:6", 1), "2001:db8:1:2::/64"),
+        (("2001:db8:1:2::9%eth0", 1), "2001:db8:1:2::/64"),
+        (("2001:db8:1:3::9", 1), "2001:db8:1:3::/64"),
+        (("unix:", 0), "unknown"),
+        (("", 0), "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_an_address_is_what_somebody_has_one_of(client: Any, sender: str) -> None:
+    assert sender_of({"type": "http", "client": client}) == sender
+
+
+# --- how many, how often
+
+
+async def test_so_many_of_an_address_vote_and_no_more(make: Any) -> None:
+    house = make(voters_of_an_address=2)
+    lecturer = await asking(house)
+    answers = [await lecturer.vote("q", 1, number) for number in range(3)]
+    assert [each.status for each in answers] == [204, 204, 429]
+    assert answers[-1].sentence == MANY_HERE
+    assert (await lecturer.vote("q", 2, 1)).status == 204  # in place of the earlier one
+    assert (await lecturer.vote("q", 2, 1, THERE)).status == 204  # who goes elsewhere stays one voter
+    assert [(await lecturer.vote("q", 3, number, THERE)).status for number in (4, 5, 6)] == [204, 204, 429]
+    assert (await lecturer.votes())["counts"] == {"1": 1, "2": 1, "3": 2}
+    await lecturer.show("asks", "question=r")
+    assert [(await lecturer.vote("r", 1, number)).status for number in range(3)] == [204, 204, 429]
+
+
+async def test_a_lecture_hall_behind_one_address_votes_and_follows(make: Any) -> None:
+    """300 at once, and the clock stands still: no limit is any nearer than that."""
+    house = make(votes_of_a_voter_at_once=10)
+    lecturer = await asking(house)
+    streams: list[Stream] = []
+    for number in range(300):
+        assert (await lecturer.vote("q", number % 3, number)).status == 204
+        streams.append(await house.begin(lecturer.code, lecturer.cookies[number]))
+    assert {(await stream.begun).status for stream in streams} == {200}
+    assert await lecturer.votes() == {
+        "question": "q",
+        "followers": 300,
+        "votes": 300,
+        "kind": "choice",
+        "counts": {"0": 100, "1": 100, "2": 100},
+    }
+    for stream in streams:
+        await stream.leave()
+    assert (await lecturer.votes())["followers"] == 0
+
+
+@pytest.mark.parametrize("votes", [500, pytest.param(10_000, marks=pytest.mark.nightly)])
+async def test_one_client_counts_four_hundred_times_at_most(make: Any, votes: int) -> None:
+    """However long it goes on: a new cookie for each vote, and no hurry."""
+    seconds = count()
+    house = make(clock=lambda: float(next(seconds)))
+    lecturer = await asking(house)
+    answers = [await lecturer.vote("q", 1, number) for number in range(votes)]
+    assert [each.status for each in answers] == [204] * 400 + [429] * (votes - 400)
+    assert (await lecturer.votes())["votes"] == 400
+    assert (await lecturer.vote("q", 2, "other", THERE)).status == 204
+
+
+FLOODS: dict[str, Any] = {
+    "with one cookie": lambda number: "one",
+    "with a cookie for each vote": lambda number: number,
+    "without a cookie": lambda number: "none",
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_who_floods_a_room_is_refused_and_others_are_not(make: Any, flood: str) -> None:
+    """The clock stands still: everything comes in one instant. One cookie does not even disturb its own address."""
+    house = make(votes_of_a_voter_at_once=10)
+    lecturer = await asking(house)
+    found: list[int] = []
+    for number in range(550):
+        voter = FLOODS[flood](number)
+        if voter == "none":
+            lecturer.cookies[voter] = ""
+        found.append((await lecturer.vote("q", 1, voter)).status)
+    counted = found.count(204)
+    assert counted == {"with one cookie": 10, "with a cookie for each vote": 400, "without a cookie": 0}[flood]
+    assert set(found[-100:]) == {429}
+    honest = HERE if flood == "with one cookie" else THERE
+    assert {(await lecturer.vote("q", 2, f"honest {number}", honest)).status for number in range(50)} == {204}
