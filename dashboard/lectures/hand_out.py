@@ -18,9 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dashboard.lectures.shelf import lectures
+from transformer.foundation.program import program
 
 HERE = "http://localhost:8501"
-"""Where `attention-lab run` serves, if nothing else is said."""
+"""Where the dashboard is served, if nothing else is said."""
 STARTS, WRITES = 60.0, 300.0
 """Seconds that a server may take to start, and a browser to write all steps."""
 READY = ".al-sharing[data-state=ready]"
@@ -88,7 +89,7 @@ def _server() -> Iterator[str]:
     try:
         address = f"http://localhost:{port}"
         if not _answers(f"{address}/_stcore/health", process):
-            raise ValueError("The dashboard did not start; `attention-lab run` says why.")
+            raise ValueError(f"The dashboard did not start; `{program()} run` says why.")
         yield address
     finally:
         process.terminate()

@@ -30,8 +30,6 @@ def sweep(
 ) -> int:
     """Train a population: every combination of the settings, from every seed.
 
-    Example: `python -m transformer sweep --seeds 0-63 --positions learned,sinusoidal,rotary --n-heads 1,2,4`
-
     Each member is a run folder below the sweep's. `results.csv` there has a row for each one that has ended, at any
     instant. The same command goes on with what was cut off.
 
