@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from transformer.config import TEXT, ConfigError, TaskConfig
+from transformer.foundation.foreign import shortened
 from transformer.foundation.program import program
 from transformer.text import download, shelf
 from transformer.text.corpus import TextError
@@ -40,6 +41,8 @@ def corpus(
             raise ConfigError(f"give the text a name: `{program()} corpus shakespeare --file PATH`")
         _list()
         return
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise ConfigError(f"url must begin with http:// or https://, not {shortened(url)}")
     key = shelf.take(file, name) if file is not None else _found(name, url)
     print(f"{key}: {described(key)}")
 

@@ -23,7 +23,8 @@ def exit_code(app: App, arguments: Sequence[str] | None) -> int:
         return app(typed, exit_on_error=False, print_error=False, result_action="return_value") or 0
     except (CycloptsError, ValueError, OSError) as error:
         # ConfigError, RunError and CheckpointError are ValueErrors whose message is one sentence.
-        print(f"error: {on_one_line(str(error), typed)}", file=sys.stderr)
+        message = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+        print(f"error: {on_one_line(message, typed)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -12,11 +13,15 @@ from cyclopts import Parameter
 
 from transformer.config import ConfigError
 from transformer.experiments.populations.plan import planned, shown
+from transformer.foundation.foreign import shortened
 from transformer.training.runs import ROOT
 
 if TYPE_CHECKING:
     from transformer.experiments.populations.carry_out import Carrier
     from transformer.experiments.populations.table import Population
+
+SCHEDULER = re.compile(r"(\w{1,10}://)?[^\s/]{1,255}:\d{1,5}")
+"""How the address of a scheduler is written."""
 
 
 def sweep(
@@ -49,6 +54,8 @@ def sweep(
     """
     if processes is not None and not 1 <= processes <= 256:
         raise ConfigError(f"processes must be between 1 and 256, not {processes}")
+    if on and not SCHEDULER.fullmatch(on):
+        raise ConfigError(f"on must be the address of a scheduler, such as tcp://host:8786, not {shortened(on)}")
     plan = planned(seeds, settings)
 
     from transformer.experiments.populations.carry_out import carry_out, in_batches, side_by_side
