@@ -20,9 +20,11 @@ from cyclopts import App, Parameter
 
 from transformer import ConfigError, __version__
 from transformer.__main__ import app as library
+from transformer.__main__ import example
 from transformer.commands.ending import exit_code
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.foreign import shortened
+from transformer.foundation.program import program
 from transformer.training.exchange import archive
 from transformer.training.runs import Run, located
 
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 app = App(
-    name="attention-lab",
-    help="A transformer to look into: `attention-lab run` starts the dashboard.",
+    name=program(),
+    help=f"A transformer to look into: `{program()} run` starts the dashboard.",
     version=__version__,
     config=library.config,
     suppress_keyboard_interrupt=False,
@@ -45,11 +47,9 @@ exercise = App(name="exercise", help="Exercises: Markdown files, each a view to 
 app.command(exercise)
 
 
-@app.command
+@app.command(help_epilogue=example("run --server.port 8600"))
 def run(*options: Annotated[str, Parameter(allow_leading_hyphen=True)], module: str | None = None) -> int:
     """Start the dashboard, and open it in a browser. Ctrl-C stops it.
-
-    Example: `attention-lab run --server.port 8600`
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _proved(
         try:
             found = load(path)
         except OSError as error:
-            print(f"{path}: {error.strerror}.", file=sys.stderr)
+            print(f"{shortened(str(path))}: {error.strerror}.", file=sys.stderr)
             worst = 2
             continue
         except Mistake as mistake:

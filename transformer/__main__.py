@@ -6,6 +6,7 @@ and exit code 2; a training that fails is one line and exit code 1.
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -21,6 +22,8 @@ from transformer.commands.generate import generate
 from transformer.commands.measure import TRAINING, corners, lengths
 from transformer.commands.sweep import sweep
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.foundation.foreign import shortened
+from transformer.foundation.program import program
 from transformer.text.perplexity import perplexity, said
 from transformer.training.runs import ROOT, Run, RunError, list_runs, located, new_folder, unreadable
 
@@ -31,29 +34,55 @@ if TYPE_CHECKING:
     from transformer.training.team import Team
 
 
+LONGEST_NUMBER = 40
+"""Characters of the longest number: more digits than any setting has, and a float that holds it."""
+
+
 def _at_its_word(command: App, names: tuple[str, ...], arguments: ArgumentCollection) -> None:
-    """Take what was typed at its word: 2.5 layers are not rounded to 2, an empty name is not the folder one is in."""
+    """Take what was typed at its word: 2.5 layers are not rounded to 2, an empty name is not the folder one is in.
+
+    Raises ConfigError, also for a number that is too long to be counted with and for a path that no system has.
+    """
     for argument in arguments:
         for token in argument.tokens:
             if argument.hint in (int, int | None) and "." in token.value:
-                raise ConfigError(f"{argument.name} must be a whole number, not {token.value}")
+                raise ConfigError(f"{argument.name} must be a whole number, not {shortened(token.value)}")
+            if argument.hint in (int, int | None, float, float | None) and len(token.value) > LONGEST_NUMBER:
+                raise ConfigError(f"{argument.name} must be a number, not {shortened(token.value)}")
             if argument.hint is not bool and not token.value:
                 raise ConfigError(f"{argument.name} must not be empty")
+            if argument.hint in (Path, Path | None):
+                _require_path(argument.name, token.value)
+
+
+def _require_path(name: str, value: str) -> None:
+    """Raises ConfigError for what can be the path of nothing: before a training whose end could not be written."""
+    try:
+        Path(value).lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise ConfigError(f"{name} is too long for a path: {shortened(value)}") from None
+
+
+def example(*lines: str) -> str:
+    """The end of a command's help: what may be typed, one line after the other."""
+    return f"Example: {', then '.join(f'`{program()} {line}`' for line in lines)}"
 
 
 app = App(
-    name="python -m transformer",
+    name=program(),
     help="Train a transformer from scratch, measure it, and list what has been trained.",
     version=__version__,
     config=_at_its_word,
     suppress_keyboard_interrupt=False,
-    help_epilogue="A run is a folder; the dashboard lists what is trained here: `streamlit run dashboard/app.py`.",
+    help_epilogue="A run is a folder; the dashboard lists what is trained here: "
+    f"`{program().replace('transformer', 'dashboard')} run`.",
 )
 TASK, MODEL = Group("The task"), Group("The model")
 DEFAULT, AUTO = RunConfig(), ModelConfig()
 
 
-@app.command
+@app.command(help_epilogue=example("train --task reverse --length 16 --positions sinusoidal --seed 3"))
 def train(
     *,
     out: Path | None = None,
@@ -62,8 +91,6 @@ def train(
     training: Annotated[TrainingConfig, Parameter(name="*", group=TRAINING)] = DEFAULT.training,
 ) -> int:
     """Train a model until it is solved, into a run folder.
-
-    Example: `python -m transformer train --task reverse --length 16 --positions sinusoidal --seed 3`
 
     Parameters
     ----------
@@ -227,9 +254,10 @@ def list_(root: Path = ROOT) -> None:
             f"{run.name:<32} {task.task} {read}{task.length}, {model.shape}"
             f"{'' if model.recurrent else f', {model.positions}, mask {model.mask_label}'}; "
             f"step {state.step}, {_known(evaluation, bool(task.text))}, {state.status}"
+            f"{', comes with the package' if run.packaged else ''}"
         )
     if not runs:
-        print(f"no runs in {root}: make one with `python -m transformer train`")
+        print(f"no runs in {root}: make one with `{program()} train`")
     for fault in unreadable(root):
         print(f"left out: {fault}", file=sys.stderr)
 
@@ -241,12 +269,13 @@ def _known(evaluation: dict[str, Any] | None, reads: bool) -> str:
     return f"second half {evaluation['second_half']:.3f}" if evaluation else "second half –"
 
 
-app.command(corpus)
+TEXTS = example("corpus shakespeare", "train --task text --text shakespeare --length 256")
+app.command(corpus, help_epilogue=TEXTS)
 app.command(lengths)
 app.command(corners)
-app.command(generate)
-app.command(check)
-app.command(sweep)
+app.command(generate, help_epilogue=example('generate shakespeare --prompt "ROMEO  " --tokens 200'))
+app.command(check, help_epilogue=example("check my_attention.py:attention"))
+app.command(sweep, help_epilogue=example("sweep --seeds 0-63 --positions learned,sinusoidal,rotary --n-heads 1,2,4"))
 
 
 @app.command

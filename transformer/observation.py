@@ -14,6 +14,7 @@ from torch import Tensor
 
 from transformer.edits import Edit, EditError
 from transformer.foundation.checks import UserError
+from transformer.foundation.interruption import go_on
 from transformer.network import Network
 from transformer.positions import PlaceError
 from transformer.trace import Recorder, Remember, only
@@ -94,6 +95,7 @@ def observe(
     def look(other: Network, site: str) -> Tensor | None:
         return observe(other, tokens, source=source, remember=only(site)).sites.get(site)
 
+    go_on()
     recorder = Recorder([edit.begun(look) for edit in edits], remember)
     training = model.training
     if training:

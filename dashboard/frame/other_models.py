@@ -18,6 +18,7 @@ from dashboard.parts import waiting
 from dashboard.parts.prose import plain
 from dashboard.view import session
 from transformer.config import RunConfig
+from transformer.foundation.program import program
 
 if TYPE_CHECKING:
     from transformer.tasks import Question
@@ -68,7 +69,7 @@ def offer_text(model: Model) -> None:
         return
     st.info(
         "There is no text model yet. Train one: choose the task *text* in the panel on the left, or run "
-        "`python -m transformer train --task text --text FILE`.",
+        f"`{program()} train --task text --text FILE`.",
         icon=":material/menu_book:",
     )
 

@@ -7,6 +7,7 @@ by Playwright: `pip install 'attention-lab[hand-out]'`.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -19,14 +20,17 @@ from pathlib import Path
 
 from dashboard.lectures.shelf import lectures
 from transformer.foundation.checks import reason
+from transformer.foundation.foreign import shortened
 from transformer.foundation.last_words import listen
 
 HERE = "http://localhost:8501"
-"""Where `attention-lab run` serves, if nothing else is said."""
+"""Where the dashboard is served, if nothing else is said."""
 STARTS, WRITES = 60.0, 300.0
 """Seconds that a server may take to start, and a browser to write all steps."""
 READY = ".al-sharing[data-state=ready]"
 """The button, once it can be pressed (web/sharing/sharing.js)."""
+ADDRESSED = re.compile(r"https?://\S{1,2000}")
+"""How the address of a server is written."""
 ADDRESS = "attention-lab-address"
 """Where the page looks for the root of its links (web/document/write.js)."""
 NO_BROWSER = "A hand-out takes a browser: pip install playwright, then playwright install --only-shell chromium."
@@ -40,6 +44,8 @@ def write(name: str, out: Path, address: str = HERE) -> int:
     lecture = lectures().files.get(name)
     if lecture is None:
         raise ValueError(f"There is no lecture {name!r}; there are {', '.join(sorted(lectures().files))}.")
+    if not ADDRESSED.fullmatch(address):
+        raise ValueError(f"An address begins with http:// or https:// and has no blanks, unlike {shortened(address)}.")
     if not out.parent.is_dir():
         raise ValueError(f"There is no folder {out.parent}.")
     try:

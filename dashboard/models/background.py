@@ -7,19 +7,23 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
+from transformer.foundation.interruption import interruptible
 from transformer.foundation.last_words import LastWords, listen
 
 P = ParamSpec("P")
 T = TypeVar("T")
 AT_ONCE = 0.4
 """Seconds for which a page waits for a measurement; what takes longer is shown when it is there, and clicks go on."""
+UNWANTED = 10.0
+"""Seconds without a look from any page after which work is given up. A page that is drawn anew may take some."""
 
 
 # --- in threads: the one executor of the dashboard
@@ -76,6 +80,24 @@ def ready(future: Future[T]) -> T | None:
     """What was worked out, if it is there or comes within AT_ONCE. Raises what the work raised."""
     wait([future], AT_ONCE)
     return future.result() if future.done() else None
+
+
+class Wanted(Generic[T]):
+    """Work that pages wait for. It begins at once, and is given up when no page has looked after it for UNWANTED."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._looked = time.monotonic()
+        self.future = WATCHED.submit(self._do, work)
+
+    def done(self, seconds: float) -> bool:
+        """Is it done, or given up, within so many seconds? Who asks wants it."""
+        self._looked = time.monotonic()
+        wait([self.future], seconds)
+        return self.future.done()
+
+    def _do(self, work: Callable[[], T]) -> T:
+        with interruptible(lambda: time.monotonic() - self._looked < UNWANTED):
+            return work()
 
 
 def problem(future: Future[Any] | None) -> str:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
 
+from dashboard.models import background
+from dashboard.models.background import Wanted
+from dashboard.server.streamlit_private import may_draw
 from transformer.config import RunConfig
+from transformer.foundation.interruption import Interrupted, go_on
 
 P = ParamSpec("P")
 T = TypeVar("T")
+LOOK = 0.2
+"""Seconds between two looks at what is waited for."""
 
 
 def _all_of(array: np.ndarray) -> bytes:
@@ -34,17 +41,58 @@ def keyed_by_repr(cls: type[T]) -> type[T]:
     return cls
 
 
-def cached(most: int, spinner: str | bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Remember the `most` latest answers of a function; `spinner` is said while one is worked out.
+def cached(most: int, words: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Remember the `most` latest answers of a function.
+
+    What takes a while has `words` that say what goes on. It is worked out behind the page, which shows them meanwhile,
+    and lets a click go on with something else; what no page waits for any more is given up.
 
     Arguments are told apart by what they hold, arrays by every cell, type and shape; answers are shared by all sessions
     and must not be written into. The same argument given by place and by name, or left to its default, is looked up
     as another.
     """
-    remember = st.cache_resource(max_entries=most, show_spinner=spinner, hash_funcs=_keys)
+    remember = st.cache_resource(max_entries=most, show_spinner=False, hash_funcs=_keys)
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]  # else read at each look-up
-        return remember(function)
+        return waited_for(function, words) if words else remember(function)
+
+    def waited_for(function: Callable[P, T], words: str) -> Callable[P, T]:
+        @remember
+        @wraps(function)
+        def begun(*args: P.args, **kwargs: P.kwargs) -> Wanted[T]:
+            return Wanted(partial(function, *args, **kwargs))
+
+        @wraps(function)
+        def answer(*args: P.args, **kwargs: P.kwargs) -> T:
+            while True:
+                work = begun(*args, **kwargs)
+                wait_for(work, words)
+                error = work.future.exception()
+                if error is None:
+                    return work.future.result()
+                begun.clear(*args, **kwargs)
+                if not isinstance(error, Interrupted):  # nobody had waited any more, and now somebody does
+                    raise error
+
+        answer.clear = begun.clear  # type: ignore[attr-defined]
+        return answer
 
     return decorate
+
+
+def wait_for(work: Wanted[Any], words: str) -> None:
+    """Wait until work is done. What takes longer than AT_ONCE is said in `words` where the page has come to.
+
+    Streamlit lets a click interrupt a page wherever it draws, so it is drawn again and again.
+    """
+    if work.done(background.AT_ONCE):
+        return
+    drawing = may_draw()
+    place = st.empty() if drawing else None
+    while not work.done(LOOK):
+        go_on()
+        if place is not None:
+            place.caption(f":material/hourglass_top: {words}")
+    if place is not None:
+        place.empty()

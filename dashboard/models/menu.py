@@ -14,7 +14,7 @@ from transformer.compiled import compiled_config
 from transformer.config import RunConfig
 from transformer.foundation.words import counted
 from transformer.text.perplexity import said
-from transformer.training.runs import ROOT, Run, RunError, State, list_runs
+from transformer.training.runs import ROOT, Run, RunError, State, folder_called, folders, list_runs
 
 COMPILED = "compiled"
 GUESTS = ".guests"
@@ -79,7 +79,7 @@ def run_called(name: str) -> Run:
     """The run of a name, a guest's in the guest's folder; whether there is one is not asked."""
     found = OF_GUEST.fullmatch(name)
     if found is None or (ROOT / name).exists():
-        return Run(ROOT / name)
+        return Run(folder_called(name, ROOT))
     return Run(folder_of(found[1]) / name)
 
 
@@ -171,8 +171,8 @@ def under_way(guest: str = "") -> list[Run]:
 
 def _runs(guest: str) -> list[Run]:
     """What lies in the folder and in a guest's own, whether it can be read or not."""
-    folders = [ROOT, *([folder_of(guest)] if guest else [])]
-    return [Run(card.parent) for folder in folders for card in sorted(folder.glob("*/run.json"))]
+    roots = [ROOT, *([folder_of(guest)] if guest else [])]
+    return [Run(folder) for root in roots for folder in sorted(folders(root))]
 
 
 def _choice(run: Run, name: str = "") -> Choice | None:

@@ -226,7 +226,7 @@ def _sample(model: Model, question: Question, own_words: bool, mask: Mask | None
     )
 
 
-@cached(64)
+@cached(64, "Measuring on fresh sequences …")
 def _accuracy(model: Model, sequences: int, mask: Mask | None, length: int) -> Accuracy:
     from transformer.analysis.accuracy.by_position import accuracy_by_position
 

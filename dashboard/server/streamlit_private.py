@@ -36,7 +36,11 @@ from streamlit.runtime.scriptrunner_utils.script_requests import (
     ScriptRequestType,
 )
 from streamlit.runtime.scriptrunner_utils.script_requests import _coalesce_widget_states as coalesce_widget_states
-from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import (
+    ThreadState,
+    get_script_run_ctx,
+    in_cached_function,
+)
 from streamlit.runtime.state import SafeSessionState, SessionState
 
 from transformer.foundation.checks import ConfigError
@@ -73,6 +77,14 @@ def is_served() -> bool:
     Without it nobody is taken for a stranger, or everybody (view/permission.py).
     """
     return exists() and type(get_instance()) is Runtime
+
+
+def may_draw() -> bool:
+    """Does this thread run a page, and no function whose answer Streamlit remembers with all that it drew?
+
+    Without it, what is drawn while somebody waits in such a function is drawn again at each look-up (models/cache.py).
+    """
+    return get_script_run_ctx(suppress_warning=True) is not None and not in_cached_function.get()
 
 
 def fragments_asked() -> list[str] | None:

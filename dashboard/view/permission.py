@@ -90,6 +90,8 @@ def for_the_owner(what: str) -> str:
 def to_change(run: Run) -> str:
     """Why a run is left as it is: stopped, paused, renamed, deleted."""
     someone = visitor()
+    if run.packaged:
+        return f"{run.name} comes with the installed package, so it can only be looked at."
     if someone.role == "owner" or (someone.name and menu.guest_of(run) == someone.name):
         return ""
     return LOOKING if someone.role == "viewer" else f"{run.name} is not yours, so you can only look at it."

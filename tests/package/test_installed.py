@@ -26,6 +26,8 @@ from transformer.training.exchange.archive import unpack
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("transformer", "dashboard")
+RUN, MOST_BYTES = "checkpoints/reverse", 1_000_000
+"""The run that the wheel brings along, and the most that it may weigh there."""
 QUICK = ("--max-steps", "2", "--length", "3", "--d-model", "16", "--d-ff", "0", "--device", "cpu")
 
 
@@ -66,7 +68,7 @@ def tracked(*folders: str) -> list[str]:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """As `pip install .` does it, but for what the package depends on: that is taken from the present environment."""
     source, place = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("environment")
-    for name in tracked(*PACKAGES, "pyproject.toml", "README.md", "LICENSE", "docs/licences.md"):
+    for name in tracked(*PACKAGES, RUN, "pyproject.toml", "setup.py", "README.md", "LICENSE", "docs/licences.md"):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
@@ -91,10 +93,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 
 @pytest.mark.nightly
-def test_the_wheel_holds_the_two_packages_and_nothing_else(installed: Installed) -> None:
+def test_the_wheel_holds_the_two_packages_and_a_run_and_nothing_else(installed: Installed) -> None:
+    shipped = {name.replace("checkpoints", "transformer/shipped"): name for name in tracked(RUN)}
     with zipfile.ZipFile(installed.wheel) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert names == set(tracked(*PACKAGES))
+        assert all(wheel.read(name) == (ROOT / own).read_bytes() for name, own in shipped.items())
+        assert sum(wheel.getinfo(name).compress_size for name in shipped) <= MOST_BYTES
+    assert names == {*tracked(*PACKAGES), *shipped}
     assert {"transformer/py.typed", "dashboard/py.typed", "dashboard/.streamlit/config.toml"} <= names
     assert {"dashboard/frame/style.css", "dashboard/lectures/masks.md"} <= names
 
@@ -122,10 +127,16 @@ def test_the_command_is_there(installed: Installed) -> None:
     assert installed.command("--version").stdout.strip() == transformer.__version__
 
 
-def test_without_a_repository_runs_are_kept_among_the_users_data(installed: Installed) -> None:
+def test_without_a_repository_the_packaged_run_is_there(installed: Installed) -> None:
+    """Beside one's own, which are kept among the user's data."""
     done = installed.command("list")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"no runs in {installed.runs}: ")
+    (line,) = done.stdout.splitlines()
+    assert re.match(r"reverse +reverse 8, .*, second half 1\.000, finished, comes with the package$", line)
+    found = json.loads(installed.command("evaluate", "reverse", "--json", "--sequences", "64").stdout)
+    assert found["second_half"] == 1.0
+    nothing = installed.command("list", str(installed.folder))
+    assert nothing.stdout.startswith(f"no runs in {installed.folder}: ")
 
 
 @pytest.mark.nightly
@@ -136,7 +147,7 @@ def test_a_run_is_trained_measured_and_handed_on(installed: Installed, tmp_path:
         assert done.returncode == 0, done.stderr
     found = json.loads(installed.command("evaluate", "X", "--json", "--sequences", "64").stdout)
     assert len(found["accuracy_by_position"]) == 6
-    assert installed.command("list").stdout.startswith("X ")
+    assert {line.split()[0] for line in installed.command("list").stdout.splitlines()} == {"reverse", "X"}
     run = unpack(installed.folder / "X.zip", tmp_path)
     assert run.config.task.length == 3
     assert list(run.snapshots())[-1] == 2
@@ -216,6 +227,7 @@ def test_the_dashboard_opens_anywhere_and_trains(installed: Installed, served: t
         page = chromium.new_page()
         page.goto(address)
         expect(page.get_by_role("heading", name="It reverses: 8 of 8 right.")).to_be_visible()
+        expect(page.get_by_text("reverse · 1.000").first).to_be_visible()
         expect(page.locator("canvas").first).to_be_visible()
         # The colour of the theme in dashboard/.streamlit, not Streamlit's own.
         train = page.get_by_test_id("stSidebar").get_by_role("button", name="Train")
@@ -231,8 +243,8 @@ def test_the_dashboard_opens_anywhere_and_trains(installed: Installed, served: t
 
 
 @pytest.mark.nightly
-def test_every_page_opens_where_no_run_is(installed: Installed, tmp_path: Path) -> None:
-    """What was measured for a page and is not shipped in the wheel is missed in a sentence."""
+def test_every_page_opens_on_the_packaged_run(installed: Installed, tmp_path: Path) -> None:
+    """It is only read. What was measured for a page and is not in the wheel is missed in a sentence."""
     script = tmp_path / "pages.py"
     script.write_text(
         "import json, os, sys\n"
@@ -244,6 +256,10 @@ def test_every_page_opens_where_no_run_is(installed: Installed, tmp_path: Path) 
         "for name, page in PAGES.items():\n"
         "    app = AppTest.from_file(main, default_timeout=120).switch_page(page.script).run()\n"
         "    found[name] = [[each.value for each in kind] for kind in (app.title, app.exception, app.error)]\n"
+        "    runs = [app.session_state['menu'], app.session_state['settings'].run]\n"
+        "    assert [*runs[0]] == ['reverse', 'compiled'] and runs[1] in ('', 'reverse'), runs\n"
+        "    if name == 'runs':\n"
+        "        assert app.button(key='delete').disabled and not app.button(key='open').disabled\n"
         "print(json.dumps(found), flush=True)\n"
         "os._exit(0)\n"
     )

@@ -1,1 +1,1 @@
-"""Commands of `python -m transformer` that are more than a call."""
+"""Commands of the command line that are more than a call."""

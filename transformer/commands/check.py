@@ -28,8 +28,6 @@ def check(
 ) -> int:
     """Check code of your own: is it right, and if not, which mistake is it?
 
-    Example: `python -m transformer check my_attention.py:attention`
-
     It takes a function of query, key, value and mask, a class of multi-head attention, a positional encoding, a
     function that makes a mask, the class of a whole decoder, or a function that cuts tokens into inputs and targets.
     Conventions are recognised and named: True = seen or hidden, one packed layer or three, batch or position first.

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from transformer.config import TEXT, ConfigError, TaskConfig
+from transformer.foundation.foreign import shortened
+from transformer.foundation.program import program
 from transformer.text import download, shelf
 from transformer.text.corpus import TextError
 from transformer.text.tokens import split
@@ -17,9 +19,6 @@ def corpus(
     name: str | None = None, *, file: Path | None = None, url: str | None = None, remove: str | None = None
 ) -> None:
     """Download the works of Shakespeare, or add a text of your own. Without arguments, list the texts that are here.
-
-    Example: `python -m transformer corpus shakespeare`, then `python -m transformer train --task text --text
-    shakespeare --length 256`
 
     Parameters
     ----------
@@ -34,14 +33,16 @@ def corpus(
     """
     if remove is not None:
         if name is not None or file is not None or url is not None:
-            raise ConfigError("--remove takes no other option: `python -m transformer corpus --remove shakespeare`")
+            raise ConfigError(f"--remove takes no other option: `{program()} corpus --remove shakespeare`")
         print(f"{take_away(remove, ROOT)} is removed")
         return
     if name is None:
         if file is not None or url is not None:
-            raise ConfigError("give the text a name: `python -m transformer corpus shakespeare --file PATH`")
+            raise ConfigError(f"give the text a name: `{program()} corpus shakespeare --file PATH`")
         _list()
         return
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise ConfigError(f"url must begin with http:// or https://, not {shortened(url)}")
     key = shelf.take(file, name) if file is not None else _found(name, url)
     print(f"{key}: {described(key)}")
 
@@ -108,4 +109,4 @@ def _list() -> None:
     for key in at_hand:
         print(f"{key}: {described(key)}")
     if not at_hand:
-        print(f"there are no texts in {shelf.folder()}: download one with `python -m transformer corpus shakespeare`")
+        print(f"there are no texts in {shelf.folder()}: download one with `{program()} corpus shakespeare`")

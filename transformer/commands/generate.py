@@ -21,8 +21,6 @@ def generate(
 ) -> None:
     """Continue a prompt, token by token, with a model that was trained on a text.
 
-    Example: `python -m transformer generate shakespeare --prompt "ROMEO  " --tokens 200`
-
     Parameters
     ----------
     run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -12,11 +13,15 @@ from cyclopts import Parameter
 
 from transformer.config import ConfigError
 from transformer.experiments.populations.plan import planned, shown
+from transformer.foundation.foreign import shortened
 from transformer.training.runs import ROOT
 
 if TYPE_CHECKING:
     from transformer.experiments.populations.carry_out import Carrier
     from transformer.experiments.populations.table import Population
+
+SCHEDULER = re.compile(r"(\w{1,10}://)?[^\s/]{1,255}:\d{1,5}")
+"""How the address of a scheduler is written."""
 
 
 def sweep(
@@ -29,8 +34,6 @@ def sweep(
     **settings: Annotated[str, Parameter(help="Any option of `train`; several values are separated by commas.")],
 ) -> int:
     """Train a population: every combination of the settings, from every seed.
-
-    Example: `python -m transformer sweep --seeds 0-63 --positions learned,sinusoidal,rotary --n-heads 1,2,4`
 
     Each member is a run folder below the sweep's. `results.csv` there has a row for each one that has ended, at any
     instant. The same command goes on with what was cut off.
@@ -51,6 +54,8 @@ def sweep(
     """
     if processes is not None and not 1 <= processes <= 256:
         raise ConfigError(f"processes must be between 1 and 256, not {processes}")
+    if on and not SCHEDULER.fullmatch(on):
+        raise ConfigError(f"on must be the address of a scheduler, such as tcp://host:8786, not {shortened(on)}")
     plan = planned(seeds, settings)
 
     from transformer.experiments.populations.carry_out import carry_out, in_batches, one_by_one

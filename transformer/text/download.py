@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from transformer.foundation.program import program
 from transformer.text import shelf
 from transformer.text.corpus import TextError
 
@@ -17,7 +18,11 @@ PATIENCE = (10.0, 30.0)
 """Seconds until the server has to be there, and between two pieces of what it sends."""
 PIECE = 2**16
 """Bytes fetched at a time."""
-BY_HAND = "download it elsewhere, and add it with `python -m transformer corpus shakespeare --file PATH`"
+
+
+def by_hand() -> str:
+    """What to do where nothing can be downloaded."""
+    return f"download it elsewhere, and add it with `{program()} corpus shakespeare --file PATH`"
 
 
 def address() -> str:
@@ -44,9 +49,9 @@ def download(url: str = "", said: Callable[[int, int], None] = lambda done, tota
             path = Path(pooch.retrieve(url, known_hash=None, fname="text", path=folder, downloader=fetch))
             content = path.read_bytes()
         except (OSError, ValueError) as error:  # whatever goes wrong between two machines is one of these in requests
-            raise TextError(f"{url} could not be downloaded: {_why(error, requests)}. Please {BY_HAND}") from None
+            raise TextError(f"{url} could not be downloaded: {_why(error, requests)}. Please {by_hand()}") from None
     if content.lstrip()[:15].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
-        raise TextError(f"{url} sent a web page instead of a text: {BY_HAND}")
+        raise TextError(f"{url} sent a web page instead of a text: {by_hand()}")
     return shelf.put(f"{NAME}.txt", content)
 
 

@@ -17,6 +17,7 @@ from platformdirs import user_cache_path
 
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.foreign import quoted
+from transformer.foundation.program import program
 from transformer.text.corpus import Corpus, Excerpt, TextError
 
 LARGEST = 20 * 2**20
@@ -137,7 +138,7 @@ def resolve(wanted: str) -> str:
         return take(path)
     if wanted == "shakespeare":
         raise TextError(
-            "the works of Shakespeare are not here yet: download them with `python -m transformer corpus shakespeare`"
+            f"the works of Shakespeare are not here yet: download them with `{program()} corpus shakespeare`"
         )
     known = f"name a file, or one of {', '.join(at_hand)}" if at_hand else "name a file"
     raise TextError(f"there is no text {quoted(wanted)}: {known}")

@@ -176,6 +176,7 @@ def _move(run: Run, target: Path) -> None:
     """Move a run to where nothing is, while nobody is at work on it and nobody can begin."""
     name, lock = run.name, run.folder / NAME
     _require((run.folder / "run.json").is_file(), f"there is no run {name} any more")
+    _require(not run.packaged, f"{name} comes with the installed package, so it can only be looked at")
     _require(not run.under_way, f"{name} is {run.state.status}: stop it first")
     known = lock.exists()
     try:

@@ -71,6 +71,9 @@ def _default_root() -> Path:
 DEFAULT_ROOT = _default_root()
 ROOT = Path(os.environ.get("ATTENTION_LAB_RUNS") or DEFAULT_ROOT)
 """Where runs are kept, for the command line and the dashboard alike."""
+PACKAGED = Path(__file__).resolve().parents[1] / "shipped"
+"""The runs that an installed package brings along, which are listed beside those in ROOT and only read. A repository
+has none here: its shipped runs lie in checkpoints/."""
 
 
 class RunError(UserError):
@@ -160,6 +163,11 @@ class Run:
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @property
+    def packaged(self) -> bool:
+        """Does it come with the installed package? Then it is only read."""
+        return self.folder.parent == PACKAGED
 
     @property
     def card(self) -> dict[str, Any]:
@@ -347,14 +355,28 @@ class Run:
 
 def located(run: str) -> Path:
     """A run's folder or file, by its path or its name below ROOT. Raises RunError when neither is there."""
-    found = next((path for path in (Path(run), ROOT / run) if path.exists()), None)
+    found = next((path for path in (Path(run), folder_called(run, ROOT)) if path.exists()), None)
     if found is None:
         raise RunError(f"there is no run {shortened(run)}, neither at that path nor below {ROOT.name}/")
     return found
 
 
+def folder_called(name: str, root: Path) -> Path:
+    """The folder of the run of a name, below `root` or, where only the package has one, there; it need not exist."""
+    own, packaged = root / name, PACKAGED / name
+    return packaged if packaged.exists() and not own.exists() else own
+
+
+def folders(root: Path = ROOT) -> list[Path]:
+    """The folders of the runs below a folder, unread; below ROOT also those of the package whose names are free."""
+    found = [card.parent for card in root.glob("*/run.json")]
+    if root == ROOT:
+        found += [card.parent for card in PACKAGED.glob("*/run.json") if not (root / card.parent.name).exists()]
+    return found
+
+
 def list_runs(root: Path = ROOT) -> list[Run]:
-    """The readable runs below a folder, oldest first."""
+    """The readable runs below a folder, and those of the package below ROOT, oldest first."""
     return sorted((run for run, fault in _looked_at(root) if not fault), key=lambda run: (run.created, run.name))
 
 
@@ -365,8 +387,8 @@ def unreadable(root: Path = ROOT) -> list[str]:
 
 def _looked_at(root: Path) -> Iterator[tuple[Run, str]]:
     """Each run below a folder, and why it cannot be read; nothing where it can."""
-    for card in root.glob("*/run.json"):
-        run, fault = Run(card.parent), ""
+    for folder in folders(root):
+        run, fault = Run(folder), ""
         try:
             _ = run.name.encode(), run.config
         except UnicodeEncodeError:

@@ -15,6 +15,7 @@ from tests.kit import texts
 from tests.kit.text_server import BOOK, nowhere, server
 from transformer import checkpoints
 from transformer.__main__ import main
+from transformer.foundation.program import program
 from transformer.text import download, shelf, task
 from transformer.text.corpus import TextError
 from transformer.training.runs import Run
@@ -101,7 +102,7 @@ def test_without_a_network_it_says_where_to_put_a_file_by_hand(
     assert main(["corpus", "shakespeare"]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert "there is no connection" in last
-    assert "`python -m transformer corpus shakespeare --file PATH`" in last
+    assert f"`{program()} corpus shakespeare --file PATH`" in last
     Path("from-a-friend.txt").write_text(BOOK)
     assert main(["corpus", "shakespeare", "--file", "from-a-friend.txt"]) == 0
     assert capsys.readouterr().out.startswith("shakespeare-")
@@ -114,7 +115,7 @@ def test_without_a_network_it_says_where_to_put_a_file_by_hand(
 def test_any_file_is_a_text(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("my book.txt").write_text(texts.TEXT)
     assert main(["corpus"]) == 0
-    assert "download one with `python -m transformer corpus shakespeare`" in capsys.readouterr().out
+    assert f"download one with `{program()} corpus shakespeare`" in capsys.readouterr().out
     assert main(["corpus", "my book.txt"]) == 0
     assert re.match(r"my-book-[0-9a-f]{8}: 3 works, ", capsys.readouterr().out)
 
@@ -129,7 +130,7 @@ def test_any_file_is_a_text(cache: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["corpus", "large.txt"], "large.txt has 20.0 MB, and a text may have 20"),
         (["corpus", "."], "there is no text '.'"),
         (["train", "--task", "text", "--out", "out"], "which text? Say --text shakespeare, or name a file"),
-        (["train", "--task", "text", "--text", "shakespeare", "--out", "out"], "`python -m transformer corpus shakes"),
+        (["train", "--task", "text", "--text", "shakespeare", "--out", "out"], f"`{program()} corpus shakes"),
         (["train", "--task", "text", "--text", "nothing.txt", "--out", "out"], "there is no text 'nothing.txt'"),
         (["train", "--text", "latin.txt", "--out", "out"], "the task reverse reads no text"),
         (

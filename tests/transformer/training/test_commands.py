@@ -21,6 +21,7 @@ from transformer.__main__ import main
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
 from transformer.analysis.film.film import Film
 from transformer.config import POSITIONS, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.foundation.program import program
 from transformer.model import build
 from transformer.tasks import TASKS
 from transformer.training.recording import record
@@ -338,7 +339,7 @@ def test_the_list_of_the_shipped_runs(capsys):
 
 def test_a_folder_without_runs_says_what_to_do(tmp_path, capsys):
     assert main(["list", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == f"no runs in {tmp_path}: make one with `python -m transformer train`\n"
+    assert capsys.readouterr().out == f"no runs in {tmp_path}: make one with `{program()} train`\n"
 
 
 # --- help
@@ -359,7 +360,7 @@ def test_help_is_no_error(arguments, capsys):
     assert main(arguments) == 0
     said = capsys.readouterr()
     assert said.err == ""
-    assert "Usage: python -m transformer" in said.out
+    assert f"Usage: {program()}" in said.out
     if len(arguments) < 2:
         assert all(f" {command} " in said.out for command in ("train", "evaluate", "list"))
 

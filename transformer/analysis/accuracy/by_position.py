@@ -11,6 +11,7 @@ from torch import Tensor
 
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.edits import Edit
+from transformer.foundation.interruption import go_on
 from transformer.network import Network
 from transformer.observation import observe
 from transformer.tasks import Batch, Task
@@ -32,12 +33,15 @@ def logits(
 ) -> Iterator[Float[Tensor, "chunk position d_vocab"]]:
     """What a model says to each of many sequences, chunk by chunk, given the true tokens (teacher forcing).
 
+    Raises Interrupted between two chunks where nobody wants the rest.
+
     A recurrent network gets no such help once it is trained: it reads what it says itself, under edits too.
     """
     device = next(model.parameters()).device
     width = batch.tokens.shape[1]
     chunk = max(1, min(CHUNK, CELLS // (width * max(width * model.config.cell, model.d_vocab))))
     for start in range(0, len(batch.tokens), chunk):
+        go_on()
         part = slice(start, start + chunk)
         tokens = torch.from_numpy(batch.tokens[part]).to(device)
         source = None if batch.source is None else torch.from_numpy(batch.source[part]).to(device)

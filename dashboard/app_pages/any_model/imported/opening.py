@@ -15,6 +15,7 @@ from dashboard.parts.widgets import barred, controlled
 from dashboard.view import clicks, permission
 from dashboard.view import imported as view
 from transformer.foundation.checks import UserError
+from transformer.foundation.program import program
 from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ fetched from anywhere, weights are read from safetensors only, and no code of th
 **Any other PyTorch model.** Start the dashboard with a function that builds it:
 
 ```text
-python -m dashboard run --module my_model:build
+{program} run --module my_model:build
 ```
 
 Attention is seen where the model calls `torch.nn.MultiheadAttention`, `F.scaled_dot_product_attention` or a softmax
@@ -155,7 +156,7 @@ def empty() -> None:
 
     if not folders.available():
         st.info(plain(folders.HOW), icon=":material/extension:")
-    st.markdown(HOW)
+    st.markdown(HOW.format(program=program()))
 
 
 def facts(model: Imported, foreign: Foreign) -> None:

@@ -93,7 +93,8 @@ else:
 # What was asked for is on the screen; what takes longer comes after it, also where it stands above.
 length = len(question) if len(question) in task.lengths else task.length
 yard = yardstick(model, length)
-compared = yard.as_it_is(), yard.as_it_is(mask)
+with title:
+    compared = yard.as_it_is(), yard.as_it_is(mask)
 own = str(mask) == model.config.model.mask
 title.title(
     f"Under its {mask.name} mask {yard.state(compared[0])}. And under another?"

@@ -37,6 +37,7 @@ from transformer.config import ConfigError
 from transformer.experiments.bottleneck import Bottleneck, BottleneckError
 from transformer.experiments.bottleneck_runs import plan
 from transformer.foundation.checks import reason
+from transformer.foundation.program import program
 from transformer.training.runs import Run, RunError
 
 AGAIN = 1.0
@@ -205,7 +206,7 @@ def words_beside(found: Bottleneck | None, runs: list[Run]) -> str:
         first = "Trains all three in the background, then measures them. Watch them on “Runs and races”."
     seconds = 0.0 if found is None else sum(each.seconds for each in found.contestants)
     long = f" The three models shown took {max(1, round(seconds / 60))} minutes of training." if seconds else ""
-    return f"{first}{long} On a command line: python -m transformer bottleneck"
+    return f"{first}{long} On a command line: {program()} bottleneck"
 
 
 def _is_news(runs: list[Run], were_live: bool) -> bool:

@@ -24,6 +24,7 @@ from transformer.analysis.intervals import mean_interval
 from transformer.corners import CornerConfig, floor
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, shared
 from transformer.foundation.checks import reason
+from transformer.foundation.program import program
 from transformer.training.runs import DEFAULT_ROOT
 
 SHIPPED = tuple(DEFAULT_ROOT / f"{name}.json" for name in ("corners-narrow", "corners-none", "corners"))
@@ -109,7 +110,7 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
         return
     label = "Measure" if found is None else "Measure again"
     left.button(label, icon=":material/refresh:", on_click=begin, args=(config,), width="stretch", **closed)
-    command = " ".join(["python -m transformer corners", *options(config)])
+    command = " ".join([program(), "corners", *options(config)])
     broken = measuring.failed and not measuring.stopped and measuring.path == path
     cut = f"The last measurement was interrupted{plain(measuring.why)}. " if broken else ""
     right.caption(f"{cut}Trains 25 GRUs in the background. On a command line: {command}")

@@ -25,6 +25,7 @@ from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from transformer.analysis.accuracy import ceilings
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.foundation.program import program
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.depth import Depth
@@ -220,9 +221,7 @@ def _of(model: Model) -> str:
             "connections do through layers."
         )
     has = "has residual connections" if model.config.model.residual else "has no residual connections"
-    return (
-        f"{plain(model.name)} {has}. Any transformer can be trained without: python -m transformer train --no-residual"
-    )
+    return f"{plain(model.name)} {has}. Any transformer can be trained without: {program()} train --no-residual"
 
 
 # --- what the five questions of a lecture measure, each once. PyTorch is imported when the first of it is asked for

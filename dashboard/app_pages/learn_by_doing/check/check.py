@@ -4,12 +4,13 @@ import streamlit as st
 
 from dashboard.app_pages.learn_by_doing.check import desk, result, running, words
 from dashboard.parts.prose import plain, show_code
+from transformer.foundation.program import program
 
 if why := running.barred():
     st.title(words.OFF, anchor=False)
     st.info(plain(why), icon=":material/block:")
     st.markdown("On your own machine this command does the same:")
-    st.code(words.COMMAND, language=None)
+    st.code(f"{program()} {words.COMMAND}", language=None)
     st.markdown(f"**What can be checked**\n\n{words.LIST}")
 else:
     mine = desk.desk()

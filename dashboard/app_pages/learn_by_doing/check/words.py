@@ -31,7 +31,7 @@ STAGES = {
     "out": "the output projection",
 }
 """What each stage holds."""
-COMMAND = "python -m transformer check my_attention.py:attention"
+COMMAND = "check my_attention.py:attention"
 ASK = "Is your attention right? Paste it, and press Check."
 OFF = "Your code is not run here."
 UNDER_WAY = "Your check is under way."

@@ -22,6 +22,7 @@ from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.config import ModelConfig
 from transformer.experiments.lengths import SEEDS, Lengths, LengthsError
 from transformer.foundation.checks import reason
+from transformer.foundation.program import program
 
 AGAIN = 1.0
 """Seconds between two looks at a measurement that is under way."""
@@ -112,7 +113,7 @@ def anew() -> None:
     if measuring.failed:
         cut = f"The last measurement was cut off{plain(measuring.why)}."
         text = f"{cut} Its finished trainings are kept. On a command line: "
-    right.caption(f"{text}python -m transformer lengths")
+    right.caption(f"{text}{program()} lengths")
 
 
 def _measured() -> None:

@@ -90,7 +90,7 @@ def grows(counted: Counted) -> bool:
     return not counted.complete and time.time() - stamp(counted.folder)[1] < GROWS
 
 
-@cached(4, spinner="Reading the population …")
+@cached(4, "Reading the population …")
 def load(folder: Path, stamp: tuple[float, ...]) -> Counted:
     """A population as it stands. Raises SweepError with one sentence."""
     found = Population.load(folder)
@@ -111,7 +111,7 @@ def film(counted: Counted, combination: Combination) -> Scenes | None:
     return found if found is not None and known.issuperset(found.members) else None
 
 
-@cached(8, spinner="Reading the films of all members …")
+@cached(8, "Reading the films of all members …")
 def _film(
     folder: Path, settings: dict[str, Value], ended: tuple[tuple[str, int, float | None], ...], _found: Population
 ) -> Scenes | None:

@@ -28,6 +28,7 @@ from transformer.experiments.populations.plan import SweepError
 from transformer.experiments.populations.statistics import accuracy_band, frequencies, steps_until_solved
 from transformer.experiments.populations.table import populations
 from transformer.experiments.populations.words import budget
+from transformer.foundation.program import program
 from transformer.foundation.words import counted
 
 AGAIN = 2.0
@@ -36,7 +37,7 @@ MOST_ROWS = 16
 """Combinations in the picture of steps; of more, those that differ from the chosen one in a single setting."""
 MEANS = {name: does for name, (does, _) in DOES.items()} | {MIXED: "does no single thing that stands out"}
 """What each name of a head means."""
-COMMAND = "python -m transformer sweep --seeds 0-63 --positions learned,sinusoidal,none"
+COMMAND = "sweep --seeds 0-63 --positions learned,sinusoidal,none"
 
 
 def page() -> None:
@@ -86,7 +87,7 @@ def nothing(title: DeltaGenerator) -> None:
         "seeds with each of three positional encodings. The page shows them as they end.",
         icon=":material/groups:",
     )
-    st.code(COMMAND, language=None)
+    st.code(f"{program()} {COMMAND}", language=None)
 
 
 def makers(found: Counted) -> list[Maker]:

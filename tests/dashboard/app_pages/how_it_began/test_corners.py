@@ -40,6 +40,7 @@ from tests.kit.waiting import PATIENCE, Clock, wait_for
 from transformer.__main__ import main
 from transformer.corners import CornerConfig, every_walk, walks
 from transformer.experiments.teacher_forcing import Forcing, Trial
+from transformer.foundation.program import program
 from transformer.recurrent.corners import build_walker, train_corners
 
 STEPS = 30
@@ -765,7 +766,7 @@ class TestMeasuring:
             app = open_page("corners", corner_part="forcing", **query)
             (told,) = [caption.value for caption in app.caption if "On a command line" in caption.value]
             assert str(tmp_path) not in told
-            assert main(shlex.split(told.partition("python -m transformer ")[2])) == 0
+            assert main(shlex.split(told.partition(f"{program()} ")[2])) == 0
             ((made, path),) = written
             assert made == CornerConfig(d_model=3, affine=False, noise=0.15)
             assert path == teacher_forcing.own(made)

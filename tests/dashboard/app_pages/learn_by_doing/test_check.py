@@ -34,6 +34,7 @@ from transformer.checking.faults import Refused
 from transformer.checking.isolation.limits import PROMISES, Limits
 from transformer.checking.isolation.process import Warm
 from transformer.checking.verdict import Stage
+from transformer.foundation.program import program
 from transformer.mistakes import MISTAKES, STAGES, usual_attention
 
 GUEST = Visitor("guest", "abcdef")
@@ -442,7 +443,7 @@ def test_where_no_code_is_run_the_page_says_why_and_what_does_the_same(
     assert app.title[0].value == words.OFF
     assert not app.text_area
     assert not [each for each in app.button if each.key == "check-begin"]
-    assert [each.value for each in app.code if each.value.startswith("python -m transformer check ")]
+    assert [each.value for each in app.code if each.value.startswith(f"{program()} check ")]
     why = permission.LOOKING if someone is VIEWER else permission.NO_CODE
     assert why in [shown(each.value) for each in app.info]
 

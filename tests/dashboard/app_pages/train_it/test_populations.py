@@ -25,6 +25,7 @@ from transformer.analysis.film.film import Film
 from transformer.experiments.populations.plan import Member
 from transformer.experiments.populations.scenes import scenes
 from transformer.experiments.populations.table import Population, Row
+from transformer.foundation.program import program
 
 FEW = "fewer than 6 seeds have no 95 % interval of the median"
 TWO = {"positions": "learned,none", "n-heads": "1,4"}
@@ -263,7 +264,7 @@ class TestStates:
     def test_without_a_population_it_says_how_one_is_made(self, root: Path) -> None:
         app = open_page("populations")
         assert app.title[0].value == "No population has been trained here yet."
-        assert app.code[0].value.startswith("python -m transformer sweep --seeds 0-63")
+        assert app.code[0].value.startswith(f"{program()} sweep --seeds 0-63")
 
     def test_nothing_has_ended(self, root: Path) -> None:
         made_up(root / "p", "0-3", TWO, lambda member: None)

@@ -19,11 +19,13 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.app_pages.train_it.runs import table as runs_table
 from dashboard.app_pages.train_it.runs.comparison import comparable
+from dashboard.models import menu
 from dashboard.parts.prose import plain
 from tests.kit.pages import array, figures, link, open_page, shown, trace
 from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.training import library
 from transformer.training.exchange import archive
-from transformer.training.runs import Control, Run, list_runs
+from transformer.training.runs import Control, Run, list_runs, located
 
 ROOT = Path(__file__).resolve().parents[4] / "checkpoints"
 HOSTILE = "*x* :red[a] <b>, $y$ www.x.org %2C"
@@ -41,6 +43,16 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("reverse", "reverse-sinusoidal", "reverse-aligned"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=all_but_the_last)
     return tmp_path
+
+
+@pytest.fixture
+def packaged(runs: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The shipped reversal, not among one's own runs but in the installed package."""
+    package = tmp_path_factory.mktemp("shipped")
+    (runs / "reverse").rename(package / "reverse")
+    monkeypatch.setattr("transformer.training.runs.ROOT", runs)
+    monkeypatch.setattr("transformer.training.runs.PACKAGED", package)
+    return package
 
 
 @pytest.fixture
@@ -454,3 +466,30 @@ def test_how_long_ago():
     said = [runs_table.ago(seconds) for seconds in (0, 59, 60, 150, 3600, 86_399, 86_400, 200_000)]
     assert said[:4] == ["just now", "just now", "1 minute ago", "2 minutes ago"]
     assert said[4:] == ["1 hour ago", "23 hours ago", "1 day ago", "2 days ago"]
+
+
+# --- what the installed package brings along
+
+
+def test_a_packaged_run_is_listed_and_only_read(packaged: Path) -> None:
+    before = {path: path.read_bytes() for path in packaged.rglob("*") if path.is_file()}
+    app = open_page("runs", run="reverse")
+    assert [each.value for each in app.selectbox if each.key == "shelf-run"] == ["reverse"]
+    controls = ("delete", "open", "download")
+    off = {each.key: each.disabled for kind in ("button", "download_button") for each in app.get(kind)}
+    assert [off[key] for key in controls] == [True, False, False]
+    assert app.text_input(key="shelf-name-reverse").disabled
+    assert "comes with the installed package" in " ".join(each.value for each in app.caption)
+    for change in (library.delete, lambda run: library.rename(run, "mine")):
+        with pytest.raises(library.LibraryError, match="comes with the installed package"):
+            change(Run(packaged / "reverse"))
+    assert {path: path.read_bytes() for path in packaged.rglob("*") if path.is_file()} == before
+
+
+def test_a_run_of_ones_own_comes_before_a_packaged_one_of_its_name(runs: Path, packaged: Path) -> None:
+    assert located("reverse") == packaged / "reverse"
+    assert [run.name for run in list_runs(runs)].count("reverse") == 1
+    shutil.copytree(runs / "reverse-sinusoidal", runs / "reverse")
+    assert located("reverse") == menu.run_called("reverse").folder == runs / "reverse"
+    assert [run.folder for run in list_runs(runs) if run.name == "reverse"] == [runs / "reverse"]
+    assert len(list_runs(packaged.parent)) == 0
