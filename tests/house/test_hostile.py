@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import random
+import re
 import shutil
+import stat
 import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +24,21 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from dashboard.app_pages.train_it.runs.comparison import Course
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import FIELDS, from_query
 from tests.kit.pages import ROOT, open_page, shown
-from tests.kit.runs import tiny
+from tests.kit.runs import bounded, tiny
 from transformer import checkpoints
 from transformer.__main__ import main
 from transformer.foundation import foreign
-from transformer.training import recording
-from transformer.training.exchange.archive import pack, unpack
+from transformer.foundation.checks import UserError
+from transformer.text import shelf
+from transformer.training import library, recording
+from transformer.training.exchange.archive import NAMES, pack, unpack
 from transformer.training.exchange.inspection import faults
 from transformer.training.library import LibraryError
-from transformer.training.runs import Run, list_runs, unreadable
+from transformer.training.runs import Run, RunError, list_runs, unreadable
 
 Damage = Callable[[Path], Any]
 HUGE = 10**400
@@ -104,10 +110,20 @@ def without_end(name: str, numbers: int = 10**15) -> Damage:
     return damage
 
 
-def a_folder(name: str) -> Damage:
+NO_FILES: dict[str, Callable[[Path], Any]] = {
+    "a folder": Path.mkdir,
+    "a named pipe": os.mkfifo,
+    "a socket": lambda path: os.mknod(path, stat.S_IFSOCK | 0o600),
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a device that is full": lambda path: path.symlink_to("/dev/full"),
+}
+"""What may stand where a file should be, and how it is made."""
+
+
+def other(name: str, kind: str) -> Damage:
     def damage(folder: Path) -> None:
-        (folder / name).unlink()
-        (folder / name).mkdir()
+        (folder / name).unlink(missing_ok=True)
+        NO_FILES[kind](folder / name)
 
     return damage
 
@@ -140,10 +156,11 @@ def longer(folder: Path) -> None:
 UNREADABLE: dict[str, tuple[Damage, str]] = {
     "a config of 400 digits": (reconfigured("model", n_layers=HUGE), "it has a number of 401 digits"),
     "a config of infinite width": (written("run.json", b'{"format": 1e400}'), "another version"),
-    "a card that is a folder": (a_folder("run.json"), "Is a directory"),
+    "a card that is a folder": (other("run.json", "a folder"), "it is a folder, not a file"),
+    "a card that is a named pipe": (other("run.json", "a named pipe"), "it is a named pipe, not a file"),
     "a card of no text": (written("run.json", b'\xff{"format"}'), "it is no UTF-8 text"),
     "a nested card": (written("run.json", b"[" * 100_000), "it is nested too deeply"),
-    "an endless card": (written("run.json", b" " * (foreign.MOST_WORDS + 1)), "it is larger than 4 MB"),
+    "an endless card": (written("run.json", b" " * (foreign.MOST_WORDS + 1)), "it is larger than 256 kB"),
     "a name as a link": (reconfigured("task", task="[x](http://evil.test)"), "no task named"),
 }
 """What keeps a run out of every list: the damage, and what is said of it."""
@@ -169,7 +186,8 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
     "an example without end": (without_end("example.npz"), "its example.npz cannot be used"),
     "a film too large": (bomb("film.npz"), "its film.npz cannot be used: it unpacks to too much"),
     "half a film": (halved("film.npz"), "its film.npz cannot be used"),
-    "a snapshot that is a folder": (a_folder(LAST), ""),
+    "a snapshot that is a folder": (other(LAST, "a folder"), f"its {LAST} cannot be used: it is a folder, not a file"),
+    "metrics that are a named pipe": (other("metrics.jsonl", "a named pipe"), "it is a named pipe, not a file"),
     "another model's snapshot": (of_another, "its weights were trained with other settings"),
     "weights of 64 bits": (of_another_kind, ""),
     "a config longer than its weights": (longer, "it is of another task"),
@@ -204,6 +222,13 @@ def root(good: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _here(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.models.menu.ROOT", root)
+
+
+@pytest.fixture(autouse=True)
+def _ends() -> Iterator[None]:
+    """A reader that waits for ever is interrupted, and its test fails."""
+    with bounded():
+        yield
 
 
 def name(kind: str) -> str:
@@ -343,6 +368,106 @@ def test_weights_of_16_bits_are_what_we_store_ourselves(good: Run, tmp_path: Pat
     assert all(value.dtype == torch.float32 for value in again.state_dict().values())
     for key, value in network.state_dict().items():
         np.testing.assert_allclose(again.state_dict()[key], value, rtol=1e-3, atol=1e-6)
+
+
+# --- what is no file
+
+FILES = (*NAMES, "control.json", "lock", LAST)
+
+
+def everything(run: Run) -> list[str]:
+    """Have every reader read a run; what is said of it."""
+    root = run.folder.parent
+    for each in list_runs(root):
+        _ = each.state, each.control, each.evaluation, each.example, each.film, each.resumable, each.waiting
+        _ = each.metrics(), each.snapshots(), Course(each).update()
+        for read in (lambda: pack(run), lambda: library.rename(run, "run"), each.digest, each.network):
+            with contextlib.suppress(UserError):
+                read()
+    with contextlib.suppress(UserError):
+        checkpoints.load(run.folder / LAST)
+    return [*unreadable(root), *faults(run)]
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_no_file_is_named_and_nobody_waits_for_it(file: str, kind: str, good: Run, tmp_path: Path):
+    run = Run(Path(shutil.copytree(good.folder, tmp_path / "run")))
+    other(file, kind)(run.folder)
+    said = " ".join(everything(run))
+    assert f"{file} " in said
+    assert f"it is {kind.removesuffix(' that is full')}, not a file" in said
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+@pytest.mark.parametrize("file", ["metrics.jsonl", "lock", "control.json", "resume.safetensors"])
+def test_a_training_waits_for_no_pipe(file: str, kind: str, tmp_path: Path):
+    """It ends in a sentence, or takes the place of what is no file."""
+    run = Run.create(tmp_path / "run", tiny())
+    other(file, kind)(run.folder)
+    try:
+        for _ in recording.record(run):
+            pass
+    except (RunError, OSError) as error:
+        assert file in str(error) or "folder" in kind  # noqa: PT017
+    else:
+        assert run.state.status == "finished"
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_whoever_names_a_file_that_is_none_is_told(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture):
+    path = tmp_path / "file"
+    NO_FILES[kind](path)
+    word = kind.removesuffix(" that is full")
+    for read in (lambda: unpack(path, tmp_path / "runs"), lambda: shelf.take(path), lambda: checkpoints.load(path)):
+        with pytest.raises(UserError, match=f"cannot be read: it is {word}, not a file"):
+            read()
+
+
+def test_a_link_to_a_file_is_followed(good: Run, tmp_path: Path):
+    """Large files may lie on another disk."""
+    run = Run(Path(shutil.copytree(good.folder, tmp_path / "run")))
+    for file in ("metrics.jsonl", LAST):
+        (run.folder / file).rename(tmp_path / Path(file).name)
+        (run.folder / file).symlink_to(tmp_path / Path(file).name)
+    assert everything(run) == []
+    assert run.metrics() == good.metrics()
+
+
+READS_OWN_FILES = {
+    "dashboard/components/registration.py",
+    "dashboard/components/documents/pages.py",
+    "dashboard/components/documents/bundle.py",
+    "dashboard/server/streamlit_private.py",
+    "dashboard/server/plotly_js.py",
+    "dashboard/frame/style.py",
+    "dashboard/app_pages/learn_by_doing/check/examples.py",
+    "transformer/checking/isolation/limits.py",
+    "transformer/checking/isolation/warm.py",
+    "transformer/capturing/folders.py",
+    "transformer/experiments/populations/cluster.py",
+    "transformer/text/download.py",
+    "transformer/training/events.py",
+    "transformer/training/queue/worker.py",
+    "transformer/foundation/atomic_files.py",
+    "transformer/foundation/foreign.py",
+    "transformer/foundation/regular_files.py",
+}
+"""Modules that open what this program has written or shipped itself, or what the system has; and those by which all
+others open files."""
+OPENING = re.compile(
+    r"(?<![\w.])open\(|\.open\(\"|os\.open\(|read_text\(|\.read_bytes\(|np\.load\(|safe_open\(|ZipFile\(s"
+)
+
+
+def test_stored_files_are_opened_in_one_way_only():
+    opens = {
+        path.relative_to(ROOT).as_posix()
+        for top in ("transformer", "dashboard")
+        for path in (ROOT / top).rglob("*.py")
+        if OPENING.search(path.read_text("utf-8"))
+    }
+    assert opens - READS_OWN_FILES == set()
 
 
 # --- memory

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -23,6 +25,26 @@ def until(condition: Callable[[], object], what: str = "it did not come to pass"
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
+
+
+HANGS = 60.0
+"""Seconds after which a reader is taken to wait for ever; each takes less than one."""
+
+
+@contextlib.contextmanager
+def bounded() -> Iterator[None]:
+    """Interrupt what waits for ever. Raises TimeoutError then."""
+
+    def interrupt(*_: object) -> None:
+        raise TimeoutError("it waits for what never comes")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, HANGS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def tiny(**training) -> RunConfig:
