@@ -33,12 +33,16 @@ from transformer import checkpoints
 from transformer.__main__ import main
 from transformer.foundation import foreign
 from transformer.foundation.checks import UserError
+from transformer.foundation.regular_files import open_file
 from transformer.text import shelf
+from transformer.text.corpus import Excerpt
 from transformer.training import library, recording
 from transformer.training.exchange.archive import NAMES, pack, unpack
 from transformer.training.exchange.inspection import faults
 from transformer.training.library import LibraryError
 from transformer.training.runs import Run, RunError, list_runs, unreadable
+from transformer.training.stored import arrays, records, weights
+from transformer.training.stored.records import line
 
 Damage = Callable[[Path], Any]
 HUGE = 10**400
@@ -440,8 +444,10 @@ READS_OWN_FILES = {
     "dashboard/components/documents/bundle.py",
     "dashboard/server/streamlit_private.py",
     "dashboard/server/plotly_js.py",
+    "dashboard/server/roles.py",
     "dashboard/frame/style.py",
     "dashboard/app_pages/learn_by_doing/check/examples.py",
+    "transformer/checking/isolation/barriers.py",
     "transformer/checking/isolation/limits.py",
     "transformer/checking/isolation/warm.py",
     "transformer/capturing/folders.py",
@@ -456,7 +462,8 @@ READS_OWN_FILES = {
 """Modules that open what this program has written or shipped itself, or what the system has; and those by which all
 others open files."""
 OPENING = re.compile(
-    r"(?<![\w.])open\(|\.open\(\"|os\.open\(|read_text\(|\.read_bytes\(|np\.load\(|safe_open\(|ZipFile\(s"
+    r"(?<![\w.])(?<!def )open\(|\.open\(\"[rwab]|os\.open\(|read_text\(|\.read_bytes\(|np\.load\(|safe_open\("
+    r"|ZipFile\(stream"
 )
 
 
@@ -468,6 +475,80 @@ def test_stored_files_are_opened_in_one_way_only():
         if OPENING.search(path.read_text("utf-8"))
     }
     assert opens - READS_OWN_FILES == set()
+
+
+# --- what is read in vain
+
+GARBAGE = {
+    "run.json": records.card,
+    "evaluation.json": lambda path: records.evaluation(path, tiny().build_task()),
+    "example.npz": lambda path: arrays.example(path, tiny()),
+    "film.npz": lambda path: arrays.film(path, tiny()),
+    "text.npz": Excerpt.load,
+    LAST: lambda path: weights.shapes(path, tiny()),
+    "resume.safetensors": lambda path: weights.header(path, "attention-lab-training/1"),
+}
+
+
+@pytest.mark.parametrize("file", GARBAGE)
+def test_what_cannot_be_used_is_read_once(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """And again when it is another file, to the same words."""
+    path, read = tmp_path / Path(file).name, GARBAGE[file]
+    opened = []
+    monkeypatch.setattr(foreign, "open_file", lambda *given: opened.append(given) or open_file(*given))
+
+    def refusal(content: bytes) -> str:
+        path.write_bytes(content)
+        with pytest.raises(UserError) as error:
+            read(path)
+        return str(error.value)
+
+    first = refusal(b"[" * 1000)
+    looked = len(opened)
+    assert looked > 0
+    with pytest.raises(UserError, match=f"^{re.escape(first)}$"):
+        read(path)
+    assert len(opened) == looked
+    refusal(b"other")
+    assert len(opened) > looked
+
+
+BAD_LINES = {
+    "blank": b"\n",
+    "empty": b"{}\n",
+    "nested": b"[" * 1000 + b"\n",
+    "long": b" " * (records.MOST_LINE + 1) + b"\n",
+}
+
+
+@pytest.mark.parametrize("kind", BAD_LINES)
+def test_reading_stops_after_a_few_lines_that_cannot_be_used(
+    kind: str, good: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """However many follow; what stands before them is kept."""
+    run = Run(Path(shutil.copytree(good.folder, tmp_path / "run")))
+    many = 3 * records.MOST_FAULTS
+    with (run.folder / "metrics.jsonl").open("ab") as file:
+        file.write(many * BAD_LINES[kind])
+        file.write((good.folder / "metrics.jsonl").read_bytes())
+    read = []
+    monkeypatch.setattr(records, "line", lambda *given: read.append(given) or line(*given))
+    assert run.metrics() == good.metrics()
+    assert len(read) <= len(good.metrics()) + records.MOST_FAULTS
+    (fault,) = faults(run)
+    assert f"its metrics.jsonl cannot be used: line {len(good.metrics()) + 1}: " in fault
+    course, whole = Course(run), Course(good).update()
+    assert course.update().steps == course.update().steps == whole.steps
+    assert list(run.snapshots()) == list(good.snapshots())
+
+
+def test_lines_that_come_one_by_one_are_read_as_those_of_a_whole_file(good: Run):
+    written, task = (good.folder / "metrics.jsonl").read_bytes(), good.config.build_task()
+    reader = records.Lines(task)
+    ends = [i + 1 for i, byte in enumerate(written) if byte == ord("\n")]
+    found = [each for begin, end in zip([0, *ends], ends, strict=False) for each in reader.add(written[begin:end])]
+    assert found == good.metrics()
+    assert reader.faults == []
 
 
 # --- memory

@@ -20,9 +20,9 @@ _TEMPORARY = re.compile(r"\..+\.(\d+)-(\d+)\.tmp", re.ASCII)
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old one or the new one, and nothing between. Raises OSError.
 
-    A process killed in the midst of it leaves the old file, and a hidden one that `sweep` takes away. The bytes are on the
-    disk before the file gets its name, and the name before this returns: after a power loss, too, it is the old one or
-    the new one. The folder has to be there: one that somebody has taken away is not made anew.
+    A process killed in the midst of it leaves the old file, and a hidden one that `sweep` takes away. The bytes are on
+    the disk before the file gets its name, and the name before this returns: after a power loss, too, it is the old one
+    or the new one. The folder has to be there: one that somebody has taken away is not made anew.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:

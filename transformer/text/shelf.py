@@ -112,7 +112,7 @@ def take(path: Path, name: str = "") -> str:
         with open_file(path) as file:
             content = file.read(LARGEST + 1)  # what is larger is refused, and need not be read to its end
             size = os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # ValueError: no path has a zero byte
         raise TextError(f"there is no file {shortened(str(path))}") from None
     except OSError as error:
         raise TextError(f"{shortened(str(path))} cannot be read: {reason(error)}") from None

@@ -45,7 +45,8 @@ class Text(Task):
         known = shelf.excerpt(config.text, config.split, config.min_count)
         if not len(known.windows(config.length)):
             raise TextError(
-                f"the held-out part of {shortened(config.text)} is shorter than {config.length} tokens: choose a shorter length"
+                f"the held-out part of {shortened(config.text)} is shorter than {config.length} tokens: "
+                "choose a shorter length"
             )
         return cls(
             length=config.length,
