@@ -12,13 +12,14 @@ import json
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save as pack
 
 from transformer.config import RunConfig
 from transformer.foundation.atomic_files import write_whole
-from transformer.foundation.checks import UserError
-from transformer.foundation.foreign import quoted, record, shortened
+from transformer.foundation.checks import UserError, reason
+from transformer.foundation.foreign import open_tensors, quoted, record, shortened
+from transformer.foundation.regular_files import open_file
 from transformer.model import build
 from transformer.network import Network
 from transformer.text import shelf
@@ -107,15 +108,18 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network,
     Nothing in a file is executed. Raises CheckpointError where it is not a whole checkpoint.
     """
     path = Path(path)
-    if not path.is_file():
-        raise CheckpointError(f"there is no file {path}")
-    with path.open("rb") as file:
-        head = file.read(8)
+    try:
+        with open_file(path) as file:
+            head = file.read(8)
+    except FileNotFoundError:
+        raise CheckpointError(f"there is no file {path}") from None
+    except OSError as error:
+        raise CheckpointError(f"{path.name} cannot be read: {reason(error)}") from None
     for signature, kind in _SIGNATURES.items():
         if head.startswith(signature) and not _plausible_header(head, path.stat().st_size):
             raise CheckpointError(f"{path.name} is not a checkpoint but {kind}; nothing in it was executed")
     try:
-        with safe_open(str(path), framework="pt", device="cpu") as file:
+        with open_tensors(path, "pt") as file:
             metadata = file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, RuntimeError) as error:
@@ -150,7 +154,9 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network,
             f"the weights in {path.name} are of {', '.join(odd)} and not of {' or '.join(PRECISIONS)}"
         )
     layer = 12 * shape.d_model if shape.recurrent else 4 * shape.d_model + 2 * shape.d_ff
-    if sum(w.numel() for w in weights.values()) < shape.n_layers * shape.d_model * layer:
+    task = config.build_task()
+    vectors = shape.n_layers * layer + task.d_vocab + (task.n_ctx if shape.positions == "learned" else 0)
+    if sum(w.numel() for w in weights.values()) < shape.d_model * vectors:
         raise misfit
     model = build(config)
     expected = {name: tensor.shape for name, tensor in model.state_dict().items() if name not in _derived(config)}

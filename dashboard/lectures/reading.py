@@ -5,6 +5,7 @@ What cannot be used is named with its line.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from urllib.parse import parse_qsl
 from dashboard.lectures.expressions import Expression, Values, parsed
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import Settings, from_query
+from transformer.foundation.regular_files import open_file
 
 Words = tuple[str | Expression, ...]
 """Some words, and between them the expressions whose values stand there."""
@@ -41,9 +43,11 @@ class Mistake(ValueError):
 
 def text_of(path: Path, what: str) -> str:
     """The text of a file that is `what`, "a lecture". Raises Mistake, OSError where there is no such file."""
-    data = path.read_bytes()
+    with open_file(path) as file:
+        data: bytes = file.read(MOST_BYTES + 1)
+        size = os.fstat(file.fileno()).st_size
     if len(data) > MOST_BYTES:
-        raise Mistake(1, f"the file has {len(data):,} bytes; {what} has at most {MOST_BYTES:,}")
+        raise Mistake(1, f"the file has {size:,} bytes; {what} has at most {MOST_BYTES:,}")
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -26,9 +26,10 @@ from dashboard.models.cache import cached, keyed_by_repr
 from transformer.analysis.findings import Attention, Detail, Head
 from transformer.analysis.heads.metrics import Metric
 from transformer.capturing.metrics import METRICS as MEASURED
-from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.atomic_files import sweep, write_whole
 from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import read_record, shortened
+from transformer.foundation.regular_files import open_file
 
 if TYPE_CHECKING:
     from transformer.capturing.folders import Folder
@@ -161,6 +162,7 @@ def _read() -> dict[str, str]:
 def _write(book: dict[str, str]) -> None:
     try:
         place().parent.mkdir(parents=True, exist_ok=True)
+        sweep(place().parent)
         write_whole(place(), json.dumps({"models": book}, ensure_ascii=False, indent=1).encode())
     except OSError as error:
         raise ListError(f"{FILE} cannot be written: {error.strerror or type(error).__name__}") from None
@@ -208,7 +210,7 @@ def _digest(imported: Imported) -> str:
         return ""
     digest = hashlib.sha256()
     for path in sorted(Path(imported.where).glob("*.safetensors")):
-        with path.open("rb") as file:
+        with open_file(path) as file:
             while part := file.read(2**22):
                 digest.update(part)
     return digest.hexdigest()

@@ -23,6 +23,7 @@ from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Example, Sample, Survey
 from transformer.compiled import compiled_reverser
 from transformer.config import ConfigError, RunConfig
+from transformer.foundation.foreign import sha256
 from transformer.masks import Mask
 from transformer.training.runs import Run
 
@@ -175,7 +176,7 @@ def _weights(model: Model) -> str:
 
 @cached(64)
 def _file_digest(path: Path, stamp: float) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return sha256(path)
 
 
 @cached(16)

@@ -79,7 +79,7 @@ def leave_the_last_ones() -> None:
             raise OSError(number := next(refusals), os.strerror(number))
         return accept(listening)
 
-    socket.socket.accept = accept_while_there_is_room  # type: ignore[method-assign]
+    socket.socket.accept = accept_while_there_is_room  # type: ignore[method-assign, assignment]
 
 
 class Door:

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from transformer.foundation.checks import ConfigError
+from transformer.foundation.regular_files import open_file
 from transformer.training import runs
 
 Role = Literal["owner", "guest", "viewer"]
@@ -140,7 +141,9 @@ def _secret() -> bytes:
             with contextlib.suppress(FileExistsError):  # another server was quicker: its secret holds
                 os.link(own, path)
             own.unlink()
-        if len(found := path.read_bytes()) == len(made):
+        with open_file(path) as file:
+            found: bytes = file.read(len(made) + 1)
+        if len(found) == len(made):
             return found
     return made
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import random
+import re
 import shutil
+import stat
 import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +24,26 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from dashboard.app_pages.train_it.runs.comparison import Course
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import FIELDS, from_query
 from tests.kit.mutation import HUGE, mistold, mutated
 from tests.kit.pages import ROOT, open_page, shown
-from tests.kit.runs import tiny
+from tests.kit.runs import bounded, tiny
 from transformer import checkpoints
 from transformer.__main__ import main
 from transformer.foundation import foreign
 from transformer.foundation.checks import UserError, reason
-from transformer.training import recording
-from transformer.training.exchange.archive import pack, unpack
+from transformer.foundation.regular_files import open_file
+from transformer.text import shelf
+from transformer.text.corpus import Excerpt
+from transformer.training import library, recording
+from transformer.training.exchange.archive import NAMES, pack, unpack
 from transformer.training.exchange.inspection import faults
 from transformer.training.library import LibraryError
-from transformer.training.runs import Run, list_runs, unreadable
+from transformer.training.runs import Run, RunError, list_runs, unreadable
+from transformer.training.stored import arrays, records, weights
+from transformer.training.stored.records import line
 
 Damage = Callable[[Path], Any]
 LAST = "snapshots/step-000004.safetensors"
@@ -105,10 +114,20 @@ def without_end(name: str, numbers: int = 10**15) -> Damage:
     return damage
 
 
-def a_folder(name: str) -> Damage:
+NO_FILES: dict[str, Callable[[Path], Any]] = {
+    "a folder": Path.mkdir,
+    "a named pipe": os.mkfifo,
+    "a socket": lambda path: os.mknod(path, stat.S_IFSOCK | 0o600),
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a device that is full": lambda path: path.symlink_to("/dev/full"),
+}
+"""What may stand where a file should be, and how it is made."""
+
+
+def other(name: str, kind: str) -> Damage:
     def damage(folder: Path) -> None:
-        (folder / name).unlink()
-        (folder / name).mkdir()
+        (folder / name).unlink(missing_ok=True)
+        NO_FILES[kind](folder / name)
 
     return damage
 
@@ -141,10 +160,11 @@ def longer(folder: Path) -> None:
 UNREADABLE: dict[str, tuple[Damage, str]] = {
     "a config of 400 digits": (reconfigured("model", n_layers=HUGE), "it has a number of 401 digits"),
     "a config of infinite width": (written("run.json", b'{"format": 1e400}'), "another version"),
-    "a card that is a folder": (a_folder("run.json"), "Is a directory"),
+    "a card that is a folder": (other("run.json", "a folder"), "it is a folder, not a file"),
+    "a card that is a named pipe": (other("run.json", "a named pipe"), "it is a named pipe, not a file"),
     "a card of no text": (written("run.json", b'\xff{"format"}'), "it is no UTF-8 text"),
     "a nested card": (written("run.json", b"[" * 100_000), "it is nested too deeply"),
-    "an endless card": (written("run.json", b" " * (foreign.MOST_WORDS + 1)), "it is larger than 4 MB"),
+    "an endless card": (written("run.json", b" " * (foreign.MOST_WORDS + 1)), "it is larger than 256 kB"),
     "a name as a link": (reconfigured("task", task="[x](http://evil.test)"), "no task named"),
 }
 """What keeps a run out of every list: the damage, and what is said of it."""
@@ -170,7 +190,8 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
     "an example without end": (without_end("example.npz"), "its example.npz cannot be used"),
     "a film too large": (bomb("film.npz"), "its film.npz cannot be used: it unpacks to too much"),
     "half a film": (halved("film.npz"), "its film.npz cannot be used"),
-    "a snapshot that is a folder": (a_folder(LAST), ""),
+    "a snapshot that is a folder": (other(LAST, "a folder"), f"its {LAST} cannot be used: it is a folder, not a file"),
+    "metrics that are a named pipe": (other("metrics.jsonl", "a named pipe"), "it is a named pipe, not a file"),
     "another model's snapshot": (of_another, "its weights were trained with other settings"),
     "weights of 64 bits": (of_another_kind, ""),
     "a config longer than its weights": (longer, "it is of another task"),
@@ -205,6 +226,13 @@ def root(good: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _here(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.models.menu.ROOT", root)
+
+
+@pytest.fixture(autouse=True)
+def _ends() -> Iterator[None]:
+    """A reader that waits for ever is interrupted, and its test fails."""
+    with bounded():
+        yield
 
 
 def name(kind: str) -> str:
@@ -343,13 +371,6 @@ def test_of_an_error_that_says_nothing_the_type_is_said(kind: type[Exception], s
     assert 0 < len(reason(kind(*said))) < 150 or kind is UserError
 
 
-def test_a_pipe_is_no_file(tmp_path: Path):
-    """To read it would take for ever."""
-    os.mkfifo(tmp_path / "run.json")
-    with pytest.raises(ValueError, match="it is a pipe or a device, and no file"):
-        foreign.read_record(tmp_path / "run.json")
-
-
 def test_weights_of_16_bits_are_what_we_store_ourselves(good: Run, tmp_path: Path):
     network = good.network()
     checkpoints.save(tmp_path / "half.safetensors", network, good.config, half=True)
@@ -357,6 +378,183 @@ def test_weights_of_16_bits_are_what_we_store_ourselves(good: Run, tmp_path: Pat
     assert all(value.dtype == torch.float32 for value in again.state_dict().values())
     for key, value in network.state_dict().items():
         np.testing.assert_allclose(again.state_dict()[key], value, rtol=1e-3, atol=1e-6)
+
+
+# --- what is no file
+
+FILES = (*NAMES, "control.json", "lock", LAST)
+
+
+def everything(run: Run) -> list[str]:
+    """Have every reader read a run; what is said of it."""
+    root = run.folder.parent
+    for each in list_runs(root):
+        _ = each.state, each.control, each.evaluation, each.example, each.film, each.resumable, each.waiting
+        _ = each.metrics(), each.snapshots(), Course(each).update()
+        for read in (lambda: pack(run), lambda: library.rename(run, "run"), each.digest, each.network):
+            with contextlib.suppress(UserError):
+                read()
+    with contextlib.suppress(UserError):
+        checkpoints.load(run.folder / LAST)
+    return [*unreadable(root), *faults(run)]
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_no_file_is_named_and_nobody_waits_for_it(file: str, kind: str, good: Run, tmp_path: Path):
+    run = Run(Path(shutil.copytree(good.folder, tmp_path / "run")))
+    other(file, kind)(run.folder)
+    said = " ".join(everything(run))
+    assert f"{file} " in said
+    assert f"it is {kind.removesuffix(' that is full')}, not a file" in said
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+@pytest.mark.parametrize("file", ["metrics.jsonl", "lock", "control.json", "resume.safetensors"])
+def test_a_training_waits_for_no_pipe(file: str, kind: str, tmp_path: Path):
+    """It ends in a sentence, or takes the place of what is no file."""
+    run = Run.create(tmp_path / "run", tiny())
+    other(file, kind)(run.folder)
+    try:
+        for _ in recording.record(run):
+            pass
+    except (RunError, OSError) as error:
+        assert file in str(error) or "folder" in kind  # noqa: PT017
+    else:
+        assert run.state.status == "finished"
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_whoever_names_a_file_that_is_none_is_told(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture):
+    path = tmp_path / "file"
+    NO_FILES[kind](path)
+    word = kind.removesuffix(" that is full")
+    for read in (lambda: unpack(path, tmp_path / "runs"), lambda: shelf.take(path), lambda: checkpoints.load(path)):
+        with pytest.raises(UserError, match=f"cannot be read: it is {word}, not a file"):
+            read()
+
+
+def test_a_link_to_a_file_is_followed(good: Run, tmp_path: Path):
+    """Large files may lie on another disk."""
+    run = Run(Path(shutil.copytree(good.folder, tmp_path / "run")))
+    for file in ("metrics.jsonl", LAST):
+        (run.folder / file).rename(tmp_path / Path(file).name)
+        (run.folder / file).symlink_to(tmp_path / Path(file).name)
+    assert everything(run) == []
+    assert run.metrics() == good.metrics()
+
+
+READS_OWN_FILES = {
+    "dashboard/components/registration.py",
+    "dashboard/components/documents/pages.py",
+    "dashboard/components/documents/bundle.py",
+    "dashboard/server/streamlit_private.py",
+    "dashboard/server/plotly_js.py",
+    "dashboard/server/roles.py",
+    "dashboard/frame/style.py",
+    "dashboard/app_pages/learn_by_doing/check/examples.py",
+    "transformer/checking/isolation/barriers.py",
+    "transformer/checking/isolation/limits.py",
+    "transformer/checking/isolation/warm.py",
+    "transformer/capturing/folders.py",
+    "transformer/experiments/populations/cluster.py",
+    "transformer/text/download.py",
+    "transformer/training/events.py",
+    "transformer/training/queue/worker.py",
+    "transformer/foundation/atomic_files.py",
+    "transformer/foundation/foreign.py",
+    "transformer/foundation/regular_files.py",
+}
+"""Modules that open what this program has written or shipped itself, or what the system has; and those by which all
+others open files."""
+OPENING = re.compile(
+    r"(?<![\w.])(?<!def )open\(|\.open\(\"[rwab]|os\.open\(|read_text\(|\.read_bytes\(|np\.load\(|safe_open\("
+    r"|ZipFile\(stream"
+)
+
+
+def test_stored_files_are_opened_in_one_way_only():
+    opens = {
+        path.relative_to(ROOT).as_posix()
+        for top in ("transformer", "dashboard")
+        for path in (ROOT / top).rglob("*.py")
+        if OPENING.search(path.read_text("utf-8"))
+    }
+    assert opens - READS_OWN_FILES == set()
+
+
+# --- what is read in vain
+
+GARBAGE = {
+    "run.json": records.card,
+    "evaluation.json": lambda path: records.evaluation(path, tiny().build_task()),
+    "example.npz": lambda path: arrays.example(path, tiny()),
+    "film.npz": lambda path: arrays.film(path, tiny()),
+    "text.npz": Excerpt.load,
+    LAST: lambda path: weights.shapes(path, tiny()),
+    "resume.safetensors": lambda path: weights.header(path, "attention-lab-training/1"),
+}
+
+
+@pytest.mark.parametrize("file", GARBAGE)
+def test_what_cannot_be_used_is_read_once(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """And again when it is another file, to the same words."""
+    path, read = tmp_path / Path(file).name, GARBAGE[file]
+    opened = []
+    monkeypatch.setattr(foreign, "open_file", lambda *given: opened.append(given) or open_file(*given))
+
+    def refusal(content: bytes) -> str:
+        path.write_bytes(content)
+        with pytest.raises(UserError) as error:
+            read(path)
+        return str(error.value)
+
+    first = refusal(b"[" * 1000)
+    looked = len(opened)
+    assert looked > 0
+    with pytest.raises(UserError, match=f"^{re.escape(first)}$"):
+        read(path)
+    assert len(opened) == looked
+    refusal(b"other")
+    assert len(opened) > looked
+
+
+BAD_LINES = {
+    "blank": b"\n",
+    "empty": b"{}\n",
+    "nested": b"[" * 1000 + b"\n",
+    "long": b" " * (records.MOST_LINE + 1) + b"\n",
+}
+
+
+@pytest.mark.parametrize("kind", BAD_LINES)
+def test_reading_stops_after_a_few_lines_that_cannot_be_used(
+    kind: str, good: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """However many follow; what stands before them is kept."""
+    run = Run(Path(shutil.copytree(good.folder, tmp_path / "run")))
+    many = 3 * records.MOST_FAULTS
+    with (run.folder / "metrics.jsonl").open("ab") as file:
+        file.write(many * BAD_LINES[kind])
+        file.write((good.folder / "metrics.jsonl").read_bytes())
+    read = []
+    monkeypatch.setattr(records, "line", lambda *given: read.append(given) or line(*given))
+    assert run.metrics() == good.metrics()
+    assert len(read) <= len(good.metrics()) + records.MOST_FAULTS
+    (fault,) = faults(run)
+    assert f"its metrics.jsonl cannot be used: line {len(good.metrics()) + 1}: " in fault
+    course, whole = Course(run), Course(good).update()
+    assert course.update().steps == course.update().steps == whole.steps
+    assert list(run.snapshots()) == list(good.snapshots())
+
+
+def test_lines_that_come_one_by_one_are_read_as_those_of_a_whole_file(good: Run):
+    written, task = (good.folder / "metrics.jsonl").read_bytes(), good.config.build_task()
+    reader = records.Lines(task)
+    ends = [i + 1 for i, byte in enumerate(written) if byte == ord("\n")]
+    found = [each for begin, end in zip([0, *ends], ends, strict=False) for each in reader.add(written[begin:end])]
+    assert found == good.metrics()
+    assert reader.faults == []
 
 
 # --- memory

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.kit.waiting import wait_for
@@ -24,6 +27,26 @@ def looked_after(run: Run) -> None:
     for _ in range(2):
         before = run.state.heartbeat
         wait_for(f"a sign of life of {run.name}", lambda: run.state, lambda state, last=before: state.heartbeat > last)
+
+
+HANGS = 60.0
+"""Seconds after which a reader is taken to wait for ever; each takes less than one."""
+
+
+@contextlib.contextmanager
+def bounded() -> Iterator[None]:
+    """Interrupt what waits for ever. Raises TimeoutError then."""
+
+    def interrupt(*_: object) -> None:
+        raise TimeoutError("it waits for what never comes")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, HANGS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def tiny(**training) -> RunConfig:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from transformer.foundation.foreign import read_arrays, record
+from transformer.foundation.foreign import read_arrays, words_of
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Example:
     def load(cls, path: Path) -> Example:
         """Read what `pack` made. Raises one of `foreign.DAMAGED` when it is not that, and OSError."""
         stored = read_arrays(path)
-        text = record(str(stored["text"]))
+        text = words_of(stored["text"])
         attentions = {
             site: Attention(
                 site,

@@ -10,7 +10,8 @@ import importlib.util
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,13 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from transformer.capturing.foreign import Foreign, ForeignError, foreign
 from transformer.capturing.foreign.reading import MOST
 from transformer.capturing.foreign.tokenizers import HuggingFaceTokenizer
 from transformer.foundation.checks import reason
-from transformer.foundation.foreign import read_record, shortened
+from transformer.foundation.foreign import open_tensors, read_record, shortened
+from transformer.foundation.regular_files import NotAFile, require_file
 
 HOW = 'Models of Hugging Face need two libraries more: pip install "attention-lab[hf]".'
 FLOAT = 4
@@ -35,6 +38,8 @@ NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 LAYERS, HEADS = ("num_hidden_layers", "n_layer", "num_layers"), ("num_attention_heads", "n_head", "num_heads")
 """How a config names the numbers of its layers and of the heads of each."""
 MOST_LAYERS = 1000
+SPARE = 64
+"""Arrays that a model may have beyond twice those of its weights: several names may stand for one of them."""
 WEIGHTS = "model*.safetensors"
 TOKENIZERS = ("tokenizer.json", "tokenizer_config.json")
 PREPARATION = "preprocessor_config.json"
@@ -53,7 +58,8 @@ class Folder:
     kind: str
     """The model's class in transformers: "GPT2LMHeadModel"."""
     config: dict[str, Any]
-    parameters: int
+    shapes: Mapping[str, tuple[int, ...]]
+    """Of the arrays that the weights are made of, by their names."""
 
     @property
     def name(self) -> str:
@@ -61,6 +67,11 @@ class Folder:
         if self.path.parent.name != "snapshots":
             return self.path.resolve().name
         return self.path.parent.parent.name.removeprefix("models--").replace("--", "/")
+
+    @cached_property
+    def parameters(self) -> int:
+        """Numbers that the weights are made of."""
+        return sum(map(math.prod, self.shapes.values()))
 
     @cached_property
     def bytes(self) -> int:
@@ -116,6 +127,8 @@ def look(path: Path) -> Folder:
         raise FolderError(f"There is no folder “{name}”.")
     try:
         config = read_record(path / "config.json")
+    except NotAFile as error:
+        raise FolderError(f"The config.json of “{name}” cannot be read: {reason(error)}.") from None
     except OSError:
         raise FolderError(f"“{name}” has no config.json that can be read: it is no folder of a model.") from None
     except ValueError as error:
@@ -124,6 +137,7 @@ def look(path: Path) -> Folder:
         raise FolderError(f"“{name}” has an adapter of another model. Merge the two first: model.merge_and_unload().")
     if "auto_map" in config:
         raise FolderError(f"“{name}” brings code of its own, which would have to be run. That is not done here.")
+    _require_files(path)
     kinds = config.get("architectures")
     if not (isinstance(kinds, list) and kinds and isinstance(kinds[0], str) and kinds[0].isidentifier()):
         raise FolderError(f"The config.json of “{name}” does not say which architecture it is.")
@@ -135,17 +149,28 @@ def look(path: Path) -> Folder:
                 "safetensors: model.save_pretrained(folder)."
             )
         raise FolderError(f"“{name}” has no weights: there is no model.safetensors, nor a part of one.")
-    found = Folder(path, kinds[0], config, sum(_parameters(each) for each in weights))
+    shapes = {name: shape for each in weights for name, shape in _shapes(each).items()}
+    found = Folder(path, kinds[0], config, shapes)
     if found._count(LAYERS) > MOST_LAYERS:
         raise FolderError(f"The config.json of “{name}” says that it has more than {MOST_LAYERS} layers.")
     return found
 
 
-def _parameters(path: Path) -> int:
+def _require_files(folder: Path) -> None:
+    """Raises FolderError where something else lies among the files: transformers would open it, and wait for ever."""
+    for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
+        try:
+            if path.exists() and not path.is_dir():
+                require_file(path)
+        except OSError as error:
+            raise FolderError(f"{shortened(path.name)} cannot be read: {reason(error)}.") from None
+
+
+def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
     try:
-        with safe_open(path, "pt") as file:
-            return sum(math.prod(file.get_slice(key).get_shape()) for key in file.keys())  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+        with open_tensors(path, "pt") as file:
+            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, ValueError, OSError) as error:
         raise FolderError(f"{shortened(path.name)} cannot be read: {reason(error)}.") from None
 
 
@@ -183,8 +208,8 @@ def load(folder: Folder, tokens: int = MOST) -> Foreign:
     kind = _class(folder.kind)
     local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     with _loading("it"):
-        described = _described(kind, folder.path)
-    _fits(folder.needed(tokens) + FLOAT * max(0, described - folder.parameters))
+        more = _beyond_weights(kind, folder)
+    _fits(folder.needed(tokens) + more)
     with _loading("it"):
         model, read = kind.from_pretrained(
             folder.path, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
@@ -220,14 +245,48 @@ def _loading(what: str) -> Iterator[None]:
     """Anything may be wrong with a stranger's files, and transformers raises anything: that becomes a sentence."""
     try:
         yield
+    except FolderError:
+        raise
     except Exception as error:
         raise FolderError(f"transformers cannot load {what}: {reason(error)}") from error
 
 
-def _described(kind: Any, path: Path) -> int:
-    """Parameters of the model that a config describes. None is made: PyTorch's device “meta” has shapes only."""
-    with torch.device("meta"):
-        return sum(each.numel() for each in kind(kind.config_class.from_pretrained(path)).parameters())
+def _beyond_weights(kind: Any, folder: Folder) -> int:
+    """Bytes that the model which a config describes takes beside its weights: parameters without one, and tables.
+
+    None of it is made: PyTorch's device “meta” has shapes only. Raises FolderError as soon as the model has far more
+    arrays than the weights, be it of layers, experts or anything else, and where one of them has another shape.
+    """
+    with torch.device("meta"), _limited(2 * len(folder.shapes) + SPARE):
+        model = kind(kind.config_class.from_pretrained(folder.path))
+    prefix, numbers = f"{model.base_model_prefix}.", 0
+    for name, weight in model.named_parameters():
+        numbers += weight.numel()
+        names = (name, f"{prefix}{name}", name.removeprefix(prefix))
+        stored = next((folder.shapes[each] for each in names if each in folder.shapes), weight.shape)
+        if tuple(stored) != tuple(weight.shape):
+            has, wants = (" × ".join(map(str, shape)) for shape in (stored, weight.shape))
+            raise FolderError(f"Its {shortened(name)} is {has}, and by its config.json it would be {wants}.")
+    tables = sum(each.numel() * each.element_size() for each in model.buffers())
+    return FLOAT * max(0, numbers - folder.parameters) + tables
+
+
+@contextmanager
+def _limited(most: int) -> Iterator[None]:
+    """Let this thread's models have so many arrays of parameters together. Raises FolderError at the next."""
+    made, thread = 0, threading.get_ident()
+
+    def count(*_: object) -> None:
+        nonlocal made
+        made += threading.get_ident() == thread
+        if made > most:
+            raise FolderError("Its config.json describes a larger model than its weights are of.")
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def _preparation(path: Path) -> dict[str, Any]:

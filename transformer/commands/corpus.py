@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from transformer.config import TEXT, ConfigError, TaskConfig
-from transformer.foundation.foreign import shortened
+from transformer.foundation.foreign import quoted, shortened
 from transformer.foundation.program import program
 from transformer.text import download, shelf
 from transformer.text.corpus import TextError
@@ -53,7 +53,7 @@ def take_away(wanted: str, root: Path) -> str:
     key = shelf.at_hand_as(wanted)
     if not key:
         at_hand = ", ".join(shelf.keys())
-        raise TextError(f"there is no text {wanted!r} here{f'; there is {at_hand}' if at_hand else ''}")
+        raise TextError(f"there is no text {quoted(wanted)} here{f'; there is {at_hand}' if at_hand else ''}")
     readers = [run.name for run in list_runs(root) if run.config.task.text == key and run.state.live]
     if readers:
         raise TextError(f"{key} is being read by {', '.join(readers)}: stop the training first")

@@ -17,13 +17,16 @@ from jaxtyping import Int
 from numpy.lib.stride_tricks import sliding_window_view
 
 from transformer.foundation.atomic_files import write_whole
-from transformer.foundation.checks import UserError
+from transformer.foundation.checks import UserError, reason
+from transformer.foundation.failures import Unusable, remembering_failures
 from transformer.foundation.foreign import DAMAGED, read_arrays
 from transformer.text.tokens import Vocabulary, split
 from transformer.text.works import hold_out, works
 
 EXCERPT = 2**15
 """Tokens of the works that were held out that go with a run."""
+MOST_BYTES, MOST_TOKENS = 64 * 2**20, 2**20
+"""Of an excerpt, once it is unpacked, and in its vocabulary."""
 SKIPPED = 0.2
 """Of each work, the part before the excerpt: the title, and who appears."""
 Tokens = Int[np.ndarray, "_token"]
@@ -85,13 +88,24 @@ class Excerpt:
     def load(cls, path: Path) -> Excerpt:
         """Read what `save` wrote. Raises TextError for anything else: files come from anywhere."""
         try:
-            file = read_arrays(path)
+            return _excerpt(path)
+        except Unusable as error:
+            raise TextError(str(error)) from None
+        except OSError as error:
+            raise TextError(f"{path.name} cannot be read: {reason(error)}") from None
+
+    @classmethod
+    def _read(cls, path: Path) -> Excerpt:
+        try:
+            file = read_arrays(path, MOST_BYTES)
             lengths, held_out = file["lengths"], file["held_out"].astype(np.int64)
+            if len(lengths) > EXCERPT or len(file["counts"]) > MOST_TOKENS + 1:
+                raise ValueError("it is longer than any")
             vocabulary = Vocabulary(_unpacked(file["tokens"]), tuple(map(int, file["counts"])), str(file["by"][()]))
             parts = np.split(held_out, np.cumsum(lengths)[:-1])
             sizes = (int(file["sizes"][0]), int(file["sizes"][1]))
             found = cls(vocabulary, _unpacked(file["titles"]), tuple(parts), sizes)
-        except (*DAMAGED, OSError) as error:
+        except DAMAGED as error:
             raise TextError(f"{path.name} does not hold the vocabulary of a text") from error
         known = len(vocabulary.tokens)
         whole = len(vocabulary.counts) == known + 1 and min(vocabulary.counts) >= 0 < sum(vocabulary.counts)
@@ -100,6 +114,11 @@ class Excerpt:
         if not (whole and cut and fits) or vocabulary.by not in ("words", "characters") or min(sizes) < 0:
             raise TextError(f"the vocabulary in {path.name} is damaged")
         return found
+
+
+@remembering_failures
+def _excerpt(path: Path) -> Excerpt:
+    return Excerpt._read(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +139,8 @@ class Corpus:
         vocabulary = Vocabulary.of((token for work in tokens for token in work), min_count, by)
         if len(vocabulary.tokens) < 2:
             raise TextError(f"the text has fewer than two {by} that occur {min_count} times: lower the minimum count")
+        if len(vocabulary.tokens) > MOST_TOKENS:
+            raise TextError(f"the text has more than {MOST_TOKENS:,} different {by}: raise the minimum count")
         return cls(
             vocabulary,
             tuple(vocabulary.encode_tokens(work) for work in tokens),
@@ -163,6 +184,8 @@ def _packed(texts: tuple[str, ...]) -> np.ndarray:
 def _unpacked(packed: np.ndarray) -> tuple[str, ...]:
     content = packed.tobytes()
     many = int(np.frombuffer(content[:4], dtype="<u4")[0])
+    if many > MOST_TOKENS:
+        raise ValueError(f"{many:,} texts are too many")
     lengths = np.frombuffer(content[4 : 4 + 4 * many], dtype="<u4")
     ends = 4 + 4 * many + np.cumsum(lengths, dtype=np.int64)
     return tuple(content[int(end) - int(size) : int(end)].decode() for end, size in zip(ends, lengths, strict=True))

@@ -15,9 +15,11 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from transformer.foundation.atomic_files import write_whole
-from transformer.foundation.foreign import quoted
+from transformer.foundation.atomic_files import sweep, write_whole
+from transformer.foundation.checks import reason
+from transformer.foundation.foreign import quoted, read_bytes, shortened
 from transformer.foundation.program import program
+from transformer.foundation.regular_files import open_file, require_file
 from transformer.text.corpus import Corpus, Excerpt, TextError
 
 LARGEST = 20 * 2**20
@@ -26,6 +28,8 @@ TOGETHER = 200 * 2**20
 """Bytes of all texts."""
 SHORTEST = 1000
 """Characters of one: a tenth is held out, and there must be something to learn."""
+KEY = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
+"""What the key of a text may be: the end of its name, and the beginning of its digest."""
 TEXT_FILE = "text.npz"
 """Where a run folder has what it knows of its text."""
 GONE = ".removed"
@@ -44,6 +48,7 @@ def folder() -> Path:
 
 def decoded(content: bytes, name: str) -> str:
     """A file's text, with line ends as they are in Python. Raises TextError, with a sentence, for what is none."""
+    name = shortened(name)
     if len(content) > LARGEST:
         raise TextError(_too_large(name, len(content)))
     if b"\0" in content[:4096] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -68,10 +73,11 @@ def put(name: str, content: bytes) -> str:
         there = sum(path.stat().st_size for path in folder().glob("*.txt"))
         if there + len(encoded) > TOGETHER:
             raise TextError(
-                f"the texts here may have {TOGETHER // 2**20} MB together, and with {name} they would have "
+                f"the texts here may have {TOGETHER // 2**20} MB together, and with {shortened(name)} they would have "
                 f"{(there + len(encoded)) / 2**20:.1f}: remove one first"
             )
         folder().mkdir(parents=True, exist_ok=True)
+        sweep(folder())
         write_whole(_file(key), encoded)
     return key
 
@@ -104,21 +110,21 @@ def restore(key: str) -> None:
 def take(path: Path, name: str = "") -> str:
     """Put a file on the shelf, under its own name or another; its key. Raises TextError, with a sentence."""
     try:
-        if not path.is_file():
-            raise TextError(f"there is no file {path}")
-        with path.open("rb") as file:
+        with open_file(path) as file:
             content = file.read(LARGEST + 1)  # what is larger is refused, and need not be read to its end
-        size = path.stat().st_size
+            size = os.fstat(file.fileno()).st_size
+    except (FileNotFoundError, ValueError):  # ValueError: no path has a zero byte
+        raise TextError(f"there is no file {shortened(str(path))}") from None
     except OSError as error:
-        raise TextError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise TextError(f"{shortened(str(path))} cannot be read: {reason(error)}") from None
     if size > LARGEST:
-        raise TextError(_too_large(path.name, size))
+        raise TextError(_too_large(shortened(path.name), size))
     return put(name or path.name, content)
 
 
 def read(key: str) -> str:
     """A text on the shelf, whole. Raises TextError where it is not here."""
-    return _present(key).read_bytes().decode()
+    return _text(_present(key))
 
 
 def keys() -> tuple[str, ...]:
@@ -133,15 +139,23 @@ def resolve(wanted: str) -> str:
         return wanted
     if found := at_hand_as(wanted):
         return found
-    path = Path(wanted)
-    if path.is_file():
-        return take(path)
+    if _leads_somewhere(wanted):
+        return take(Path(wanted))
     if wanted == "shakespeare":
         raise TextError(
             f"the works of Shakespeare are not here yet: download them with `{program()} corpus shakespeare`"
         )
     known = f"name a file, or one of {', '.join(at_hand)}" if at_hand else "name a file"
     raise TextError(f"there is no text {quoted(wanted)}: {known}")
+
+
+def _leads_somewhere(wanted: str) -> bool:
+    """Is it the path of something, a folder aside?"""
+    try:
+        path = Path(wanted)
+        return path.exists() and not path.is_dir()
+    except (OSError, ValueError):  # longer than any path
+        return False
 
 
 def at_hand(key: str) -> bool:
@@ -154,20 +168,25 @@ def at_hand_as(wanted: str) -> str:
     at_hand = keys()
     named = [key for key in at_hand if key.rpartition("-")[0] == wanted]
     if wanted not in at_hand and len(named) > 1:
-        raise TextError(f"there are several texts named {wanted}: say which of {', '.join(named)}")
+        raise TextError(f"there are several texts named {shortened(wanted)}: say which of {', '.join(named)}")
     return wanted if wanted in at_hand else "".join(named)
 
 
 def register(path: Path, key: str, by: str, min_count: int) -> None:
-    """Let the excerpt in this file be found. Raises TextError where its words are not those known by this key."""
-    if not path.is_file():
+    """Let the excerpt in this file be found. Raises TextError where its words are not those known by this key, and
+    where it is no regular file."""
+    try:
+        require_file(path)
+    except FileNotFoundError:
         return
+    except OSError as error:
+        raise TextError(f"its {path.name} cannot be used: {reason(error)}") from None
     try:
         mark = _mark(path, path.stat().st_mtime_ns)
     except TextError:
         mark = ""  # whoever reads it is told
     if mark:
-        _expect((key, by, min_count), mark, f"the words in {path.parent.name}/{path.name}")
+        _expect((key, by, min_count), mark, f"the words in {shortened(path.parent.name)}/{path.name}")
     known = _excerpts.get((key, by, min_count))
     if known is None or not known.is_file():
         _excerpts[key, by, min_count] = path
@@ -176,7 +195,9 @@ def register(path: Path, key: str, by: str, min_count: int) -> None:
 def _expect(key: tuple[str, str, int], mark: str, what: str) -> None:
     """Is this what was first met by a key? Two vocabularies under one name would read each other's tokens wrongly."""
     if _marks.setdefault(key, mark) != mark:
-        raise TextError(f"{what} are not those of {key[0]}, in {key[1]}, that others here have read: they share a name")
+        raise TextError(
+            f"{what} are not those of {shortened(key[0])}, in {key[1]}, that others here have read: they share a name"
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -212,7 +233,7 @@ def corpus(key: str, by: str, min_count: int) -> Corpus:
 
 @lru_cache(maxsize=4)
 def _cut(path: Path, by: str, min_count: int) -> Corpus:
-    return Corpus.of(path.read_bytes().decode(), by, min_count)
+    return Corpus.of(_text(path), by, min_count)
 
 
 @lru_cache(maxsize=32)
@@ -220,15 +241,35 @@ def _loaded(path: Path, stamp: float) -> Excerpt:
     return Excerpt.load(path)
 
 
+def _text(path: Path) -> str:
+    """The text in a file of the shelf. Raises TextError where somebody has put something else there."""
+    try:
+        return read_bytes(path, 2 * LARGEST).decode()
+    except (OSError, ValueError) as error:
+        raise TextError(f"the text {shortened(path.stem)} cannot be read: {reason(error)}") from None
+
+
 def _file(key: str) -> Path:
+    """Where the text of a key lies, or would lie. Raises TextError for what is no key."""
+    if not KEY.fullmatch(key):
+        raise TextError(_missing(key))
     return folder() / f"{key}.txt"
 
 
 def _present(key: str) -> Path:
     """The file of a text that is on the shelf. Raises TextError where there is none."""
-    if not re.fullmatch(r"[a-z0-9-]+", key) or not _file(key).is_file():
-        raise TextError(f"the text {key or '(none)'} is not here: name a file with --text, or choose one that is here")
-    return _file(key)
+    path = _file(key)
+    try:
+        require_file(path)
+    except FileNotFoundError:
+        raise TextError(_missing(key)) from None
+    except OSError as error:
+        raise TextError(f"the text {key} cannot be read: {reason(error)}") from None
+    return path
+
+
+def _missing(key: str) -> str:
+    return f"the text {shortened(key) or '(none)'} is not here: name a file with --text, or choose one that is here"
 
 
 def _too_large(name: str, size: int) -> str:

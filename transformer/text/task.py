@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from transformer.foundation.foreign import shortened
 from transformer.masks import Mask
 from transformer.masks.causal import Causal
 from transformer.tasks import Batch, Ceiling, Task
@@ -44,7 +45,8 @@ class Text(Task):
         known = shelf.excerpt(config.text, config.split, config.min_count)
         if not len(known.windows(config.length)):
             raise TextError(
-                f"the held-out part of {config.text} is shorter than {config.length} tokens: choose a shorter length"
+                f"the held-out part of {shortened(config.text)} is shorter than {config.length} tokens: "
+                "choose a shorter length"
             )
         return cls(
             length=config.length,
@@ -193,7 +195,7 @@ def _in_turns(found: np.ndarray, rng: np.random.Generator, size: int) -> list[np
 def _windows(text: str, split: str, min_count: int, length: int) -> np.ndarray:
     found = windows(shelf.corpus(text, split, min_count).train, length)
     if not len(found):
-        raise TextError(f"no training work of {text} has {length} tokens: choose a shorter length")
+        raise TextError(f"no training work of {shortened(text)} has {length} tokens: choose a shorter length")
     return found
 
 

@@ -11,6 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from transformer.foundation.atomic_files import sweep
+from transformer.foundation.regular_files import open_file
+
 try:
     import fcntl
 except ImportError:  # Windows has no such lock; heartbeats have to do there
@@ -27,11 +30,15 @@ class Occupied(RuntimeError):
 
 @contextlib.contextmanager
 def hold(folder: Path) -> Iterator[None]:
-    """Be the one at work in the folder. Raises Occupied when somebody else is."""
+    """Be the one at work in the folder, and take away what those before left half written.
+
+    Raises Occupied when somebody else is, and OSError where it cannot be told.
+    """
     if fcntl is None:
+        _sweep(folder)
         yield
         return
-    with (folder / NAME).open("a") as file:
+    with open_file(folder / NAME, "a") as file:
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -41,7 +48,13 @@ def hold(folder: Path) -> Iterator[None]:
                 if time.monotonic() > deadline:
                     raise Occupied(f"another process is training {folder.name}") from None
                 time.sleep(0.01)
+        _sweep(folder)
         yield
+
+
+def _sweep(folder: Path) -> None:
+    for place in (folder, folder / "snapshots"):
+        sweep(place)
 
 
 def held(folder: Path) -> bool | None:
@@ -49,7 +62,7 @@ def held(folder: Path) -> bool | None:
     if fcntl is None:
         return None
     try:
-        with (folder / NAME).open() as file:
+        with open_file(folder / NAME) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

@@ -7,6 +7,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ from transformer.analysis.findings import Example
 from transformer.analysis.heads.survey import survey
 from transformer.analysis.sample import WHOLE, sample, say
 from transformer.config import RunConfig
+from transformer.foundation.foreign import shortened
+from transformer.foundation.regular_files import NotAFile, open_file
 from transformer.model import build
 from transformer.network import Network
 from transformer.tasks import Task
@@ -116,6 +119,9 @@ def record(
             yield from _Recording(run, team, device, config or run.config, places).steps()
     except lock.Occupied as error:
         raise RunError(str(error)) from None
+    except NotAFile as error:
+        name = Path(error.filename).name
+        raise RunError(f"the {name} of {shortened(run.name)} cannot be used: {error.strerror}") from None
 
 
 class _Recording:
@@ -183,7 +189,7 @@ class _Recording:
     def _metrics(self) -> Any:
         if not self.team.leads:
             return contextlib.nullcontext()
-        return (self.run.folder / "metrics.jsonl").open("a", buffering=1)
+        return open_file(self.run.folder / "metrics.jsonl", "a", buffering=1)
 
     def _asked_to_go_on(self, training: Training) -> bool:
         """Do what was asked for since the last step: wait, slow down, or end."""

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer.checkpoints import packed
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError, reason
-from transformer.foundation.foreign import quoted
+from transformer.foundation.foreign import open_tensors, quoted
 from transformer.training.loop import Training
 
 FORMAT = "attention-lab-training/1"
@@ -45,7 +45,7 @@ def save(path: Path, training: Training) -> None:
 def restore(path: Path, training: Training) -> None:
     """Bring a new training to where the file's was. Raises ResumeError when it does not fit."""
     try:
-        with safe_open(str(path), framework="pt", device="cpu") as file:
+        with open_tensors(path, "pt") as file:
             metadata = file.metadata() or {}
             tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if metadata.get("format") != FORMAT:

@@ -16,7 +16,6 @@ lock                  held by the process that is at work here
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -34,7 +33,7 @@ from platformdirs import user_data_path
 from transformer.config import RunConfig
 from transformer.foundation.atomic_files import sync_folder, write_whole
 from transformer.foundation.checks import UserError, reason
-from transformer.foundation.foreign import DAMAGED, read_record, shortened
+from transformer.foundation.foreign import DAMAGED, read_record, sha256, shortened
 from transformer.text import shelf
 from transformer.text.shelf import TEXT_FILE
 from transformer.training import lock
@@ -54,6 +53,8 @@ LIVE = ("queued", "running", "paused", "measuring")
 STATUSES = (*LIVE, "finished", "stopped", "failed", "lost")
 SILENT_AFTER = 30.0
 """Seconds without a heartbeat after which a training elsewhere, or one that nobody has begun, is taken for dead."""
+MOST_STATE = 2**16
+"""Bytes of state.json and of control.json."""
 SNAPSHOT = re.compile(r"step-(\d{1,9})\.safetensors", re.ASCII)
 
 
@@ -211,7 +212,7 @@ class Run:
 
     def _stored_state(self) -> State:
         try:
-            return State(**read_record(self.folder / "state.json"))
+            return State(**read_record(self.folder / "state.json", MOST_STATE))
         except FileNotFoundError:
             return State("lost", reason="the run has no state")
         except (*DAMAGED, OSError):
@@ -300,8 +301,14 @@ class Run:
         return found
 
     def cut_metrics(self, step: int) -> None:
-        """Leave out what was measured after a step, and a line that was never finished."""
-        kept = [json.dumps(line) + "\n" for line in self.metrics() if line.get("step", 0) <= step]
+        """Leave out what was measured after a step, and a line that was never finished. Raises RunError where the file
+        cannot be read, for nothing would be left of it."""
+        path = self.folder / "metrics.jsonl"
+        try:
+            found = records.metrics(path, self.config.build_task())[0] if path.exists() else []
+        except (*DAMAGED, OSError) as error:
+            raise RunError(f"the metrics.jsonl of {shortened(self.name)} cannot be used: {reason(error)}") from None
+        kept = [json.dumps(line) + "\n" for line in found if line["step"] <= step]
         write_whole(self.folder / "metrics.jsonl", "".join(kept).encode())
 
     def set_state(self, status: str, step: int, reason: str = "", memory: int = 0) -> None:
@@ -322,7 +329,7 @@ class Run:
 
     def sha256(self, step: int | None = None) -> str:
         """SHA-256 of a snapshot's file, in hex, as `sha256sum` says it. Raises RunError when there is none."""
-        return hashlib.sha256(self.snapshot(step).read_bytes()).hexdigest()
+        return sha256(self.snapshot(step))
 
     def set_example(self, packed: bytes) -> None:
         write_whole(self.folder / "example.npz", packed)
@@ -332,7 +339,7 @@ class Run:
 
     @property
     def control(self) -> Control:
-        return self._stored("control.json", lambda path: Control(**read_record(path))) or Control()
+        return self._stored("control.json", lambda path: Control(**read_record(path, MOST_STATE))) or Control()
 
     def ask(self, **wishes: Any) -> None:
         """Ask whoever trains it for something: `stop=True`, `pause_at=0`, `pace=5.0`; see Control."""

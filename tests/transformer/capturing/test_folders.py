@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from tests.kit.foreign.folders import saved
+from tests.kit.runs import bounded
 from transformer import capture
 from transformer.capturing import folders
 from transformer.capturing.folders import FolderError, load, located, look
@@ -109,9 +112,53 @@ def test_nothing_is_made_up_where_a_folder_lacks_weights(tmp_path: Path, gpt2: P
 def test_a_config_that_describes_more_than_the_files_hold_is_refused_before_it_is_made(
     tmp_path: Path, gpt2: Path
 ) -> None:
-    """The vocabulary of a thousand million words would take 128 GB."""
+    """Each size that the weights show, and of a table without weights what it would take."""
     shutil.copy(gpt2 / "model.safetensors", tmp_path)
-    refused(spoiled(tmp_path, gpt2, vocab_size=10**9), r"^It would take 1\d\d\.\d GB of memory")
+    for config in ({"vocab_size": 10**9}, {"n_positions": 10**6}, {"n_inner": 10**6}, {"n_embd": 4}):
+        refused(
+            spoiled(tmp_path, gpt2, **config), r"^Its \S+ is [\d × ]+, and by its config\.json it would be [\d × ]+\.$"
+        )
+    refused(spoiled(tmp_path, gpt2, n_head=10**9), r"^It would take \d+\.\d GB of memory")
+    turned = tmp_path / "turned"
+    small = transformers.GPTJConfig(
+        n_layer=1, n_head=4, n_embd=32, rotary_dim=4, vocab_size=50, bos_token_id=1, eos_token_id=2
+    )
+    transformers.GPTJModel(small).save_pretrained(turned)
+    refused(spoiled(turned, turned, n_positions=10**10), r"^It would take \d+\.\d GB of memory")
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        ("GPT2LMHeadModel", {"n_layer": 999}),
+        ("BertModel", {"num_hidden_layers": 999}),
+        ("BartForConditionalGeneration", {"encoder_layers": 999}),
+        ("BartForConditionalGeneration", {"decoder_layers": 999}),
+        ("T5Model", {"num_decoder_layers": 999}),
+    ],
+)
+def test_layers_that_the_weights_do_not_have_are_not_made(
+    tmp_path: Path, kind: str, config: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the config calls them: of a thousand few are begun."""
+    made = []
+    hook = register_module_parameter_registration_hook(lambda *_: made.append(1))
+    folder = spoiled(saved(kind, tmp_path / "model"), tmp_path / "model", **config)
+    made.clear()
+    refused(folder, r"^Its config\.json describes a larger model than its weights are of\.$")
+    hook.remove()
+    assert len(made) <= 2 * len(look(folder).shapes) + folders.SPARE + 1
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json", "merges.txt", "more/tokens"])
+def test_what_is_no_file_is_named_and_not_waited_for(tmp_path: Path, gpt2: Path, name: str) -> None:
+    """transformers opens many files by itself."""
+    folder = shutil.copytree(gpt2, tmp_path / "gpt2")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    with bounded():
+        refused(folder, f"{Path(name).name}.* cannot be read: it is a named pipe, not a file")
 
 
 def test_a_broken_tokenizer_or_preparation_says_which(tmp_path: Path) -> None:

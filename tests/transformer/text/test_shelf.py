@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -120,6 +121,33 @@ def test_no_other_file_is_read_for_a_key(key, tmp_path):
     for look in (shelf.corpus, shelf.excerpt):
         with pytest.raises(TextError, match="is not here"):
             look(key, "words", 1)
+
+
+LONG_KEY = "k" * 10_000
+
+
+@pytest.mark.parametrize("wanted", [LONG_KEY, "K" * 10_000, "/" + LONG_KEY, "é" * 300, "a\0b"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda key: shelf.corpus(key, "words", 1),
+        lambda key: shelf.excerpt(key, "words", 1),
+        shelf.read,
+        shelf.remove,
+        shelf.restore,
+        shelf.resolve,
+        lambda key: take_away(key, shelf.folder()),
+        lambda key: shelf.take(Path(key)),
+        lambda key: shelf.put(key, b"short"),
+    ],
+)
+def test_little_of_a_key_and_no_path_is_repeated(ask, wanted):  # fmt: skip
+    shelf.put("verse.txt", LONG.encode())
+    with pytest.raises(TextError) as error:
+        ask(wanted)
+    assert wanted[:80] not in str(error.value)
+    assert len(str(error.value)) < 250
+    assert str(shelf.folder()) not in str(error.value)
 
 
 def test_a_runs_own_excerpt_is_read_where_the_text_is_not(tmp_path):

@@ -61,6 +61,7 @@ def test_forty_eight_kills_at_random_moments_change_no_number(unbroken, tmp_path
     assert run.digest() == unbroken.digest()
     assert run.evaluation == unbroken.evaluation
     assert faults(run) == []
+    assert list(run.folder.rglob(".*.tmp")) == []
     film, whole = (np.load(each.folder / "film.npz") for each in (run, unbroken))
     assert film.files == whole.files
     assert all(np.array_equal(film[name], whole[name]) for name in whole.files)

@@ -15,6 +15,7 @@ import torch
 from tests.kit.waiting import PATIENCE
 from transformer import checkpoints
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.foundation import atomic_files
 from transformer.training import library, lock, recording, runs
 from transformer.training.exchange.inspection import faults
 from transformer.training.loop import TrainingError
@@ -319,6 +320,26 @@ def test_a_folder_whose_name_is_no_text_is_left_out(run):
     run.folder.rename(os.fsdecode(os.fsencode(run.folder) + b"-\xff"))
     assert list_runs(run.folder.parent) == []
     assert unreadable(run.folder.parent) == ["the name of the folder a-run-? is no UTF-8 text: rename it"]
+
+
+def test_what_killed_processes_left_half_written_is_swept_by_whoever_takes_the_run_up(run):
+    """Every hidden file that `write_whole` makes, by processes that are gone; what one that lives writes is left."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    lives, hour = os.getppid(), time.time() - 2 * atomic_files.ABANDONED
+    left = [
+        run.folder / "snapshots" / f".step-000001.safetensors.{gone.pid}-7.tmp",
+        *(run.folder / f".{name}.{gone.pid}-7.tmp" for name in ("state.json", "run.json", "resume.safetensors")),
+        run.folder / f".state.json.{os.getpid()}-7.tmp",
+        run.folder / f".state.json.{10**30}-7.tmp",
+        run.folder / f".old.json.{lives}-7.tmp",
+    ]
+    kept = [run.folder / f".control.json.{lives}-7.tmp", run.folder / ".notes.tmp"]
+    for path in (*left, *kept):
+        path.touch()
+    os.utime(left[-1], (hour, hour))
+    for _ in record(run):
+        assert sorted(run.folder.rglob(".*.tmp")) == sorted(kept)
 
 
 def test_a_queued_run_with_a_heartbeat_from_the_future_is_lost_and_can_go_on(run):

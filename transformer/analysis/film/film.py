@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from transformer.analysis.findings import Head
-from transformer.foundation.foreign import read_arrays, record
+from transformer.foundation.foreign import read_arrays, words_of
 
 LEVELS = 255
 """A weight p is kept as the nearest of 0/255 … 255/255: at most 1/510, less than 0.002, beside the truth."""
@@ -95,7 +95,7 @@ class Film:
     def load(cls, path: Path) -> Film:
         """Read what `pack` made. Raises one of `foreign.DAMAGED` when it is not that, and OSError."""
         stored = read_arrays(path)
-        text = record(str(stored["text"]))
+        text = words_of(stored["text"])
         steps, correct, pictured = stored["steps"], stored["correct"], stored["pictured"]
         shares = {Head.parse(name): row for name, row in zip(text["heads"], stored["shares"], strict=True)}
         readings = {

@@ -148,7 +148,7 @@ def _ending(ended: Mapping[str, Any], when: str, limits: Limits) -> str:
     why = {
         signal.SIGKILL: ": by the code itself, or by the system where memory runs out",
         signal.SIGABRT: ": by `os.abort`, or by a library that could not go on",
-    }.get(-code, "")  # type: ignore[call-overload]
+    }.get(-code, "")
     return f"The code’s Python process was ended by the {signal_name(-code)} while it was {when}{why}."
 
 

@@ -20,6 +20,7 @@ from transformer.experiments.populations.plan import FILE, Member, Sweep, SweepE
 from transformer.experiments.populations.table import Population, Row, write_table
 from transformer.experiments.populations.together import Together, shape_of, why_alone
 from transformer.experiments.side_by_side import side_by_side
+from transformer.foundation.atomic_files import sweep as sweep_up
 from transformer.foundation.checks import reason
 from transformer.training import lock
 from transformer.training.loop import Step, Training, TrainingError
@@ -51,6 +52,7 @@ def carry_out(sweep: Sweep, folder: Path, carrier: Carrier) -> Iterator[Populati
     when the folder holds another sweep, and RunError or OSError when it cannot be written.
     """
     begin(sweep, folder)
+    sweep_up(folder)
     found = Population.load(folder)
     rows = {name: row for name, row in found.rows.items() if row.status == "finished"}
     left: list[Path] = []

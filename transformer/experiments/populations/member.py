@@ -14,6 +14,7 @@ from transformer.analysis.heads.measure import measure_heads
 from transformer.checkpoints import save, save_initial
 from transformer.experiments.populations.table import ROW, Row
 from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.regular_files import open_file
 from transformer.model import build
 from transformer.training import resume
 from transformer.training.loop import Step, Training
@@ -47,7 +48,7 @@ class Recorder:
         self.camera = Camera(self.training.task, sequences=LOOKED_AT, begun=film)
         self.last_beat = 0.0
         run.cut_metrics(self.training.step)
-        self.metrics = (run.folder / "metrics.jsonl").open("a", buffering=1)
+        self.metrics = open_file(run.folder / "metrics.jsonl", "a", buffering=1)
         if not self.training.step:
             save_initial(run.folder / "snapshots" / "step-000000.safetensors", self.config)
             self.camera.look(0, self.training.model)

@@ -21,7 +21,7 @@ from transformer.analysis.film.film import Film, Reading, thinned
 from transformer.analysis.findings import Head
 from transformer.experiments.populations.plan import Value
 from transformer.experiments.populations.table import Population, Row
-from transformer.foundation.foreign import DAMAGED, read_arrays, record
+from transformer.foundation.foreign import DAMAGED, read_arrays, words_of
 from transformer.training.runs import Run
 from transformer.training.stored.checks import expect
 
@@ -148,7 +148,7 @@ def packed(found: Sequence[Scenes], frames: int = 16) -> bytes:
 def unpacked(path: Path, number: int) -> Scenes:
     """One combination's scenes from such a file. Raises one of `foreign.DAMAGED` when it is not that, and OSError."""
     stored = read_arrays(path)
-    text = record(str(stored["text"]))["scenes"][number]
+    text = words_of(stored["text"])["scenes"][number]
     plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in text.items()}
     made = Scenes(
         **plain,

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import IO
 
 from transformer.foundation.checks import reason
-from transformer.foundation.foreign import MOST_WORDS, record, shortened
+from transformer.foundation.foreign import MOST_WORDS, open_zip, read_bytes, record, shortened
+from transformer.foundation.regular_files import open_file
 from transformer.text.shelf import TEXT_FILE
 from transformer.training.exchange import inspection
 from transformer.training.library import TRASH, LibraryError, check_name, settle
@@ -46,7 +47,6 @@ NAMES = (
 SNAPSHOT = re.compile(r"snapshots/step-\d{6,8}\.safetensors", re.ASCII)
 ABANDONED = 86_400.0
 """Seconds after which a file that somebody was reading has been given up."""
-_END, _END64 = b"PK\x05\x06", b"PK\x06\x07"
 _DAWN = (1980, 1, 1, 0, 0, 0)
 """The date of every file inside: the same run always makes the same bytes."""
 
@@ -65,14 +65,14 @@ def obstacle(run: Run) -> str:
 
 def pack(run: Run) -> bytes:
     """A run that is not being trained, as one file. Raises LibraryError when it cannot be."""
-    reason, file = obstacle(run), io.BytesIO()
-    _require(not reason, reason)
+    fault, file = obstacle(run), io.BytesIO()
+    _require(not fault, fault)
     try:
         with zipfile.ZipFile(file, "w") as packed:
             for path in _parts(run):
                 packed.writestr(_info(path.relative_to(run.folder).as_posix()), _content(path))
-    except OSError as error:
-        raise LibraryError(f"{run.name} cannot be packed: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: it has just grown
+        raise LibraryError(f"{run.name} cannot be packed: {reason(error)}") from None
     return file.getvalue()
 
 
@@ -112,20 +112,20 @@ def name_of(filename: str) -> str:
 def _opened(file: Path | io.BytesIO) -> Iterator[zipfile.ZipFile]:
     """The zip, once its last bytes say that its list of contents is of a sane length."""
     with contextlib.ExitStack() as stack:
-        stream: IO[bytes] = stack.enter_context(file.open("rb")) if isinstance(file, Path) else file
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - 42))
-        tail = stream.read()
-        stream.seek(0)
-        _require(size <= MOST_BYTES, f"the file is too large ({_size(size)}): a run has at most {_size(MOST_BYTES)}")
-        _require(tail[-22:].startswith(_END), "this is not a packed run: it is no zip file, or not a whole one")
-        listed = int.from_bytes(tail[-10:-6], "little")
-        many = tail[-42:].startswith(_END64) or listed > 200 * MOST_FILES
-        _require(not many, f"the file lists too many files: a run has at most {MOST_FILES}")
         try:
-            packed = stack.enter_context(zipfile.ZipFile(stream))
-        except (NotImplementedError, RuntimeError, ValueError) as error:  # a list of contents that lies anywhere
+            stream: IO[bytes] = stack.enter_context(open_file(file)) if isinstance(file, Path) else file
+        except OSError as error:
             raise LibraryError(f"the file cannot be read: {reason(error)}") from None
+        size = stream.seek(0, os.SEEK_END)
+        _require(size <= MOST_BYTES, f"the file is too large ({_size(size)}): a run has at most {_size(MOST_BYTES)}")
+        try:
+            packed = stack.enter_context(open_zip(stream, MOST_FILES))
+        except zipfile.BadZipFile:
+            raise
+        except ValueError as error:
+            raise LibraryError(f"this is not a packed run: {shortened(reason(error))}") from None
+        except RuntimeError as error:  # of a later version
+            raise LibraryError(f"the file cannot be read: {shortened(reason(error))}") from None
         yield packed
 
 
@@ -187,7 +187,7 @@ def _parts(run: Run) -> list[Path]:
 
 def _content(path: Path) -> bytes:
     """What of a file travels: all of it but the name of this machine, which the state of a paused run holds."""
-    content = path.read_bytes()
+    content = read_bytes(path, MOST_BYTES)
     if path.name != "state.json":
         return content
     with contextlib.suppress(ValueError):  # a damaged one travels as it is

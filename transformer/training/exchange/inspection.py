@@ -12,12 +12,13 @@ from typing import Any
 
 from transformer.config import RunConfig
 from transformer.foundation.checks import reason
-from transformer.foundation.foreign import DAMAGED, read_record
+from transformer.foundation.foreign import DAMAGED, read_record, shortened
+from transformer.foundation.regular_files import require_file
 from transformer.text import shelf
 from transformer.text.corpus import Excerpt
 from transformer.text.shelf import TEXT_FILE
 from transformer.training.library import LibraryError
-from transformer.training.runs import Control, Run, RunError, State
+from transformer.training.runs import MOST_STATE, Control, Run, RunError, State
 from transformer.training.stored import arrays, records, weights
 from transformer.training.stored.checks import expect
 
@@ -54,11 +55,13 @@ def _faults(run: Run, config: RunConfig) -> Iterator[str]:
     task = config.build_task()
     readers: dict[str, Callable[[Path], Any]] = {
         "state.json": _state,
-        "control.json": lambda path: Control(**read_record(path)),
+        "control.json": lambda path: Control(**read_record(path, MOST_STATE)),
+        "lock": require_file,
         "metrics.jsonl": lambda path: _metrics(path, config),
         "evaluation.json": lambda path: records.evaluation(path, task),
         "example.npz": lambda path: arrays.example(path, config),
         "film.npz": lambda path: arrays.film(path, config),
+        TEXT_FILE: Excerpt.load,
         "resume.safetensors": lambda path: weights.header(path, "attention-lab-training/1"),
     }
     try:
@@ -76,6 +79,11 @@ def _faults(run: Run, config: RunConfig) -> Iterator[str]:
 def _of_snapshots(run: Run, config: RunConfig) -> Iterator[str]:
     """All weights have one shape, which is that of the config, and say so themselves."""
     found: list[weights.Shapes] = []
+    for path in sorted((run.folder / "snapshots").glob("step-*.safetensors")):
+        try:
+            require_file(path)
+        except OSError as error:
+            yield f"its snapshots/{shortened(path.name)} cannot be used: {reason(error)}"
     for step, path in run.snapshots().items():
         try:
             shapes = _read(run, f"snapshots/{path.name}", lambda path: weights.shapes(path, config))
@@ -109,7 +117,7 @@ def _config(path: Path) -> RunConfig:
 
 
 def _state(path: Path) -> State:
-    return State(**read_record(path))
+    return State(**read_record(path, MOST_STATE))
 
 
 def _metrics(path: Path, config: RunConfig) -> None:

@@ -9,6 +9,8 @@ import contextlib
 from pathlib import Path
 from typing import IO
 
+from transformer.foundation.regular_files import open_file
+
 try:
     import fcntl
 except ImportError:  # Windows has no such lock; each server keeps to its own limit there
@@ -35,7 +37,7 @@ class Places:
         try:
             self.folder.mkdir(exist_ok=True)
             for number in range(self.most):
-                file = (self.folder / str(number + 1)).open("a")
+                file = open_file(self.folder / str(number + 1), "a")
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:

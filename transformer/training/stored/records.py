@@ -9,14 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from transformer.analysis.accuracy.result import Accuracy
-from transformer.foundation.foreign import MOST_WORDS, read_bytes, read_record, record, shortened
+from transformer.foundation.checks import reason
+from transformer.foundation.failures import remembering_failures
+from transformer.foundation.foreign import read_bytes, read_record, record, shortened
 from transformer.tasks import Task
 from transformer.text.perplexity import COUNTING
 from transformer.training.stored.checks import LATEST, expect, number, text, whole
 
 FORMAT = "attention-lab-run/1"
+MOST_CARD, MOST_EVALUATION = 2**18, 2**20
+"""Bytes of run.json, in which a painted mask takes 44 kB, and of evaluation.json, with 4096 positions."""
 MOST_METRICS = 512 * 2**20
 """Bytes of all lines of metrics.jsonl: over 2 million steps."""
+MOST_LINE = 2**18
+"""Bytes of one of them, with 4096 positions."""
+MOST_FAULTS = 20
+"""Lines that cannot be used, after which the rest is not read."""
 LINE = (
     "step",
     "loss",
@@ -32,10 +40,11 @@ LINE = (
 """What a line of the metrics holds; all else in it is not kept."""
 
 
+@remembering_failures
 def card(path: Path) -> dict[str, Any]:
     """run.json, whose "config" is still to be read, and whose details may be anything. Raises ValueError when it is
     none of ours, and OSError."""
-    found = read_record(path)
+    found = read_record(path, MOST_CARD)
     version = found.get("format")
     expect(version == FORMAT, f"the run is of another version ({shortened(version)}); this program reads {FORMAT}")
     expect(isinstance(found["config"], dict), "its settings are no record")
@@ -51,24 +60,39 @@ def details(card: Mapping[str, Any]) -> None:
 
 
 def metrics(path: Path, task: Task) -> tuple[list[dict[str, Any]], list[str]]:
-    """Every whole line of metrics.jsonl that can be used, and what is wrong with the others, a few words each.
+    """Every whole line of metrics.jsonl that can be used, and what is wrong with others, a few words each.
 
-    A last line that is still being written is left out. Raises ValueError when there is too much of it, and OSError.
+    A last line that is still being written is left out, and so is what follows the first MOST_FAULTS that cannot be
+    used. Raises ValueError when there is too much of it, and OSError.
     """
-    targets, last = len(task.target_names(task.length)), 0
-    found, faults = [], []
-    for place, written in enumerate(read_bytes(path, MOST_METRICS).split(b"\n")[:-1], 1):
-        try:
-            read = line(written, targets)
-            expect(read["step"] > last, "it is out of order")
-        except KeyError as error:
-            faults.append(f"line {place}: it has no {shortened(error.args[0])}")
-        except ValueError as error:
-            faults.append(f"line {place}: {error}")
-        else:
-            last = read["step"]
-            found.append(read)
-    return found, faults
+    read = Lines(task)
+    return read.add(read_bytes(path, MOST_METRICS)), read.faults
+
+
+class Lines:
+    """Lines of metrics.jsonl read in the order in which they were written, at once or as they come."""
+
+    def __init__(self, task: Task) -> None:
+        self.targets, self.last, self.place = len(task.target_names(task.length)), 0, 0
+        self.faults: list[str] = []
+        """What is wrong with lines that cannot be used, a few words each: MOST_FAULTS at most."""
+
+    def add(self, written: bytes) -> list[dict[str, Any]]:
+        """The lines of it that are whole and can be used; none once there have been too many others."""
+        found, begins = [], 0
+        while len(self.faults) < MOST_FAULTS and (ends := written.find(b"\n", begins)) >= 0:
+            self.place += 1
+            try:
+                expect(ends - begins <= MOST_LINE, "it is too long")
+                read = line(written[begins:ends], self.targets)
+                expect(read["step"] > self.last, "it is out of order")
+            except (KeyError, ValueError) as error:
+                self.faults.append(f"line {self.place}: {reason(error)}")
+            else:
+                self.last = read["step"]
+                found.append(read)
+            begins = ends + 1
+        return found
 
 
 @lru_cache(maxsize=2**14)
@@ -78,7 +102,6 @@ def line(written: bytes, targets: int) -> dict[str, Any]:
     A page asks four times a second while a run trains, and reading a line anew takes 25 µs. Raises ValueError or
     KeyError for a line that cannot be used.
     """
-    expect(len(written) <= MOST_WORDS, "it is too long")
     found = record(written)
     whole(found["step"])
     for name in ("loss", "learning_rate", "gradient_norm", "seconds"):
@@ -95,9 +118,10 @@ def line(written: bytes, targets: int) -> dict[str, Any]:
     return {name: found[name] for name in LINE if name in found}
 
 
+@remembering_failures
 def evaluation(path: Path, task: Task) -> dict[str, Any]:
     """evaluation.json. Raises ValueError or KeyError when it does not hold what was measured of such a task."""
-    stored = read_record(path)
+    stored = read_record(path, MOST_EVALUATION)
     expect(whole(stored["sequences"]) > 0, "it was measured on nothing")
     expect(isinstance(stored["correct"], list), "it counts nothing")
     for count in stored["correct"]:

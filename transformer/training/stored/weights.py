@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from transformer.config import RunConfig
 from transformer.foundation.checks import reason
-from transformer.foundation.foreign import quoted, record
+from transformer.foundation.failures import remembering_failures
+from transformer.foundation.foreign import open_tensors, quoted, record
 from transformer.training.stored.checks import expect
 
 Shapes = dict[str, tuple[int, ...]]
 OTHER = "its weights were trained with other settings"
 
 
+@remembering_failures
 def shapes(path: Path, config: RunConfig) -> Shapes | None:
     """The shapes of a snapshot's weights; None where they are the initial ones, which are not stored.
 
@@ -27,10 +29,12 @@ def shapes(path: Path, config: RunConfig) -> Shapes | None:
     return None if initial else found
 
 
+@remembering_failures
 def header(path: Path, version: str) -> tuple[dict[str, str], Shapes]:
-    """The metadata and the shapes; the format's own reader checks that the file is whole. Raises ValueError."""
+    """The metadata and the shapes; the format's own reader checks that the file is whole. Raises ValueError, and
+    OSError."""
     try:
-        with safe_open(str(path), framework="np") as file:
+        with open_tensors(path, "np") as file:
             metadata = file.metadata() or {}
             found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:

@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 from transformer import masks
-from transformer.foundation.atomic_files import write_whole
+from transformer.foundation.atomic_files import sweep, write_whole
 from transformer.foundation.foreign import read_record
 
 FILE = "masks.json"
@@ -73,6 +73,7 @@ def check_name(name: str) -> None:
 def _write(root: Path, book: dict[str, str]) -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
+        sweep(root)
         write_whole(root / FILE, json.dumps({"masks": book}, ensure_ascii=False, indent=1).encode())
     except OSError as error:
         raise BookError(f"{FILE} cannot be written: {error.strerror or error}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ import numpy as np
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy, verdict
 from transformer.config import PROBE_SEQUENCES, TEXT, RunConfig, TaskConfig
+from transformer.foundation.regular_files import open_file
 from transformer.text.perplexity import perplexity as perplexity_of
 from transformer.training.library import changes
 from transformer.training.runs import Run, State
@@ -39,12 +39,13 @@ class Course:
     solved: bool = False
     _place: int = 0
     _file: int = -1
+    _lines: records.Lines | None = None
     _half: tuple[int, ...] = ()
 
     def update(self) -> Course:
         """Read what was written since; from the start when the file is another one, as after a resumption."""
         try:
-            with (self.run.folder / "metrics.jsonl").open("rb") as file:
+            with open_file(self.run.folder / "metrics.jsonl") as file:
                 found = os.fstat(file.fileno())
                 if found.st_ino != self._file or found.st_size < self._place:
                     vars(self).update(vars(Course(self.run)))
@@ -55,17 +56,14 @@ class Course:
             return self
         whole = new[: new.rfind(b"\n") + 1]
         self._place += len(whole)
-        task = self.run.config.build_task()
-        targets = len(task.target_names(task.length))
-        for text in whole.split(b"\n")[:-1]:
-            with contextlib.suppress(ValueError, KeyError):  # what is no line of ours is nobody's
-                self._add(records.line(text, targets))
+        if self._lines is None:
+            self._lines = records.Lines(self.run.config.build_task())
+        for line in self._lines.add(whole):
+            self._add(line)
         return self
 
     def _add(self, line: dict[str, Any]) -> None:
         step, loss, seconds = line["step"], float(line["loss"]), float(line["seconds"])
-        if self.steps and step <= self.steps[-1]:
-            raise ValueError("it is out of order")
         if "accuracy" in line:
             if not self._half:
                 task = self.run.config.build_task()
