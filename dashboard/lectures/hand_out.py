@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dashboard.lectures.shelf import lectures
+from dashboard.server.streamlit_private import HEALTH
 
 HERE = "http://localhost:8501"
 """Where `attention-lab run` serves, if nothing else is said."""
@@ -87,7 +88,7 @@ def _server() -> Iterator[str]:
     )
     try:
         address = f"http://localhost:{port}"
-        if not _answers(f"{address}/_stcore/health", process):
+        if not _answers(f"{address}{HEALTH}", process):
             raise ValueError("The dashboard did not start; `attention-lab run` says why.")
         yield address
     finally:
