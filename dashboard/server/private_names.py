@@ -46,8 +46,9 @@ class Part(Generic[P, T]):
             self._there = not missing
             if missing:
                 library = missing[0].partition(":")[0].partition(".")[0].partition("/")[0]
-                names = ", ".join(need.partition(":")[2].strip() or need for need in missing)
-                log.warning(f"{library} {version(library)} has no {names}. Without it, {self.without}.")
+                name, more = missing[0].partition(":")[2].strip(), len(missing) - 1
+                others = f" and {more} more" if more else ""
+                log.warning(f"{library.title()} {version(library)} has no {name}{others}, so {self.without}.")
         return self._there
 
 

@@ -141,7 +141,7 @@ def run_again(page: st.Page) -> None:
     "streamlit.components.v2.get_bidi_component_manager:get_bidi_component_manager()",
     f"{MANAGER}.get_component_asset_root(self, name)",
     f"{MANAGER}.register_from_manifest(self, manifest, package_root)",
-    without="each page sends the browser the addresses of its components' scripts anew",
+    without="a component comes as a text that finds its script, and a page opens a little later",
     instead=lambda declared, folder: False,
 )
 def register_components(declared: Mapping[str, Any], folder: Path) -> bool:

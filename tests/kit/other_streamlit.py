@@ -14,12 +14,18 @@ from playwright.sync_api import BrowserContext, Route
 from dashboard.server.private_names import Part
 from dashboard.server.streamlit_private import PARTS
 
-WORDS = r"_[a-z]\w*|[A-Z]\w+[a-z]\w+|get_script_run_ctx|on_script\w+|filtered_state|register_from_manifest"
-"""Names that mean one thing wherever Streamlit writes them, so that all of it can be read with others."""
+WORDS = r"_[a-z]\w*|(?!Forward|Page)[A-Z]\w+[a-z]|get_script_run_ctx|on_script\w+|filtered_state|register_from_manifest"
+"""Names that mean one thing wherever Streamlit writes them, so that all of it can be read with others: no messages of
+protobuf, whose names are data, and none that is promised as well."""
 
 
 def _words(part: Part[..., Any]) -> set[str]:
-    names = {name for need in part.needs if "/" not in need for name in re.findall(r"\w+", need.partition("(")[0])}
+    names = {
+        name
+        for need in part.needs
+        if "/" not in need
+        for name in re.findall(r"\w+", need.partition("(")[0].partition(":")[2])
+    }
     return {name for name in names if re.fullmatch(WORDS, name)}
 
 

@@ -92,7 +92,7 @@ def test_the_page_says_that_a_rerun_is_under_way(seen: set[str]) -> None:
 
 
 PRIVATE = (WEB / "kit" / "streamlit_private.js").read_text(encoding="utf-8")
-NAMES = sorted({*re.findall(r"\bst[A-Z]\w+|data-test-\w+-state|data-stale", " ".join([*SELECTORS, PRIVATE]))})
+NAMES = sorted({"data-stale", *re.findall(r"\bst[A-Z]\w+|data-test-\w+-state", " ".join([*SELECTORS, PRIVATE]))})
 
 
 @pytest.mark.parametrize("names", [pytest.param(NAMES, id="all"), *(pytest.param([each], id=each) for each in NAMES)])
@@ -142,7 +142,7 @@ def test_a_server_works_whose_streamlit_has_renamed_what_is_private_in_it(
         listen(page, address, complaints)
         works(page, address)
     lines = log.read_text(errors="replace").splitlines()
-    assert len([line for line in lines if line.startswith("streamlit ")]) >= len(RENAMED)
+    assert len([line for line in lines if line.startswith("Streamlit ")]) >= len(RENAMED)
     assert not [line for line in lines if "Traceback" in line]
     assert not complaints, "\n".join(complaints)
 

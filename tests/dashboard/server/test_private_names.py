@@ -96,9 +96,8 @@ def test_a_part_of_which_one_need_is_gone_is_left_out_with_one_line(
         left_out = dataclasses.replace(part, needs=needs, instead=lambda *_: "in its place")
         assert left_out("anything") == left_out("again") == "in its place"
         (line,) = caplog.messages
-        assert line == (
-            f"streamlit {st.__version__} has no {gone.partition(':')[2].strip()}. Without it, {part.without}."
-        )
+        name = gone.partition(":")[2].strip()
+        assert line == f"Streamlit {st.__version__} has no {name}, so {part.without}."
 
 
 def test_what_the_tests_lean_on_is_there() -> None:
@@ -159,7 +158,7 @@ print(json.dumps({{"left out": left_out, "drawn": drawn}}))
     variables = os.environ | environment(names)
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=variables, cwd=ROOT)
     assert not ended.returncode, ended.stderr
-    return json.loads(ended.stdout), [line for line in ended.stderr.splitlines() if line.startswith("streamlit ")]
+    return json.loads(ended.stdout), [line for line in ended.stderr.splitlines() if line.startswith("Streamlit ")]
 
 
 @pytest.mark.parametrize(
@@ -173,5 +172,5 @@ def test_pages_are_drawn_where_streamlit_has_renamed_what_a_part_needs(parts: tu
     assert len(lines) == len(told["left out"]), "one line each"
     for name in told["left out"]:
         (line,) = [line for line in lines if getattr(streamlit_private, name).without in line]
-        assert any(each in line for each in RENAMED[name])
+        assert any(re.search(rf"\b{each}\b", line) for each in RENAMED[name])
     assert told["drawn"] == {page: [len(open_page(page).get("bidi_component"))] for page in PAGES}
