@@ -20,12 +20,8 @@ protobuf, whose names are data, and none that is promised as well."""
 
 
 def _words(part: Part[..., Any]) -> set[str]:
-    names = {
-        name
-        for need in part.needs
-        if "/" not in need
-        for name in re.findall(r"\w+", need.partition("(")[0].partition(":")[2])
-    }
+    wanted = [need.partition("(")[0].partition(":")[2] for need in part.needs if "/" not in need]
+    names = {name for each in wanted for name in re.findall(r"\w+", each)}
     return {name for name in names if re.fullmatch(WORDS, name)}
 
 

@@ -13,7 +13,7 @@ SCANNER = "streamlit.components.v2.manifest_scanner"
 TESTING = "streamlit.testing.v1"
 
 
-@needs(f"{SCANNER}:scan_component_manifests()", without="every AppTest takes 0.2 s longer", instead=lambda: None)
+@needs(f"{SCANNER}:scan_component_manifests", without="every AppTest takes 0.2 s longer", instead=lambda: None)
 def scan_packages_once() -> None:
     """Let all runtimes of this process share one scan for packages that bring components; the tests have hundreds."""
     from streamlit.components.v2 import manifest_scanner
@@ -22,7 +22,7 @@ def scan_packages_once() -> None:
 
 
 @needs(
-    "streamlit.runtime.scriptrunner.script_cache:ScriptCache()",
+    "streamlit.runtime.scriptrunner.script_cache:ScriptCache",
     f"{TESTING}.app_test:ScriptCache",
     f"{TESTING}.local_script_runner:ScriptCache",
     without="every run of an AppTest takes 15 ms longer",

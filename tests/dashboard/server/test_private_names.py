@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -57,7 +58,7 @@ def test_every_inside_is_imported_in_one_module_which_asks_for_it_first() -> Non
     tree = ast.parse(path.read_text(encoding="utf-8"))
     at_once = [node for node in tree.body if isinstance(node, ast.ImportFrom) and "streamlit." in (node.module or "")]
     assert not at_once, "where it is gone the server would end"
-    asked = {need.partition("(")[0] for need in NEEDS}
+    asked = {need.partition("(")[0] for _, need in NEEDS}
     asked |= {f"{need.partition(':')[0]}:{need.partition(':')[2].partition('.')[0]}" for need in asked}
     assert found[path] <= asked
     private = {
@@ -68,7 +69,7 @@ def test_every_inside_is_imported_in_one_module_which_asks_for_it_first() -> Non
     assert private - {"__file__"} - {"now"} <= {need.rpartition(".")[2] for need in asked}
 
 
-NEEDS = {need: part for part in streamlit_private.PARTS for need in part.needs}
+NEEDS = [(part, need) for part in streamlit_private.PARTS for need in part.needs]
 
 
 def taken_away(need: str) -> Iterator[str]:
@@ -84,11 +85,10 @@ def taken_away(need: str) -> Iterator[str]:
         yield f"{place}:{name}(another)"
 
 
-@pytest.mark.parametrize("need", NEEDS)
+@pytest.mark.parametrize(("part", "need"), NEEDS, ids=[f"{part.__name__}, {need}" for part, need in NEEDS])
 def test_a_part_of_which_one_need_is_gone_is_left_out_with_one_line(
-    need: str, caplog: pytest.LogCaptureFixture
+    part: Part[..., Any], need: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    part = NEEDS[need]
     assert exists(need)
     for gone in taken_away(need):
         caplog.clear()
