@@ -147,7 +147,9 @@ def in_another_streamlit(names: Iterable[str]) -> tuple[dict[str, Any], list[str
 import json
 from dashboard.server import streamlit_private
 streamlit_private.mend()
+from dashboard.view import session
 from tests.kit.pages import open_page
+session.BEHIND = 0.0
 drawn = {{}}
 for page in {PAGES!r}:
     app = open_page(page).run()  # once more, as a click does

@@ -327,7 +327,9 @@ def handed_on(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptRequests], set
     ):
         monkeypatch.setattr(owner, name, getattr(owner, name))  # to be put back
     asked: list[RerunData] = []
-    monkeypatch.setattr(AppSession, "_create_scriptrunner", lambda _, data: asked.append(data))
+    monkeypatch.setattr(
+        AppSession, "_create_scriptrunner", lambda self, initial_rerun_data: asked.append(initial_rerun_data)
+    )
     streamlit_private.hand_on_unanswered_clicks()
 
     def follow(before: ScriptRequests) -> set[str]:
@@ -388,8 +390,8 @@ def test_of_two_clicks_the_one_that_waits_is_handed_on(handed_on: Callable[[Scri
 def page_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("on_scriptrunner_ready", "on_scriptrunner_yield", "_request_rerun_locked"):
         monkeypatch.setattr(ScriptRequests, name, getattr(ScriptRequests, name))  # to be put back
-    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda: SimpleNamespace(page_script_hash="new"))
     streamlit_private.keep_the_page_when_a_fragment_is_asked_for()
+    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda: SimpleNamespace(page_script_hash="new"))
 
 
 def page_of(request: ScriptRequest | None) -> str:
