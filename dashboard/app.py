@@ -24,17 +24,8 @@ from dashboard.components import scripts
 from dashboard.components.documents import pages
 from dashboard.frame import first_page
 from dashboard.models import menu
-from dashboard.server import descriptors, entrance, http, roles, rooms
+from dashboard.server import descriptors, entrance, http, roles, rooms, streamlit_private
 from dashboard.server.sockets import answer_at_once
-from dashboard.server.streamlit_private import (
-    hand_on_unanswered_clicks,
-    keep_the_page_when_a_fragment_is_asked_for,
-    let_callbacks_end,
-    let_one_run_at_the_state,
-    open_event_loops_on_demand,
-    send_nothing_into_a_block_that_was_dropped,
-    show_of_the_state_what_is_asked_for,
-)
 from dashboard.view.pages import OVERVIEW
 from transformer.foundation.checks import ConfigError
 from transformer.training.runs import ROOT
@@ -55,13 +46,7 @@ except ConfigError as error:
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     """Pay for PyTorch while nobody waits, keep a warm training process at hand, and mend what serves."""
     answer_at_once()
-    let_one_run_at_the_state()
-    let_callbacks_end()
-    hand_on_unanswered_clicks()
-    send_nothing_into_a_block_that_was_dropped()
-    keep_the_page_when_a_fragment_is_asked_for()
-    show_of_the_state_what_is_asked_for()
-    open_event_loops_on_demand()
+    streamlit_private.mend()
     descriptors.raise_limit()
     descriptors.leave_the_last_ones()
     first_page.make_ready()

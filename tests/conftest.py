@@ -89,9 +89,10 @@ def _check_all_shapes() -> None:
 
 def _do_once_what_each_test_would_do() -> None:
     from dashboard.server import streamlit_private
+    from tests.kit import quick_pages
 
-    streamlit_private.scan_packages_once()
-    streamlit_private.compile_scripts_once()
+    quick_pages.scan_packages_once()
+    quick_pages.compile_scripts_once()
     streamlit_private.show_of_the_state_what_is_asked_for()
     # pytest hangs its handlers on each logger that keeps its words to itself, six times a test: on a hundred of them
     # that takes longer than many a test.

@@ -12,11 +12,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dashboard.components.documents.bundle import WEB, exporting, style
-from dashboard.components.registration import declared
+from dashboard.components.registration import SCRIPTS, declared
+from dashboard.server.streamlit_private import COMPONENTS
 
 SHARED = "shared"
 """The component that is none: under its name Streamlit serves the folder web/ to the others."""
-FOLDER, NAME = "reader", "components.js"
+FOLDER, NAME = SCRIPTS.split("/")
 """Where the one script is, below the application's root."""
 
 
@@ -36,7 +37,7 @@ class Scripts:
     """ASGI middleware that answers for the components' own scripts and style sheets."""
 
     def __init__(self, app: ASGIApp, base: str) -> None:
-        self.app, self.folder = app, f"{base}/_stcore/bidi-components/"
+        self.app, self.folder = app, f"{base}{COMPONENTS}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer: ASGIApp | None = None

@@ -55,9 +55,8 @@ def told() -> Iterator[None]:
         st.error(prose.sentence(prose.plain(str(error))), icon=":material/error:")
 
 
-@st.fragment
 def body() -> None:
-    """The page itself: a click in it draws nothing else anew, unless that shows what was changed."""
+    """The page itself. As a fragment a click in it draws nothing else anew, unless that shows what was changed."""
     reaching.reach(shown)
     task, said = st.container(), st.container(key="notices")
     session.listen()
@@ -86,7 +85,7 @@ with told():
         live.panel()
     glossary.draw()
     prediction.draw(shown)
-    body()
+    (st.fragment(body) if run_again.is_there() else body)()
     with st.sidebar:
         training_panel.panel()
         if said := permission.standing():

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dashboard.lectures.shelf import lectures
+from dashboard.server.streamlit_private import HEALTH
 from transformer.foundation.checks import reason
 from transformer.foundation.foreign import shortened
 from transformer.foundation.last_words import listen
@@ -96,7 +97,7 @@ def _server() -> Iterator[str]:
     words = listen(process)
     try:
         address = f"http://localhost:{port}"
-        if not _answers(f"{address}/_stcore/health", process):
+        if not _answers(f"{address}{HEALTH}", process):
             raise ValueError(f"The dashboard did not start: {words.of(process.poll())}.")
         yield address
     finally:

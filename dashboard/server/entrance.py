@@ -12,10 +12,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dashboard.server import roles
 from dashboard.server.roles import Visitor
+from dashboard.server.streamlit_private import UPLOADS
 
 FIELD = "token"
 """The parameter of the owner's link."""
-UPLOADS = "/_stcore/upload_file"
 STALE = "This link's token is not that of this server. The owner's link is printed where the server was started."
 OWNERS = "Only the owner of this server may send files."
 

@@ -18,15 +18,17 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from dashboard.server.streamlit_private import METRICS
 from transformer.foundation.foreign import shortened
 
-METRICS = "/_stcore/metrics"
-"""What Streamlit says of its memory and sessions."""
 ASKED_FOR = "ATTENTION_LAB_METRICS"
 """The environment variable that opens it: 1."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 """Methods that change nothing (RFC 9110, section 9.2.1): whoever follows a link comes from elsewhere."""
+LONGEST, LONGEST_NAME = 512, 255
+"""Bytes of a path, and of a name in it. No file may have a longer name, and no path of this server is half as long."""
 FOREIGN_PAGE = "Only pages of this server may ask for this."
+NO_ADDRESS = "This server has no such address."
 POLICY = 1008
 """The status with which a WebSocket is closed for breaking a rule (RFC 6455, section 7.4.1)."""
 
@@ -68,7 +70,20 @@ def refusal(scope: Scope) -> tuple[str, int]:
         return FOREIGN_PAGE, 403
     if scope["path"].endswith(METRICS) and os.environ.get(ASKED_FOR) != "1":
         return f"Metrics are not published. {ASKED_FOR}=1 publishes them.", 404
+    if not is_address(scope["path"]):
+        return NO_ADDRESS, 404
     return "", 0
+
+
+def is_address(path: str) -> bool:
+    """Can something lie at a decoded path? Not where it is too long for a file, or holds what nobody can read, as NUL.
+
+    Streamlit looks for a file at whatever stands in a path, and an operating system refuses some of them.
+    """
+    if not path.isprintable():  # control characters, and half of a pair (U+D800), which no encoding has
+        return False
+    written = path.encode()
+    return len(written) <= LONGEST and all(len(name) <= LONGEST_NAME for name in written.split(b"/"))
 
 
 def is_known(host: str) -> bool:

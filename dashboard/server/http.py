@@ -28,7 +28,7 @@ from dashboard.server.guard import Guard, is_known
 from dashboard.server.plotly_js import source
 from dashboard.server.readiness import PATH, readiness
 from dashboard.server.rooms import addresses
-from dashboard.server.streamlit_private import connecting_script, served_page
+from dashboard.server.streamlit_private import connecting_script, register_components, served_page
 
 PLOTLY_PATH = "/assets/plotly.min.js"
 PRESENTER = Path(__file__).parent / "presenter"
@@ -151,7 +151,7 @@ class ConnectingPage:
                     headers = MutableHeaders(scope=start)
                     page = served_page().encode()
                     packed = headers.get("Content-Encoding") == "gzip" and len(body) < len(page)
-                    if page == (gzip.decompress(body) if packed else body):
+                    if page and page == (gzip.decompress(body) if packed else body):
                         body = connecting_page().encode()
                         headers["Content-Length"] = str(len(body))
                         for name in ("Content-Encoding", "ETag", "Last-Modified"):  # of the page without it
@@ -172,7 +172,7 @@ def _is_html(start: Message) -> bool:
 def connecting_page() -> str:
     """The HTML of the page that Streamlit serves, which connects at once."""
     script = connecting_script(st.get_option("client.allowedOrigins"))
-    return served_page().replace("</head>", f"<script>{script}</script></head>", 1)
+    return served_page().replace("</head>", f"<script>{script}</script></head>", 1) if script else served_page()
 
 
 def plotly_address() -> str:
@@ -218,13 +218,14 @@ def security_headers(host: str) -> dict[str, str]:
 def content_security_policy(host: str) -> str:
     """Everything from this server and nothing from elsewhere, as far as Streamlit and Plotly allow.
 
-    Both write inline styles. The page holds two inline scripts, which are allowed by their hashes. Browsers differ
-    on whether 'self' covers websockets, so these are named: those of this host.
+    Both write inline styles. The page holds two inline scripts, which are allowed by their hashes. A component that is
+    mounted from a text is a script of its own (components/registration.py). Browsers differ on whether 'self' covers
+    websockets, so these are named: those of this host.
     """
     sockets = [f"ws://{host}", f"wss://{host}"] if is_known(host) else []
     directives = {
         "default-src": ["'self'"],
-        "script-src": ["'self'", *inline_script_hashes()],
+        "script-src": ["'self'", *inline_script_hashes(), *([] if register_components.is_there() else ["blob:"])],
         "style-src": ["'self'", "'unsafe-inline'"],
         "img-src": ["'self'", "data:", "blob:"],
         "font-src": ["'self'", "data:"],

@@ -1,67 +1,81 @@
 """The private parts of Streamlit that the dashboard leans on, all of them: nothing else here imports an inside of it.
 
-Streamlit promises none of these names, and no public one does the same in Streamlit 1.67. Each says what it is for and
-what breaks without it. Each has a test in tests/dashboard/server/test_streamlit_private.py, whose name says after an
-upgrade what is gone. What is private in Streamlit's page stands in frame/style.css and in web/kit/streamlit_private.js.
+Streamlit promises none of these names, and no public one does the same in Streamlit 1.67. Each function says what it
+`needs`, what is lost without it, and what is done in its place (server/private_names.py). So an inside is imported
+where it is used, once it is known to be there. tests/dashboard/server/test_streamlit_private.py takes each name away.
+What is private in Streamlit's page stands in frame/style.css and in web/kit/streamlit_private.js.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
-from streamlit.components.v2 import manifest_scanner
-from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
-from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime import Runtime, app_session, exists, get_instance
-from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
-from streamlit.runtime.scriptrunner.script_cache import ScriptCache
-from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
-from streamlit.runtime.scriptrunner_utils.exceptions import StopException
-from streamlit.runtime.scriptrunner_utils.script_requests import (
-    RerunData,
-    ScriptRequest,
-    ScriptRequests,
-    ScriptRequestType,
-)
-from streamlit.runtime.scriptrunner_utils.script_requests import _coalesce_widget_states as coalesce_widget_states
-from streamlit.runtime.scriptrunner_utils.script_run_context import (
-    ThreadState,
-    get_script_run_ctx,
-    in_cached_function,
-)
-from streamlit.runtime.state import SafeSessionState, SessionState
 
+from dashboard.server.private_names import Part, needs, put_around
 from transformer.foundation.checks import ConfigError
 
-# DeltaGenerator is what `st.container` and `st.columns` return; `streamlit.typing` has no name for it. Without it six
-# signatures of pages say `Any`.
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+    from streamlit.runtime.app_session import AppSession
+    from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+    from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequest, ScriptRequests
+    from streamlit.runtime.state import SafeSessionState, SessionState
+else:
+    DeltaGenerator = Any
+    """What `st.container` and `st.columns` return; `streamlit.typing` has no name for it. Only signatures name it."""
 
+# What stands in Streamlit's page and in its addresses. Where one is gone, nothing fails.
 
 PAGE = '[data-testid="stMain"]'
 """What holds the page beside the sidebar, as a selector. Without it a step of a lecture leaves out no control."""
 SIDEBAR = ('[data-testid="stSidebar"]', '[data-testid="stExpandSidebarButton"]')
 """The sidebar, and the button that opens it. Without them it stands beside every step of a lecture."""
+CORE = "/_stcore"
+"""What stands before Streamlit's own addresses."""
+METRICS = f"{CORE}/metrics"
+"""What Streamlit says of its memory and sessions. Without it the server tells that to everybody (server/guard.py)."""
+UPLOADS = f"{CORE}/upload_file"
+"""Where a browser sends a file. Without it a guest may send one, which no page reads (server/entrance.py)."""
+HEALTH = f"{CORE}/health"
+"""Whether the server lives. Without it no hand-out is written from the command line (lectures/hand_out.py)."""
+COMPONENTS = f"{CORE}/bidi-components/"
+"""Where the scripts of components are. Without it a page asks for forty, not for one (components/scripts.py)."""
+
 STOPS_WITHIN = 0.05
 """Seconds after which a run that waits for the state asks again whether it is to stop."""
+RUNNING = "streamlit.runtime.scriptrunner_utils.script_run_context"
+REQUESTS = "streamlit.runtime.scriptrunner_utils.script_requests"
+STATE = "streamlit.runtime.state"
+SCAN = "streamlit.components.v2.manifest_scanner"
+MANAGER = "streamlit.components.v2.component_manager:BidiComponentManager"
+PROGRAM = "streamlit/static/static/js/index.*.js"
+"""The script of Streamlit's page."""
 
 
+# --- The server, and what a page asks of it
+
+
+def _serve_instead(script: Path, options: Sequence[str]) -> NoReturn:
+    """Become the process that `python -m streamlit run` is."""
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(script), *options])
+
+
+@needs("streamlit.web.cli:main", without="wrong options are told in several lines", instead=_serve_instead)
 def serve(script: Path, options: Sequence[str]) -> None:
-    """Run `streamlit run SCRIPT OPTIONS` in this process, until it is stopped. Raises ConfigError for wrong options.
-
-    Without it the server is a process beside the command that starts it, and has to be ended by it.
-    """
+    """Run `streamlit run SCRIPT OPTIONS` in this process, until it is stopped. Raises ConfigError for wrong options."""
     from click import ClickException
     from streamlit.web.cli import main
 
@@ -71,111 +85,212 @@ def serve(script: Path, options: Sequence[str]) -> None:
         raise ConfigError(error.format_message()) from None
 
 
+@needs(
+    "streamlit.runtime:exists()",
+    "streamlit.runtime:get_instance()",
+    "streamlit.runtime:Runtime",
+    without="a lecture is checked as a viewer sees it",
+    instead=lambda: True,
+)
 def is_served() -> bool:
     """Does a server run the script? Not in a test, nor where a lecture is checked, whose runtime only looks like one.
 
-    Without it nobody is taken for a stranger, or everybody (view/permission.py).
+    Where that cannot be known, it does: then nobody is taken for the owner who is not (view/permission.py).
     """
+    from streamlit.runtime import Runtime, exists, get_instance
+
     return exists() and type(get_instance()) is Runtime
 
 
+@needs(
+    f"{RUNNING}:get_script_run_ctx(suppress_warning)",
+    f"{RUNNING}:in_cached_function.get()",
+    without="a page is still while it measures",
+    instead=lambda: False,
+)
 def may_draw() -> bool:
     """Does this thread run a page, and no function whose answer Streamlit remembers with all that it drew?
 
     Without it, what is drawn while somebody waits in such a function is drawn again at each look-up (models/cache.py).
     """
+    from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx, in_cached_function
+
     return get_script_run_ctx(suppress_warning=True) is not None and not in_cached_function.get()
 
 
-def fragments_asked() -> list[str] | None:
-    """The ids of the fragments that the browser's request asked for; None where it asked for everything.
+@needs(
+    f"{RUNNING}:get_script_run_ctx(suppress_warning)",
+    f"{RUNNING}:ScriptRunContext.fragment_ids_this_run",
+    f"{RUNNING}:ThreadState.get()",
+    f"{RUNNING}:FragmentThreadState.fragment_id",
+    without="a late report of a menu may be taken for a choice",
+    instead=lambda: True,
+)
+def is_asked_for() -> bool:
+    """Whether the browser's request asked for this fragment, or for everything.
 
-    Without it a timer's late report of a menu is taken for a choice (view/clicks.py).
+    In a callback this fragment is the one that holds its widget (view/clicks.py).
     """
+    from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState, get_script_run_ctx
+
     context = get_script_run_ctx()
-    return context.fragment_ids_this_run if context else None
+    asked = context.fragment_ids_this_run if context else None
+    return not asked or ThreadState.get().fragment_id in asked
 
 
-def fragment_here() -> str | None:
-    """The id of the fragment in which this stands; in a callback, of the one that holds its widget. None outside all.
-
-    Without it a timer's late report of a menu is taken for a choice (view/clicks.py).
-    """
-    return ThreadState.get().fragment_id
-
-
+@needs(
+    "streamlit.navigation.page:Page.run(self)",
+    "streamlit.navigation.page:Page._can_be_called",
+    without="each click draws all of a page anew",
+    instead=lambda page: page.run(),
+)
 def run_again(page: st.Page) -> None:
     """Run a page that may have run in this rerun already: a page runs once, its copies once each.
 
-    Without it the page cannot be a fragment, and each click draws the sidebar and everything else anew (frame/main.py).
+    Without it a page runs once a rerun, so it cannot be a fragment (frame/main.py).
     """
     copy(page).run()
 
 
-def register_components(declared: Mapping[str, Any], folder: Path) -> None:
+@needs(
+    f"{SCAN}:ComponentManifest(name, version, components)",
+    f"{SCAN}:ComponentConfig.from_dict(config)",
+    f"{SCAN}:ComponentConfig.name",
+    "streamlit.components.v2.get_bidi_component_manager:get_bidi_component_manager()",
+    f"{MANAGER}.get_component_asset_root(self, name)",
+    f"{MANAGER}.register_from_manifest(self, manifest, package_root)",
+    without="a component comes as a text that finds its script, and a page opens a little later",
+    instead=lambda declared, folder: False,
+)
+def register_components(declared: Mapping[str, Any], folder: Path) -> bool:
     """Make the components known that a `pyproject.toml` in `folder` declares, unless they are known already.
 
-    Streamlit's own scan looks for a package named like the distribution, so it finds an installed wheel but not an
-    editable install; and each runtime (every AppTest has one) starts empty. Without it no component can be mounted from
-    a checkout.
+    True once they are. Streamlit's own scan looks for a package named like the distribution, so it finds an installed
+    wheel but not an editable install; and each runtime (every AppTest has one) starts empty. Without it a component is
+    mounted from a text that leads to its script (components/registration.py).
     """
+    from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
+    from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
+
     components = declared["tool"]["streamlit"]["component"]["components"]
-    ours = manifest_scanner.ComponentManifest(
+    ours = ComponentManifest(
         name=declared["project"]["name"],
         version=declared["project"]["version"],
-        components=[manifest_scanner.ComponentConfig.from_dict(component) for component in components],
+        components=[ComponentConfig.from_dict(component) for component in components],
     )
     manager = get_bidi_component_manager()
     if any(manager.get_component_asset_root(f"{ours.name}.{each.name}") is None for each in ours.components):
         manager.register_from_manifest(ours, folder)
+    return True
 
 
-def scan_packages_once() -> None:
-    """Let all runtimes of this process share one scan for packages that bring components; the tests have hundreds.
+@needs(
+    "streamlit/static/index.html: </head>",
+    "streamlit/static/index.html: <script>",
+    without="a page opens 0.1 s later, and the browser's console says that a script of Streamlit's was not run",
+    instead=lambda: "",
+)
+def served_page() -> str:
+    """The HTML of the page that Streamlit serves. Without it our security policy forbids the script in it (http.py)."""
+    return (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
 
-    Without it every AppTest takes 0.2 s longer.
+
+@needs(
+    f"{PROGRAM}: window.__streamlit",
+    f"{PROGRAM}: BACKEND_BASE_URL",
+    f"{PROGRAM}: HOST_CONFIG",
+    f"{PROGRAM}: allowedOrigins",
+    f"{PROGRAM}: useExternalAuthToken",
+    without="a page opens 0.1 s later",
+    instead=lambda origins: "",
+)
+def connecting_script(origins: Sequence[str]) -> str:
+    """The script, written into that page, by which it opens its socket at once; `origins` may talk to it from a frame.
+
+    It says where the server is, namely where the page's own files are, and what the server's host-config would say.
+    Without it the page asks for both first, and a page with an address of its own asks in vain below that one.
     """
-    manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+    config = json.dumps({"allowedOrigins": [*origins], "useExternalAuthToken": False})
+    return f'window.__streamlit = {{ BACKEND_BASE_URL: new URL("./", location.href).href, HOST_CONFIG: {config} }}'
 
 
-def compile_scripts_once() -> None:
-    """Let all runs of the tests share the compiled scripts of pages, as the runs of a server do.
-
-    Without it an AppTest compiles the router and its page in every run, which takes 15 ms.
-    """
-    from streamlit.testing.v1 import app_test, local_script_runner
-
-    shared = ScriptCache()
-    for module in (app_test, local_script_runner):
-        module.ScriptCache = lambda: shared  # type: ignore[attr-defined]
+# --- What is mended, once, when the server starts
 
 
+def mend() -> None:
+    """Mend Streamlit in this process, as far as its insides are known, and log what of this module is left out."""
+    for part in PARTS:
+        part.is_there()
+    for mending in MENDINGS:
+        mending()
+
+
+def _leave() -> None:
+    """Leave Streamlit as it is."""
+
+
+@needs(
+    f"{STATE}:SessionState.filtered_state.fget(self)",
+    f"{STATE}:SessionState.__getitem__(self, key)",
+    without="a page takes a fifteenth longer",
+    instead=_leave,
+)
 def show_of_the_state_what_is_asked_for() -> None:
     """Let a field that asks for its own value in the session's state find that, and nothing else.
 
     Each number field and menu makes a copy of the whole state, every component's part of it in a new class of its own,
-    and looks at one value. Without this that is a fifteenth of the time that a page takes to be drawn.
+    and looks at one value.
     """
-    SessionState.filtered_state = property(_Shown)  # type: ignore[assignment]
+    from streamlit.runtime.state import SessionState
+
+    everything = SessionState.filtered_state.fget  # type: ignore[attr-defined]
+    if everything is not _shown:
+        _Shown.everything = staticmethod(everything)
+        SessionState.filtered_state = property(_shown)  # type: ignore[assignment]
 
 
-_shown_at_once = SessionState.filtered_state
+def _shown(self: SessionState) -> Mapping[str, Any]:
+    return _Shown(self)
 
 
 class _Shown(Mapping[str, Any]):
     """What `SessionState.filtered_state` holds, each value made where it is asked for."""
 
+    everything: Callable[[SessionState], dict[str, Any]]
+    """What Streamlit itself makes of a state."""
+
     def __init__(self, state: SessionState) -> None:
-        self._state = state
+        self._of = state
 
     def __getitem__(self, key: str) -> Any:
-        return self._state[key]
+        return self._of[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_shown_at_once.fget(self._state))  # type: ignore[attr-defined]
+        return iter(self.everything(self._of))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+@needs(
+    f"{STATE}:SafeSessionState._lock",
+    f"{STATE}:SafeSessionState._state",
+    f"{STATE}:SafeSessionState._yield_callback",
+    f"{STATE}:SessionState.query_params",
+    "streamlit.runtime.state.query_params:QueryParams.__dict__",
+    without="a click or key is lost now and then, where two runs of a session change its state at once",
+    instead=_leave,
+)
+def let_one_run_at_the_state() -> None:
+    """Let the runs of one session touch its state one at a time.
+
+    A click starts a new thread at once, and the thread of the run before goes on to its next call of Streamlit. Each of
+    the two has a lock of its own over the one state. Without it: "dictionary changed size during iteration", and no
+    callback runs.
+    """
+    from streamlit.runtime.state import SafeSessionState
+
+    SafeSessionState._lock = _OneLock()  # type: ignore[assignment]
 
 
 class _OneLock:
@@ -204,87 +319,125 @@ class _OneLock:
             lock.release()
 
 
-def let_one_run_at_the_state() -> None:
-    """Let the runs of one session touch its state one at a time.
-
-    A click starts a new thread at once, and the thread of the run before goes on to its next call of Streamlit. Each of
-    the two has a lock of its own over the one state. Without it a click or key is lost now and then: "dictionary
-    changed size during iteration", and no callback runs.
-    """
-    SafeSessionState._lock = _OneLock()  # type: ignore[assignment]
-
-
+@needs(
+    f"{STATE}:SessionState.on_script_will_rerun",
+    "streamlit.runtime.scriptrunner.script_runner:ScriptRunner._maybe_handle_execution_control_request(self)",
+    without="a key or click is lost now and then, where the next one follows while it is answered",
+    instead=_leave,
+)
 def let_callbacks_end() -> None:
     """Let a run that is asked to stop answer its click to the end first.
 
     The next click stops the run before at its next call of Streamlit, and a look at the session's state is one. Without
-    this a callback is cut off in the middle now and then, and what it had not done yet is never done: a key is lost.
+    this a callback is cut off in the middle now and then, and what it had not done yet is never done.
     """
-    SessionState.on_script_will_rerun = _answer  # type: ignore[assignment, method-assign]
-    ScriptRunner._maybe_handle_execution_control_request = _stop_if_asked  # type: ignore[assignment, method-assign]
+    from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+    from streamlit.runtime.state import SessionState
+
+    put_around(SessionState, "on_script_will_rerun", _answer)
+    put_around(ScriptRunner, "_maybe_handle_execution_control_request", _stop_unless_answering)
 
 
 _answering = threading.local()
-_answer_as_long_as_it_may = SessionState.on_script_will_rerun
-_stop_even_while_answering = ScriptRunner._maybe_handle_execution_control_request
 
 
-def _answer(state: SessionState, *args: Any, **kwargs: Any) -> None:
-    context = get_script_run_ctx(suppress_warning=True)
-    if context is not None and context.script_requests is not None:
-        _take(context.script_requests)
+def _answer(callbacks: Callable[..., None], *args: Any, **kwargs: Any) -> None:
     _answering.now = True
     try:
-        _answer_as_long_as_it_may(state, *args, **kwargs)
+        callbacks(*args, **kwargs)
     finally:
         _answering.now = False
 
 
-def _stop_if_asked(runner: ScriptRunner) -> None:
+def _stop_unless_answering(stop_if_asked: Callable[..., None], *args: Any, **kwargs: Any) -> None:
     if not getattr(_answering, "now", False):
-        _stop_even_while_answering(runner)
+        stop_if_asked(*args, **kwargs)
 
 
+@needs(
+    f"{REQUESTS}:ScriptRequests._request_rerun_locked(self, new_data)",
+    f"{REQUESTS}:ScriptRequests._lock",
+    f"{REQUESTS}:ScriptRequests._state",
+    f"{REQUESTS}:ScriptRequests._rerun_data",
+    f"{REQUESTS}:ScriptRequests.__dict__",
+    f"{REQUESTS}:ScriptRequestType.STOP",
+    f"{REQUESTS}:ScriptRequestType.RERUN",
+    f"{REQUESTS}:RerunData.widget_states",
+    f"{REQUESTS}:_coalesce_widget_states(old_states, new_states)",
+    f"{STATE}:SessionState.on_script_will_rerun",
+    f"{RUNNING}:get_script_run_ctx(suppress_warning)",
+    f"{RUNNING}:ScriptRunContext.script_requests",
+    "streamlit.runtime.scriptrunner_utils.exceptions:StopException",
+    "streamlit.runtime.scriptrunner.script_runner:ScriptRunner._requests",
+    "streamlit.runtime.app_session:AppSession._create_scriptrunner(self, initial_rerun_data)",
+    "streamlit.runtime.app_session:AppSession._scriptrunner",
+    "streamlit.runtime.app_session:AppSession.__dict__",
+    without="a click is lost now and then, where another request follows within milliseconds",
+    instead=_leave,
+)
 def hand_on_unanswered_clicks() -> None:
     """Give the clicks of a run that is stopped before it answers them to the run that takes its place.
 
     A request for everything stops the run before, and the browser tells of a click once. Without this a click is lost
-    when another request follows within milliseconds, as from a part of the page that reports its size: nothing happens.
+    when another request follows at once, as from a part of the page that reports its size: nothing happens.
     """
-    ScriptRequests._request_rerun_locked = _request  # type: ignore[assignment, method-assign]
-    SessionState.on_script_will_rerun = _answer  # type: ignore[assignment, method-assign]
-    AppSession._create_scriptrunner = _start  # type: ignore[assignment, method-assign]
+    from streamlit.runtime.app_session import AppSession
+    from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
+    from streamlit.runtime.state import SessionState
+
+    put_around(ScriptRequests, "_request_rerun_locked", _note)
+    put_around(SessionState, "on_script_will_rerun", _take)
+    put_around(AppSession, "_create_scriptrunner", _start)
 
 
-_start_alone = AppSession._create_scriptrunner
+def _note(ask: Callable[..., bool], requests: ScriptRequests, asked: RerunData) -> bool:
+    """Note what a request tells of the widgets, and ask. The caller holds the lock of the requests."""
+    from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType, _coalesce_widget_states
+
+    if requests._state is not ScriptRequestType.STOP:
+        told = vars(requests).get("unanswered")
+        vars(requests)["unanswered"] = _coalesce_widget_states(told, asked.widget_states)
+    return ask(requests, asked)
 
 
-def _start(session: AppSession, asked: RerunData) -> None:
+def _take(callbacks: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    """Answer what was told so far; where the run was stopped before, leave it to the next and end."""
+    from streamlit.runtime.scriptrunner_utils.exceptions import StopException
+    from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+    from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
+
+    context = get_script_run_ctx(suppress_warning=True)
+    requests = context.script_requests if context else None
+    if requests is not None:
+        with requests._lock:
+            if requests._state is ScriptRequestType.STOP:
+                raise StopException
+            waits = requests._state is ScriptRequestType.RERUN
+            vars(requests)["unanswered"] = requests._rerun_data.widget_states if waits else None
+    callbacks(*args, **kwargs)
+
+
+def _start(start: Callable[..., None], session: AppSession, asked: RerunData) -> None:
     """Start a run for a request, with the clicks that the run before was told of and will not answer."""
+    from streamlit.runtime.scriptrunner_utils.script_requests import _coalesce_widget_states
+
     before: ScriptRequests | None = vars(session).get("requests_before")
     if before is not None:
         with before._lock:
             unanswered = vars(before).pop("unanswered", None)
-        asked = replace(asked, widget_states=coalesce_widget_states(unanswered, asked.widget_states))
-    _start_alone(session, asked)
+        asked = replace(asked, widget_states=_coalesce_widget_states(unanswered, asked.widget_states))
+    start(session, asked)
     vars(session)["requests_before"] = session._scriptrunner and session._scriptrunner._requests
 
 
-def _note(requests: ScriptRequests, asked: RerunData) -> None:
-    """Note what a request tells of the widgets. The caller holds the lock of the requests."""
-    told = vars(requests).get("unanswered")
-    vars(requests)["unanswered"] = coalesce_widget_states(told, asked.widget_states)
-
-
-def _take(requests: ScriptRequests) -> None:
-    """Begin to answer what was told so far; where the run was stopped before, leave it to the next and end."""
-    with requests._lock:
-        if requests._state is ScriptRequestType.STOP:
-            raise StopException
-        waits = requests._state is ScriptRequestType.RERUN
-        vars(requests)["unanswered"] = requests._rerun_data.widget_states if waits else None
-
-
+@needs(
+    "streamlit.runtime.forward_msg_queue:ForwardMsgQueue.clear",
+    "streamlit.runtime.forward_msg_queue:ForwardMsgQueue._queue",
+    "streamlit.proto.ForwardMsg_pb2:ForwardMsg.metadata",
+    "streamlit.proto.ForwardMsg_pb2:ForwardMsgMetadata.delta_path",
+    without="a page may have to be loaded anew, where a click is made while it is drawn (“Bad delta path”)",
+    instead=_leave,
+)
 def send_nothing_into_a_block_that_was_dropped() -> None:
     """Take out of the queue to the browser, when a click clears it, whatever stands in a block that is cleared too.
 
@@ -292,17 +445,14 @@ def send_nothing_into_a_block_that_was_dropped() -> None:
     the browser is only referred to, for a reference no longer says whose it is. Without this, such a message names a
     place in a block that is still to come again, and the browser shows no page any more ("Bad delta path").
     """
-    ForwardMsgQueue.clear = _clear  # type: ignore[assignment, method-assign]
+    from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+
+    put_around(ForwardMsgQueue, "clear", _clear)
 
 
-_clear_one_by_one = ForwardMsgQueue.clear
-
-
-def _clear(
-    queue: ForwardMsgQueue, retain_lifecycle_msgs: bool = False, fragment_ids_this_run: list[str] | None = None
-) -> None:
+def _clear(clear: Callable[..., None], queue: ForwardMsgQueue, *args: Any, **kwargs: Any) -> None:
     before = queue._queue
-    _clear_one_by_one(queue, retain_lifecycle_msgs, fragment_ids_this_run)
+    clear(queue, *args, **kwargs)
     if not queue._queue:
         return
     kept = {id(message) for message in queue._queue}
@@ -319,6 +469,25 @@ def _place(message: ForwardMsg) -> tuple[int, ...]:
     return tuple(message.metadata.delta_path)
 
 
+@needs(
+    f"{REQUESTS}:ScriptRequests.on_scriptrunner_ready(self)",
+    f"{REQUESTS}:ScriptRequests.on_scriptrunner_yield(self)",
+    f"{REQUESTS}:ScriptRequests._request_rerun_locked(self, new_data)",
+    f"{REQUESTS}:ScriptRequests._state",
+    f"{REQUESTS}:ScriptRequests._rerun_data",
+    f"{REQUESTS}:ScriptRequestType.RERUN",
+    f"{REQUESTS}:ScriptRequest.type",
+    f"{REQUESTS}:ScriptRequest.rerun_data",
+    f"{REQUESTS}:ScriptRequest._rerun_data",
+    f"{REQUESTS}:RerunData.fragment_id",
+    f"{REQUESTS}:RerunData.fragment_id_queue",
+    f"{REQUESTS}:RerunData.page_script_hash",
+    f"{REQUESTS}:RerunData.page_name",
+    f"{RUNNING}:get_script_run_ctx(suppress_warning)",
+    f"{RUNNING}:ScriptRunContext.page_script_hash",
+    without="a page may stay empty until the next click, where a timer asks while one goes to it",
+    instead=_leave,
+)
 def keep_the_page_when_a_fragment_is_asked_for() -> None:
     """Let no request for a fragment change the page that the session is on, or is about to go to.
 
@@ -326,54 +495,55 @@ def keep_the_page_when_a_fragment_is_asked_for() -> None:
     Without this such a late request makes the browser drop the new page, and nobody draws it again: a lecture shows its
     strip above an empty page.
     """
-    ScriptRequests.on_scriptrunner_ready = _ready  # type: ignore[assignment, method-assign]
-    ScriptRequests.on_scriptrunner_yield = _yield  # type: ignore[assignment, method-assign]
-    ScriptRequests._request_rerun_locked = _request  # type: ignore[assignment, method-assign]
+    from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
+
+    put_around(ScriptRequests, "on_scriptrunner_ready", _here)
+    put_around(ScriptRequests, "on_scriptrunner_yield", _here)
+    put_around(ScriptRequests, "_request_rerun_locked", _there)
 
 
-_ready_where_the_browser_says = ScriptRequests.on_scriptrunner_ready
-_yield_where_the_browser_says = ScriptRequests.on_scriptrunner_yield
-_request_where_the_browser_says = ScriptRequests._request_rerun_locked
-
-
-def _ready(requests: ScriptRequests) -> ScriptRequest:
-    return _here(_ready_where_the_browser_says(requests))
-
-
-def _yield(requests: ScriptRequests) -> ScriptRequest | None:
-    request = _yield_where_the_browser_says(requests)
-    return request and _here(request)
-
-
-def _here(request: ScriptRequest) -> ScriptRequest:
+def _here(find: Callable[..., ScriptRequest | None], requests: ScriptRequests) -> ScriptRequest | None:
     """The request, which is run at once in this thread: one for fragments names the page that the session is on."""
+    from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+    from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
+
+    request = find(requests)
+    if request is None or request.type is not ScriptRequestType.RERUN or not request.rerun_data.fragment_id_queue:
+        return request
     context = get_script_run_ctx()
-    if context is None or request.type is not ScriptRequestType.RERUN or not request.rerun_data.fragment_id_queue:
+    if context is None:
         return request
     return replace(request, _rerun_data=replace(request.rerun_data, page_script_hash=context.page_script_hash))
 
 
-def _request(requests: ScriptRequests, asked: RerunData) -> bool:
+def _there(ask: Callable[..., bool], requests: ScriptRequests, asked: RerunData) -> bool:
     """Ask; what waits for its turn already and is about the whole page says which page, not a fragment's request."""
+    from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+
     waiting = requests._rerun_data
     of_fragments = asked.fragment_id or asked.fragment_id_queue
     if of_fragments and requests._state is ScriptRequestType.RERUN and not waiting.fragment_id_queue:
         asked = replace(asked, page_script_hash=waiting.page_script_hash, page_name=waiting.page_name)
-    if requests._state is not ScriptRequestType.STOP:
-        _note(requests, asked)
-    return _request_where_the_browser_says(requests, asked)
+    return ask(requests, asked)
 
 
+@needs(
+    "streamlit.runtime.app_session:AppSession._script_event_loop",
+    "streamlit.runtime.app_session:_close_script_event_loop(loop)",
+    without="each tab takes four file descriptors in place of one",
+    instead=_leave,
+)
 def open_event_loops_on_demand() -> None:
     """Let a session open the event loop of its script where something uses it: none of our pages does.
 
     Without it each tab takes four descriptors in place of one, and each that was closed keeps three of them.
     """
-    AppSession._script_event_loop = _SessionLoop()  # type: ignore[assignment]
-    app_session._close_script_event_loop = _close_what_was_opened
+    from streamlit.runtime import app_session
 
-
-_close_loop = app_session._close_script_event_loop
+    if not isinstance(vars(app_session.AppSession).get("_script_event_loop"), _SessionLoop):
+        app_session.AppSession._script_event_loop = _SessionLoop()  # type: ignore[assignment]
+        close = app_session._close_script_event_loop
+        app_session._close_script_event_loop = partial(_close_what_was_opened, close)
 
 
 class _SessionLoop:
@@ -381,7 +551,7 @@ class _SessionLoop:
 
     def __set__(self, session: AppSession, made: asyncio.AbstractEventLoop) -> None:
         made.close()
-        vars(session)["_script_event_loop"] = _LoopOnDemand()
+        vars(session)["_script_event_loop"] = _LoopOnDemand()  # type: ignore[abstract]
 
     def __get__(self, session: AppSession, owner: type[AppSession]) -> asyncio.AbstractEventLoop:
         loop: asyncio.AbstractEventLoop = vars(session)["_script_event_loop"]
@@ -407,26 +577,19 @@ class _LoopOnDemand(asyncio.AbstractEventLoop):
         return getattr(self.opened, name)
 
 
-def _close_what_was_opened(loop: asyncio.AbstractEventLoop) -> None:
+def _close_what_was_opened(close: Callable[[asyncio.AbstractEventLoop], None], loop: asyncio.AbstractEventLoop) -> None:
     opened = loop.opened if isinstance(loop, _LoopOnDemand) else loop
     if opened is not None:
-        _close_loop(opened)
+        close(opened)
 
 
-def served_page() -> str:
-    """The HTML of the page that Streamlit serves.
-
-    Without it the script written into that page is forbidden by our security policy (server/http.py).
-    """
-    return (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
-
-
-def connecting_script(origins: Sequence[str]) -> str:
-    """The script, written into that page, by which it opens its socket at once; `origins` may talk to it from a frame.
-
-    It says where the server is, namely where the page's own files are, and what the server's host-config would say.
-    Without it the page asks for both first, and a page with an address of its own asks in vain below that one: its
-    title stands 0.1 s later.
-    """
-    config = json.dumps({"allowedOrigins": [*origins], "useExternalAuthToken": False})
-    return f'window.__streamlit = {{ BACKEND_BASE_URL: new URL("./", location.href).href, HOST_CONFIG: {config} }}'
+MENDINGS = (
+    let_one_run_at_the_state,
+    let_callbacks_end,
+    hand_on_unanswered_clicks,
+    send_nothing_into_a_block_that_was_dropped,
+    keep_the_page_when_a_fragment_is_asked_for,
+    show_of_the_state_what_is_asked_for,
+    open_event_loops_on_demand,
+)
+PARTS: tuple[Part[Any, Any], ...] = tuple(each for each in globals().values() if isinstance(each, Part))

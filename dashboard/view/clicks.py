@@ -9,7 +9,7 @@ from typing import NoReturn, ParamSpec
 
 import streamlit as st
 
-from dashboard.server.streamlit_private import fragment_here, fragments_asked
+from dashboard.server.streamlit_private import is_asked_for
 
 P = ParamSpec("P")
 ECHO = 0.1
@@ -58,8 +58,7 @@ def in_time(answer: Callable[P, None]) -> Callable[P, None]:
 
     @wraps(answer)
     def answer_in_time(*args: P.args, **kwargs: P.kwargs) -> None:
-        asked = fragments_asked()
-        if not asked or fragment_here() in asked:
+        if is_asked_for():
             answer(*args, **kwargs)
 
     return answer_in_time

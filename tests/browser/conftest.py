@@ -8,12 +8,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Request
+from playwright.sync_api import Browser, BrowserContext, Error, Page
 
-from tests.kit.driving import PATIENCE, ROOT, browser, dashboard
+from tests.kit.driving import PATIENCE, ROOT, browser, dashboard, listen
 from tests.kit.waiting import wait_for
 from transformer.training.runs import list_runs
 
@@ -99,23 +98,6 @@ def new_page(
     for each in opened:
         each.close()
     assert not complaints, "\n".join(complaints)
-
-
-def listen(page: Page, address: str, complaints: list[str]) -> None:
-    """Note every error that a page logs or meets, and every request to another server than its own."""
-
-    def logged(message: ConsoleMessage) -> None:
-        url = message.location.get("url", "")
-        if message.type == "error":
-            complaints.append(f"{message.text} ({url})")
-
-    def asked(request: Request) -> None:
-        if urlsplit(request.url).scheme in ("http", "https") and not request.url.startswith(f"{address}/"):
-            complaints.append(f"asked another server: {request.url}")
-
-    page.on("console", logged)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", asked)
 
 
 @pytest.fixture

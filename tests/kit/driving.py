@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Error, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, Request, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.kit import waiting
@@ -158,6 +158,23 @@ def wait_until_healthy(address: str, process: subprocess.Popen[bytes]) -> None:
             return error
 
     wait_for("the dashboard is up", health, lambda status: status == 200)
+
+
+def listen(page: Page, address: str, complaints: list[str]) -> None:
+    """Note every error that a page logs or meets, and every request to another server than its own."""
+
+    def logged(message: ConsoleMessage) -> None:
+        url = message.location.get("url", "")
+        if message.type == "error":
+            complaints.append(f"{message.text} ({url})")
+
+    def asked(request: Request) -> None:
+        if urlsplit(request.url).scheme in ("http", "https") and not request.url.startswith(f"{address}/"):
+            complaints.append(f"asked another server: {request.url}")
+
+    page.on("console", logged)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", asked)
 
 
 # What stands on a page. Streamlit's own test ids are used where a person would use their eyes.

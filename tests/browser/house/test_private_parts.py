@@ -1,4 +1,7 @@
-"""The private parts of Streamlit and Plotly that our style sheet and scripts lean on are there, each by its name."""
+"""The private parts of Streamlit and Plotly that our style sheet and scripts lean on are there, each by its name.
+
+Where Streamlit's page has renamed one, all works on.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Route
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from dashboard.components.documents.bundle import WEB
 from dashboard.frame.style import style
 from dashboard.server.plotly_js import TRACES
 from dashboard.server.streamlit_private import PAGE, SIDEBAR
-from tests.kit.driving import PATIENCE
+from tests.kit.driving import PATIENCE, dashboard, listen
+from tests.kit.other_streamlit import RENAMED, environment, rename_in_page
 from tests.kit.waiting import wait_for
 
 pytestmark = pytest.mark.browser
@@ -87,6 +93,62 @@ def test_what_st_html_drew_is_found_by_its_class(seen: set[str]) -> None:
 
 def test_the_page_says_that_a_rerun_is_under_way(seen: set[str]) -> None:
     assert RERUNNING in seen
+
+
+PRIVATE = (WEB / "kit" / "streamlit_private.js").read_text(encoding="utf-8")
+NAMES = sorted({"data-stale", *re.findall(r"\bst[A-Z]\w+|data-test-\w+-state", " ".join([*SELECTORS, PRIVATE]))})
+
+
+@pytest.mark.parametrize("names", [pytest.param(NAMES, id="all"), *(pytest.param([each], id=each) for each in NAMES)])
+def test_a_page_works_where_streamlit_has_renamed_what_is_private_in_it(
+    names: list[str], chromium: Browser, address: str
+) -> None:
+    """It draws its figures, saves its tables, writes itself down, and answers a button; nothing complains."""
+    complaints: list[str] = []
+    with chromium.new_context(viewport={"width": 1440, "height": 900}, accept_downloads=True) as context:
+        rename_in_page(context, names)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        listen(page, address, complaints)
+        works(page, address)
+    assert not complaints, "\n".join(complaints)
+
+
+def works(page: Page, address: str) -> None:
+    """A page of figures, tables and a sidebar, and one of a lecture."""
+    page.goto(f"{address}/heads")
+    expect(page.locator("h1")).to_be_visible()
+    expect(page.locator(".al-plot[data-state=ready]")).to_have_count(3)
+    place = page.locator(".al-sheet").first
+    place.locator("xpath=..").hover()
+    place.get_by_role("button").click()
+    with page.expect_download() as download:
+        place.get_by_role("menuitem", name="HTML").click()
+    assert "<" in download.value.path().read_text(encoding="utf-8")
+    assert page.evaluate("() => typeof window.__writing.write({ whole: true }).title") == "string"
+    page.goto(f"{address}/overview?lecture=attention")
+    step = page.locator(".st-key-lecture-title")
+    before = step.text_content() or "nothing"
+    page.locator(".st-key-lecture-next button").click()
+    expect(step).not_to_have_text(before)
+
+
+def test_a_server_works_whose_streamlit_has_renamed_what_is_private_in_it(
+    chromium: Browser, runs: Path, tmp_path: Path
+) -> None:
+    """All at once: the server starts and logs a line for each part, and a page works, its components given as texts."""
+    complaints: list[str] = []
+    log = tmp_path / "log"
+    names = {name for part in RENAMED.values() for name in part}
+    with dashboard(runs, log, **environment(names)) as address, chromium.new_context() as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        listen(page, address, complaints)
+        works(page, address)
+    lines = log.read_text(errors="replace").splitlines()
+    assert len([line for line in lines if line.startswith("Streamlit ")]) >= len(RENAMED)
+    assert not [line for line in lines if "Traceback" in line]
+    assert not complaints, "\n".join(complaints)
 
 
 # --- Plotly: components/web/plot/plotly_private.js

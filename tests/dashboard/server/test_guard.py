@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 import streamlit as st
@@ -156,6 +157,80 @@ def test_metrics_are_closed_unless_asked_for(monkeypatch: pytest.MonkeyPatch):
     assert not asked(path="/_stcore/health", host="localhost")
     monkeypatch.setenv(guard.ASKED_FOR, "1")
     assert not asked(path="/_stcore/metrics", host="localhost")
+
+
+ODD = {
+    "a name of 256 letters": "x" * 256,
+    "a name of 4,000 letters": "x" * 4_000,
+    "a name of many bytes": "%E4%B8%AD" * 100,
+    "too many folders": "x/" * 300,
+    "many long names": "/".join(["x" * 250] * 20),
+    "NUL": "a%00b",
+    "a line break": "a%0D%0Ab",
+    "a line separator": "%E2%80%A8",
+    "half of a pair": "\ud800",
+}
+"""What no address has, by what is odd about it, as a browser writes it."""
+STRANGE = [
+    "%zz%",
+    "%ff%fe",
+    "%ed%a0%80",
+    "..%2f..%2fetc%2fpasswd",
+    "a%5c..%5cb",
+    "/etc/passwd",
+    "~root",
+    "C:%5Cx",
+    "\xe9",
+]
+"""What could be one, and is none."""
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("folder", ["/", "/lab/_stcore/bidi-components/attention-lab.plot/"])
+def test_what_can_be_no_address_is_not_found(folder: str, odd: str):
+    path = unquote(f"{folder}{ODD[odd]}")
+    for method in ("GET", "POST", "PUT"):
+        start, _ = asked(method=method, path=path, host="localhost")
+        assert start["status"] == 404
+    (closed,) = asked("websocket", method="", path=path, host="localhost")
+    assert closed["type"] == "websocket.close"
+
+
+@pytest.mark.parametrize("path", ["/", "/heads", "/lab/room/K7WQ/document/a.json", f"/{'x' * 255}", "/naïve 中"])
+def test_everything_else_may_be_one(path: str):
+    assert not asked(path=path, host="localhost")
+
+
+FOLDERS = {
+    "Streamlit's core": ["/_stcore/", "/_stcore/stream/", "/_stcore/agent/", "/_stcore/upload_file/a/"],
+    "components": ["/_stcore/bidi-components/", "/_stcore/bidi-components/attention-lab.plot/", "/component/x/"],
+    "files": ["/media/", "/app/static/", "/static/", "/static/js/", "/assets/", "/presenter/", "/reader/"],
+    "pages": ["/", "/heads/", "/ready/", "/rooms/", "/room/", "/room/K7WQ/document/"],
+}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """The port of the very server, and its log."""
+    log = tmp_path_factory.mktemp("served") / "log"
+    with dashboard(log=log) as address:
+        yield urlsplit(address).port or 0, log
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("folders", FOLDERS)
+def test_no_address_ends_in_an_error_of_the_server(folders: str, served: tuple[int, Path]):
+    """Below every folder that the server answers for, every odd name, as bytes on a socket."""
+    port, log = served
+    for method in ("GET", "PUT", "POST"):
+        for name in [each for each in ODD.values() if each.isprintable()] + STRANGE:
+            for target in (f"{folder}{name}" for folder in FOLDERS[folders]):
+                lines = [f"{method} {target} HTTP/1.1", f"Host: localhost:{port}", "Content-Length: 0"]
+                with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
+                    wire.sendall(("\r\n".join([*lines, "Connection: close"]) + "\r\n\r\n").encode("latin-1"))
+                    status = wire.recv(4096).split(b" ")[1]
+                assert status < b"500", (method, target)
+    assert "Traceback" not in log.read_text(errors="replace")
 
 
 def test_the_policy_names_the_sockets_of_this_host_only():

@@ -1,79 +1,66 @@
-"""The private parts of Streamlit that the dashboard leans on are there and do what it leans on, each by its name."""
+"""The private parts of Streamlit do what the dashboard leans on. test_private_names.py takes them away."""
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import contextvars
-import dataclasses
 import inspect
 import os
 import re
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-import streamlit as st
-from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime import Runtime, app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
-from streamlit.runtime.scriptrunner import script_cache
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequest, ScriptRequests
-from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, ThreadState
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from streamlit.runtime.state import SafeSessionState, SessionState, session_state
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.testing.v1 import AppTest
 
-import dashboard
 from dashboard.server import streamlit_private
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer.foundation.checks import ConfigError
 
-PUBLIC = {"streamlit", "streamlit.testing.v1", "streamlit.typing", "streamlit.components.v2.types"}
-"""The modules of Streamlit that its reference names."""
 
-
-def test_the_script_run_context_says_which_fragments_were_asked_for() -> None:
-    assert "fragment_ids_this_run" in {each.name for each in dataclasses.fields(ScriptRunContext)}
-    assert streamlit_private.fragments_asked() is None  # no run, no request
+def test_a_callback_is_asked_for_where_its_fragment_or_everything_is() -> None:
+    assert streamlit_private.is_asked_for()  # no run, no request
 
     def script() -> None:
         import streamlit as st
+        from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
-        from dashboard.server.streamlit_private import fragments_asked
-
-        st.session_state.asked = fragments_asked()
-
-    app = AppTest.from_function(script).run()
-    assert not app.exception
-    assert app.session_state.asked is None  # everything was asked for
-
-
-def test_the_thread_state_has_a_fragment_id() -> None:
-    def script() -> None:
-        import streamlit as st
-
-        from dashboard.server.streamlit_private import fragment_here
+        from dashboard.server.streamlit_private import is_asked_for
 
         def clicked(place: str) -> None:
-            st.session_state[f"callback {place}"] = fragment_here()
+            context = get_script_run_ctx()
+            assert context is not None
+            st.session_state[f"everything, {place}"] = is_asked_for()
+            for what, asked in (("its own", [st.session_state.fragment]), ("another", ["another"])):
+                context.fragment_ids_this_run = asked
+                st.session_state[f"{what}, {place}"] = is_asked_for()
+            context.fragment_ids_this_run = None
 
         @st.fragment
         def part() -> None:
-            st.session_state.inside = fragment_here()
+            from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
+
+            st.session_state.fragment = ThreadState.get().fragment_id
             st.button("Inside", on_click=clicked, args=("inside",))
 
-        st.session_state.outside = fragment_here()
         st.button("Outside", on_click=clicked, args=("outside",))
         part()
 
@@ -82,10 +69,9 @@ def test_the_thread_state_has_a_fragment_id() -> None:
         button.click()
     app.run()
     assert not app.exception
-    assert app.session_state.inside
-    assert app.session_state["callback inside"] == app.session_state.inside
-    assert app.session_state.outside is None
-    assert app.session_state["callback outside"] is None
+    places = [f"{what}, {place}" for what in ("everything", "its own", "another") for place in ("inside", "outside")]
+    asked = {place for place in places if app.session_state[place]}
+    assert asked == {"everything, inside", "everything, outside", "its own, inside"}
 
 
 def test_a_page_runs_once_and_each_copy_of_it_once_more(tmp_path: Path) -> None:
@@ -108,8 +94,6 @@ def test_a_page_runs_once_and_each_copy_of_it_once_more(tmp_path: Path) -> None:
 def test_the_state_that_a_field_sees_holds_what_the_whole_copy_holds_and_makes_one_value_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = streamlit_private._shown_at_once
-    assert isinstance(whole, property)  # Streamlit has it still
     made: list[str] = []
     present = session_state.apply_presenter
     monkeypatch.setattr(session_state, "apply_presenter", lambda *args: made.append(args[1]) or present(*args))
@@ -128,27 +112,12 @@ def test_the_state_that_a_field_sees_holds_what_the_whole_copy_holds_and_makes_o
     state = app.session_state._state._state
     seen = state.filtered_state
     assert not app.exception
-    assert dict(seen) == whole.fget(state) == {"kept": [1, 2], "count": 5, "letter": "a"}
+    assert dict(seen) == streamlit_private._Shown.everything(state) == {"kept": [1, 2], "count": 5, "letter": "a"}
     assert len(seen) == 3
     assert "never" not in seen
     made.clear()
     assert seen["count"] == 5
     assert len(made) == 1
-
-
-def test_a_script_is_compiled_once_for_all_runs_of_the_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = tmp_path / "page.py"
-    page.write_text("import streamlit as st\nst.write('drawn')\n", encoding="utf-8")
-    read: list[str] = []
-    monkeypatch.setattr(
-        script_cache,
-        "open_python_file",
-        lambda path, real=script_cache.open_python_file: read.append(path) or real(path),
-    )
-    streamlit_private.compile_scripts_once()
-    for _ in range(2):
-        assert [each.value for each in AppTest.from_file(str(page)).run().run().markdown] == ["drawn"]
-    assert read == [str(page)]
 
 
 def test_the_component_manager_takes_the_manifest_of_a_checkout(tmp_path: Path) -> None:
@@ -159,19 +128,11 @@ def test_the_component_manager_takes_the_manifest_of_a_checkout(tmp_path: Path) 
     }
     manager = BidiComponentManager()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streamlit_private, "get_bidi_component_manager", lambda: manager)
+        module = import_module("streamlit.components.v2.get_bidi_component_manager")
+        patch.setattr(module, "get_bidi_component_manager", lambda: manager)
         assert manager.get_component_asset_root("some-lab.one") is None
-        streamlit_private.register_components(declared, tmp_path)
+        assert streamlit_private.register_components(declared, tmp_path)
         assert manager.get_component_asset_root("some-lab.one") == tmp_path.resolve() / "web"
-
-
-def test_every_runtime_asks_the_manifest_scanner_for_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", lambda: asked.append(1) or [])
-    streamlit_private.scan_packages_once()
-    for _ in range(2):
-        BidiComponentManager().discover_and_register_components(start_file_watching=False)
-    assert len(asked) == 1
 
 
 @pytest.fixture
@@ -332,7 +293,6 @@ def test_what_stands_in_a_dropped_block_is_dropped_with_it(monkeypatch: pytest.M
     monkeypatch.setattr(ForwardMsgQueue, "clear", ForwardMsgQueue.clear)  # to be put back
     places = {}
     for mended in (False, True):
-        ForwardMsgQueue.clear = streamlit_private._clear_one_by_one
         if mended:
             streamlit_private.send_nothing_into_a_block_that_was_dropped()
         queue = ForwardMsgQueue()
@@ -366,12 +326,15 @@ def handed_on(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptRequests], set
     for owner, name in (
         (ScriptRequests, "_request_rerun_locked"),
         (SessionState, "on_script_will_rerun"),
-        (AppSession, "_create_scriptrunner"),
     ):
         monkeypatch.setattr(owner, name, getattr(owner, name))  # to be put back
-    streamlit_private.hand_on_unanswered_clicks()
     asked: list[RerunData] = []
-    monkeypatch.setattr(streamlit_private, "_start_alone", lambda _, data: asked.append(data))
+
+    def start(self: AppSession, initial_rerun_data: RerunData) -> None:
+        asked.append(initial_rerun_data)
+
+    monkeypatch.setattr(AppSession, "_create_scriptrunner", start)
+    streamlit_private.hand_on_unanswered_clicks()
 
     def follow(before: ScriptRequests) -> set[str]:
         before.request_stop()
@@ -391,7 +354,10 @@ def click(*names: str, fragment: str | None = None) -> RerunData:
 
 def begin_to_answer(requests: ScriptRequests) -> None:
     """As a run does before its callbacks."""
-    streamlit_private._take(requests)
+    with pytest.MonkeyPatch.context() as patch:
+        context = SimpleNamespace(script_requests=requests)
+        patch.setattr(script_run_context, "get_script_run_ctx", lambda suppress_warning: context)
+        streamlit_private._take(lambda: None)
 
 
 def test_a_click_is_answered_by_the_next_run_where_the_first_is_stopped_before(
@@ -428,8 +394,8 @@ def test_of_two_clicks_the_one_that_waits_is_handed_on(handed_on: Callable[[Scri
 def page_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("on_scriptrunner_ready", "on_scriptrunner_yield", "_request_rerun_locked"):
         monkeypatch.setattr(ScriptRequests, name, getattr(ScriptRequests, name))  # to be put back
-    monkeypatch.setattr(streamlit_private, "get_script_run_ctx", lambda: SimpleNamespace(page_script_hash="new"))
     streamlit_private.keep_the_page_when_a_fragment_is_asked_for()
+    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda: SimpleNamespace(page_script_hash="new"))
 
 
 def page_of(request: ScriptRequest | None) -> str:
@@ -464,44 +430,20 @@ def test_a_request_for_everything_goes_to_the_page_that_it_names() -> None:
     assert page_of(requests.on_scriptrunner_yield()) == "next"
 
 
-def test_a_script_that_has_no_page_yet_asks_and_is_stopped_as_before() -> None:
+@pytest.mark.usefixtures("page_kept")
+def test_a_script_that_has_no_page_yet_asks_and_is_stopped_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda: None)
     requests = ScriptRequests()
-    assert streamlit_private._yield(requests) is None
+    assert requests.on_scriptrunner_yield() is None
+    assert requests.request_rerun(RerunData(page_script_hash="old", fragment_id="timer", is_fragment_scoped_rerun=True))
+    assert page_of(requests.on_scriptrunner_yield()) == "old"
     requests.request_stop()
-    assert streamlit_private._yield(requests) == streamlit_private._ready(requests)
-    assert not streamlit_private._request(requests, RerunData(fragment_id="timer"))
+    assert requests.on_scriptrunner_yield() == requests.on_scriptrunner_ready()
+    assert not requests.request_rerun(RerunData(fragment_id="timer"))
 
 
 def test_the_served_page_has_one_script_written_into_it() -> None:
     assert len(re.findall(r"<script>(.*?)</script>", streamlit_private.served_page(), flags=re.DOTALL)) == 1
-
-
-def test_the_page_reads_where_its_server_is_before_it_connects() -> None:
-    """What `connecting_script` writes has these names in Streamlit's own script."""
-    program = re.search(r'src="\./(static/js/index\.[^"]+)"', streamlit_private.served_page())
-    assert program is not None
-    known = (Path(st.__file__).parent / "static" / program[1]).read_text(encoding="utf-8")
-    for name in ("window.__streamlit", "BACKEND_BASE_URL", "HOST_CONFIG", "allowedOrigins", "useExternalAuthToken"):
-        assert name in known, name
-    assert streamlit_private.served_page().count("</head>") == 1
-
-
-def test_a_container_is_a_delta_generator() -> None:
-    assert streamlit_private.DeltaGenerator is type(st._main)
-
-
-def test_no_other_module_imports_an_inside_of_streamlit() -> None:
-    found = []
-    for path in sorted(Path(dashboard.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                below = node.module == "streamlit"  # `from streamlit import config` is a module as well
-                names = [f"{node.module}.{each.name}" for each in node.names] if below else [node.module]
-            found += [
-                f"{path.name}: {name}" for name in names if name.split(".")[0] == "streamlit" and name not in PUBLIC
-            ]
-    assert {line.partition(":")[0] for line in found} == {"streamlit_private.py"}, found
 
 
 def test_streamlits_command_line_can_be_called() -> None:

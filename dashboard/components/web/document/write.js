@@ -16,7 +16,7 @@
 import { toBase64 } from '../kit/base64.js';
 import { standing } from '../kit/mount.js';
 import { pack, unpack } from '../kit/payload.js';
-import { KINDS, MAIN, NO_WORDS, isSettled, placeOf } from '../kit/streamlit_private.js';
+import { KINDS, NO_WORDS, isSettled, main, placeOf } from '../kit/streamlit_private.js';
 
 export const VERSION = 1;
 /** The components that show something; the others are buttons and helpers of the page. */
@@ -29,27 +29,27 @@ const ADDRESS = 'attention-lab-address'; // where links lead, if not here (pytho
 const texts = new WeakMap(); // message -> its base64
 
 /** Does all of the page stand: nothing is being drawn, every figure is there? */
-export const isReady = () => isSettled() && !document.querySelector(`${MAIN} [aria-busy=true]:not(${KINDS.folded} *)`);
+export const isReady = () => isSettled() && !main().querySelector(`[aria-busy=true]:not(${KINDS.folded} *)`);
 
 /**
  * The document of this page. Of a page that is covered by a question (prediction.js) only what can be seen is written, and
  * no answer; `whole`, all of it is, and whoever reads it is asked.
  */
 export function write({ whole = false } = {}) {
-  const main = document.querySelector(MAIN);
-  const question = main.querySelector('.st-key-prediction') ? asked() : null;
+  const page = main();
+  const question = page.querySelector('.st-key-prediction') ? asked() : null;
   const covered = !whole && question !== null && document.documentElement.dataset.predicted !== question;
   const there = placed();
-  const parts = partsOf(main, { there, covered, until: podium().until ?? '', stopped: false }) ?? [];
+  const parts = partsOf(page, { there, covered, until: podium().until ?? '', stopped: false }) ?? [];
   const origin = read();
   return {
     version: VERSION,
-    title: (!covered && main.querySelector(`h1:not(.st-key-${PRIVATE} *)`)?.textContent.trim()) || document.title,
+    title: (!covered && page.querySelector(`h1:not(.st-key-${PRIVATE} *)`)?.textContent.trim()) || document.title,
     link: `${sessionStorage.getItem(ADDRESS) ?? location.origin}${location.pathname}${origin.query ? `?${origin.query}` : ''}`,
     made: new Date().toISOString(),
     software: origin.software,
     makers: origin.makers,
-    theme: theme(standing()[0]?.host ?? main),
+    theme: theme(standing()[0]?.host ?? page),
     lecture: lecture(covered),
     question: question ?? '',
     kind: question ? kind() : '',
@@ -118,7 +118,7 @@ const words = (kind, text) => (text.trim() ? { words: text.trim(), kind } : null
 function component(element, how) {
   const found = how.there.get(element);
   if (!found?.message) return null;
-  const key = keyOf(element.closest(KINDS.element));
+  const key = keyOf(element.closest(KINDS.element) ?? element);
   return { name: found.name, key, template: found.template, message: base64(how.covered ? withoutAnswer(found.message) : found.message) };
 }
 
@@ -140,6 +140,7 @@ function table(element) {
   if (!grid) return '';
   const row = (each, tag) => `<tr>${[...each.querySelectorAll('[role=columnheader], [role=gridcell]')].map((cell) => `<${tag}>${escaped(rounded(cell.textContent))}</${tag}>`).join('')}</tr>`;
   const [head, ...rows] = grid.querySelectorAll('[role=row]');
+  if (!head) return '';
   const more = Number(grid.getAttribute('aria-rowcount')) - 1 - rows.length;
   const note = more > 0 ? `<caption>The first ${rows.length} rows; there are ${more} more.</caption>` : '';
   return `<table>${note}<thead>${row(head, 'th')}</thead><tbody>${rows.map((each) => row(each, 'td')).join('')}</tbody></table>`;

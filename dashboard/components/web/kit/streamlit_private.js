@@ -1,12 +1,15 @@
 // The private parts of Streamlit's page that our scripts lean on, all of them; those of our style sheet stand in frame/style.css.
 //
-// Streamlit promises only the class st-key-<key>. After an upgrade tests/browser/house/test_private_parts.py says by its
-// names what is gone.
+// Streamlit promises only the class st-key-<key>. Where another name is gone the page works on, and each name says what it
+// does then. tests/browser/house/test_private_parts.py takes each away, and says after an upgrade which are gone.
 
-/** What st.html drew in the container of a key. Without it no table and no strip can be saved. */
-export const drawnHtml = (key) => document.querySelector(`.st-key-${CSS.escape(key)} .${HTML}`);
+/** What st.html drew in the container of a key. Without it what is saved is all that stands in that container. */
+export const drawnHtml = (key) => {
+  const place = document.querySelector(`.st-key-${CSS.escape(key)}`);
+  return place?.querySelector(`.${HTML}`) ?? place;
+};
 
-/** The class of what st.html drew. Without it no table and no strip of a document can be saved. */
+/** The class of what st.html drew. Without it a document leaves out tables and strips. */
 export const HTML = 'stHtml';
 
 /** Is a rerun under way? Without it a file that is saved meanwhile may hold a figure of one view and the link of another. */
@@ -16,27 +19,23 @@ export const isRerunning = () => document.querySelector(UNDER_WAY) !== null;
 /** Has the page its server, which will answer? Without it a chosen head waits for Python; a document has none. */
 export const isConnected = () => document.querySelector('[data-test-connection-state=CONNECTED]') !== null;
 
-/** The page beside the sidebar. Without it no term is explained, and no step of a lecture scrolls. */
+/** The page beside the sidebar. Without it no step of a lecture scrolls, and a sidebar's sentences count as the page's. */
 export const page = () => document.querySelector('[data-testid=stMain]') ?? document.body;
 
-/** Its sentences: captions, paragraphs and lists; no titles, labels of widgets, buttons or tables. */
+/** Its sentences: captions, paragraphs and lists; no titles, labels of widgets, buttons or tables. Without them no term is explained. */
 export const sentences = () =>
   [...page().querySelectorAll('[data-testid=stCaptionContainer] p, [data-testid=stMarkdownContainer] :is(p, li)')].filter(
     (each) => !each.closest('button, label, summary, table, [data-testid=stWidgetLabel], [data-testid=stAlert]')
   );
 
-/** What Streamlit puts around a component. Without it no document is written (document/write.js). */
+/** What Streamlit puts around a component. Without it a document leaves out pictures. */
 const PLACE = '.stBidiComponent';
 
-/** The place of a component, by the element that Streamlit gives to its script. */
+/** The place of a component, by the element that Streamlit gives to its script; null where there is none. */
 export function placeOf(parentElement) {
   const root = parentElement.getRootNode();
   return (root instanceof ShadowRoot ? root.host : parentElement).closest(PLACE);
 }
-
-/** The button of a key in a page (web/presses), which may be a frame's. Without it no hand-out of a lecture is written. */
-export const pressed = (page, key) =>
-  page.querySelector(`.st-key-${CSS.escape(key)} [data-testid=stBidiComponentIsolated]`).shadowRoot.querySelector('button');
 
 /**
  * Call `handler` when the page has its server again, having lost it. Returns what stops it. Without it the first press
@@ -44,6 +43,7 @@ export const pressed = (page, key) =>
  */
 export function onReconnect(handler) {
   const app = document.querySelector('[data-testid=stApp]');
+  if (app === null) return () => {};
   let lost = false;
   const observer = new MutationObserver(() => {
     const connected = app.dataset.testConnectionState === 'CONNECTED';
@@ -54,11 +54,14 @@ export function onReconnect(handler) {
   return () => observer.disconnect();
 }
 
-/** Does the page stand still: nothing is being drawn anew, nothing is pale, and every component has its data? */
+/**
+ * Does the page stand still: nothing is being drawn anew, nothing is pale, and every component has its data? Without the
+ * first it does where the others hold.
+ */
 export function isSettled() {
-  const app = document.querySelector('[data-testid=stApp]');
+  const state = document.querySelector('[data-testid=stApp]')?.dataset.testScriptState;
   return (
-    app?.dataset.testScriptState === 'notRunning' &&
+    (state === undefined || state === 'notRunning') &&
     [...document.querySelectorAll('[data-testid=stElementContainer]')].every(
       (each) => each.dataset.stale !== 'true' && getComputedStyle(each).opacity === '1'
     ) &&
@@ -66,7 +69,7 @@ export function isSettled() {
   );
 }
 
-/** The kinds of things of which Streamlit makes a page. A document keeps those that show something (document/write.js). */
+/** The kinds of things of which Streamlit makes a page. A document keeps those that show something, and are known. */
 export const KINDS = {
   column: '[data-testid=stColumn]',
   columns: '[data-testid=stHorizontalBlock]',
@@ -85,5 +88,5 @@ export const KINDS = {
 };
 /** What stands in words without being one: icons by their names, links to headings, what is written for tests. */
 export const NO_WORDS = '[data-testid=stIconMaterial], [data-testid=stHeaderActionElements], [translate=no][role=img], .strut';
-/** The element that holds the page, beside the sidebar, and scrolls. */
-export const MAIN = '[data-testid=stMainBlockContainer]';
+/** The element of which a document is written. Without it that is all of the page. */
+export const main = () => document.querySelector('[data-testid=stMainBlockContainer]') ?? page();

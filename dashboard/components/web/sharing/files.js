@@ -3,7 +3,6 @@
 import { handOut } from '../document/hand_out.js';
 import { isReady, write } from '../document/write.js';
 import { root } from '../kit/root.js';
-import { pressed } from '../kit/streamlit_private.js';
 
 const PATIENCE = 60_000; // ms for a page to stand still
 const LOOKS = 100; // ms between two looks at it
@@ -31,7 +30,7 @@ export async function lectureFile(given, notes, say) {
       say(`Writing step ${step} of ${given.steps.length} …`);
       const now = () => page()?.isReady() && page().write({ whole: true });
       documents.push(await still(now, (written) => written?.lecture?.at === step));
-      if (step < given.steps.length) pressed(frame.contentDocument, 'lecture-next').click();
+      if (step < given.steps.length) button(frame.contentDocument, 'lecture-next').click();
     }
     documents[0].notes = notes;
     say('Packing …');
@@ -40,6 +39,10 @@ export async function lectureFile(given, notes, say) {
     frame.remove();
   }
 }
+
+/** The button of a key in a page (web/presses): it stands in a shadow root. */
+const button = (page, key) =>
+  [...page.querySelectorAll(`.st-key-${key} *`)].find(({ shadowRoot }) => shadowRoot).shadowRoot.querySelector('button');
 
 async function template() {
   const answer = await fetch(`${root}reader/hand-out.html`);
