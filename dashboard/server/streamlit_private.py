@@ -19,7 +19,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -68,7 +68,7 @@ PROGRAM = "streamlit/static/static/js/index.*.js"
 # --- The server, and what a page asks of it
 
 
-def _serve_instead(script: Path, options: Sequence[str]) -> NoReturn:
+def _serve_instead(script: Path, options: Sequence[str]) -> None:
     """Become the process that `python -m streamlit run` is."""
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(script), *options])
 

@@ -25,14 +25,13 @@ class Drawn:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, view: Settings | None = None) -> None:
         self.state = State({"settings": view or Settings(), "said": []})
         monkeypatch.setattr(st, "session_state", self.state)
-        monkeypatch.setattr(clicks, "fragment_here", lambda: "page")
-        monkeypatch.setattr(clicks, "fragments_asked", lambda: self.asked)
+        monkeypatch.setattr(clicks, "is_asked_for", lambda: self.asked == "page")
 
     def __call__(self, label: str, *args: Any, key: str, on_change: Any, **options: Any) -> None:
         self.key, self.answer, self.options = key, on_change, options
 
     def report(self, value: object, *, of: str = "page") -> None:
-        self.state[self.key], self.asked = value, [of]
+        self.state[self.key], self.asked = value, of
         self.answer()
 
 
