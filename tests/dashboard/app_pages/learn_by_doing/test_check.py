@@ -25,6 +25,7 @@ from dashboard.server.roles import VIEWER, Visitor
 from dashboard.view import permission
 from dashboard.view.settings import Settings
 from tests.kit.numbers.cells import Cells
+from tests.kit.numbers.rounding import tolerance
 from tests.kit.pages import State, link, open_page, shown
 from transformer.checking import signatures
 from transformer.checking.check import JUDGES, check_source
@@ -154,7 +155,7 @@ def test_the_page_says_what_the_library_says(case: str, warm: Warm) -> None:
         assert own == ("" if stage.shape is None else str(list(stage.shape)))
         assert other == str(list(stage.expected))
         if stage.difference:
-            assert float(difference) == pytest.approx(stage.difference, rel=0.006)
+            assert float(difference) == pytest.approx(stage.difference, rel=0.006, abs=tolerance())
     assert app.title[0].value.startswith(
         {"right": "Right ", "wrong": "Wrong: ", "not run": words.NOT_RUN}[expected.word]
     )
