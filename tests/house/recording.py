@@ -477,12 +477,11 @@ def _is_close(one: str, other: str) -> bool:
     Two processors differ in the seventh digit, so that one rounds up what the other rounds down; more it cannot be. A
     whole number has to be equal, and one with a single digit behind the point, such as the name "head 1.3".
     """
-    places = min(places_of(text) for text in (one, other))
-    if places < 2:
-        return False
     a, b = (float(text.replace(",", "").replace("−", "-")) for text in (one, other))
+    places = min(places_of(text) for text in (one, other))
     exponent = max(int(text.partition("e")[2].replace("−", "-") or 0) for text in (one, other))
-    return abs(a - b) <= 1.001 * 10.0 ** (exponent - places) or max(abs(a), abs(b)) < ROUNDING
+    room = 1.001 * 10.0 ** (exponent - places) if places >= 2 else 0.0
+    return abs(a - b) <= room or max(abs(a), abs(b)) < ROUNDING
 
 
 def main(write: bool) -> int:

@@ -3,6 +3,7 @@
 Where a difference is meant, record anew: see recording.py.
 """
 
+import re
 from collections.abc import Iterator
 from urllib.parse import parse_qs
 
@@ -43,6 +44,31 @@ def test_it_is_as_it_was_recorded(section: str, name: str) -> None:
     lines = difference(recorded()[section][name], SECTIONS[section][1](name))
     if lines:
         pytest.fail("\n".join([f"{section}: {name}", *lines]), pytrace=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "same"),
+    [
+        ("costs 0.045", "costs 0.046", True),  # 0.0455, rounded down and up
+        ("costs 0.045", "costs 0.047", False),
+        ("costs 0.045", "gains 0.045", False),
+        ("0.999e-03", "1.000e-03", True),
+        ("9.999e-03", "1.000e-02", True),
+        ("1.600e-02", "1.602e-02", False),
+        ("1.6e-06 apart", "3.1e-06 apart", True),
+        ("-0.001", "0.000", True),
+        ("head 1.3", "head 1.2", False),
+        ("1,200 steps", "1,201 steps", False),
+    ],
+)
+def test_words_are_compared_exactly_and_numbers_to_the_last_digit(before: str, now: str, same: bool) -> None:
+    assert (difference([before], [now]) == []) == same
+
+
+def test_of_a_training_on_the_spot_no_number_is_recorded() -> None:
+    trains = ("lengths?", "corners?", "context?", "questions?run=reverse&asked=5")
+    without = {name for name, found in recorded()["links"].items() if not re.search(r"\d", "".join(found["page"]))}
+    assert without == {link for link in LINKS if link.startswith(trains) or "retrain=" in link}
 
 
 def test_nothing_is_recorded_that_is_not_compared() -> None:

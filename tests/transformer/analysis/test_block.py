@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tests.kit.heads_by_hand import QUESTION, double, normed, random_model
+from tests.kit.numbers.rounding import near
 from transformer import observe
 from transformer.analysis.heads.side_by_side import look_at_all_heads
 from transformer.analysis.stream.hidden_units import count_firing, fire
@@ -86,7 +87,7 @@ def test_heads_that_write_nothing_have_equal_shares():
         model.get_submodule(f"{block}.self_attention.out").weight.zero_()
     found = look_at_all_heads(model, task, QUESTION, f"{block}.self_attention", 2)
     assert found.shares.tolist() == [0.5, 0.5]
-    np.testing.assert_allclose(found.out, found.bias)
+    assert found.out == near(found.bias)
 
 
 @EACH

@@ -124,7 +124,7 @@ def test_every_number_of_the_run_is_what_is_worked_out_by_hand(scoring, start, t
         model, walk = untrained(scoring, with_maps), one_walk(start, turn, n)
         look, real = look_back(model, walk, target), by_hand(model, scoring, walk.source[0], target)
         for name in ("states", "state", "value", "key", "query", "pattern", "context", "said", "read"):
-            assert getattr(look, name) == pytest.approx(real[name], abs=2e-6), name
+            assert getattr(look, name) == near(real[name]), name
         assert np.array_equal(look.given, walk.source[0])
         assert np.array_equal(look.true, walk.target[0, target])
         mapped = {"value"} if scoring == "uniform" else {"query", "key", "value"}
@@ -156,9 +156,9 @@ def test_other_scores_and_a_moved_query_are_worked_out_alike(scoring: str, chang
         look, real = look_back(model, walk, target), by_hand(model, scoring, walk.source[0], target, turn)
         work = weigh(look, scoring, moved(look.query, *change))
         for name in ("query", "scores", "exponentials", "total", "pattern", "weighted", "context", "features", "said"):
-            assert getattr(work, name) == pytest.approx(real[name], abs=5e-6), name
-        assert work.cosines == pytest.approx([fit(model, "cosine", real["query"], k) for k in real["key"]], abs=2e-6)
-        assert work.missed == pytest.approx(math.dist(real["said"], look.true), abs=5e-6)
+            assert getattr(work, name) == near(real[name]), name
+        assert work.cosines == near([fit(model, "cosine", real["query"], k) for k in real["key"]])
+        assert work.missed == near(math.dist(real["said"], look.true))
 
 
 # --- laws
@@ -172,14 +172,14 @@ def test_laws_of_the_weighted_sum(query: list[float], n: int, target: int) -> No
     q = np.array(query, dtype=np.float32)
     works = {scoring: weigh(look, scoring, q) for scoring in context_model.FIXED}
     for work in works.values():
-        assert work.pattern.sum() == pytest.approx(1, abs=1e-6)
+        assert work.pattern.sum() == near(1)
         assert (work.pattern >= 0).all()
         corners = look.value[hull(look.value)].astype(np.float64)
         for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
             # Anticlockwise: the context lies to the left of every edge of the values' hull, or on it.
             across = (b[0] - a[0]) * (work.context[1] - a[1]) - (b[1] - a[1]) * (work.context[0] - a[0])
             assert across >= -1e-5
-    assert works["uniform"].context == pytest.approx(look.value.mean(axis=0), abs=1e-6)
+    assert works["uniform"].context == near(look.value.mean(axis=0))
     assert works["uniform"].pattern == near(np.full(n, 1 / n))
     assert works["dot"].scores == near(math.sqrt(2) * works["scaled-dot"].scores)
     if np.linalg.norm(q) > 1e-3:
@@ -194,14 +194,14 @@ def test_of_two_vectors_of_length_one_the_dot_product_is_the_cosine() -> None:
     short = look.key / np.linalg.norm(look.key, axis=1, keepdims=True)
     query = look.query / np.linalg.norm(look.query)
     ones = replace(look, key=short, query=query)
-    assert weigh(ones, "dot").pattern == pytest.approx(weigh(look, "cosine").pattern, abs=1e-6)
-    assert weigh(ones, "dot").scores == pytest.approx(weigh(ones, "cosine").scores, abs=1e-6)
+    assert weigh(ones, "dot").pattern == near(weigh(look, "cosine").pattern)
+    assert weigh(ones, "dot").scores == near(weigh(ones, "cosine").scores)
 
 
 def test_attention_over_one_corner_is_its_value() -> None:
     look = look_back(untrained("scaled-dot"), one_walk(0, 1, 1), 0)
     for scoring in context_model.FIXED:
-        assert np.array_equal(weigh(look, scoring).context, look.value[0])
+        assert weigh(look, scoring).context == near(look.value[0])
 
 
 def test_the_walk_goes_around_the_square_and_keeps_its_noise() -> None:

@@ -24,6 +24,7 @@ from dashboard.server.roles import VIEWER, Visitor
 from dashboard.view import permission
 from dashboard.view.settings import Settings
 from tests.kit.numbers.cells import Cells
+from tests.kit.numbers.rounding import tolerance
 from tests.kit.pages import State, link, open_page, shown
 from tests.kit.submissions import FORGING, body
 from tests.kit.waiting import PATIENCE, wait_for
@@ -159,7 +160,7 @@ def test_the_page_says_what_the_library_says(case: str, warm: Warm) -> None:
         assert own == ("" if stage.shape is None else str(list(stage.shape)))
         assert other == str(list(stage.expected))
         if stage.difference:
-            assert float(difference) == pytest.approx(stage.difference, rel=0.006)
+            assert float(difference) == pytest.approx(stage.difference, rel=0.006, abs=tolerance())
     assert app.title[0].value.startswith(
         {"right": "Right ", "wrong": "Wrong: ", "not run": words.NOT_RUN}[expected.word]
     )
