@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from uuid import uuid4
 
 MOST_BYTES, MOST_FILES = 64 * 2**20, 1000
 """What may lie in it."""
@@ -34,7 +35,6 @@ def is_small(folder: Path) -> bool:
 
 def remove(folder: Path) -> None:
     """Remove a folder however deep it is: what lies in an inner one is moved to the top first."""
-    moved = 0
     with contextlib.suppress(OSError):
         while entries := list(os.scandir(folder)):
             for entry in entries:
@@ -43,7 +43,6 @@ def remove(folder: Path) -> None:
                     continue
                 os.chmod(entry.path, 0o700)
                 for inner in list(os.scandir(entry.path)):
-                    moved += 1
-                    os.rename(inner.path, folder / f".{moved}")
+                    os.rename(inner.path, folder / uuid4().hex)  # a name that nothing there has
                 os.rmdir(entry.path)
         os.rmdir(folder)

@@ -281,8 +281,9 @@ def _rotation(bench: Bench, arguments: int, findings: Findings) -> None:
 
     findings.tried.append(f"one vector at each of {LENGTH} positions")
     a, b = turned(one), turned(other)
-    if a.shape != (2, 2, LENGTH, WIDTH):
-        raise Refused(f"For the shape [2, 2, {LENGTH}, {WIDTH}] it returns {list(a.shape)}.")
+    for each in (a, b):
+        if each.shape != (2, 2, LENGTH, WIDTH):
+            raise Refused(f"For the shape [2, 2, {LENGTH}, {WIDTH}] it returns {list(each.shape)}.")
     if not same(a.norm(dim=-1), one.norm().expand(2, 2, LENGTH)):
         findings.wrong.append("The vectors change their length: each pair of dimensions should be turned by an angle.")
     products = (a @ b.transpose(-2, -1))[0, 0]
