@@ -153,7 +153,7 @@ class Desk:
             said = NO_ROOM.format(title=title, sentence=html.escape(str(refused)), home=f"{self._base}/")
             return HTMLResponse(said, refused.status, refused.headers)
         page = await to_thread.run_sync(self._page)
-        headers = {"Cache-Control": "no-cache"}
+        headers = {"Cache-Control": "private, no-cache"}
         if not voters.voter_of(request.scope, room) and self._cookies.take(voters.sender_of(request.scope)):
             headers |= self._new_cookie(request, room)
         return HTMLResponse(page, headers=headers)
