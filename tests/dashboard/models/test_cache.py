@@ -1,16 +1,22 @@
-"""The cache tells arguments apart by all that they hold, and does not walk through a model to do so."""
+"""The cache tells arguments apart by all that they hold, and works out behind the page what takes a while."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+from dashboard.models import background, cache
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
+from dashboard.server.streamlit_private import may_draw
 from transformer.config import ModelConfig, RunConfig
+from transformer.foundation.interruption import go_on
 
 MODEL = Model("reverse", 40, RunConfig(), 0.0)
 
@@ -98,3 +104,131 @@ def test_every_field_of_a_model_is_in_its_repr() -> None:
 
     assert len(names(MODEL)) > 30
     assert all(name in repr(MODEL) for name in names(MODEL))
+
+
+# --- what takes a while, and is waited for
+
+
+PATIENCE = 20
+
+
+class Click(BaseException):
+    """What Streamlit raises where a page draws, when something else is asked of it."""
+
+
+class Place:
+    """Where a page says that it waits; the reader clicks on something else after so many looks."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.drawn: list[str] = []
+
+    def caption(self, words: str) -> None:
+        if len(self.drawn) == self.most:
+            raise Click
+        self.drawn.append(words)
+
+    def empty(self) -> None:
+        self.drawn.append("")
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Place]:
+    """A page that waits at once, looks often, and draws into the place that is handed out."""
+    monkeypatch.setattr(background, "AT_ONCE", 0.0)
+    monkeypatch.setattr(cache, "LOOK", 0.01)
+
+    def at(most: int) -> Place:
+        place = Place(most)
+        monkeypatch.setattr(cache, "may_draw", lambda: True)
+        monkeypatch.setattr(cache.st, "empty", lambda: place)
+        return place
+
+    return at
+
+
+def test_a_page_says_what_it_waits_for_and_a_click_interrupts_it(page: Callable[[int], Place]) -> None:
+    """What was begun goes on meanwhile, and is there for whoever asks next."""
+    gate, begun = threading.Event(), []
+
+    @cached(4, "Measuring …")
+    def squared(number: int) -> int:
+        begun.append(number)
+        assert gate.wait(PATIENCE)
+        return number**2
+
+    place = page(3)
+    with pytest.raises(Click):
+        squared(7)
+    assert place.drawn == [":material/hourglass_top: Measuring …"] * 3
+    gate.set()
+    assert (squared(7), squared(7), begun) == (49, 49, [7])
+
+
+def test_the_place_is_empty_once_it_is_there(page: Callable[[int], Place], monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, place = threading.Event(), page(5)
+
+    @cached(4, "Measuring …")
+    def measured() -> str:
+        assert gate.wait(PATIENCE)
+        return "measured"
+
+    monkeypatch.setattr(place, "caption", lambda words: gate.set())
+    assert measured() == "measured"
+    assert place.drawn == [""]
+
+
+def test_what_no_page_waits_for_is_given_up_and_begun_anew_when_asked_for_again(
+    page: Callable[[int], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "UNWANTED", math.inf)
+    gate, over, begun = threading.Event(), threading.Event(), []
+
+    @cached(4, "Measuring …")
+    def piece_by_piece() -> str:
+        begun.append(1)
+        try:
+            while not gate.wait(0.01):
+                go_on()
+        finally:
+            over.set()
+        return "all pieces"
+
+    page(1)
+    with pytest.raises(Click):
+        piece_by_piece()
+    monkeypatch.setattr(background, "UNWANTED", 0.0)
+    assert over.wait(PATIENCE)
+    monkeypatch.setattr(background, "UNWANTED", math.inf)
+    gate.set()
+    assert (piece_by_piece(), len(begun)) == ("all pieces", 2)
+
+
+def test_a_failure_is_told_and_not_remembered() -> None:
+    answers = iter([ValueError("the disk is full"), "better"])
+
+    @cached(4, "Measuring …")
+    def once_more() -> str:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    with pytest.raises(ValueError, match="the disk is full"):
+        once_more()
+    assert [once_more(), once_more()] == ["better", "better"]
+
+
+def test_what_waits_behind_a_page_draws_nothing(page: Callable[[int], Place], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the outermost of two that are nested says that it is waited for."""
+
+    @cached(4, "Inner …")
+    def inner() -> str:
+        return f"in a thread of {'the page' if may_draw() else 'its own'}"
+
+    @cached(4, "Outer …")
+    def outer() -> str:
+        return inner()
+
+    monkeypatch.setattr(cache.st, "empty", lambda: pytest.fail("drawn behind the page"))
+    assert outer() == "in a thread of its own"

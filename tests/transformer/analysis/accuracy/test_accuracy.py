@@ -13,6 +13,7 @@ from transformer.compiled import compiled_config, compiled_reverser
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.edits import EditError, OverrideMask
 from transformer.edits.heads.zero import AblateHead
+from transformer.foundation.interruption import Interrupted, interruptible
 from transformer.model import build
 from transformer.training.loop import train
 
@@ -88,6 +89,16 @@ def test_predictions_do_not_depend_on_the_chunk():
     said = predictions(compiled_reverser(3), batch)
     assert said.shape == batch.targets.shape
     assert np.array_equal(said[:, 3:], batch.targets[:, 3:])
+
+
+@pytest.mark.parametrize("edits", [(), (AblateHead("decoder.0.self_attention.z", 0),)], ids=["plain", "edited"])
+def test_what_nobody_wants_is_not_measured_to_its_end(edits):
+    """It is asked for between two chunks."""
+    task, asked = RunConfig().build_task(), []
+    with interruptible(lambda: not asked.append(1) and len(asked) < 3), pytest.raises(Interrupted):
+        accuracy_by_position(build(RunConfig()).eval(), task, sequences=8 * CHUNK, edits=edits)
+    assert len(asked) == 3
+    assert accuracy_by_position(build(RunConfig()).eval(), task, sequences=8, edits=edits).sequences == 8
 
 
 def test_the_seed_decides_and_is_not_the_trainings():

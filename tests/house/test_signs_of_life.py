@@ -1,0 +1,95 @@
+"""No page is silent for long: the most that a link can ask for is worked out behind it, or in small pieces."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, get_script_run_ctx
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+from dashboard.models.budget import OPERATIONS, passes
+from dashboard.view.pages import PAGES
+from dashboard.view.settings import FIELDS, Settings
+from tests.kit.pages import open_page
+from transformer.network import Network
+
+MOST = OPERATIONS / 10
+"""Operations of models between two things that a page draws: about a second on two cores."""
+READERS = dict.fromkeys(("tokens", "writing", "reading"), "shakespeare")
+SLOW = {"masks": "reverse-translate", "accuracy": "bottleneck-gru"}
+"""The shipped runs whose measurements take longest, each on a page that measures."""
+
+
+@dataclass
+class Silence:
+    """What models compute in a page's own thread between two things that it draws."""
+
+    now: float = 0.0
+    longest: float = 0.0
+
+    def computed(self, network: Any, arguments: tuple[Any, ...]) -> None:
+        if isinstance(network, Network) and get_script_run_ctx(suppress_warning=True):
+            slots = sum(each.shape[1] for each in arguments[:2] if each is not None)
+            self.now += len(arguments[0]) * OPERATIONS / passes(network.config, network.d_vocab, slots)
+            self.longest = max(self.longest, self.now)
+
+
+@pytest.fixture
+def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silence]:
+    found, enqueue = Silence(), ScriptRunContext.enqueue
+
+    def drawn(context: ScriptRunContext, message: Any) -> None:
+        found.now = 0.0
+        enqueue(context, message)
+
+    monkeypatch.setattr(ScriptRunContext, "enqueue", drawn)
+    hook = register_module_forward_pre_hook(found.computed)
+    yield found
+    hook.remove()
+
+
+def greatest(name: str) -> str:
+    """A number of the view at its limit, a switch as it is not; empty for a text."""
+    field = FIELDS[name]
+    if "limits" in field.metadata:
+        return str(field.metadata["limits"][1])
+    return str(int(not field.default)) if isinstance(field.default, bool) else ""
+
+
+def fields_of(page: str, monkeypatch: pytest.MonkeyPatch, **query: str) -> list[str]:
+    """The fields of the view that a page reads by itself, and not what stands around it; of the first page all."""
+    found = set(FIELDS) if page == next(iter(PAGES)) else set()
+    read = Settings.__getattribute__
+
+    def noted(view: Settings, name: str) -> Any:
+        asking = sys._getframe(1).f_code
+        if name in FIELDS and ("app_pages" in asking.co_filename or asking.co_name in ("named", "bound")):
+            found.add(name)
+        return read(view, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Settings, "__getattribute__", noted)
+        open_page(page, **query)
+    return sorted(found - {"lecture", "exercise", "predict"})
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("page", PAGES)
+def test_the_greatest_value_of_each_field_leaves_no_page_silent(
+    page: str, silence: Silence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = {"run": READERS.get(page, SLOW.get(page, "reverse"))}
+    for name in fields_of(page, monkeypatch, **run):
+        if value := greatest(name):
+            open_page(page, **run, **{name: value})
+            assert silence.longest <= MOST, (name, value)
+
+
+def test_a_page_measures_behind_itself(silence: Silence) -> None:
+    """The same by day, with less to do: two masks on so many sequences are three times what is allowed here."""
+    open_page("masks", run="reverse", mask="full", sequences="1024")
+    assert silence.longest <= MOST / 20
