@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
