@@ -70,6 +70,7 @@ def test_without_positions_an_encoder_reads_a_bag():
 
 
 @ARCHITECTURES
+@torch.no_grad()
 def test_sequences_of_a_batch_do_not_meet(architecture):
     model, order = small(architecture), torch.tensor([2, 0, 1])
     arguments = inputs(architecture)
