@@ -25,8 +25,8 @@ from dashboard.server.roles import VIEWER, Visitor
 from dashboard.view import permission
 from dashboard.view.settings import Settings
 from tests.kit.cells import Cells
+from tests.kit.hostile.submissions import FORGING, body
 from tests.kit.pages import State, link, open_page, shown
-from tests.kit.submissions import FORGING, body
 from transformer.checking import signatures
 from transformer.checking.bench import Described, Parameter
 from transformer.checking.check import JUDGES, check_source
