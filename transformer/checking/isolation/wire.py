@@ -21,8 +21,8 @@ from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import MOST_WORDS
 
 Frames = tuple[bytes, bytes]
-LARGEST = MOST_BYTES + MOST_WORDS
-"""Bytes of the second frame; MOST_WORDS are those of the first."""
+LARGEST = 2 * MOST_BYTES + MOST_WORDS
+"""Bytes of the second frame: results, and what was recorded on the way. MOST_WORDS are those of the first."""
 
 
 LONG = "it is longer than any that is sent"
@@ -36,7 +36,7 @@ def packed(message: Mapping[str, Any]) -> Frames:
     """The frames of a record of texts, numbers, lists, records and tensors. Raises TooLong."""
     tensors: list[Tensor] = []
     words = json.dumps(_packed(message, tensors)).encode()
-    if len(words) > MOST_WORDS or sum(each.numel() * each.element_size() for each in tensors) > MOST_BYTES:
+    if len(words) > MOST_WORDS or sum(each.numel() * each.element_size() for each in tensors) > 2 * MOST_BYTES:
         raise TooLong(LONG)  # before the tensors are copied
     numbers = save({str(number): tensor.contiguous().clone() for number, tensor in enumerate(tensors)})
     return words, numbers
