@@ -27,7 +27,7 @@ from safetensors.torch import save_file
 from dashboard.app_pages.train_it.runs.comparison import Course
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import FIELDS, from_query
-from tests.kit.mutation import HUGE, mistold, mutated
+from tests.kit.hostile.mutation import HUGE, mistold, mutated
 from tests.kit.pages import ROOT, open_page, shown
 from tests.kit.runs import bounded, tiny
 from transformer import checkpoints

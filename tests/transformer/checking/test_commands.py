@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from tests.kit.submissions import FORGING, RIGHT
+from tests.kit.hostile.submissions import FORGING, RIGHT
 from transformer.__main__ import main
 from transformer.checking import check
 from transformer.checking.isolation.process import Warm

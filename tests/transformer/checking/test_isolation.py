@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import transformer
-from tests.kit.submissions import FORGING, RIGHT, body
+from tests.kit.hostile.submissions import FORGING, RIGHT, body
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer.checking.check import CheckError, check, check_source
 from transformer.checking.faults import Refused

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import transformer
-from tests.kit.submissions import FORGING, RIGHT
+from tests.kit.hostile.submissions import FORGING, RIGHT
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer.checking.check import check_source
 from transformer.checking.isolation.limits import PROMISES, Limits

@@ -102,20 +102,15 @@ class Remote(Bench):
         except EOFError:
             when = "imported" if do == "open" else "called"
             raise Refused(_ending(self._ended(), when, self._limits), fatal=True) from None
-        except wire.TooLong:
-            raise _forged("it is longer than any") from None
-        except ForgedError as error:
-            raise _forged(str(error)) from None
+        except (wire.TooLong, ForgedError) as error:
+            sentence = f"The code’s process answered what no bench answers: {error}."
+            raise Refused(sentence, fatal=True) from None
 
     def _received(self) -> Message:
         """The next message. Raises EOFError where none comes, TooLong and ForgedError."""
         if not self._connection.poll(self._limits.wall + PATIENCE):
             raise EOFError
         return Message(wire.receive(self._connection), self._number)
-
-
-def _forged(why: str) -> Refused:
-    return Refused(f"The code’s process answered what no bench answers: {why}.", fatal=True)
 
 
 def _ending(ended: Mapping[str, Any], when: str, limits: Limits) -> str:

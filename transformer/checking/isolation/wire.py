@@ -17,23 +17,27 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from transformer.checking.faults import MOST_BYTES
+from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import MOST_WORDS
 
 Frames = tuple[bytes, bytes]
-LARGEST = MOST_BYTES + MOST_WORDS
-"""Bytes of the second frame; MOST_WORDS are those of the first."""
+LARGEST = 2 * MOST_BYTES + MOST_WORDS
+"""Bytes of the second frame: results, and what was recorded on the way. MOST_WORDS are those of the first."""
 
 
-class TooLong(ValueError):
-    """A frame is longer than any that is sent."""
+LONG = "it is longer than any that is sent"
+
+
+class TooLong(UserError):
+    """A frame is longer than any that is sent; the message says so, to stand behind a colon."""
 
 
 def packed(message: Mapping[str, Any]) -> Frames:
     """The frames of a record of texts, numbers, lists, records and tensors. Raises TooLong."""
     tensors: list[Tensor] = []
     words = json.dumps(_packed(message, tensors)).encode()
-    if len(words) > MOST_WORDS or sum(each.numel() * each.element_size() for each in tensors) > MOST_BYTES:
-        raise TooLong  # before the tensors are copied
+    if len(words) > MOST_WORDS or sum(each.numel() * each.element_size() for each in tensors) > 2 * MOST_BYTES:
+        raise TooLong(LONG)  # before the tensors are copied
     numbers = save({str(number): tensor.contiguous().clone() for number, tensor in enumerate(tensors)})
     return words, numbers
 
@@ -57,7 +61,7 @@ def receive(connection: Connection) -> Frames:
         return connection.recv_bytes(MOST_WORDS), connection.recv_bytes(LARGEST)
     except OSError:
         if connection.closed or not connection.readable:  # so the connection is left after too large a length
-            raise TooLong from None
+            raise TooLong(LONG) from None
         raise EOFError from None
 
 

@@ -23,10 +23,10 @@ from dashboard.server import roles
 from dashboard.server.roles import VIEWER, Visitor
 from dashboard.view import permission
 from dashboard.view.settings import Settings
+from tests.kit.hostile.submissions import FORGING, body
 from tests.kit.numbers.cells import Cells
 from tests.kit.numbers.rounding import tolerance
 from tests.kit.pages import State, link, open_page, shown
-from tests.kit.submissions import FORGING, body
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer.checking import signatures
 from transformer.checking.bench import Described, Parameter
