@@ -104,7 +104,7 @@ def is_served() -> bool:
 
 @needs(
     f"{RUNNING}:get_script_run_ctx(suppress_warning)",
-    f"{RUNNING}:in_cached_function.get()",
+    f"{RUNNING}:in_cached_function.get",
     without="a page is still while it measures",
     instead=lambda: False,
 )
@@ -538,12 +538,12 @@ def open_event_loops_on_demand() -> None:
 
     Without it each tab takes four descriptors in place of one, and each that was closed keeps three of them.
     """
-    from streamlit.runtime import app_session
+    from streamlit.runtime.app_session import AppSession, _close_script_event_loop
 
-    if not isinstance(vars(app_session.AppSession).get("_script_event_loop"), _SessionLoop):
-        app_session.AppSession._script_event_loop = _SessionLoop()  # type: ignore[assignment]
-        close = app_session._close_script_event_loop
-        app_session._close_script_event_loop = partial(_close_what_was_opened, close)
+    if not isinstance(vars(AppSession).get("_script_event_loop"), _SessionLoop):
+        AppSession._script_event_loop = _SessionLoop()  # type: ignore[assignment]
+        closing = partial(_close_what_was_opened, _close_script_event_loop)
+        vars(sys.modules[AppSession.__module__])["_close_script_event_loop"] = closing
 
 
 class _SessionLoop:

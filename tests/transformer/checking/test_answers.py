@@ -25,6 +25,7 @@ from transformer.checking.isolation import wire
 from transformer.checking.isolation.limits import Limits
 from transformer.checking.isolation.process import Remote
 from transformer.checking.isolation.warm import reply
+from transformer.foundation.last_words import LastWords
 from transformer.mistakes import MISTAKES
 
 sys.path.insert(0, str(Path(__file__).parent / "variants"))
@@ -75,7 +76,7 @@ class Lying:
 
 
 def remote(bench: Local, change: Change) -> Remote:
-    return Remote(Lying(bench, change), LIMITS, dict)  # type: ignore[arg-type]
+    return Remote(Lying(bench, change), LIMITS, dict, LastWords())  # type: ignore[arg-type]
 
 
 def require_a_sentence(words: str) -> None:
