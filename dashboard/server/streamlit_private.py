@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -66,7 +66,7 @@ PROGRAM = "streamlit/static/static/js/index.*.js"
 # --- The server, and what a page asks of it
 
 
-def _serve_instead(script: Path, options: Sequence[str]) -> NoReturn:
+def _serve_instead(script: Path, options: Sequence[str]) -> None:
     """Become the process that `python -m streamlit run` is."""
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(script), *options])
 
