@@ -75,7 +75,7 @@ def _do_once_what_each_test_would_do() -> None:
     import torch
 
     from dashboard.server import streamlit_private
-    from tests.kit import quick_pages
+    from tests.kit.streamlit_insides import quick_pages
 
     torch.set_num_threads(1)
     quick_pages.scan_packages_once()

@@ -19,7 +19,7 @@ from dashboard.frame.style import style
 from dashboard.server.plotly_js import TRACES
 from dashboard.server.streamlit_private import PAGE, SIDEBAR
 from tests.kit.driving import PATIENCE, dashboard, listen
-from tests.kit.renaming.other_streamlit import RENAMED, environment, rename_in_page
+from tests.kit.streamlit_insides.other_streamlit import RENAMED, environment, rename_in_page
 
 pytestmark = pytest.mark.browser
 

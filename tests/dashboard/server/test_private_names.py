@@ -24,9 +24,9 @@ from streamlit.runtime.state import SafeSessionState, SessionState
 import dashboard
 from dashboard.server import http, streamlit_private
 from dashboard.server.private_names import Part, exists
-from tests.kit import quick_pages
 from tests.kit.pages import ROOT, open_page
-from tests.kit.renaming.other_streamlit import RENAMED, environment
+from tests.kit.streamlit_insides import quick_pages
+from tests.kit.streamlit_insides.other_streamlit import RENAMED, environment
 
 PUBLIC = {"streamlit", "streamlit.testing.v1", "streamlit.typing", "streamlit.components.v2.types"}
 """The modules of Streamlit that its reference names."""
