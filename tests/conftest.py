@@ -89,7 +89,7 @@ def _check_all_shapes() -> None:
 
 def _do_once_what_each_test_would_do() -> None:
     from dashboard.server import streamlit_private
-    from tests.kit import quick_pages
+    from tests.kit.streamlit_insides import quick_pages
 
     quick_pages.scan_packages_once()
     quick_pages.compile_scripts_once()

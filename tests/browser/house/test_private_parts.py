@@ -19,7 +19,7 @@ from dashboard.frame.style import style
 from dashboard.server.plotly_js import TRACES
 from dashboard.server.streamlit_private import PAGE, SIDEBAR
 from tests.kit.driving import PATIENCE, dashboard, listen
-from tests.kit.other_streamlit import RENAMED, environment, rename_in_page
+from tests.kit.streamlit_insides.other_streamlit import RENAMED, environment, rename_in_page
 from tests.kit.waiting import wait_for
 
 pytestmark = pytest.mark.browser
@@ -116,7 +116,7 @@ def test_a_page_works_where_streamlit_has_renamed_what_is_private_in_it(
 
 def works(page: Page, address: str) -> None:
     """A page of figures, tables and a sidebar, and one of a lecture."""
-    page.goto(f"{address}/heads")
+    page.goto(f"{address}/inside")
     expect(page.locator("h1")).to_be_visible()
     expect(page.locator(".al-plot[data-state=ready]")).to_have_count(3)
     place = page.locator(".al-sheet").first

@@ -24,9 +24,9 @@ from streamlit.runtime.state import SafeSessionState, SessionState
 import dashboard
 from dashboard.server import http, streamlit_private
 from dashboard.server.private_names import Part, exists
-from tests.kit import quick_pages
-from tests.kit.other_streamlit import RENAMED, environment
 from tests.kit.pages import ROOT, open_page
+from tests.kit.streamlit_insides import quick_pages
+from tests.kit.streamlit_insides.other_streamlit import RENAMED, environment
 
 PUBLIC = {"streamlit", "streamlit.testing.v1", "streamlit.typing", "streamlit.components.v2.types"}
 """The modules of Streamlit that its reference names."""
@@ -66,7 +66,9 @@ def test_every_inside_is_imported_in_one_module_which_asks_for_it_first() -> Non
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr[0] == "_" and getattr(node.value, "id", "") != "self"
     }
-    assert private - {"__file__", "__getattribute__", "__module__"} - {"now"} <= {need.rpartition(".")[2] for need in asked}
+    assert private - {"__file__", "__getattribute__", "__module__"} - {"now"} <= {
+        need.rpartition(".")[2] for need in asked
+    }
 
 
 NEEDS = [(part, need) for part in streamlit_private.PARTS for need in part.needs]

@@ -29,6 +29,8 @@ GUEST, OTHER = Visitor("guest", "abcdef"), Visitor("guest", "uvwxyz")
 class Queue:
     """A pool that only remembers."""
 
+    trouble = None
+
     def __init__(self) -> None:
         self.runs: list[tuple[Run, str]] = []
 

@@ -178,7 +178,7 @@ def test_what_is_no_message_is_refused_however_long_it_says_it_is(kind: str) -> 
     ours, theirs = socket.socketpair()
     with Connection(theirs.detach()) as student, Connection(ours.detach()) as connection:
         wire.send(student, wire.packed({"number": 0, "kept": ()}))
-        bench = Remote(connection, LIMITS, dict)
+        bench = Remote(connection, LIMITS, dict, LastWords())
         socket.socket(fileno=student.fileno()).detach() if not written else None
         with socket.socket(fileno=student.fileno()) as raw:
             raw.sendall(written)

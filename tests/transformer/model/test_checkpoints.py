@@ -207,7 +207,7 @@ def test_a_checkpoint_whose_header_length_looks_like_another_kind_of_file_is_rea
 def test_a_file_that_is_not_there_or_is_a_folder_is_refused(tmp_path):
     assert "there is no file" in refused(tmp_path / "nothing.safetensors")
     (tmp_path / "folder.safetensors").mkdir()
-    assert "there is no file" in refused(tmp_path / "folder.safetensors")
+    assert "it is a folder, not a file" in refused(tmp_path / "folder.safetensors")
 
 
 # --- safetensors files that are not ours, or no longer fit

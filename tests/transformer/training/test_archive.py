@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_not_packed(run: Run, monkeypatch: pytest.MonkeyP
     def refuse(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(archive, "read_bytes", refuse)
     with pytest.raises(LibraryError, match="small cannot be packed: Input/output error"):
         pack(run)
 

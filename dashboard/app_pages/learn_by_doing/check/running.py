@@ -214,9 +214,10 @@ class Check:
                 raise CheckError("it was stopped")
             said = judge.ask(job)
         except (OSError, ValueError):
-            ended = f"the process that checks has ended, {judge.how_it_ended()}"
-            why = f"it took longer than {LONGEST:g} s" if self._late else ended
-            raise CheckError(f"The check was broken off: {why}") from None
+            if self._late:
+                raise CheckError(f"The check was broken off: it took longer than {LONGEST:g} s") from None
+            how = judge.how_it_ended()
+            raise CheckError(f"The check was broken off: the process that checks has ended, {how}") from None
         finally:
             late.cancel()
             with self._lock:

@@ -1,4 +1,4 @@
-"""A Streamlit in which names are others: processes read it so by renaming/sitecustomize.py, browsers by a route."""
+"""A Streamlit in which names are others: processes read it so by sitecustomize.py, browsers by a route."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ RENAMED = {part.__name__: _words(part) for part in PARTS if _words(part)}
 
 def environment(names: Iterable[str]) -> dict[str, str]:
     """The variables with which a process reads Streamlit with other names for these."""
-    kit = Path(__file__).parent
-    return {"PYTHONPATH": os.pathsep.join((str(kit / "renaming"), str(kit.parents[1]))), "RENAMED": " ".join(names)}
+    here = Path(__file__).parent
+    return {"PYTHONPATH": os.pathsep.join((str(here), str(here.parents[2]))), "RENAMED": " ".join(names)}
 
 
 STATIC = Path(st.__file__).parent / "static" / "static" / "js"
