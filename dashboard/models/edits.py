@@ -67,7 +67,7 @@ def pattern_moved(model: Model, question: Question, edits: tuple[Edit, ...]) -> 
     return effects.pattern_moved(model.network(), model.task, question, made, beside=_beside(model, question))
 
 
-@cached(128)
+@cached(128, "Measuring on fresh sequences …")
 def accuracy(model: Model, edits: tuple[Edit, ...], length: int) -> Accuracy:
     """Accuracy by position under edits; without any, on the same sequences. Raises EditError."""
     from transformer.analysis.accuracy.by_position import accuracy_by_position

@@ -11,6 +11,7 @@ import pytest
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, get_script_run_ctx
 from torch.nn.modules.module import register_module_forward_pre_hook
 
+from dashboard.app_pages.look_inside.block import sections
 from dashboard.models.budget import OPERATIONS, passes
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import FIELDS, Settings
@@ -22,6 +23,14 @@ MOST = OPERATIONS / 10
 READERS = dict.fromkeys(("tokens", "writing", "reading"), "shakespeare")
 SLOW = {"masks": "reverse-translate", "accuracy": "bottleneck-gru"}
 """The shipped runs whose measurements take longest, each on a page that measures."""
+
+VIEWS = {
+    "accuracy": [{"depth": look} for look in ("training", "head", "symbol", "length", "confusion", "hardest")],
+    "block": [{"part": part.name} for part in sections.PARTS],
+    "corners": [{"corner_part": part} for part in ("walks", "forcing")],
+    "questions": [{"asked": number} for number in "12345"],
+}
+"""The pages that show one of several sections, and the links that open each."""
 
 
 @dataclass
@@ -82,11 +91,12 @@ def fields_of(page: str, monkeypatch: pytest.MonkeyPatch, **query: str) -> list[
 def test_the_greatest_value_of_each_field_leaves_no_page_silent(
     page: str, silence: Silence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = {"run": READERS.get(page, SLOW.get(page, "reverse"))}
-    for name in fields_of(page, monkeypatch, **run):
-        if value := greatest(name):
-            open_page(page, **run, **{name: value})
-            assert silence.longest <= MOST, (name, value)
+    for view in VIEWS.get(page, [{}]):
+        query = {"run": READERS.get(page, SLOW.get(page, "reverse")), **view}
+        for name in fields_of(page, monkeypatch, **query):
+            if value := greatest(name):
+                open_page(page, **query | {name: value})
+                assert silence.longest <= MOST, (view, name, value)
 
 
 def test_a_page_measures_behind_itself(silence: Silence) -> None:

@@ -98,7 +98,7 @@ def demonstration(name: str) -> Demonstration | None:
     return MISTAKES[name].demonstrate()
 
 
-@cached(96)
+@cached(96, "Measuring what the mistake does …")
 def _measured(_found: Trained, config: RunConfig, name: str) -> Measured:
     """The same mistake with the same config is always the same model, so a measurement may outlive it."""
     import torch
