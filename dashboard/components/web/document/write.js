@@ -26,6 +26,7 @@ const LEFT_OUT = ['lecture', 'notices', 'health'];
 /** What a reader has brought along, and nobody else is to see: neither its words nor its title leave the page. */
 const PRIVATE = 'private';
 const ADDRESS = 'attention-lab-address'; // where links lead, if not here (python -m dashboard hand-out)
+const UNKNOWN = 'this version of Streamlit makes its pages of parts that are not known here';
 const texts = new WeakMap(); // message -> its base64
 
 /** Does all of the page stand: nothing is being drawn, every figure is there? */
@@ -33,10 +34,12 @@ export const isReady = () => isSettled() && !main().querySelector(`[aria-busy=tr
 
 /**
  * The document of this page. Of a page that is covered by a question (prediction.js) only what can be seen is written, and
- * no answer; `whole`, all of it is, and whoever reads it is asked.
+ * no answer; `whole`, all of it is, and whoever reads it is asked. Throws where this version of Streamlit makes its pages of
+ * other things.
  */
 export function write({ whole = false } = {}) {
   const page = main();
+  if (!page.querySelector(KINDS.element)) throw new Error(UNKNOWN);
   const question = page.querySelector('.st-key-prediction') ? asked() : null;
   const covered = !whole && question !== null && document.documentElement.dataset.predicted !== question;
   const there = placed();
