@@ -43,6 +43,9 @@ class Queue:
     def place(self, run: Run) -> tuple[int, int]:
         return 0, 0
 
+    def preparing(self, run: Run) -> bool:
+        return False
+
     def live(self, who: str) -> int:
         return sum(each == who for _, each in self.runs)
 
