@@ -141,11 +141,12 @@ def _ending(ended: Mapping[str, Any], when: str, limits: Limits) -> str:
         return f"The code ended its own Python process with exit code {code} while it was {when} (`os._exit`?)."
     if -code in CRASHES:
         return f"The code crashed its Python process ({signal_name(-code)}) while it was {when}."
-    why = {
+    why: dict[int, str] = {
         signal.SIGKILL: ": by the code itself, or by the system where memory runs out",
         signal.SIGABRT: ": by `os.abort`, or by a library that could not go on",
-    }.get(-code, "")
-    return f"The code’s Python process was ended by the {signal_name(-code)} while it was {when}{why}."
+    }
+    told = why.get(-code, "")
+    return f"The code’s Python process was ended by the {signal_name(-code)} while it was {when}{told}."
 
 
 class Warm:
