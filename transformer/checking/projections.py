@@ -209,7 +209,7 @@ def _triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
             letters = ["q", "k", "v"] * p.n_heads
         groups = [[value for one, value in zip(letters, values, strict=True) if one == letter] for letter in "qkv"]
         yield from _orders("Each head has layers of its own.", [torch.cat(group, dim=-1) for group in groups])
-    elif len(widths) == 3 and max(widths) == p.d_model and all(width % p.d_head == 0 for width in widths):
+    elif len(widths) == 3 and max(widths) == p.d_model and all(_is_shared(width, p) for width in widths):
         if sorted(letters) == ["k", "q", "v"]:
             values = [values[letters.index(letter)] for letter in "qkv"]
         words = "" if set(widths) == {p.d_model} else "Several heads share keys and values."
@@ -219,6 +219,11 @@ def _triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
 def _orders(words: str, parts: Sequence[Tensor]) -> Iterator[tuple[str, Sequence[Tensor]]]:
     for order in itertools.permutations(parts):
         yield words, order
+
+
+def _is_shared(width: int, p: Projections) -> bool:
+    """Are so many numbers whole heads, of which each serves as many as any other?"""
+    return width > 0 and width % p.d_head == 0 and p.d_model % width == 0
 
 
 def _spread(value: Tensor, p: Projections) -> Tensor:

@@ -177,7 +177,7 @@ def _attention(student: Student, tokens: Tensor, findings: Findings) -> None:
         x = read_by(step, steps) if step.name in LINEAR and step.parameter else None
         if x is not None and x.shape == (LENGTH, BATCH, D_MODEL):
             x = x.transpose(0, 1)
-        if x is None or x.shape != (BATCH, LENGTH, D_MODEL):
+        if x is None or x.shape != (BATCH, LENGTH, D_MODEL) or not bool(x.isfinite().all()):
             continue
         read = follow(steps, x, HEADS)
         found = list(hypotheses(read, LONGEST))
