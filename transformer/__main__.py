@@ -61,7 +61,7 @@ def _require_path(name: str, value: str) -> None:
         Path(value).lstat()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise ConfigError(f"{name} is too long for a path: {shortened(value)}") from None
+            raise ConfigError(f"{name} cannot be {shortened(value)}: {error.strerror}") from None
 
 
 def example(*lines: str) -> str:

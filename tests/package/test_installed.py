@@ -227,7 +227,7 @@ def test_the_dashboard_opens_anywhere_and_trains(installed: Installed, served: t
         page = chromium.new_page()
         page.goto(address)
         expect(page.get_by_role("heading", name="It reverses: 8 of 8 right.")).to_be_visible()
-        expect(page.get_by_text("reverse · 1.000").first).to_be_visible()
+        expect(page.get_by_label("Model", exact=True)).to_have_value("reverse · 1.000")
         expect(page.locator("canvas").first).to_be_visible()
         # The colour of the theme in dashboard/.streamlit, not Streamlit's own.
         train = page.get_by_test_id("stSidebar").get_by_role("button", name="Train")
