@@ -526,20 +526,19 @@ def test_reading_stops_after_a_few_lines_that_cannot_be_used(
     kind: str, good: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """However many follow; what stands before them is kept."""
-    run = Run(Path(shutil.copytree(good.folder, tmp_path / "run")))
+    run, kept = Run(Path(shutil.copytree(good.folder, tmp_path / "run"))), good.metrics()
     many = 3 * records.MOST_FAULTS
     with (run.folder / "metrics.jsonl").open("ab") as file:
         file.write(many * BAD_LINES[kind])
         file.write((good.folder / "metrics.jsonl").read_bytes())
     read = []
     monkeypatch.setattr(records, "line", lambda *given: read.append(given) or line(*given))
-    assert run.metrics() == good.metrics()
-    assert len(read) <= len(good.metrics()) + records.MOST_FAULTS
+    assert run.metrics() == kept
+    assert len(read) <= len(kept) + records.MOST_FAULTS
     (fault,) = faults(run)
-    assert f"its metrics.jsonl cannot be used: line {len(good.metrics()) + 1}: " in fault
+    assert f"its metrics.jsonl cannot be used: line {len(kept) + 1}: " in fault
     course, whole = Course(run), Course(good).update()
     assert course.update().steps == course.update().steps == whole.steps
-    assert list(run.snapshots()) == list(good.snapshots())
 
 
 def test_lines_that_come_one_by_one_are_read_as_those_of_a_whole_file(good: Run):

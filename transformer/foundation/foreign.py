@@ -13,7 +13,7 @@ import os
 import zipfile
 import zlib
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 from safetensors import safe_open
@@ -114,7 +114,7 @@ def read_bytes(path: Path, most: int) -> bytes:
 def sha256(path: Path) -> str:
     """SHA-256 of a regular file, in hex, as `sha256sum` says it. Raises OSError."""
     with open_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(cast("io.BufferedReader", file), "sha256").hexdigest()
 
 
 def size(count: int) -> str:
