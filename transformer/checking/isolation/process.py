@@ -211,7 +211,8 @@ class Warm:
                     socket.send_fds(self._started(), [job], [theirs.fileno()])
                 except OSError as error:
                     ours.close()
-                    raise IsolationError(f"no process can be started here: {reason(error)}") from None
+                    how = self._words.of(None) if self._words.lines else reason(error)
+                    raise IsolationError(f"no process can be started here: {how}") from None
         return Connection(ours.detach())
 
     def _started(self) -> socket.socket:

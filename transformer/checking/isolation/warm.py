@@ -79,6 +79,7 @@ def _run(control: socket.socket, file: int, job: dict[str, Any], folder: Path) -
     """The child's life. It never returns."""
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell began us in the background
         control.close()
         os.setsid()
         barriers.end_with_parent()
