@@ -50,23 +50,32 @@ def _fork_for_each(control: socket.socket) -> None:
         if not message:
             return
         job = json.loads(message)
+        _hear_the_end(False)
         folder = Path(tempfile.mkdtemp(prefix="attention-lab-check-"))
         child = os.fork()
         if child == 0:
             _run(control, files[0], job, folder)
         try:
+            _hear_the_end(True)
             os.close(files[0])
             ended = _await(child, folder, Limits(**job["limits"]))
         finally:
+            _hear_the_end(False)
             _kill(child)  # it, or what is left of its session
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(child, 0)
             folders.remove(folder)
+            _hear_the_end(True)
         control.send(json.dumps(ended).encode())
 
 
 def _leave(*_: object) -> None:
     raise SystemExit
+
+
+def _hear_the_end(heard: bool) -> None:
+    """Let SIGTERM through, or keep it until it is: a folder that is being made or removed would be left behind."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK if heard else signal.SIG_BLOCK, {signal.SIGTERM})
 
 
 def _prepare() -> None:
@@ -80,6 +89,7 @@ def _run(control: socket.socket, file: int, job: dict[str, Any], folder: Path) -
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell began us in the background
+        _hear_the_end(True)
         control.close()
         os.setsid()
         barriers.end_with_parent()
