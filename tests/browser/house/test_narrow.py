@@ -1,4 +1,7 @@
-"""On a phone, in both themes: no page and no step of a lecture scrolls sideways, and axe-core finds nothing there."""
+"""On a phone no page and no step of a lecture scrolls sideways, and axe-core finds nothing there.
+
+Each is seen in one theme, by turns; test_accessibility.py sees every page in both.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,23 @@ from tests.kit.driving import PATIENCE, SETTLED, violations
 from tests.kit.waiting import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, Scheme] = ("light", "dark")
 WIDTH = 390
 STREAMLITS_MENU = ("list:", "listitem:")
 """On a narrow screen the menus stand in the sidebar, in a list that Streamlit nests wrongly (1.67)."""
 SIDEWAYS = "() => document.querySelector('[data-testid=stMain]').scrollWidth"
-STEPS = [(name, number) for name, each in lectures().files.items() for number in range(1, len(each.steps) + 1)]
+STEPS = list(
+    {
+        (step.page, step.question is not None, step.look): (name, number)
+        for name, each in lectures().files.items()
+        for number, step in enumerate(each.steps, 1)
+    }.values()
+)
+"""One step for each page, part of it that is marked, and whether a question covers it."""
 
 
-def check(page: Page, link: str, scheme: Literal["light", "dark"], *, asks: bool = False) -> None:
+def check(page: Page, link: str, scheme: Scheme, *, asks: bool = False) -> None:
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": WIDTH, "height": 844})
     page.goto(link)
@@ -36,23 +48,19 @@ def check(page: Page, link: str, scheme: Literal["light", "dark"], *, asks: bool
     assert [each for each in violations(page) if not each.startswith(STREAMLITS_MENU)] == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("address_of_page", PAGES)
-def test_every_page(page: Page, address: str, address_of_page: str, scheme: Literal["light", "dark"]) -> None:
-    run = "?run=shakespeare" if address_of_page in ("reading", "writing") else ""
-    check(page, f"{address}/{address_of_page}{run}", scheme)
+@pytest.mark.parametrize(("number", "name"), list(enumerate(PAGES)))
+def test_every_page(page: Page, address: str, number: int, name: str) -> None:
+    run = "?run=shakespeare" if name in ("reading", "writing") else ""
+    check(page, f"{address}/{name}{run}", SCHEMES[number % 2])
 
 
 @pytest.mark.parametrize(("name", "number"), STEPS)
 def test_every_step_of_a_lecture(page: Page, address: str, name: str, number: int) -> None:
-    """Each in one theme, in turns: the pages themselves have been seen in both."""
     step = lectures().files[name].steps[number - 1]
     view = urlencode(replace(step.view, lecture=name, lecture_step=number).to_query())
-    scheme: Literal["light", "dark"] = "light" if number % 2 else "dark"
-    check(page, f"{address}/{step.page}?{view}", scheme, asks=step.question is not None)
+    check(page, f"{address}/{step.page}?{view}", SCHEMES[number % 2], asks=step.question is not None)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("link", ["accuracy?run=reverse&predict=1", "heads?run=reverse&predict=1"])
-def test_a_question(page: Page, address: str, link: str, scheme: Literal["light", "dark"]) -> None:
-    check(page, f"{address}/{link}", scheme, asks=True)
+@pytest.mark.parametrize(("name", "scheme"), [("accuracy", "light"), ("heads", "dark")])
+def test_a_question(page: Page, address: str, name: str, scheme: Scheme) -> None:
+    check(page, f"{address}/{name}?run=reverse&predict=1", scheme, asks=True)

@@ -18,7 +18,7 @@ from dashboard.view.settings import from_query
 from tests.kit import texts
 from tests.kit.driving import ATTEMPTS, PAGES, PATIENCE, wait_until_painted
 
-CHANGES = 12
+CHANGES = 5
 TEXTS = """(gd) => {
   const shown = [...gd.querySelectorAll('.main-svg text')].filter(
     (text) => !text.closest('.hoverlayer') && !text.closest('[display=none]') && text.textContent.trim());
@@ -144,7 +144,7 @@ def test_a_map_of_costs_shows_its_numbers_however_often_a_chip_is_switched(page:
 
 
 @pytest.mark.parametrize("place", VIEWS)
-def test_a_dozen_random_changes_leave_the_texts_of_a_fresh_figure(
+def test_random_changes_leave_the_texts_of_a_fresh_figure(
     place: str, page: Page, address: str, request: pytest.FixtureRequest
 ) -> None:
     random, fields = Random(place), VIEWS[place]
