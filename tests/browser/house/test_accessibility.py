@@ -84,16 +84,6 @@ def test_the_first_stop_of_the_tab_key_skips_to_the_page(scheme: Scheme, page: P
         raise AssertionError(f"the head grid is not among the first {STOPS} stops")
 
 
-def test_a_training_is_accessible(page: Page, address: str):
-    page.goto(address)
-    wait_until_painted(page, PAGES["Overview"])
-    page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary").click()
-    expect(page.locator(".st-key-training p").first).to_contain_text("The pages now show it.")
-    expect(page.locator(".st-key-training .film[data-state=ready]")).to_be_visible()
-    wait_until_painted(page, PAGES["Overview"])
-    assert violations(page) == []
-
-
 def test_a_theme_that_changes_while_a_page_is_opened_is_followed(page: Page, address: str):
     """The page is drawn for the old theme then; the browser knows the new one when its pictures first appear."""
     page.emulate_media(color_scheme="dark")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.kit.driving import PAGES, query, title, wait_until_painted
+from tests.kit.driving import PAGES, query, title, violations, wait_until_painted
 from tests.kit.runs import looked_after, reached
 from tests.kit.waiting import wait_for
 from transformer.training.runs import Run
@@ -57,6 +57,7 @@ def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, ad
     expect(title(page)).to_have_text(re.compile("^It reverses.*: [78] of 8 right"))
     expect(stage(page)).to_have_attribute("data-losses", step)
     expect(stage(page).get_by_role("button", name="Play")).to_be_visible()
+    assert violations(page) == []
     stage(page).get_by_role("slider", name="Step of training").press("Home")
     stage(page).get_by_role("button", name="Use step 0 on every page").click()
     expect(page).to_have_url(query(run=name, step="0"))
