@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -80,12 +81,9 @@ def test_every_selector_of_our_sheet_and_scripts_finds_something(chromium: Brows
 
 PRIVATE = (WEB / "kit" / "streamlit_private.js").read_text(encoding="utf-8")
 NAMES = sorted({"data-stale", *re.findall(r"\bst[A-Z]\w+|data-test-\w+-state", " ".join([*SELECTORS, PRIVATE]))})
-HALVES = [
-    [name for number, name in enumerate(NAMES) if (number >> bit & 1) == side]
-    for bit in range((len(NAMES) - 1).bit_length())
-    for side in (0, 1)
-]
-"""Of any two names, one half has the first and not the second."""
+CODES = list(zip(NAMES, combinations(range(8), 4), strict=False))
+HALVES = [[name for name, code in CODES if part in code] for part in range(8)]
+"""Of any two names, one half has the first and not the second, and another the second and not the first."""
 
 
 @pytest.mark.parametrize("names", [NAMES, *HALVES], ids=lambda names: f"{len(names)}-from-{names[0]}")
