@@ -82,11 +82,11 @@ def test_every_selector_of_our_sheet_and_scripts_finds_something(chromium: Brows
 PRIVATE = (WEB / "kit" / "streamlit_private.js").read_text(encoding="utf-8")
 NAMES = sorted({"data-stale", *re.findall(r"\bst[A-Z]\w+|data-test-\w+-state", " ".join([*SELECTORS, PRIVATE]))})
 CODES = list(zip(NAMES, combinations(range(8), 4), strict=False))
-HALVES = [[name for name, code in CODES if part in code] for part in range(8)]
-"""Of any two names, one half has the first and not the second, and another the second and not the first."""
+GROUPS = [[name for name, code in CODES if part in code] for part in range(8)]
+"""Of any two names, one group has the first and not the second, and another the second and not the first."""
 
 
-@pytest.mark.parametrize("names", [NAMES, *HALVES], ids=lambda names: f"{len(names)}-from-{names[0]}")
+@pytest.mark.parametrize("names", [NAMES, *GROUPS], ids=lambda names: f"{len(names)}-from-{names[0]}")
 def test_a_page_works_where_streamlit_has_renamed_what_is_private_in_it(
     names: list[str], chromium: Browser, address: str
 ) -> None:

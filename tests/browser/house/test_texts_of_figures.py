@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from urllib.parse import urlencode
 
@@ -15,7 +12,6 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from dashboard.view.pages import PAGES as MENU
 from dashboard.view.settings import from_query
-from tests.kit import texts
 from tests.kit.driving import ATTEMPTS, PAGES, PATIENCE, wait_until_painted
 
 CHANGES = 5
@@ -111,14 +107,6 @@ def go_to_view(page: Page, query: dict[str, str]) -> None:
                 raise
         else:
             return
-
-
-@pytest.fixture
-def plays(runs: Path) -> Iterator[str]:
-    """A run of a text among the others, for as long as it is needed."""
-    run = texts.untrained(runs / "plays", texts.config())
-    yield run.name
-    shutil.rmtree(run.folder)
 
 
 def test_a_map_of_costs_shows_its_numbers_however_often_a_chip_is_switched(page: Page, address: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from dashboard.components.documents.pages import packed_plotly
 from dashboard.components.payload import unpack
@@ -44,20 +44,6 @@ FIGURES = (
     "() => [...document.querySelectorAll('.al-plot')].map((each) => JSON.stringify(each.__plot?.shown?.figure.data))"
 )
 IDLE = "() => document.querySelectorAll('[aria-busy=true]').length === 0"
-
-
-@pytest.fixture
-def offline(chromium: Browser) -> Iterator[Page]:
-    """A page that may ask nobody for anything, and complains of nothing."""
-    complaints: list[str] = []
-    with chromium.new_context(viewport={"width": 1200, "height": 900}) as context:
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
-        page.on("request", lambda asked: complaints.append(asked.url) if asked.url.startswith("http") else None)
-        yield page
-    assert not complaints, "\n".join(complaints)
 
 
 def documents(file: Path) -> list[dict[str, Any]]:
