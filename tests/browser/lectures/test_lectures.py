@@ -1,6 +1,6 @@
 """A lecture in the browser: walked by the arrow keys, what is marked is in sight, and the lecturer's keys work.
 
-On a phone none of its steps scrolls sideways, and axe-core finds nothing; test_narrow.py sees the pages themselves.
+On a phone none of its steps scrolls sideways, and axe-core finds nothing there.
 """
 
 from __future__ import annotations
