@@ -121,32 +121,31 @@ USED = {
     "masks": "RunConfig(model=ModelConfig(mask='brand-new')).to_dict()",
     "tasks": "RunConfig(task=TaskConfig(task='brand-new')).to_dict()",
     "edits/places": "[edits.parse_edit('brand-new').write(), edits.kinds()[-1]]",
-    "mistakes/mask": "[found['brand-new'].name, found['brand-new'].kind]",
+    "mistakes/mask": "[mistakes.MISTAKES['brand-new'].name, mistakes.MISTAKES['brand-new'].kind]",
 }
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=() if kind == "masks" else pytest.mark.nightly) for kind in NEW]
-)
-def test_a_new_file_is_found_and_nothing_else_need_be_touched(kind, tmp_path):
-    """In a copy of the whole package: one file dropped in, and the registry, the config and the links know it."""
+def test_a_new_file_is_found_and_nothing_else_need_be_touched(tmp_path):
+    """In a copy of the whole package: a file of each kind dropped in; the registry, the config and the links know it."""
     shutil.copytree(ROOT / "transformer", tmp_path / "transformer", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "transformer" / kind / "brand_new.py").write_text(NEW[kind])
-    (tmp_path / "transformer" / kind / "_private.py").write_text("raise SystemExit('never imported')\n")
-    registries = "positions.ENCODINGS, masks.MASKS, tasks.TASKS, edits.EDITS, mistakes.MISTAKES"
     code = (
         "from transformer import config, edits, masks, mistakes, positions, tasks\n"
         "from transformer.config import ModelConfig, RunConfig, TaskConfig\n"
-        f"found = ({registries})[{list(NEW).index(kind)}]\n"
-        "assert 'brand-new' in found.names() and found['brand-new'].__name__ == 'New', found.names()\n"
-        "assert not any('private' in name for name in found.names())\n"
-        f"print({USED[kind]})\n"
-        "print(config.__file__)"
+        "print(config.__file__)\n"
+        "for found in (positions.ENCODINGS, masks.MASKS, tasks.TASKS, edits.EDITS, mistakes.MISTAKES):\n"
+        "    assert found['brand-new'].__name__ == 'New', found.names()\n"
+        "    assert not any('private' in name for name in found.names())\n"
     )
+    for kind, content in NEW.items():
+        (tmp_path / "transformer" / kind / "brand_new.py").write_text(content)
+        (tmp_path / "transformer" / kind / "_private.py").write_text("raise SystemExit('never imported')\n")
+        code += f"print({USED[kind]})\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
-    assert "'brand-new'" in done.stdout
-    assert str(tmp_path) in done.stdout.splitlines()[-1]
+    place, *used = done.stdout.splitlines()
+    assert str(tmp_path) in place
+    assert len(used) == len(NEW)
+    assert all("'brand-new'" in line for line in used)
 
 
 def test_a_plug_in_that_is_not_one_is_refused_with_a_sentence(tmp_path, monkeypatch):
