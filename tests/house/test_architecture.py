@@ -126,7 +126,7 @@ USED = {
 
 
 def test_a_new_file_is_found_and_nothing_else_need_be_touched(tmp_path):
-    """In a copy of the whole package: a file of each kind dropped in; the registry, the config and the links know it."""
+    """A file of each kind, dropped into a copy of the package, is known to the registry, the config and the links."""
     shutil.copytree(ROOT / "transformer", tmp_path / "transformer", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
         "from transformer import config, edits, masks, mistakes, positions, tasks\n"
