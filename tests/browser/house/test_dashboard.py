@@ -199,7 +199,7 @@ def test_the_view_goes_along_to_the_other_pages_and_one_step_back_leads_to_the_p
         expect(page.get_by_label("Input", exact=True)).to_have_value("1 2 3 4 5 6 7 8")
     page.go_back()
     expect(page).to_have_url(re.compile(f"^{address}/accuracy"))
-    expect(title(page)).to_contain_text("second half")
+    expect(title(page)).to_have_text(re.compile("^Second half 1.00"))
 
 
 @pytest.mark.parametrize("path", ["", "heads", "heads/"])
