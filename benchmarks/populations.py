@@ -100,7 +100,7 @@ def main() -> None:
             ways[f"as one batch, {cores} threads"] = (as_one_batch, cores)
             ways[f"side by side in {cores} processes"] = (lambda found: pool.map(train_alone, found, 1) and None, 1)
         for way, count in ways.values():
-            seconds(way, configs(2 * cores, 2, device), device, count)  # whatever is slow once
+            seconds(way, configs(min(2 * cores, max(sizes)), 2, device), device, count)  # whatever is slow once
         with page(PAGE, "Members a second", save=arguments.save):
             print(f"{machine(device, busy)}; {steps} steps each, {turns} turns, {cores} cores.")
             table("members", "", "members a second, median", "least to most", "÷ one after the other", "least to most")

@@ -21,6 +21,8 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -44,7 +46,7 @@ sys.path.insert(0, str(HERE.parent))
 from tests.kit.driving import free_port, wait_until_healthy  # noqa: E402
 
 FOLLOWERS, STEPS, CLICKS = 200, 10, 20
-QUICK = 5, 2, 3
+QUICK = 2, 2, 3
 SIZE = 300_000
 """Bytes of a document, compressed."""
 PAUSE = 1.5
@@ -85,10 +87,23 @@ def started(runs: Path) -> Iterator[Server]:
     )
     try:
         wait_until_healthy(f"http://localhost:{port}", process)
+        wait_until_ready(port)
         yield Server(port, process)
     finally:
         process.terminate()
         process.wait(timeout=30)
+
+
+def wait_until_ready(port: int) -> None:
+    """Until PyTorch is there and a process for training is kept ready."""
+    while True:
+        try:
+            urllib.request.urlopen(f"http://localhost:{port}/ready").close()
+        except urllib.error.HTTPError as missing:
+            missing.close()
+            time.sleep(0.1)
+        else:
+            return
 
 
 def document() -> bytes:
@@ -323,7 +338,6 @@ def report(chromium: Browser, sizes: Sequence[int], busy: str) -> None:
         place = "in Redis" if os.environ.get("ATTENTION_LAB_ROOMS") else "in the server's own process"
         print(f"{machine(torch.device('cpu'), busy)}; rooms {place}.")
         make_run(Path(folder), CLICKED)
-        time.sleep(10)  # until PyTorch is there and processes for training are kept ready
         print(
             f"\n## A step, from the lecturer to everybody\n\n{steps} documents of random numbers, {SIZE // 1000} kB "
             "compressed, one as soon as the one before is everywhere. Memory: what the server grew by when they came. "

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page
 
+from tests.kit import texts
 from tests.kit.driving import PATIENCE, ROOT, browser, dashboard, listen
 from tests.kit.waiting import wait_for
 from transformer.training.runs import list_runs
@@ -103,3 +104,25 @@ def new_page(
 @pytest.fixture
 def page(new_page: Callable[..., Page]) -> Page:
     return new_page()
+
+
+@pytest.fixture
+def offline(chromium: Browser) -> Iterator[Page]:
+    """A page that may ask nobody for anything, and complains of nothing."""
+    complaints: list[str] = []
+    with chromium.new_context(viewport=SCREEN, accept_downloads=True) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("request", lambda asked: complaints.append(asked.url) if asked.url.startswith("http") else None)
+        yield page
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.fixture
+def plays(runs: Path) -> Iterator[str]:
+    """A run of a text among the others, for as long as it is needed."""
+    run = texts.untrained(runs / "plays", texts.config())
+    yield run.name
+    shutil.rmtree(run.folder)

@@ -40,16 +40,6 @@ def tracked() -> list[Path]:
 # --- imports point one way
 
 
-def test_the_contracts_of_imports_hold():
-    """`lint-imports`, as `make lint` runs it."""
-    code = (
-        "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command(['--no-cache']))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " kept, 0 broken" in done.stdout
-
-
 def test_the_contracts_say_what_the_house_needs():
     """A contract that is gone is broken by nobody."""
     contracts = [c for c in PROJECT["tool"]["importlinter"]["contracts"] if c["type"] == "forbidden"]
@@ -60,33 +50,20 @@ def test_the_contracts_say_what_the_house_needs():
     assert forbidden >= {("dashboard.figures", target) for target in ("torch", "streamlit", "transformer")}
 
 
-@pytest.mark.parametrize(
-    "modules",
-    [
-        "transformer",
-        "transformer.tasks, transformer.masks, transformer.training.runs, transformer.analysis.accuracy.ceilings",
-        "transformer.config, transformer.foundation.registry, transformer.analysis.intervals",
-        "transformer.__main__",
-    ],
-)
-def test_what_needs_no_pytorch_does_not_import_it(modules):
-    """The first screen, the list of runs and the help are there before PyTorch is."""
-    code = f"import sys\nimport {modules}\nprint(*({{'torch', 'streamlit', 'plotly', 'pandas'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == ""
-
-
-def test_every_task_and_mask_works_without_pytorch():
+def test_what_needs_no_pytorch_does_not_import_it():
+    """The first screen, the list of runs, the help, every task and every mask are there before PyTorch is."""
     code = (
         "import sys, numpy as np\n"
+        "import transformer.__main__, transformer.config, transformer.training.runs\n"
+        "import transformer.analysis.accuracy.ceilings, transformer.analysis.intervals\n"
         "from transformer.masks import MASKS; from transformer.tasks import TASKS\n"
         "for name in MASKS.names(): MASKS[name]().matrix(4)\n"
         "for name in TASKS.names(): TASKS[name](length=3).batch(np.random.default_rng(0), 2)\n"
-        "assert 'torch' not in sys.modules"
+        "print(*({'torch', 'streamlit', 'plotly', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""
 
 
 def test_everything_that_the_package_offers_is_there():
@@ -144,32 +121,31 @@ USED = {
     "masks": "RunConfig(model=ModelConfig(mask='brand-new')).to_dict()",
     "tasks": "RunConfig(task=TaskConfig(task='brand-new')).to_dict()",
     "edits/places": "[edits.parse_edit('brand-new').write(), edits.kinds()[-1]]",
-    "mistakes/mask": "[found['brand-new'].name, found['brand-new'].kind]",
+    "mistakes/mask": "[mistakes.MISTAKES['brand-new'].name, mistakes.MISTAKES['brand-new'].kind]",
 }
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=() if kind == "masks" else pytest.mark.nightly) for kind in NEW]
-)
-def test_a_new_file_is_found_and_nothing_else_need_be_touched(kind, tmp_path):
-    """In a copy of the whole package: one file dropped in, and the registry, the config and the links know it."""
+def test_a_new_file_is_found_and_nothing_else_need_be_touched(tmp_path):
+    """A file of each kind, dropped into a copy of the package, is known to the registry, the config and the links."""
     shutil.copytree(ROOT / "transformer", tmp_path / "transformer", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "transformer" / kind / "brand_new.py").write_text(NEW[kind])
-    (tmp_path / "transformer" / kind / "_private.py").write_text("raise SystemExit('never imported')\n")
-    registries = "positions.ENCODINGS, masks.MASKS, tasks.TASKS, edits.EDITS, mistakes.MISTAKES"
     code = (
         "from transformer import config, edits, masks, mistakes, positions, tasks\n"
         "from transformer.config import ModelConfig, RunConfig, TaskConfig\n"
-        f"found = ({registries})[{list(NEW).index(kind)}]\n"
-        "assert 'brand-new' in found.names() and found['brand-new'].__name__ == 'New', found.names()\n"
-        "assert not any('private' in name for name in found.names())\n"
-        f"print({USED[kind]})\n"
-        "print(config.__file__)"
+        "print(config.__file__)\n"
+        "for found in (positions.ENCODINGS, masks.MASKS, tasks.TASKS, edits.EDITS, mistakes.MISTAKES):\n"
+        "    assert found['brand-new'].__name__ == 'New', found.names()\n"
+        "    assert not any('private' in name for name in found.names())\n"
     )
+    for kind, content in NEW.items():
+        (tmp_path / "transformer" / kind / "brand_new.py").write_text(content)
+        (tmp_path / "transformer" / kind / "_private.py").write_text("raise SystemExit('never imported')\n")
+        code += f"print({USED[kind]})\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
-    assert "'brand-new'" in done.stdout
-    assert str(tmp_path) in done.stdout.splitlines()[-1]
+    place, *used = done.stdout.splitlines()
+    assert str(tmp_path) in place
+    assert len(used) == len(NEW)
+    assert all("'brand-new'" in line for line in used)
 
 
 def test_a_plug_in_that_is_not_one_is_refused_with_a_sentence(tmp_path, monkeypatch):

@@ -295,7 +295,8 @@ def test_the_first_page_of_a_damaged_run_says_so_and_stands(kind: str):
 
 
 OTHERS = [page for page in PAGES if page != "overview"]
-BY_TURNS = [(kind, page) for i, kind in enumerate(DAMAGED) for j, page in enumerate(OTHERS) if (i + j) % 4 == 0]
+BY_TURNS = [(kind, page) for i, kind in enumerate(DAMAGED) for j, page in enumerate(OTHERS) if (i + j) % 9 == 0]
+"""Each page meets three kinds of damage, and each kind three pages."""
 
 
 @pytest.mark.nightly
@@ -340,14 +341,13 @@ def refusal(file: bytes, root: Path) -> str:
     return ""
 
 
-@pytest.mark.parametrize("place", range(1, 23))
-def test_a_zip_whose_end_is_damaged_is_one_sentence(place: int, good: Run, tmp_path: Path):
-    """Each byte of the record at its end, changed in three ways."""
+def test_a_zip_whose_end_is_damaged_is_one_sentence(good: Run, tmp_path: Path):
+    """Each byte of the record at its end, changed in one of three ways."""
     whole = pack(good)
-    for change in (1, 128, 255):
+    for place in range(1, 23):
         file = bytearray(whole)
-        file[-place] ^= change
-        assert len(refusal(bytes(file), tmp_path)) < 250
+        file[-place] ^= (1, 128, 255)[place % 3]
+        assert len(refusal(bytes(file), tmp_path)) < 250, place
 
 
 def test_numbers_in_a_file_are_bounded_where_they_are_read():
@@ -399,6 +399,7 @@ def everything(run: Run) -> list[str]:
     return [*unreadable(root), *faults(run)]
 
 
+@pytest.mark.daily(10)
 @pytest.mark.parametrize("kind", NO_FILES)
 @pytest.mark.parametrize("file", FILES)
 def test_what_is_no_file_is_named_and_nobody_waits_for_it(file: str, kind: str, good: Run, tmp_path: Path):
@@ -655,7 +656,7 @@ def seeds(night: int) -> list[Any]:
     return [*BY_DAY, *(pytest.param(seed, marks=BY_NIGHT) for seed in range(len(BY_DAY), night))]
 
 
-@pytest.mark.parametrize("seed", seeds(100))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_a_mutated_checkpoint_is_loaded_or_refused_in_a_sentence(seed: int, good: Run, tmp_path: Path):
     dice, whole, path = random.Random(seed), good.snapshot().read_bytes(), tmp_path / "mutated.safetensors"
     for _ in range(100):
@@ -668,7 +669,7 @@ def test_a_mutated_checkpoint_is_loaded_or_refused_in_a_sentence(seed: int, good
 
 
 @pytest.mark.daily(1)
-@pytest.mark.parametrize("seed", seeds(20))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_of_a_mutated_folder_everything_is_read_or_left_out(seed: int, good: Run, tmp_path: Path):
     dice = random.Random(seed)
     for number in range(100):
@@ -682,7 +683,7 @@ def test_of_a_mutated_folder_everything_is_read_or_left_out(seed: int, good: Run
         shutil.rmtree(run.folder.parent)
 
 
-@pytest.mark.parametrize("seed", seeds(10))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_a_mutated_archive_is_let_in_whole_or_refused_and_leaves_nothing(seed: int, good: Run, tmp_path: Path):
     dice, whole = random.Random(seed), pack(good)
     for number in range(100):
@@ -697,7 +698,7 @@ def test_a_mutated_archive_is_let_in_whole_or_refused_and_leaves_nothing(seed: i
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a changed weight may be any number, and its products none
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_mutated_folder_through_the_pages(seed: int, good: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A hundred a seed, each on a page by turns, every tenth drawn twice; the good one beside it is never left out."""
     dice, root = random.Random(1000 + seed), tmp_path / "runs"
@@ -730,7 +731,7 @@ TEXTS = (
 )
 
 
-@pytest.mark.parametrize("seed", seeds(20))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_a_hostile_link_is_read_and_what_cannot_be_used_is_named(seed: int):
     dice = random.Random(seed)
     for _ in range(100):
@@ -744,7 +745,7 @@ def test_a_hostile_link_is_read_and_what_cannot_be_used_is_named(seed: int):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_hostile_link_opens_its_page(page: str):
     dice = random.Random(page)
-    for _ in range(5):
+    for _ in range(2):
         names = dice.sample([name for name in FIELDS if name not in ("run", "lecture")], 4)
         query = {name: text for name in names if (text := dice.choice(TEXTS))}
         open_page(page, run="good", **query)

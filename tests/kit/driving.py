@@ -15,13 +15,26 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Locator,
+    Page,
+    Request,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.kit import waiting
 from tests.kit.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
+PHONE: ViewportSize = {"width": 390, "height": 844}
+STREAMLITS_MENU = ("list:", "listitem:")
+"""On a narrow screen the menus stand in the sidebar, in a list that Streamlit nests wrongly (1.67)."""
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -418,3 +431,13 @@ def violations(page: Page) -> list[str]:
         for node in violation["nodes"]
         if not (violation["id"] == "presentation-role-conflict" and NOT_OURS in node["html"])
     ]
+
+
+def fits_a_phone(page: Page, *, axe: bool = True) -> None:
+    """Assert that the page scrolls nowhere sideways on a phone, and that axe-core finds nothing there."""
+    page.set_viewport_size(PHONE)
+    page.wait_for_function(SETTLED)
+    wide = "() => document.querySelector('[data-testid=stMain]').scrollWidth"
+    wait_for("a page as wide as a phone", lambda: page.evaluate(wide), lambda found: found == PHONE["width"])
+    if axe:
+        assert [each for each in violations(page) if not each.startswith(STREAMLITS_MENU)] == []

@@ -1,4 +1,4 @@
-"""Every page in both themes, as axe-core sees it. Nothing is excused: Streamlit's own widgets pass as well."""
+"""Every page in both themes, and on a phone, as axe-core sees it. Streamlit's own widgets pass as well."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard import theme
-from tests.kit.driving import PAGES, SETTLED, go_to, grid, title, violations, wait_until_painted
+from tests.kit.driving import PAGES, SETTLED, fits_a_phone, go_to, grid, title, violations, wait_until_painted
 
 Scheme = Literal["light", "dark"]
 GROUND = """scheme => {
@@ -37,8 +37,8 @@ def inks(scheme: Scheme) -> list[str]:
 
 
 @pytest.mark.parametrize("half", [0, 1])
-def test_every_page_is_accessible_in_both_themes_and_fits_a_projector(half: int, page: Page, address: str):
-    """Light on a desk, dark on a projector: a walk through all pages, each of them seen both ways; in two halves."""
+def test_every_page_is_accessible_in_both_themes_and_fits_a_projector_and_a_phone(half: int, page: Page, address: str):
+    """Light on a desk, dark on a projector, and on a phone by turns: a walk through all pages, in two halves."""
     looks: list[tuple[Scheme, int, int]] = [("light", 1440, 900), ("dark", 1024, 768)]
     page.goto(address)
     pages = list(PAGES.items())
@@ -58,7 +58,16 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_projector(half: int,
             assert violations(page) == [], (name, scheme)
             assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0, name
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
+        fits_a_phone(page)
+        page.set_viewport_size({"width": width, "height": height})
         looks.reverse()  # the next page is entered the way this one was left
+
+
+@pytest.mark.parametrize("view", ["reading", "writing"])
+def test_a_text_fits_a_phone(view: str, page: Page, address: str):
+    page.goto(f"{address}/{view}?run=shakespeare")
+    expect(title(page)).to_be_visible()
+    fits_a_phone(page)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -82,16 +91,6 @@ def test_the_first_stop_of_the_tab_key_skips_to_the_page(scheme: Scheme, page: P
             break
     else:
         raise AssertionError(f"the head grid is not among the first {STOPS} stops")
-
-
-def test_a_training_is_accessible(page: Page, address: str):
-    page.goto(address)
-    wait_until_painted(page, PAGES["Overview"])
-    page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary").click()
-    expect(page.locator(".st-key-training p").first).to_contain_text("The pages now show it.")
-    expect(page.locator(".st-key-training .film[data-state=ready]")).to_be_visible()
-    wait_until_painted(page, PAGES["Overview"])
-    assert violations(page) == []
 
 
 def test_a_theme_that_changes_while_a_page_is_opened_is_followed(page: Page, address: str):

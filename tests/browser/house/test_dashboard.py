@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.kit.driving import (
     PAGES,
-    choose,
     click_head,
     dashboard,
     go_to,
@@ -22,9 +21,7 @@ from tests.kit.driving import (
     point_at_cell,
     query,
     title,
-    traces,
     type_into,
-    unfold_settings,
     wait_until_painted,
 )
 
@@ -71,25 +68,6 @@ def test_a_cold_start_bears_several_readers_at_once(chromium: Browser, runs: Pat
         for page, plots in opened:
             wait_until_painted(page, plots)
     assert "Traceback" not in (tmp_path / "log").read_text(errors="replace")
-
-
-# What cannot be trained
-
-
-@pytest.mark.parametrize(("label", "default"), [("d_model", "64"), ("Heads", "4")])
-def test_what_cannot_be_trained_says_why(page: Page, address: str, label: str, default: str):
-    page.goto(address)
-    wait_until_painted(page, plots=3)
-    expect(train(page)).to_be_enabled()
-    unfold_settings(page)
-    type_into(page, label, {"d_model": "65", "Heads": "5"}[label])
-    width, heads = (65, 4) if label == "d_model" else (64, 5)
-    alert = page.get_by_test_id("stSidebar").get_by_test_id("stAlert")
-    expect(alert).to_contain_text(f"d_model ({width}) must be divisible by n_heads ({heads}).", ignore_case=True)
-    expect(train(page)).to_be_disabled()
-    type_into(page, label, default)
-    expect(train(page)).to_be_enabled()
-    expect(alert).to_have_count(0)
 
 
 # Heads
@@ -140,15 +118,6 @@ def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
     expect(label).to_have_text("query '4' at 3 may not see '9' at 6")
 
 
-def test_the_grid_shows_the_mean_over_many_sequences(page: Page, address: str):
-    page.goto(f"{address}/heads")
-    wait_until_painted(page, plots=3)
-    expect(title(page)).to_have_text(re.compile(r"^Head \d\.\d looks most at the answer: \d\.\d\d of its attention"))
-    page.get_by_test_id("stMain").get_by_text("Mean pattern", exact=True).click()
-    expect(page).to_have_url(query(run="reverse", mean="1"))
-    expect(page.get_by_test_id("stMain").get_by_text(re.compile("mean over 256 sequences"))).to_be_visible()
-
-
 # Pages
 
 
@@ -168,32 +137,6 @@ def test_a_click_looks_into_a_stage(page: Page, address: str):
     expect(page.get_by_text(re.compile(r"^In the rollout through layer 0, "))).to_be_visible()
     page.go_back()
     expect(page.get_by_text(re.compile(r"^In the rollout through layer 1, "))).to_be_visible()
-
-
-def test_another_mask_changes_what_is_said(page: Page, address: str):
-    page.goto(f"{address}/masks")
-    wait_until_painted(page, plots=PAGES["Mask effects"])
-    expect(title(page)).to_have_text(re.compile("^Under its causal mask the second half stands at 1.00"))
-    page.get_by_role("radio", name="sliding-window", exact=True).click()
-    falls = re.compile(r"^Under the sliding-window mask the second half falls from 1\.00 to 0\.\d\d\.$")
-    expect(title(page)).to_have_text(falls)
-    first = title(page).inner_text()
-    type_into(page, "Width", "5")
-    expect(page).to_have_url(query(run="reverse", mask="sliding-window%3A5"))
-    expect(title(page)).not_to_have_text(first)
-    expect(page.get_by_text(re.compile(r"^sliding-window:5: "))).to_be_visible()
-    for mask, start in [("causal", "Under its causal mask "), ("full", "Under the full mask the ")]:
-        page.get_by_role("radio", name=mask, exact=True).click()
-        expect(title(page)).to_have_text(re.compile(f"^{start}"))
-        expect(page).to_have_url(query(run="reverse", mask=mask))
-    expect(page.get_by_label("Width", exact=True)).to_have_count(0)
-    wait_until_painted(page, plots=PAGES["Mask effects"])
-    assert "forbidden" in {trace["name"] for trace in traces(plot(page, "before-scores"))}
-    assert "forbidden" not in {trace["name"] for trace in traces(plot(page, "after-pattern"))}
-    page.get_by_role("radio", name="sliding-window", exact=True).click()
-    expect(title(page)).to_have_text(falls)
-    wait_until_painted(page, plots=PAGES["Mask effects"])
-    assert "forbidden" in {trace["name"] for trace in traces(plot(page, "after-pattern"))}
 
 
 def test_another_encoding_is_drawn(page: Page, address: str):
@@ -220,43 +163,7 @@ def test_another_encoding_is_drawn(page: Page, address: str):
     ).to_be_visible()
 
 
-def test_more_sequences_give_narrower_intervals(page: Page, address: str):
-    page.goto(f"{address}/accuracy")
-    wait_until_painted(page, PAGES["Accuracy by position"])
-    caption = page.get_by_test_id("stMain").get_by_text(re.compile("^Accuracy by position on"))
-    expect(caption).to_contain_text("on 4,096 fresh sequences")
-    widest = """host => Math.max(
-      ...host.querySelector('.js-plotly-plot')._fullData.find(({ name }) => name === 'measured').error_y.array
-    )"""
-    before = plot(page, "accuracy").evaluate(widest)
-    page.get_by_test_id("stMain").get_by_role("slider").focus()
-    page.keyboard.press("ArrowRight")
-    expect(caption).to_contain_text("on 16,384 fresh sequences")
-    expect(page).to_have_url(query(run="reverse", sequences="16384"))
-    wait_until_painted(page, PAGES["Accuracy by position"])
-    after = plot(page, "accuracy").evaluate(widest)
-    assert 0 < after < 0.7 * before
-
-
 # Input
-
-
-def test_a_typed_sequence_is_reversed_and_nonsense_changes_nothing(page: Page, address: str):
-    page.goto(address)
-    wait_until_painted(page, plots=3)
-    type_into(page, "Input", "9 8 7 6 5 4 3 2")
-    expect(out_strip(page)).to_have_attribute("aria-label", says("23456789"))
-    expect(page).to_have_url(query(run="reverse", input="9+8+7+6+5+4+3+2"))
-    type_into(page, "Input", "3 x 1")
-    alert = page.get_by_test_id("stAlert")
-    expect(alert).to_contain_text("“x” is not a symbol of this task: use 0 to 9.")
-    expect(alert).to_have_count(1)
-    expect(out_strip(page)).to_have_attribute("aria-label", says("23456789"))
-    expect(page).to_have_url(query(run="reverse", input="9+8+7+6+5+4+3+2"))
-    page.get_by_role("button", name="Draw another").click()
-    expect(out_strip(page)).not_to_have_attribute("aria-label", says("23456789"))
-    expect(page).not_to_have_url(query(input="9+8+7+6+5+4+3+2"))
-    expect(alert).to_have_count(0)
 
 
 def test_back_and_forward_walk_through_the_views(page: Page, address: str):
@@ -281,20 +188,7 @@ def test_back_and_forward_walk_through_the_views(page: Page, address: str):
         expect(field).to_have_value(typed)
 
 
-def test_one_step_back_leads_to_the_page_before(page: Page, address: str):
-    page.goto(address)
-    wait_until_painted(page, plots=3)
-    expect(page).to_have_url(query(run="reverse"))
-    first = title(page).inner_text()
-    go_to(page, "Attention heads")
-    expect(page).to_have_url(f"{address}/heads?run=reverse")
-    wait_until_painted(page, plots=PAGES["Attention heads"])
-    page.go_back()
-    expect(title(page)).to_have_text(first)
-    expect(page).to_have_url(f"{address}/?run=reverse")
-
-
-def test_the_view_goes_along_to_the_other_pages(page: Page, address: str):
+def test_the_view_goes_along_to_the_other_pages_and_one_step_back_leads_to_the_page_before(page: Page, address: str):
     page.goto(f"{address}/?run=reverse-aligned&input=1+2+3+4+5+6+7+8")
     expect(out_strip(page)).to_have_attribute("aria-label", says("87654321"))
     for name, path in [("Attention heads", "heads"), ("Accuracy by position", "accuracy"), ("Overview", "")]:
@@ -303,6 +197,9 @@ def test_the_view_goes_along_to_the_other_pages(page: Page, address: str):
             re.compile(f"^{address}/{path}\\?run=reverse-aligned&input=1\\+2\\+3\\+4\\+5\\+6\\+7\\+8$")
         )
         expect(page.get_by_label("Input", exact=True)).to_have_value("1 2 3 4 5 6 7 8")
+    page.go_back()
+    expect(page).to_have_url(re.compile(f"^{address}/accuracy"))
+    expect(title(page)).to_have_text(re.compile("^Second half 1.00"))
 
 
 @pytest.mark.parametrize("path", ["", "heads", "heads/"])
@@ -316,24 +213,6 @@ def test_a_page_opens_its_socket_without_asking_below_its_own_path(page: Page, a
     assert {name for name in asked if "_stcore/h" in name} <= {"/_stcore/health", "/_stcore/host-config"}
 
 
-def test_a_link_full_of_nonsense_opens_with_notices(page: Page, address: str):
-    page.goto(
-        f"{address}/masks?run=nope&layers=0&foo=<b>&mask=zzz&input=hello&task=bar&head=x&dimensions=0,1,2,3,4,5,6,7,8"
-    )
-    expect(title(page)).to_have_text(re.compile("^Under its causal mask"))
-    notices = page.get_by_test_id("stMain").get_by_test_id("stAlert")
-    for words in ["layers=0", "“foo”", "no run “nope”", "no mask “zzz”", "cannot be read", "no task “bar”", "no head"]:
-        expect(notices.filter(has_text=words)).to_have_count(1)
-    wait_until_painted(page, plots=PAGES["Mask effects"])
-    expect(page.get_by_test_id("stException")).to_have_count(0)
-    expect(train(page)).to_be_enabled()
-    for name in ("Positional encoding", "Overview"):
-        go_to(page, name)
-        wait_until_painted(page, PAGES[name])
-        expect(page.get_by_test_id("stException")).to_have_count(0)
-        expect(notices).to_have_count(0)
-
-
 def test_what_a_link_says_is_text_and_never_a_link(page: Page, address: str):
     """Neither Markdown nor what GitHub's autolinks would find in it."""
     foreign = "[click](http://evil.test) www.evil.test evil@evil.test <b>"
@@ -343,17 +222,6 @@ def test_what_a_link_says_is_text_and_never_a_link(page: Page, address: str):
         expect(notice).to_be_visible()
         assert notice.locator("a").count() == 0
         assert "evil" not in " ".join(link.get_attribute("href") or "" for link in page.locator("a").all())
-
-
-def test_a_menu_can_be_set_back(page: Page, address: str):
-    page.goto(address)
-    expect(title(page)).to_be_visible()
-    unfold_settings(page)
-    choose(page, "Positional encoding", "sinusoidal")
-    expect(page).to_have_url(query(positions="sinusoidal"))
-    choose(page, "Positional encoding", "learned")
-    expect(page).not_to_have_url(re.compile("positions="))
-    expect(train(page)).to_be_enabled()
 
 
 @pytest.mark.nightly

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -43,8 +43,8 @@ SELECTORS = [
     for selector in re.split(r",\s+", rule)
 ] + [PAGE, *SIDEBAR]
 """Of frame/style.css, and of the steps of a lecture."""
-DRAWN_HTML, RERUNNING = ".st-key-inside-numbers .stHtml", "[data-test-script-state=running]"
-"""Of components/web/kit/streamlit_private.js."""
+WANTED = {*SELECTORS, ".st-key-inside-numbers .stHtml", "[data-test-script-state=running]"}
+"""And of components/web/kit/streamlit_private.js: what st.html drew, and that a rerun is under way."""
 A_SHEET_S_SCRIPT = re.compile(r"/attention-lab\.sheet/.*\.js")
 """It is held back for a round: its skeleton stands only until it has come, which may be at once."""
 SEEN = """(selectors) => {
@@ -57,12 +57,11 @@ SEEN = """(selectors) => {
 """Notes what was found at any moment: a skeleton stands only until its component has come."""
 
 
-@pytest.fixture(scope="module")
-def seen(chromium: Browser, address: str) -> set[str]:
-    """The selectors that found something on one of the pages, all of them or those found within PATIENCE."""
-    wanted, found = {*SELECTORS, DRAWN_HTML, RERUNNING}, set()
+def test_every_selector_of_our_sheet_and_scripts_finds_something(chromium: Browser, address: str) -> None:
+    """On one of the pages, at some moment within PATIENCE."""
+    found: set[str] = set()
     context = chromium.new_context()
-    context.add_init_script(f"({SEEN})({json.dumps(sorted(wanted))})")
+    context.add_init_script(f"({SEEN})({json.dumps(sorted(WANTED))})")
     held: list[Route] = []
     context.route(A_SHEET_S_SCRIPT, lambda route: held.append(route))
     pages = [context.new_page() for _ in PLACES]
@@ -74,32 +73,20 @@ def seen(chromium: Browser, address: str) -> set[str]:
             found.update(page.evaluate("[...window.seenSelectors]"))
         while held:
             held.pop().continue_()
-        return wanted - found
+        return WANTED - found
 
-    with suppress(AssertionError):  # the test of each that is missing says so
-        wait_for("every selector has found something", missing, lambda left: not left)
+    wait_for("every selector has found something", missing, lambda left: not left)
     context.close()
-    return found
-
-
-@pytest.mark.parametrize("selector", dict.fromkeys(SELECTORS))
-def test_a_selector_of_the_style_sheet_finds_something(selector: str, seen: set[str]) -> None:
-    assert selector in seen
-
-
-def test_what_st_html_drew_is_found_by_its_class(seen: set[str]) -> None:
-    assert DRAWN_HTML in seen
-
-
-def test_the_page_says_that_a_rerun_is_under_way(seen: set[str]) -> None:
-    assert RERUNNING in seen
 
 
 PRIVATE = (WEB / "kit" / "streamlit_private.js").read_text(encoding="utf-8")
 NAMES = sorted({"data-stale", *re.findall(r"\bst[A-Z]\w+|data-test-\w+-state", " ".join([*SELECTORS, PRIVATE]))})
+CODES = list(zip(NAMES, combinations(range(8), 4), strict=False))
+GROUPS = [[name for name, code in CODES if part in code] for part in range(8)]
+"""Of any two names, one group has the first and not the second, and another the second and not the first."""
 
 
-@pytest.mark.parametrize("names", [pytest.param(NAMES, id="all"), *(pytest.param([each], id=each) for each in NAMES)])
+@pytest.mark.parametrize("names", [NAMES, *GROUPS], ids=lambda names: f"{len(names)}-from-{names[0]}")
 def test_a_page_works_where_streamlit_has_renamed_what_is_private_in_it(
     names: list[str], chromium: Browser, address: str
 ) -> None:
@@ -217,6 +204,6 @@ def test_an_empty_text_leaves_a_place_without_a_node(plots: Locator) -> None:
     assert left == 1
 
 
-@pytest.mark.parametrize("selector", [".main-svg .hoverlayer", ".main-svg", ".xtick text", ".modebar"])
-def test_a_figure_has_its_layers_labels_and_buttons(selector: str, plots: Locator) -> None:
-    assert plots.first.locator(selector).count()
+def test_a_figure_has_its_layers_labels_and_buttons(plots: Locator) -> None:
+    for selector in (".main-svg .hoverlayer", ".main-svg", ".xtick text", ".modebar"):
+        assert plots.first.locator(selector).count(), selector

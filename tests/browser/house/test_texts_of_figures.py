@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from urllib.parse import urlencode
 
@@ -15,10 +12,9 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from dashboard.view.pages import PAGES as MENU
 from dashboard.view.settings import from_query
-from tests.kit import texts
 from tests.kit.driving import ATTEMPTS, PAGES, PATIENCE, wait_until_painted
 
-CHANGES = 12
+CHANGES = 5
 TEXTS = """(gd) => {
   const shown = [...gd.querySelectorAll('.main-svg text')].filter(
     (text) => !text.closest('.hoverlayer') && !text.closest('[display=none]') && text.textContent.trim());
@@ -113,14 +109,6 @@ def go_to_view(page: Page, query: dict[str, str]) -> None:
             return
 
 
-@pytest.fixture
-def plays(runs: Path) -> Iterator[str]:
-    """A run of a text among the others, for as long as it is needed."""
-    run = texts.untrained(runs / "plays", texts.config())
-    yield run.name
-    shutil.rmtree(run.folder)
-
-
 def test_a_map_of_costs_shows_its_numbers_however_often_a_chip_is_switched(page: Page, address: str) -> None:
     page.goto(f"{address}/edits?run=reverse")
     wait_until_painted(page, PAGES["Edits"])
@@ -144,7 +132,7 @@ def test_a_map_of_costs_shows_its_numbers_however_often_a_chip_is_switched(page:
 
 
 @pytest.mark.parametrize("place", VIEWS)
-def test_a_dozen_random_changes_leave_the_texts_of_a_fresh_figure(
+def test_random_changes_leave_the_texts_of_a_fresh_figure(
     place: str, page: Page, address: str, request: pytest.FixtureRequest
 ) -> None:
     random, fields = Random(place), VIEWS[place]

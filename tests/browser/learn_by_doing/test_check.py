@@ -19,7 +19,6 @@ def {SECRET}(query, key, value, mask):
     scores = scores.masked_fill(~mask, -1e9)
     return scores.softmax(dim=1) @ value
 """
-LOOP = "def attention(q, k, v, mask=None):\n    while True: pass\n"
 WRONG = re.compile("^Wrong: softmax runs over dimension 1, the heads")
 WRITTEN = "async (at) => JSON.stringify((await import(`${at}/document/write.js`)).write())"
 
@@ -61,17 +60,7 @@ def test_code_is_pasted_and_checked_and_nobody_else_sees_any_of_it(new_page: Cal
     expect(title(page)).to_have_text("Right in all that was tried.", timeout=PATIENCE)
 
 
-def test_a_check_is_stopped(page: Page, address: str) -> None:
-    page.goto(f"{address}/check")
-    code(page).fill(LOOP)
-    press(page, "Check")
-    press(page, "Stop")
-    expect(page.get_by_text("The check was stopped.")).to_be_visible()
-    expect(title(page)).to_have_text(re.compile("^Is your attention right"))
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("example", ["right", "heads-merged-without-transpose"])
+@pytest.mark.parametrize(("example", "scheme"), [("right", "light"), ("heads-merged-without-transpose", "dark")])
 def test_nothing_stands_in_anybodys_way(new_page: Callable[..., Page], address: str, example: str, scheme: str) -> None:
     """axe-core at a projector's width; on a phone nothing scrolls the page sideways."""
     page = new_page(viewport={"width": 1024, "height": 768}, color_scheme=scheme, reduced_motion="reduce")

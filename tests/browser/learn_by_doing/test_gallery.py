@@ -8,7 +8,8 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from dashboard.models.on_the_spot.hidden import drawn
-from tests.kit.driving import PAGES, choose, go_to, plot, query, title, violations, wait_until_painted
+from tests.kit.driving import PAGES, PHONE, choose, go_to, plot, query, title, violations, wait_until_painted
+from tests.kit.waiting import wait_for
 
 SIDE_BY_SIDE = """() => {
   const [wrong, right] = [...document.querySelectorAll('.st-key-stacked-mistake [data-testid=stHtml]')].map(
@@ -27,6 +28,10 @@ def test_a_mistake_is_chosen_trained_on_the_spot_and_read(page: Page, address: s
     expect(code).to_contain_text("return attention.out(z.transpose(1, 2).reshape(batch, length, d_model))")
     assert page.evaluate(SIDE_BY_SIDE) == [True, False]
     assert violations(page) == []
+    page.set_viewport_size(PHONE)
+    wait_for("the right code below the wrong code", lambda: page.evaluate(SIDE_BY_SIDE), lambda at: at == [False, True])
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
+    page.set_viewport_size({"width": 1440, "height": 900})
 
     page.get_by_role("radio", name="Mask", exact=True).click()
     expect(page).to_have_url(query(mistake="mask-hides-self"))
@@ -40,15 +45,6 @@ def test_a_mistake_is_chosen_trained_on_the_spot_and_read(page: Page, address: s
     expect(title(page)).to_have_text(re.compile(r"^Share of steps with help: "))
     expect(page.locator(".al-plot")).to_have_count(0)
     assert violations(page) == []
-
-
-def test_on_a_phone_the_right_code_stands_below_the_wrong_code(page: Page, address: str) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{address}/mistakes?run=reverse&mistake=scale-missing")
-    expect(title(page)).to_have_text(re.compile(r"^No detector of its behaviour rings: "))
-    wait_until_painted(page, PAGES["Gallery of mistakes"])
-    assert page.evaluate(SIDE_BY_SIDE) == [False, True]
-    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
 
 
 def test_a_hidden_mistake_is_named_and_the_score_stays_in_this_browser(

@@ -1,4 +1,7 @@
-"""A lecture in the browser: walked by the arrow keys, what is marked is in sight, and the lecturer's keys work."""
+"""A lecture in the browser: walked by the arrow keys, what is marked is in sight, and the lecturer's keys work.
+
+On a phone none of its steps scrolls sideways, and axe-core finds nothing there.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,22 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from dashboard.lectures.lecture import SIDEBAR
 from dashboard.lectures.shelf import lectures
-from tests.kit.driving import PATIENCE, SETTLED, query
+from tests.kit.driving import PATIENCE, SETTLED, fits_a_phone, query
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
+PROJECTOR: ViewportSize = {"width": 1024, "height": 768}
 
 
 @pytest.mark.parametrize("name", sorted(lectures().files))
 def test_the_arrow_keys_alone_lead_through_a_lecture(page: Page, address: str, name: str) -> None:
     lecture = lectures().files[name]
-    page.set_viewport_size({"width": 1024, "height": 768})
+    seen: set[tuple[str, bool]] = set()
+    page.emulate_media(color_scheme="dark" if sorted(lectures().files).index(name) % 2 else "light")
+    page.set_viewport_size(PROJECTOR)
     page.goto(f"{address}/lectures")
     page.evaluate("localStorage.removeItem('attention-lab-predictions')")
     page.locator(f".st-key-start-{name} button").click()
@@ -42,9 +48,16 @@ def test_the_arrow_keys_alone_lead_through_a_lecture(page: Page, address: str, n
             tops = [box["top"] for box in buttons.evaluate_all(shown)]
             assert len(tops) >= 6
             assert max(tops) - min(tops) < 10, "the buttons take two lines"
+        kind = (step.page, step.question is not None)
+        fits_a_phone(page, axe=kind not in seen)
+        seen.add(kind)
+        page.set_viewport_size(PROJECTOR)
         if number < len(lecture.steps):
             page.keyboard.press("ArrowRight" if number % 2 else "PageDown")
     page.keyboard.press("ArrowLeft")
+    expect(page.locator(".st-key-lecture-way")).to_contain_text(f"step {len(lecture.steps) - 1} of", timeout=PATIENCE)
+    expect(page).to_have_url(query(lecture_step=str(len(lecture.steps) - 1)), timeout=PATIENCE)
+    page.reload()
     expect(page.locator(".st-key-lecture-way")).to_contain_text(f"step {len(lecture.steps) - 1} of", timeout=PATIENCE)
 
 
@@ -115,26 +128,6 @@ def test_t_trains_in_a_lecture_and_r_returns(page: Page, address: str) -> None:
     page.keyboard.press("r")
     expect(page).to_have_url(query(run="reverse"), timeout=PATIENCE)
     expect(home).to_have_count(0, timeout=PATIENCE)
-
-
-def test_a_lecture_begins_though_its_first_step_shows_the_model_that_is_open(page: Page, address: str) -> None:
-    page.goto(f"{address}/lectures")
-    page.locator(".st-key-start-bottleneck button").click()
-    expect(page.locator(".st-key-lecture-way")).to_contain_text("step 1 of", timeout=PATIENCE)
-
-
-def test_a_reload_keeps_the_step(page: Page, address: str) -> None:
-    page.goto(f"{address}/lectures")
-    page.locator(".st-key-start-order button").click()
-    way = page.locator(".st-key-lecture-way")
-    expect(way).to_contain_text("step 1 of", timeout=PATIENCE)
-    expect(page).to_have_url(query(lecture="order"), timeout=PATIENCE)
-    expect(page.locator(".st-key-lecture-next button")).to_contain_text("Next", timeout=PATIENCE)
-    page.keyboard.press("ArrowRight")
-    expect(way).to_contain_text("step 2 of", timeout=PATIENCE)
-    expect(page).to_have_url(query(lecture_step="2"), timeout=PATIENCE)
-    page.reload()
-    expect(way).to_contain_text("step 2 of", timeout=PATIENCE)
 
 
 def test_one_may_leave_and_explore_after_a_key_has_changed_the_page(page: Page, address: str) -> None:

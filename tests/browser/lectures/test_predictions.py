@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from tests.kit.driving import PATIENCE
+from tests.browser.conftest import SCREEN
+from tests.kit.driving import PATIENCE, fits_a_phone
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
@@ -31,6 +32,7 @@ def test_bars_are_drawn_by_key_compared_and_kept(page: Page, address: str) -> No
     expect(bars).to_have_count(16, timeout=PATIENCE)
     title = page.get_by_role("heading", level=1)
     expect(title).to_be_hidden()
+    fits_a_phone(page)
     show = box.get_by_role("button", name="Show the answer")
     expect(show).to_be_disabled()
     for number in range(16):
@@ -50,10 +52,13 @@ def test_bars_are_drawn_by_key_compared_and_kept(page: Page, address: str) -> No
 
 
 def test_cells_are_painted_by_pointer_and_weighed(page: Page, address: str) -> None:
+    page.emulate_media(color_scheme="dark")
     page.goto(f"{address}/heads?run=reverse&predict=1")
     box = page.locator(".al-prediction")
     picture = box.get_by_role("application")
     expect(picture).to_be_visible(timeout=PATIENCE)
+    fits_a_phone(page)
+    page.set_viewport_size(SCREEN)
     cells = picture.locator(".cell, .forbidden")
     for query, key in ((9, 8), (10, 7), (16, 1), (1, 16)):  # the last one is forbidden, and takes no paint
         cells.nth(16 * (query - 1) + key - 1).click(force=True)

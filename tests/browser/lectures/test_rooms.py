@@ -173,18 +173,15 @@ def test_a_browser_is_one_voter_and_one_without_cookies_is_told_why_it_is_none(
         expect(lecturer.locator(".tally")).to_have_text("1 of 3 have predicted.")
 
 
-def test_one_explores_and_comes_back(lecturer: Page, follower: Page, address: str) -> None:
+def test_one_explores_and_comes_back_and_a_lecturer_may_reload_and_close(
+    lecturer: Page, follower: Page, address: str
+) -> None:
     code = open_room(lecturer, f"{address}/?lecture=attention&sidebar=0&run=reverse")
     join(follower, address, code)
     follower.get_by_role("link", name="Explore on my own").click()
     expect(follower).to_have_url(re.compile(rf"room={code}"))
     follower.get_by_role("link", name=f"Back to room {code}").click()
     step_of(follower, 1)
-
-
-def test_a_lecturer_may_reload_and_close(lecturer: Page, follower: Page, address: str) -> None:
-    code = open_room(lecturer, f"{address}/?lecture=attention&sidebar=0&run=reverse")
-    join(follower, address, code)
     lecturer.reload()
     expect(lecturer.locator(".al-sharing")).to_have_attribute("data-room", code, timeout=PATIENCE)
     lecturer.wait_for_function(SETTLED)

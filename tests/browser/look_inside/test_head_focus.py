@@ -64,12 +64,8 @@ def test_pointing_at_a_cell_is_answered_by_every_picture(page: Page, address: st
     expect(sentence(page)).to_have_text(whole)
     page.mouse.move(5, 5)
     expect(sentence(page)).to_be_empty()
-
-
-def test_the_grid_points_into_the_large_head(page: Page, address: str):
-    open_heads(page, address)
     grid(page).hover(position={"x": 40, "y": 60})
-    expect(page.locator(".st-key-heads .sentence")).to_have_text(re.compile("^Head 0.0: query"))
+    expect(small).to_have_text(re.compile("^Head 0.0: query"))
     expect(sentence(page)).to_have_text(re.compile("^Output '.*' at .* key '.*' at"))
     expect(head_in_focus(page).locator(".al-plot-crosshair > div:not([hidden])").first).to_be_visible()
 

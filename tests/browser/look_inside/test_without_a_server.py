@@ -5,18 +5,17 @@ from __future__ import annotations
 import base64
 import csv
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 import dashboard
 from dashboard.components.documents.pages import widget_script
-from tests.kit.driving import PATIENCE, click_head, colours, grid
+from tests.kit.driving import click_head, colours, grid
 from tests.kit.models import small, tokens_of
 from transformer import observe
 from transformer.observation import Observation
@@ -25,20 +24,6 @@ LETTERS = tuple("abcdef")
 SHOWN = """host => host.querySelector('.js-plotly-plot')._fullData.find(({ type }) => type === 'heatmap').z
   .map((row) => Array.from(row, (value) => Number.isNaN(value) ? null : value))"""
 """The numbers that a large head shows, as Plotly holds them."""
-
-
-@pytest.fixture
-def alone(chromium: Browser) -> Iterator[Page]:
-    """A page that may ask nobody for anything, and complains of nothing."""
-    complaints: list[str] = []
-    with chromium.new_context(viewport={"width": 1440, "height": 900}, accept_downloads=True) as context:
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
-        page.on("request", lambda asked: complaints.append(asked.url) if asked.url.startswith("http") else None)
-        yield page
-    assert not complaints, "\n".join(complaints)
 
 
 @pytest.fixture(scope="module")
@@ -59,40 +44,40 @@ def assert_shows(head: Locator, pattern: np.ndarray) -> None:
 
 
 @pytest.mark.smoke
-def test_a_click_in_the_file_makes_another_head_large(alone: Page, seen: Observation, tmp_path: Path) -> None:
+def test_a_click_in_the_file_makes_another_head_large(offline: Page, seen: Observation, tmp_path: Path) -> None:
     path = dashboard.to_html(seen, tmp_path / "heads.html", LETTERS, focus="0.1")
-    alone.goto(path.as_uri())
+    offline.goto(path.as_uri())
     for number, (layer, head) in ((None, (0, 1)), (6, (1, 2)), (3, (0, 3))):
         if number is not None:
-            click_head(alone, number)
-        shown = large(alone, f"decoder.{layer}.self_attention.{head}")
+            click_head(offline, number)
+        shown = large(offline, f"decoder.{layer}.self_attention.{head}")
         shown.wait_for()
         assert_shows(shown, seen[f"decoder.{layer}.self_attention.pattern"][0, head].numpy())
-        expect(alone.locator(".caption").last).to_contain_text(f"Head {layer}.{head}, decoder self-attention.")
-        expect(grid(alone)).to_have_attribute("data-focus", str(4 * layer + head))
-    assert colours(alone.locator(".grid canvas.base")) > 8
+        expect(offline.locator(".caption").last).to_contain_text(f"Head {layer}.{head}, decoder self-attention.")
+        expect(grid(offline)).to_have_attribute("data-focus", str(4 * layer + head))
+    assert colours(offline.locator(".grid canvas.base")) > 8
+    assert Axe().run(offline).response["violations"] == []
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_file_is_used_by_key_and_on_a_projector(alone: Page, seen: Observation, tmp_path: Path, dark: bool) -> None:
-    alone.goto(dashboard.to_html(seen, tmp_path / "heads.html", LETTERS, focus="0.1", dark=dark).as_uri())
-    large(alone, "decoder.0.self_attention.1").wait_for()
-    grid(alone).focus()
-    alone.keyboard.press("ArrowRight")
-    large(alone, "decoder.0.self_attention.2").wait_for()
-    assert Axe().run(alone).response["violations"] == []
+def test_the_file_is_used_by_key_and_on_a_projector(offline: Page, seen: Observation, tmp_path: Path) -> None:
+    offline.goto(dashboard.to_html(seen, tmp_path / "heads.html", LETTERS, focus="0.1", dark=True).as_uri())
+    large(offline, "decoder.0.self_attention.1").wait_for()
+    grid(offline).focus()
+    offline.keyboard.press("ArrowRight")
+    large(offline, "decoder.0.self_attention.2").wait_for()
+    assert Axe().run(offline).response["violations"] == []
     for width in (1024, 390):
-        alone.set_viewport_size({"width": width, "height": 768})
-        alone.wait_for_function("(width) => document.documentElement.scrollWidth === width", arg=width)
+        offline.set_viewport_size({"width": width, "height": 768})
+        offline.wait_for_function("(width) => document.documentElement.scrollWidth === width", arg=width)
 
 
-def test_what_is_saved_of_the_file_s_head_are_its_numbers(alone: Page, seen: Observation, tmp_path: Path) -> None:
-    alone.goto(dashboard.to_html(seen, tmp_path / "heads.html", LETTERS, focus="1.3").as_uri())
-    head = large(alone, "decoder.1.self_attention.3")
+def test_what_is_saved_of_the_file_s_head_are_its_numbers(offline: Page, seen: Observation, tmp_path: Path) -> None:
+    offline.goto(dashboard.to_html(seen, tmp_path / "heads.html", LETTERS, focus="1.3").as_uri())
+    head = large(offline, "decoder.1.self_attention.3")
     head.hover()
     head.get_by_role("button", name="Save head").click()
-    with alone.expect_download() as download:
-        alone.get_by_role("menuitem", name="CSV").click()
+    with offline.expect_download() as download:
+        offline.get_by_role("menuitem", name="CSV").click()
     assert download.value.suggested_filename == "head.csv"
     lines = Path(download.value.path()).read_text().splitlines()
     said, rows = [line for line in lines if line[0] == "#"], [line for line in lines if line[0] != "#"]
@@ -130,7 +115,7 @@ NOTEBOOK = """async ([script, state]) => {
 """What a notebook does for a widget (https://anywidget.dev/en/afm/): its state, changes both ways, and messages."""
 
 
-def test_a_click_in_a_notebook_asks_python_for_the_head(alone: Page, seen: Observation) -> None:
+def test_a_click_in_a_notebook_asks_python_for_the_head(offline: Page, seen: Observation) -> None:
     widget = dashboard.show(seen, names=LETTERS, focus="0.1")
     asked: list[str] = []
 
@@ -151,13 +136,13 @@ def test_a_click_in_a_notebook_asks_python_for_the_head(alone: Page, seen: Obser
         asked.append(content)
         return base64.b64encode(sent[0]).decode()
 
-    alone.expose_function("changed", changed)
-    alone.expose_function("asked", answer)
-    alone.evaluate(NOTEBOOK, [widget_script(), state()])
+    offline.expose_function("changed", changed)
+    offline.expose_function("asked", answer)
+    offline.evaluate(NOTEBOOK, [widget_script(), state()])
     for number, (layer, head) in ((None, (0, 1)), (6, (1, 2))):
         if number is not None:
-            click_head(alone, number)
-        shown = large(alone, f"decoder.{layer}.self_attention.{head}")
+            click_head(offline, number)
+        shown = large(offline, f"decoder.{layer}.self_attention.{head}")
         shown.wait_for()
         assert_shows(shown, seen[f"decoder.{layer}.self_attention.pattern"][0, head].numpy())
     assert str(widget.head) == "decoder.1.self_attention.2"
@@ -165,6 +150,6 @@ def test_a_click_in_a_notebook_asks_python_for_the_head(alone: Page, seen: Obser
     picture = shown.locator(".main-svg").first
     assert picture.evaluate("each => getComputedStyle(each).position") == "absolute"  # Plotly's style sheet is there
     assert not widget.dark
-    alone.evaluate("() => (document.body.style.background = 'rgb(20, 20, 20)')")
-    expect(alone.locator(".attention-lab")).to_have_css("--st-background-color", "#0f131b")
+    offline.evaluate("() => (document.body.style.background = 'rgb(20, 20, 20)')")
+    expect(offline.locator(".attention-lab")).to_have_css("--st-background-color", "#0f131b")
     assert widget.dark

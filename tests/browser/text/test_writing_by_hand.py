@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.kit import texts
 from tests.kit.driving import colours, plot, query, title, violations
-
-
-@pytest.fixture
-def plays(runs: Path) -> Iterator[str]:
-    """A run of a text among the others, for as long as it is needed."""
-    run = texts.untrained(runs / "plays", texts.config())
-    yield run.name
-    shutil.rmtree(run.folder)
 
 
 def spot(page: Page, index: int) -> tuple[float, float]:

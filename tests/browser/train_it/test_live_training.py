@@ -1,17 +1,15 @@
-"""Training in a real browser: watched, paused, stepped, killed, resumed, and left behind as a film."""
+"""Training in a real browser: watched, paused, stepped, resumed, and left behind as a film."""
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.kit.driving import PAGES, query, title, wait_until_painted
+from tests.kit.driving import PAGES, query, title, violations, wait_until_painted
 from tests.kit.runs import looked_after, reached
 from tests.kit.waiting import wait_for
 from transformer.training.runs import Run
@@ -57,6 +55,7 @@ def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, ad
     expect(title(page)).to_have_text(re.compile("^It reverses.*: [78] of 8 right"))
     expect(stage(page)).to_have_attribute("data-losses", step)
     expect(stage(page).get_by_role("button", name="Play")).to_be_visible()
+    assert violations(page) == []
     stage(page).get_by_role("slider", name="Step of training").press("Home")
     stage(page).get_by_role("button", name="Use step 0 on every page").click()
     expect(page).to_have_url(query(run=name, step="0"))
@@ -131,29 +130,6 @@ def test_pause_and_stop_are_obeyed_at_once(page: Page, address: str, runs: Path,
     expect(train(page)).to_be_enabled()
 
 
-def test_a_killed_training_is_told_and_taken_up_again(page: Page, address: str, runs: Path, stillness: None):
-    name = begin(page, address, f"{UNSOLVABLE}&max_steps=5000")
-    run = Run(runs / name)
-    wait_for("20 steps", lambda: len(run.metrics()), lambda steps: steps > 20)
-    os.kill(trainer(run), signal.SIGKILL)
-    expect(panel(page)).to_contain_text(re.compile(r"stopped at step \d+: the process is gone\."))
-    lost = len(run.metrics())
-    page.locator(".st-key-training").get_by_role("button", name="Resume").click()
-    reached(run, "running", past=lost)
-    expect(panel(page)).to_contain_text("is training: step")
-    assert [line["step"] for line in run.metrics()][:lost] == list(range(1, lost + 1))
-
-
-def trainer(run: Run) -> int:
-    """The process that holds a run's lock."""
-    lock = (run.folder / "lock").stat()
-    held = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
-    numbers = [int(entry[4]) for entry in held if entry[5].endswith(f":{lock.st_ino}")]
-    if not numbers:
-        pytest.skip("this system does not say who holds a lock")
-    return numbers[0]
-
-
 def test_a_closed_tab_ends_no_training(new_page: Callable[..., Page], address: str, runs: Path):
     page = new_page()
     name = begin(page, address, f"{UNSOLVABLE}&max_steps=300&seed=7")
@@ -165,17 +141,3 @@ def test_a_closed_tab_ends_no_training(new_page: Callable[..., Page], address: s
     assert len(run.metrics()) == 300
     assert run.snapshot(300).is_file()
     assert run.evaluation is not None
-
-
-def test_a_training_of_another_session_is_one_line_until_it_is_watched(
-    page: Page, address: str, runs: Path, stillness: None
-):
-    name = begin(page, address, f"{UNSOLVABLE}&max_steps=20000")
-    expect(panel(page)).to_contain_text("is training: step")
-    page.reload()
-    line = page.locator(".st-key-training-of-another")
-    expect(line).to_contain_text(f"{name} is in training, at step")
-    expect(panel(page)).to_have_count(0)
-    line.get_by_role("button", name="Watch").click()
-    expect(panel(page)).to_contain_text(f"{name} is training: step")
-    expect(line).to_have_count(0)
