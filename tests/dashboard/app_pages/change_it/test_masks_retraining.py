@@ -165,7 +165,8 @@ def test_retraining_meets_the_ceiling_and_a_seed_says_what_to_expect() -> None:
     assert any(": at its ceiling" in text.value for text in app.markdown)
 
 
-@pytest.mark.parametrize("run", ["reverse", "reverse-aligned-causal"])
+@pytest.mark.daily(1)
+@pytest.mark.parametrize("run", ["reverse-aligned-causal", "reverse"])
 def test_under_its_own_causal_mask_a_model_is_retrained_to_its_ceiling_however_slow_the_clock(
     run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,7 +226,7 @@ def test_what_breaks_a_retraining_is_a_sentence_and_is_kept_for_nobody(monkeypat
 
 
 def test_what_somebody_else_still_watches_is_not_broken_off() -> None:
-    config = quick_training.small(RunConfig(), mask="prefix:3")
+    config = quick_training.small(RunConfig(task=TaskConfig(length=2)), mask="prefix:3")
     one, other = quick_training.take(config), quick_training.take(config)
     assert one is other
     one.leave()

@@ -126,6 +126,7 @@ def test_the_intervention_is_chosen_by_kind_and_number_and_lives_in_the_link() -
     assert any(m.value.startswith("**With no positions, accuracy on the answer falls from") for m in app.markdown)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("order", "words"),
     [
@@ -141,6 +142,7 @@ def test_what_cannot_be_done_is_said_in_a_sentence(order: str, words: str) -> No
     assert len(figures(app)) == 5
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -179,6 +181,7 @@ def test_rotary_positions_have_no_terms_and_take_no_notice_of_a_shift(
     np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("positions", ["alibi", "none"])
 def test_other_encodings_have_what_they_can_have(
     positions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -59,6 +59,7 @@ def test_buttons_lead_from_question_to_question_and_back():
     assert link(app)["asked"] == "5"
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     "query", [{"asked": "6"}, {"asked": "nonsense"}, {"asked": "4", "deep_rate": "7"}, {"unrolled": "0"}]
 )
@@ -84,6 +85,7 @@ def recurrent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("asked", FIGURES)
 def test_a_recurrent_network_is_no_stumbling_block(asked, recurrent, monkeypatch):
     monkeypatch.setattr("dashboard.models.menu.ROOT", recurrent)
