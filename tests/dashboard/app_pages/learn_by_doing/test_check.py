@@ -274,6 +274,7 @@ def test_what_cannot_be_checked_is_one_sentence_and_nothing_is_run(code: str, se
     assert link(app) == {"run": "reverse"}
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("field", "sentence"),
     [("check_example", "There is no example “poem” here."), ("check_kind", "There is no kind “poem”.")],
@@ -442,6 +443,7 @@ def test_where_code_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
             assert why(VIEWER, alone, here, "1") == permission.LOOKING
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("someone", "said"), [(VIEWER, "1"), (GUEST, ""), (permission.OWNER, "elsewhere")])
 def test_where_no_code_is_run_the_page_says_why_and_what_does_the_same(
     someone: Visitor, said: str, monkeypatch: pytest.MonkeyPatch

@@ -112,6 +112,7 @@ def test_the_digits_on_the_page_are_those_of_the_run(run: str) -> None:
         close(rows_of(app)[name], real[field][dims])
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("stage", "field"), [("query", "every_query"), ("keys", "key"), ("values", "value")])
 def test_the_vectors_on_the_page_are_those_of_the_run(stage: str, field: str) -> None:
     real, tokens = truth("reverse", Head.parse(WORKERS["reverse"]), 8)
@@ -323,6 +324,7 @@ def test_the_line_beside_a_step_stands_in_our_source(site: str, stage: str) -> N
     assert 1 <= len(lines) <= 3
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("run", WORKERS)
 def test_what_the_division_does_to_this_query_is_worked_out_by_hand(run: str) -> None:
     head, place = Head.parse(WORKERS[run]), 5

@@ -326,6 +326,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
     assert not app.warning
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("name", ["sinusoidal", "rotary", "alibi"])
 def test_the_largest_is_less_than_a_megabyte(name: str) -> None:
     most = {field: str(limits(field)[1]) for field in ("pe_width", "pe_length", "base")}

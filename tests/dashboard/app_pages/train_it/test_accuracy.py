@@ -329,6 +329,7 @@ def test_every_look_opens_and_stays_in_the_link(run: str, depth: str):
     assert link(app) == {"run": run, "sequences": "64", "depth": depth} or depth == default
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("query", "words"),
     [({"depth": "bar"}, "no look closer “bar”"), ({"confused": "17", "depth": "confusion"}, "no target 17")],

@@ -92,6 +92,7 @@ def test_the_last_frame_is_what_the_other_pages_say_of_these_weights(run: Run):
     assert {head: float(share[-1]) for head, share in film.shares.items()} == pytest.approx(shares, abs=1e-6)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("spoil", ["missing", "another", "broken"])
 def test_without_a_film_of_its_weights_one_is_taken_from_the_snapshots(run: Run, spoil: str):
     path = run.folder / "film.npz"
