@@ -324,26 +324,45 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
     assert not app.warning
 
 
-@pytest.mark.daily(3)
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(
-    ("page", "query"),
+    ("page", "query", "words"),
     [
-        ("heads", {"head": "bar"}),
-        ("layers", {"stage": "bar"}),
-        ("layers", {"query": "17"}),
-        ("layers", {"through": "2"}),
-        ("masks", {"head": "bar"}),
-        ("masks", {"mask": "bar"}),
-        ("masks", {"mask": "prefix:5:4"}),
-        ("information", {"poked": "17"}),
-        ("information", {"replacement": "bar"}),
-        ("information", {"beside": "bar"}),
-        ("positions", {"encoding": "bar"}),
+        ("heads", {"head": "bar"}, ""),
+        ("heads", {"across": "bar"}, "metric “bar”"),
+        ("heads", {"up": "<b>"}, "metric “<b>”"),
+        ("layers", {"stage": "bar"}, ""),
+        ("layers", {"query": "17"}, ""),
+        ("layers", {"through": "2"}, ""),
+        ("masks", {"head": "bar"}, ""),
+        ("masks", {"mask": "bar"}, ""),
+        ("masks", {"mask": "prefix:5:4"}, ""),
+        ("information", {"poked": "17"}, ""),
+        ("information", {"replacement": "bar"}, ""),
+        ("information", {"beside": "bar"}, ""),
+        ("positions", {"encoding": "bar"}, ""),
+        ("order", {"order": "nonsense"}, "cannot be read"),
+        ("order", {"order": "places-turn:0"}, "cannot be read"),
+        ("order", {"order": "zero:decoder.0.self_attention.1"}, "does something else"),
+        ("order", {"head": "decoder.0.self_attention.9"}, "no head of that name"),
+        ("inside", {"query": "17"}, "There is no query at 17: this sequence has 16"),
+        ("inside", {"query": "0"}, "query=0 cannot be used"),
+        ("inside", {"query": "x"}, "query=x cannot be used"),
+        ("inside", {"operation": "bias"}, "no step “bias”"),
+        ("inside", {"operation": "<b>"}, "no step"),
+        ("inside", {"head": "decoder.9.self_attention.0"}, "no head of that name"),
+        ("questions", {"asked": "6"}, ""),
+        ("questions", {"asked": "nonsense"}, ""),
+        ("questions", {"unrolled": "0"}, ""),
+        ("check", {"check_example": "poem"}, "There is no example “poem” here."),
+        ("check", {"check_kind": "poem"}, "There is no kind “poem”."),
     ],
 )
-def test_what_a_page_cannot_find_falls_back_with_one_notice(page: str, query: dict[str, str]) -> None:
-    app = open_page(page, **query)
-    assert len(app.warning) == 1
+def test_what_a_page_cannot_find_falls_back_with_one_notice(page: str, query: dict[str, str], words: str) -> None:
+    app = open_page(page, run="reverse", **query)
+    (notice,) = (shown(warning.value) for warning in app.warning)
+    assert words in notice
+    assert len(app.title) == 1
     assert link(app) == {"run": "reverse"}
 
 
@@ -416,16 +435,7 @@ def trainable(app: AppTest) -> bool:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "task",
-    [
-        "reverse",
-        *(
-            pytest.param(task, marks=pytest.mark.nightly)
-            for task in ("reverse-translate", "reverse-aligned", "copy", "sort")
-        ),
-    ],
-)
+@pytest.mark.parametrize("task", ["reverse", "reverse-translate", "reverse-aligned", "copy", "sort"])
 def test_every_option_of_every_menu_can_be_trained_or_says_why(task: str) -> None:
     app = open_page("heads", UNFOLDED)
     assert task in app.selectbox(key="control-task").options

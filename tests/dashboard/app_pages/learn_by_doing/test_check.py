@@ -274,17 +274,6 @@ def test_what_cannot_be_checked_is_one_sentence_and_nothing_is_run(code: str, se
     assert link(app) == {"run": "reverse"}
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize(
-    ("field", "sentence"),
-    [("check_example", "There is no example “poem” here."), ("check_kind", "There is no kind “poem”.")],
-)
-def test_what_a_link_names_in_vain_falls_back_with_one_notice(field: str, sentence: str) -> None:
-    app = open_page("check", run="reverse", **{field: "poem"})
-    assert [shown(each.value).startswith(sentence) for each in app.warning] == [True]
-    assert link(app) == {"run": "reverse"}
-
-
 @pytest.mark.parametrize(
     ("content", "text", "problem"),
     [

@@ -18,7 +18,7 @@ from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.labels import LINE, PLOT, SIDES, label_sides
 from dashboard.figures.kit.numbers import interval
 from tests.kit.figures import decoded, sent
-from tests.kit.pages import RUNS, array, figures, laid_out, link, network, open_page, shown, trace
+from tests.kit.pages import RUNS, array, figures, laid_out, link, network, open_page, trace
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.measure import measure_heads, measure_kinds, measure_removal
@@ -252,15 +252,6 @@ def test_the_axes_are_part_of_the_link() -> None:
     assert link(app) == query | {"up": "self"}
     app.selectbox(key="control-up").set_value("drop").run()
     assert link(app) == {"run": "reverse", "across": "entropy"}
-
-
-@pytest.mark.daily(1)
-@pytest.mark.parametrize(("query", "words"), [({"across": "bar"}, "metric “bar”"), ({"up": "<b>"}, "metric “<b>”")])
-def test_an_axis_that_is_none_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
-    app = open_page("heads", **query)
-    (notice,) = (shown(warning.value) for warning in app.warning)
-    assert words in notice
-    assert link(app) == {"run": "reverse"}
 
 
 def test_any_step_of_the_film_is_measured() -> None:

@@ -142,22 +142,6 @@ def test_what_cannot_be_done_is_said_in_a_sentence(order: str, words: str) -> No
     assert len(figures(app)) == 5
 
 
-@pytest.mark.daily(2)
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
-        ({"order": "nonsense"}, "cannot be read"),
-        ({"order": "places-turn:0"}, "cannot be read"),
-        ({"order": "zero:decoder.0.self_attention.1"}, "does something else"),
-        ({"head": "decoder.0.self_attention.9"}, "no head of that name"),
-    ],
-)
-def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
-    app = open_page("order", run="reverse", **query)
-    assert [words in warning.value for warning in app.warning] == [True]
-    assert link(app) == {"run": "reverse"}
-
-
 def test_a_head_that_reads_what_attention_wrote_is_not_split_and_stays_in_the_view() -> None:
     app = open_page("order", run="reverse", head="decoder.1.self_attention.3")
     assert any("cannot be taken apart" in caption.value for caption in app.caption)

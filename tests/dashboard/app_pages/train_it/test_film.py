@@ -132,13 +132,6 @@ def test_a_run_that_is_being_trained_shows_what_there_is(run: Run):
     )
 
 
-def test_a_model_that_nobody_trained_has_no_film():
-    app = open_page(run="compiled")
-    assert app.title[0].value == "There is no film of this model, because it was not trained."
-    assert "press Train" in app.info[0].value
-    assert all("alt" not in unpack(each.proto.bytes)[0] for each in app.get("bidi_component"))
-
-
 def test_the_order_of_learning_in_words():
     film = Film.load(ROOT / "checkpoints" / "reverse" / "film.npz")
     config = Run(ROOT / "checkpoints" / "reverse").config
