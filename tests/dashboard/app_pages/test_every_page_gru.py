@@ -81,7 +81,7 @@ def test_every_page_opens_and_at_any_step_where_that_matters(
         assert ("needs a transformer" in app.title[0].value) == PAGES[page].transformer
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("page", [page.address for page in PAGES.values() if page.transformer])
 def test_where_a_transformer_is_needed_there_is_one_to_go_to(page: str) -> None:
     app = button(open_page(page, run="none", head="x", step="0"), "Look at plain")
@@ -89,6 +89,7 @@ def test_where_a_transformer_is_needed_there_is_one_to_go_to(page: str) -> None:
     assert "needs a transformer" not in app.title[0].value
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("page", ["overview", "heads", "film"])
 def test_where_there_is_no_attention_there_is_one_to_go_to(page: str) -> None:
     app = open_page(page, run="none")
@@ -133,6 +134,7 @@ def test_its_accuracy_is_of_what_it_says_by_itself(run: str, made: Path) -> None
     assert ("by head" in looks) == (run != "none")
 
 
+@pytest.mark.daily(3)
 @GRUS
 @pytest.mark.parametrize("depth", ["training", "head", "symbol", "length", "confusion", "hardest"])
 def test_its_accuracy_can_be_taken_apart(run: str, depth: str) -> None:
@@ -187,6 +189,7 @@ def test_where_the_decoder_looks_is_said_from_the_mean_pattern(later: int, words
     assert f"{0.6 * (4 - abs(later)) / 4:.2f} of its attention is there" in said
 
 
+@pytest.mark.daily(1)
 @GRUS
 def test_the_information_can_be_followed(run: str) -> None:
     """The source reaches every output; of its own words none an earlier one, and all moved cells are those."""
@@ -277,6 +280,7 @@ def test_the_panel_asks_what_means_something_and_trains_it(
     assert app.number_input(key="control-heads").value == 3  # as it was left
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("query", [{"attention": "loud"}, {"teacher_forcing": "1.5"}, {"affine": "maybe"}])
 def test_a_link_that_asks_for_what_there_is_not_falls_back(query: dict[str, str]) -> None:
     app = open_page(run="plain", task="reverse-translate", architecture="gru", **query)

@@ -39,7 +39,9 @@ def attended(folder: Path, text: str) -> tuple[list[int], np.ndarray]:
     return tokens[0].tolist(), torch.stack(found)[:, 0].numpy()
 
 
-def test_the_heads_are_those_that_the_library_itself_shows(models: Path) -> None:
+@torch.no_grad()
+def test_heads_contribution_and_table_are_those_of_the_library_itself(models: Path) -> None:
+    """Patterns, what is carried, and the table's four numbers, from one opening of the page."""
     tokens, patterns = attended(models / "small-gpt2", TEXT)
     app = open_page("imported", imported="small-gpt2", imported_input=TEXT, head="decoder.1.self_attention.2")
     layout, values = large_head(app)
@@ -49,43 +51,29 @@ def test_the_heads_are_those_that_the_library_itself_shows(models: Path) -> None
     assert not app.error
     assert not app.warning
 
+    model = transformers.GPT2LMHeadModel.from_pretrained(models / "small-gpt2", attn_implementation="eager").eval()
+    kept: list[torch.Tensor] = []
+    hook = model.transformer.h[1].attn.c_attn.register_forward_hook(lambda *given: kept.append(given[2]))
+    model(torch.tensor([tokens]))
+    hook.remove()
+    value = kept[0][0].chunk(3, dim=-1)[2].unflatten(-1, (4, 8))[:, 2].norm(dim=-1).numpy()
+    np.testing.assert_allclose(np.nan_to_num(values["contribution"]), patterns[1, 2] * value, atol=1e-5)
 
-def test_the_table_is_counted_from_the_patterns(models: Path) -> None:
-    tokens, patterns = attended(models / "small-gpt2", TEXT)
     n = len(tokens)
     heads = patterns.reshape(-1, n, n).astype(float)
-    table = open_page("imported", imported="small-gpt2", imported_input=TEXT).dataframe[0].value
-    previous = [np.mean([head[i, i - 1] for i in range(1, n)]) for head in heads]
-    first = [np.mean([head[i, 0] for i in range(2, n)]) for head in heads]
     again = [i for i in range(1, n) if tokens[i] in tokens[:i]]
-    same = [np.mean([sum(head[i, j] for j in range(i) if tokens[j] == tokens[i]) for i in again]) for head in heads]
-    np.testing.assert_allclose(table["previous"], previous, atol=1e-5)
-    np.testing.assert_allclose(table["first"], first, atol=1e-5)
-    np.testing.assert_allclose(table["same token"], same, atol=1e-5)
-
-
-def test_induction_is_measured_on_the_tokens_twice_in_a_row(models: Path) -> None:
-    tokens, _ = attended(models / "small-gpt2", TEXT)
-    model = transformers.AutoModel.from_pretrained(models / "small-gpt2", attn_implementation="eager").eval()
-    with torch.no_grad():
-        found = model(torch.tensor([tokens + tokens]), output_attentions=True).attentions
-    n = len(tokens)
-    expected = [float(layer[0, head, n:, 1 : n + 1].diagonal().mean()) for layer in found for head in range(4)]
-    table = open_page("imported", imported="small-gpt2", imported_input=TEXT).dataframe[0].value
-    np.testing.assert_allclose(table["induction"], expected, atol=1e-5)
-
-
-def test_the_contribution_is_the_length_of_what_is_carried(models: Path) -> None:
-    model = transformers.GPT2LMHeadModel.from_pretrained(models / "small-gpt2").eval()
-    tokens, patterns = attended(models / "small-gpt2", TEXT)
-    kept: list[torch.Tensor] = []
-    model.transformer.h[1].attn.c_attn.register_forward_hook(lambda *given: kept.append(given[2]))
-    with torch.no_grad():
-        model(torch.tensor([tokens]))
-    value = kept[0][0].chunk(3, dim=-1)[2].unflatten(-1, (4, 8))[:, 2].norm(dim=-1).numpy()
-    app = open_page("imported", imported="small-gpt2", imported_input=TEXT, head="decoder.1.self_attention.2")
-    _, values = large_head(app)
-    np.testing.assert_allclose(np.nan_to_num(values["contribution"]), patterns[1, 2] * value, atol=1e-5)
+    twice = model(torch.tensor([tokens + tokens]), output_attentions=True).attentions
+    expected = {
+        "previous": [np.mean([head[i, i - 1] for i in range(1, n)]) for head in heads],
+        "first": [np.mean([head[i, 0] for i in range(2, n)]) for head in heads],
+        "same token": [
+            np.mean([sum(head[i, j] for j in range(i) if tokens[j] == tokens[i]) for i in again]) for head in heads
+        ],
+        "induction": [float(layer[0, head, n:, 1 : n + 1].diagonal().mean()) for layer in twice for head in range(4)],
+    }
+    table = app.dataframe[0].value
+    for column, shares in expected.items():
+        np.testing.assert_allclose(table[column], shares, atol=1e-5, err_msg=column)
 
 
 @pytest.mark.daily(2)
@@ -133,20 +121,17 @@ def test_a_folder_is_described_before_it_is_opened(models: Path, monkeypatch: py
     assert again.title[0].value.startswith("8 heads. ")
 
 
-@pytest.mark.parametrize(
-    ("typed", "sentence"),
-    [
+def test_what_cannot_be_opened_is_one_sentence() -> None:
+    app = open_page("imported")
+    for typed, sentence in (
         ("/no/such/folder", "There is no folder “folder”."),
         ("nobody/nothing", "There is neither a folder “nobody/nothing” nor such a model"),
         ("[click](http://evil.test)", "There is no folder"),
-    ],
-)
-def test_what_cannot_be_opened_is_one_sentence(typed: str, sentence: str) -> None:
-    app = open_page("imported")
-    app.text_input(key="control-import").set_value(typed).run()
-    assert not app.exception
-    (error,) = app.error
-    assert sentence in shown(error.value)
+    ):
+        app.text_input(key="control-import").set_value(typed).run()
+        assert not app.exception
+        (error,) = app.error
+        assert sentence in shown(error.value)
 
 
 def test_a_link_to_a_model_that_is_not_here_says_so() -> None:
@@ -221,8 +206,9 @@ def test_a_module_is_opened_by_its_name(tmp_path: Path, monkeypatch: pytest.Monk
     )
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setenv("ATTENTION_LAB_MODULE", "their_model:build")
-    app = open_page("imported", imported_input="3 1 4 1 5")
+    app = open_page("imported")
     assert app.title[0].value.startswith("2 heads. ")
+    assert app.text_area(key="control-imported_input").value == view.NUMBERS
     import their_model
 
     model = their_model.build()
@@ -231,4 +217,3 @@ def test_a_module_is_opened_by_its_name(tmp_path: Path, monkeypatch: pytest.Monk
     scores = (query @ key.transpose(-1, -2) / 2).masked_fill(~torch.ones(5, 5, dtype=torch.bool).tril(), -torch.inf)
     _, values = large_head(open_page("imported", imported_input="3 1 4 1 5", head="decoder.0.self_attention.1"))
     np.testing.assert_allclose(np.nan_to_num(values["pattern"]), scores.softmax(-1)[1].detach().numpy(), atol=1e-6)
-    assert open_page("imported").text_area(key="control-imported_input").value == view.NUMBERS

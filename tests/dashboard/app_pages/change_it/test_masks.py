@@ -21,6 +21,10 @@ from transformer import masks
 from transformer.config import TaskConfig
 from transformer.masks.painted import Painted
 
+FAST = {"live": "0"}
+"""A link on which nothing is retrained under the mask."""
+REVERSE = {"run": "reverse"} | FAST
+
 
 def painter(app: AppTest) -> tuple[dict[str, Any], np.ndarray]:
     """What the canvas was told: its header, and the mask."""
@@ -67,7 +71,7 @@ def test_the_page_says_what_the_model_says_under_a_painted_mask(run: str) -> Non
     n = positions(run)
     cells = np.random.default_rng(3).random((n, n)) < 0.6
     cells[5] = False  # a query that may see nothing
-    app = open_page("masks", run=run, mask=str(Painted.of(cells)))
+    app = open_page("masks", run=run, mask=str(Painted.of(cells)), **FAST)
     assert not app.warning
     header, drawn = painter(app)
     np.testing.assert_array_equal(drawn, cells)
@@ -95,7 +99,7 @@ def test_the_page_says_what_the_model_says_under_a_painted_mask(run: str) -> Non
 
 
 def test_a_stroke_is_in_the_link_and_on_the_page() -> None:
-    app = open_page("masks", run="reverse", mask="causal")
+    app = open_page("masks", **REVERSE, mask="causal")
     cells = np.tri(16, dtype=bool)
     np.testing.assert_array_equal(painter(app)[1], cells)
     cells[8, 3:7] = False
@@ -106,19 +110,19 @@ def test_a_stroke_is_in_the_link_and_on_the_page() -> None:
     stroke(app, np.tri(16, dtype=bool), at=9)  # one that comes late
     np.testing.assert_array_equal(painter(app)[1], cells)
     stroke(app, np.tri(16, dtype=bool), at=11)  # undone: it is a rule again
-    assert link(app) == {"run": "reverse", "mask": "causal"}
+    assert link(app) == REVERSE | {"mask": "causal"}
     assert app.session_state["control-mask"] == "causal"
     stroke(app, np.ones((8, 8), dtype=bool), at=12)  # of another canvas
-    assert link(app) == {"run": "reverse", "mask": "causal"}
+    assert link(app) == REVERSE | {"mask": "causal"}
     report(app, {"n": 16, "cells": "!", "at": 13})
     assert not app.exception
-    assert link(app) == {"run": "reverse", "mask": "causal"}
+    assert link(app) == REVERSE | {"mask": "causal"}
 
 
 def test_a_shorter_input_is_padded_and_painted_at_its_full_size() -> None:
     cells = np.tri(16, dtype=bool)
     cells[9, 0] = False
-    app = open_page("masks", run="reverse", input="3 1 4", mask=str(Painted.of(cells)))
+    app = open_page("masks", **REVERSE, input="3 1 4", mask=str(Painted.of(cells)))
     header, drawn = painter(app)
     np.testing.assert_array_equal(drawn, cells)
     assert header["queries"].count("PAD") == 10
@@ -127,29 +131,30 @@ def test_a_shorter_input_is_padded_and_painted_at_its_full_size() -> None:
 
 def test_a_mask_for_fewer_positions_falls_back_with_a_notice() -> None:
     small = str(Painted.of(np.tri(8, dtype=bool)))
-    app = open_page("masks", run="reverse", mask=small)
+    app = open_page("masks", **REVERSE, mask=small)
     (notice,) = (warning.value for warning in app.warning)
     assert notice == ("The mask was painted for 8 positions, and reverse has 16. The page shows the model's own mask.")
-    assert link(app) == {"run": "reverse"}
+    assert link(app) == REVERSE
     large = np.random.default_rng(0).random((16, 16)) < 0.5
-    app = open_page("masks", run="reverse-aligned", mask=str(Painted.of(large)))
+    app = open_page("masks", run="reverse-aligned", **FAST, mask=str(Painted.of(large)))
     assert not app.warning
     np.testing.assert_array_equal(painter(app)[1], large[:8, :8])
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     "mask", ["painted:16:AAAA", "painted:99:AAAA", "painted:16:" + "A" * 900, "random:101:0", "block:0"]
 )
 def test_a_mask_that_cannot_be_read_falls_back_with_a_notice(mask: str) -> None:
-    app = open_page("masks", run="reverse", mask=mask)
+    app = open_page("masks", **REVERSE, mask=mask)
     assert len(app.warning) == 1
     assert "The page shows the model's own mask." in app.warning[0].value
-    assert link(app) == {"run": "reverse"}
+    assert link(app) == REVERSE
 
 
 @pytest.mark.nightly
 def test_every_rule_can_be_started_from() -> None:
-    app = open_page("masks", run="reverse-aligned")
+    app = open_page("masks", run="reverse-aligned", **FAST)
     menu = app.button_group(key="control-mask").options
     assert list(menu) == list(masks.rules())
     for name in masks.rules():
@@ -165,7 +170,7 @@ def test_every_rule_can_be_started_from() -> None:
 
 def test_a_painted_mask_is_offered_to_the_next_training() -> None:
     text = str(Painted.of(np.random.default_rng(0).random((16, 16)) < 0.5))
-    app = open_page("masks", UNFOLDED, run="reverse", mask=text)
+    app = open_page("masks", UNFOLDED, **REVERSE, mask=text)
     app.selectbox(key="control-train_mask").set_value(text).run()
     assert not app.exception
     assert not app.sidebar.error
@@ -187,7 +192,7 @@ def button(app: AppTest, words: str) -> Any:
 
 def test_a_mask_is_saved_chosen_deleted_and_brought_back(book: Path) -> None:
     text = str(Painted.of(np.random.default_rng(0).random((16, 16)) < 0.5))
-    app = open_page("masks", run="reverse", mask=text)
+    app = open_page("masks", **REVERSE, mask=text)
     app.text_input(key="control-mask-name").set_value("my *hole*").run()
     assert json.loads(book.read_text()) == {"masks": {"my *hole*": text}}
     assert link(app)["mask"] == text
@@ -204,13 +209,13 @@ def test_a_mask_is_saved_chosen_deleted_and_brought_back(book: Path) -> None:
     app.session_state["answered"] = {}
     button(app, "^Bring").click().run()
     assert json.loads(book.read_text()) == {"masks": {"my *hole*": text}}
-    aligned = open_page("masks", run="reverse-aligned")
+    aligned = open_page("masks", run="reverse-aligned", **FAST)
     assert aligned.selectbox(key="control-mask-saved").options == ["my *hole*"]
 
 
 def test_a_file_of_masks_that_is_damaged_is_named_and_left(book: Path) -> None:
     book.write_text("{")
-    app = open_page("masks", run="reverse", mask="causal")
+    app = open_page("masks", **REVERSE, mask="causal")
     (error,) = (error.value for error in app.main.error)
     assert error.endswith("cannot be read as a list of masks; it was left as it is.")
     assert book.read_text() == "{"
@@ -238,7 +243,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_every_kind_of_model_can_be_painted_on(runs: Path, task: dict[str, Any], changes: dict[str, Any]) -> None:
     untrained(runs / "one", TaskConfig(**task), **changes)
-    app = open_page("masks", sequences="32", mask="full")
+    app = open_page("masks", **FAST, sequences="32", mask="full")
     _, cells = painter(app)
     assert cells.all()
     cells = cells.copy()
@@ -253,11 +258,11 @@ def test_every_kind_of_model_can_be_painted_on(runs: Path, task: dict[str, Any],
 
 def test_a_very_long_input_is_not_painted_but_has_every_rule(runs: Path) -> None:
     untrained(runs / "long", TaskConfig(length=300), n_layers=1)
-    app = open_page("masks", sequences="8", mask="prefix:3")
+    app = open_page("masks", **FAST, sequences="8", mask="prefix:3")
     words = "Painting is for up to 512 positions; this input has 600."
     assert any(caption.value.endswith(words) for caption in app.caption)
     assert "mask" in figures(app)
-    app = open_page("masks", sequences="8", mask=str(Painted.of(np.tri(64, dtype=bool))))
+    app = open_page("masks", **FAST, sequences="8", mask=str(Painted.of(np.tri(64, dtype=bool))))
     (notice,) = (warning.value for warning in app.warning)
     assert notice == "The mask was painted for 64 positions, and long has 600. The page shows the model's own mask."
 
@@ -265,7 +270,7 @@ def test_a_very_long_input_is_not_painted_but_has_every_rule(runs: Path) -> None
 def test_a_long_input_is_painted_in_squares(runs: Path) -> None:
     """200 positions in 67 squares a side, the last of two cells: what is kept and tried is the mask, cell by cell."""
     untrained(runs / "long", TaskConfig(length=100), n_layers=1)
-    app = open_page("masks", sequences="8", mask="causal")
+    app = open_page("masks", **FAST, sequences="8", mask="causal")
     header, cells = painter(app)
     np.testing.assert_array_equal(cells, np.tri(200, dtype=bool))
     assert header["squares"]["factor"] == 3
@@ -293,7 +298,7 @@ def test_a_long_input_is_painted_in_squares(runs: Path) -> None:
 
 def test_a_mask_too_irregular_for_a_link_is_refused_and_nothing_is_lost(runs: Path) -> None:
     untrained(runs / "long", TaskConfig(length=150), n_layers=1)
-    before = open_page("masks", sequences="8", mask="random:50:1")
+    before = open_page("masks", **FAST, sequences="8", mask="random:50:1")
     header, cells = painter(before)
     noise = cells.copy()
     noise[7] = True
@@ -322,14 +327,14 @@ def test_every_page_opens_on_a_model_of_a_painted_mask(pages: tuple[str, ...], r
         app = open_page(page)
         assert not app.error, page
         assert not any(text in element.value for element in (*app.caption, *app.markdown, *app.title)), page
-    app = open_page("masks", mask=text)
+    app = open_page("masks", mask=text, **FAST)
     said = trace(app, "probabilities", "before")["y"], trace(app, "probabilities", "after")["y"]
     np.testing.assert_array_equal(*map(array, said))  # its own mask, tried: nothing changes
     assert any(caption.value.startswith("0 of 4 predictions flip") for caption in app.caption)
 
 
 def test_the_way_to_an_output_stands_before_what_the_model_says_and_is_linked_above() -> None:
-    app = open_page("masks", run="reverse")
+    app = open_page("masks", **REVERSE)
     assert [each.value for each in app.header] == ["Which tokens can reach one output?", "What the model says"]
     assert app.header[0].proto.anchor == "reach"
     assert any("(#reach)" in each.value for each in app.markdown)

@@ -131,6 +131,7 @@ class TestPage:
         app = open_page("bottleneck", spoken="5")
         assert "31415 (length 5): " in charts_words(app)
 
+    @pytest.mark.daily(1)
     @pytest.mark.parametrize("content", [None, "", "[]", "{"])
     def test_without_a_file_it_says_so_and_offers_to_make_one(self, content, tmp_path: Path, monkeypatch) -> None:
         path = tmp_path / "bottleneck.json"

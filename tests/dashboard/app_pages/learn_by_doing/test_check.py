@@ -231,18 +231,27 @@ def test_the_name_and_the_kind_can_be_picked() -> None:
     assert "“f” was checked as: mask." in said(app)
 
 
-def test_a_button_that_is_pressed_in_the_midst_of_typing_takes_what_was_typed() -> None:
+def test_a_button_pressed_in_the_midst_of_typing_takes_what_was_typed_and_tells_nobody_else() -> None:
+    secret = RIGHT.replace("helper", "swordfish")
     app = open_page("check", run="reverse")
-    app.text_area(key=desks.FIELD).set_value(RIGHT)
+    app.text_area(key=desks.FIELD).set_value(secret)
     app = ended(pressed(app))
     check = desk(app).check
     assert check is not None
-    assert check.asked == Asked(RIGHT, "attention")
+    assert check.asked == Asked(secret, "attention")
+    assert link(app) == {"run": "reverse"}
+    other = open_page("check", run="reverse")
+    assert desk(other) is not desk(app)
+    assert "swordfish" not in said(other)
+    assert other.text_area(key=desks.FIELD).value == ""
+    assert other.title[0].value == words.ASK
+    assert words.PRIVATE in said(other)
 
 
 # --- bad input
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
@@ -262,16 +271,6 @@ def test_what_cannot_be_checked_is_one_sentence_and_nothing_is_run(code: str, se
     assert desk(app).check is None
     assert [shown(each.value).startswith(sentence) for each in app.warning] == [True]
     assert app.title[0].value == words.ASK
-    assert link(app) == {"run": "reverse"}
-
-
-@pytest.mark.parametrize(
-    ("field", "sentence"),
-    [("check_example", "There is no example “poem” here."), ("check_kind", "There is no kind “poem”.")],
-)
-def test_what_a_link_names_in_vain_falls_back_with_one_notice(field: str, sentence: str) -> None:
-    app = open_page("check", run="reverse", **{field: "poem"})
-    assert [shown(each.value).startswith(sentence) for each in app.warning] == [True]
     assert link(app) == {"run": "reverse"}
 
 
@@ -433,6 +432,7 @@ def test_where_code_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
             assert why(VIEWER, alone, here, "1") == permission.LOOKING
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("someone", "said"), [(VIEWER, "1"), (GUEST, ""), (permission.OWNER, "elsewhere")])
 def test_where_no_code_is_run_the_page_says_why_and_what_does_the_same(
     someone: Visitor, said: str, monkeypatch: pytest.MonkeyPatch
@@ -494,18 +494,6 @@ def test_a_guest_sends_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- nobody else
-
-
-def test_nothing_of_the_code_is_in_the_link_or_in_another_session() -> None:
-    secret = RIGHT.replace("helper", "swordfish")
-    app = checked(secret)
-    assert link(app) == {"run": "reverse"}
-    other = open_page("check", run="reverse")
-    assert desk(other) is not desk(app)
-    assert "swordfish" not in said(other)
-    assert other.text_area(key=desks.FIELD).value == ""
-    assert other.title[0].value == words.ASK
-    assert words.PRIVATE in said(other)
 
 
 def test_what_is_brought_along_stands_in_the_part_of_which_no_document_is_made() -> None:

@@ -157,6 +157,7 @@ def test_panels_side_by_side_have_one_scale_and_every_bar_is_in_it():
         np.testing.assert_allclose([low, high], [values.mean() - values.std(), values.mean() + values.std()])
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("residual", [True, False])
 def test_a_post_norm_model_normalises_the_sum(residual, tmp_path, monkeypatch):
     untrained(tmp_path / "post", TaskConfig(length=4), norm="post", residual=residual)

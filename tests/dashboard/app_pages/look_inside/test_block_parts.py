@@ -56,7 +56,7 @@ def shares_of(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     return powers / powers.sum()
 
 
-@pytest.mark.daily(6)
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("run", MODELS)
 def test_each_part_opens_on_every_kind_of_model(run, part):
@@ -68,7 +68,7 @@ def test_each_part_opens_on_every_kind_of_model(run, part):
     assert next(control for control in app.get("button_group") if control.key == "control-part")
 
 
-@pytest.mark.daily(3)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize(
     ("task", "changes"),
@@ -96,6 +96,7 @@ def test_a_recurrent_network_is_said_to_have_no_blocks():
 # Dropout
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("run", ["reverse", "reverse-translate", "compiled"])
 def test_evaluation_mode_repeats_the_models_own_probabilities(run):
     shares = np.array([shares_of(each).max() for each in own_logits(run)])[-8:]
@@ -149,6 +150,7 @@ def test_another_draw_drops_others_and_only_in_training_mode():
     np.testing.assert_array_equal(array(before[1]["y"]), array(after[1]["y"]))
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("run", "said"),
     [
@@ -186,6 +188,7 @@ def test_the_copies_of_a_vector_are_zero_or_larger_and_their_mean_is_the_vector(
 # Parameters
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", ["reverse", "reverse-sinusoidal", "reverse-translate", "shakespeare", "compiled"])
 def test_the_title_counts_the_parameters_and_the_table_adds_up(run):
     model, _ = network(run)
@@ -202,6 +205,7 @@ def test_the_title_counts_the_parameters_and_the_table_adds_up(run):
     assert ("one matrix with two names" in words(app)) == (run == "shakespeare")
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("step", [0, 13, 40])
 def test_the_movement_follows_the_step_of_the_sidebar(step):
     now, before = (network("reverse", each)[0].state_dict() for each in (step, 0))
@@ -261,6 +265,7 @@ def test_while_a_training_is_watched_its_newest_weights_are_shown(tmp_path: Path
 # Logits
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", ["reverse", "reverse-translate", "compiled"])
 @pytest.mark.parametrize("temperature", [1.0, 2.5])
 def test_logits_probabilities_and_gradient_are_those_of_the_model(run, temperature):

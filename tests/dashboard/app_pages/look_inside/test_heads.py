@@ -18,7 +18,7 @@ from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.labels import LINE, PLOT, SIDES, label_sides
 from dashboard.figures.kit.numbers import interval
 from tests.kit.figures import decoded, sent
-from tests.kit.pages import RUNS, array, figures, laid_out, link, network, open_page, shown, trace
+from tests.kit.pages import RUNS, array, figures, laid_out, link, network, open_page, trace
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.measure import measure_heads, measure_kinds, measure_removal
@@ -254,14 +254,6 @@ def test_the_axes_are_part_of_the_link() -> None:
     assert link(app) == {"run": "reverse", "across": "entropy"}
 
 
-@pytest.mark.parametrize(("query", "words"), [({"across": "bar"}, "metric “bar”"), ({"up": "<b>"}, "metric “<b>”")])
-def test_an_axis_that_is_none_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
-    app = open_page("heads", **query)
-    (notice,) = (shown(warning.value) for warning in app.warning)
-    assert words in notice
-    assert link(app) == {"run": "reverse"}
-
-
 def test_any_step_of_the_film_is_measured() -> None:
     """Before training no head has a name, and none is worth much."""
     app = open_page("heads", run="reverse", step="0")
@@ -403,9 +395,10 @@ def test_heads_of_different_kinds_are_compared_on_the_same_word() -> None:
     patterns = [shakespeares(head) for head in heads]
     place = kept(patterns, [of_kind for _, of_kind in heads.values()], names)
     app = open_page("heads", run="shakespeare", together="1")
+    later = open_page("heads", run="shakespeare", together="1", query="31")
     assert app.title[0].value == "3 heads read 3 different things: the token before, the word before and line starts."
-    for asked in (place, 30):
-        messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
+    for asked, shows in ((place, app), (30, later)):
+        messages = [unpack(element.proto.bytes) for element in shows.get("bidi_component")]
         passages = [each for each in messages if str(each[0].get("key")).startswith("heads-passage")]
         assert len(passages) == 3
         for pattern, (header, body), (head, (kind, _)) in zip(patterns, passages, heads.items(), strict=True):
@@ -413,8 +406,8 @@ def test_heads_of_different_kinds_are_compared_on_the_same_word() -> None:
             shown = np.frombuffer(body, "<f4", len(tokens), header["ground"]["values"])
             np.testing.assert_allclose(shown[: asked + 1], pattern[asked, : asked + 1], atol=1e-5)
             short = Head.parse(head).short
-            assert any(m.value.startswith(f"**Head {short} reads {kind}** (0.") for m in app.markdown)
-        app = open_page("heads", run="shakespeare", together="1", query="31")
+            assert any(m.value.startswith(f"**Head {short} reads {kind}** (0.") for m in shows.markdown)
+    app = later
     app.button(key="example-word").click().run()
     assert link(app)["head"] == "decoder.2.self_attention.1"
     assert "together" not in link(app)
@@ -432,6 +425,7 @@ def test_of_other_words_another_query_is_shown() -> None:
     assert link(app)["query"] == "7"  # of digits each place has its part
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("query", "by_row"), [(None, False), (7, True)])
 def test_of_a_passage_the_tokens_are_named_and_tinted_that_a_query_looks_at_most(
     query: int | None, by_row: bool

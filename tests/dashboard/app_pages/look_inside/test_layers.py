@@ -89,6 +89,7 @@ def test_a_stage_says_what_the_model_says_when_all_later_parts_are_silent(run: s
     np.testing.assert_allclose(array(trace(app, "lens", "values")["z"]), shares.max(-1), atol=1e-5)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
 def test_the_cell_that_is_looked_into_is_where_the_first_answer_settles(run: str) -> None:
     model, tokens, source, targets = asked(run, PI)
@@ -122,6 +123,7 @@ def test_before_training_there_is_no_answer() -> None:
     assert title == f"No answer yet: after the feed-forward of layer 1, {right} of 8 are right."
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("through", [0, 1])
 @pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate"])
 def test_rollout_is_the_product_of_half_attention_half_identity(run: str, through: int) -> None:
@@ -163,6 +165,7 @@ def test_looking_evenly_is_worked_out_from_the_mask() -> None:
     assert f"Looking evenly would give {share:.2f}." in words(open_page("layers", run="reverse"))
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
 def test_what_is_written_adds_up_to_the_logit(run: str) -> None:
     model, tokens, source, targets = asked(run, PI)
@@ -191,7 +194,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.daily(3)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("task", "changes"),
     [

@@ -126,6 +126,7 @@ def test_the_intervention_is_chosen_by_kind_and_number_and_lives_in_the_link() -
     assert any(m.value.startswith("**With no positions, accuracy on the answer falls from") for m in app.markdown)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("order", "words"),
     [
@@ -139,21 +140,6 @@ def test_what_cannot_be_done_is_said_in_a_sentence(order: str, words: str) -> No
     said = [box.value for box in (*app.info, *app.warning)]
     assert [words in each for each in said] == [True]
     assert len(figures(app)) == 5
-
-
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
-        ({"order": "nonsense"}, "cannot be read"),
-        ({"order": "places-turn:0"}, "cannot be read"),
-        ({"order": "zero:decoder.0.self_attention.1"}, "does something else"),
-        ({"head": "decoder.0.self_attention.9"}, "no head of that name"),
-    ],
-)
-def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
-    app = open_page("order", run="reverse", **query)
-    assert [words in warning.value for warning in app.warning] == [True]
-    assert link(app) == {"run": "reverse"}
 
 
 def test_a_head_that_reads_what_attention_wrote_is_not_split_and_stays_in_the_view() -> None:
@@ -179,6 +165,7 @@ def test_rotary_positions_have_no_terms_and_take_no_notice_of_a_shift(
     np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("positions", ["alibi", "none"])
 def test_other_encodings_have_what_they_can_have(
     positions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -54,6 +54,7 @@ def turning(name: str, length: int, width: int, base: float) -> np.ndarray:
 SIZED = {"pe_width": "8", "pe_length": "20", "base": "100", "cursor": "7", "shift": "3"}
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("name", ["sinusoidal", "rotary"])
 @pytest.mark.parametrize(
     ("query", "sizes"),
@@ -106,6 +107,7 @@ def test_the_hands_are_where_the_formula_puts_them() -> None:
     said(app, rf"From position 7 to 10, pair 0 turns by {degrees[0]:.0f}°, pair 2 turns by {degrees[1]:.1f}°")
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("run", "step"), [("reverse", None), ("reverse", 0), ("reverse-translate", None)])
 def test_a_learned_table_is_that_of_its_step(run: str, step: int | None) -> None:
     model, _ = network(run, step)
@@ -129,6 +131,7 @@ def test_a_learned_table_is_that_of_its_step(run: str, step: int | None) -> None
     assert any("A linear map can always fit so few independent vectors" in element.value for element in app.markdown)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("query", [{}, {"pe_heads": "3", "pe_length": "5", "slope": "2"}])
 def test_alibis_prices_are_the_papers(query: dict[str, str]) -> None:
     app = page(encoding="alibi", **query)
@@ -146,6 +149,7 @@ def test_alibis_prices_are_the_papers(query: dict[str, str]) -> None:
     )
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate", "compiled"])
 def test_without_positions_reading_backwards_changes_nothing(run: str) -> None:
     app = page(run=run, encoding="none")
@@ -160,6 +164,7 @@ def test_without_positions_reading_backwards_changes_nothing(run: str) -> None:
 # What is added to what
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("query", "place", "column"),
     [
@@ -196,6 +201,7 @@ def test_a_token_and_its_position_are_added_up_from_the_weights(query: dict[str,
     ]
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
@@ -204,10 +210,11 @@ def test_a_token_and_its_position_are_added_up_from_the_weights(query: dict[str,
         ("none", "only the mask"),
     ],
 )
-def test_what_takes_the_place_of_a_sum_is_said(name: str, instead: str) -> None:
+def test_where_nothing_is_added_it_is_said_and_what_takes_the_place_of_a_sum(name: str, instead: str) -> None:
     app = page(encoding=name)
     said(app, instead)
-    assert "addition" not in figures(app)
+    said(app, "no vector is added to the token embeddings")
+    assert not {"addition", "norms"} & set(figures(app))
 
 
 def test_another_encoding_is_offered_and_not_the_models_own() -> None:
@@ -219,7 +226,7 @@ def test_another_encoding_is_offered_and_not_the_models_own() -> None:
     ]
 
 
-@pytest.mark.daily(3)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("run", "scaled"), [("reverse", True), ("compiled", False), ("reverse-sinusoidal", True)])
 @pytest.mark.parametrize("switched", [False, True])
 def test_lengths_are_those_of_the_weights(run: str, scaled: bool, switched: bool) -> None:
@@ -250,13 +257,6 @@ def test_lengths_are_those_of_the_weights(run: str, scaled: bool, switched: bool
     assert link(app) == {"run": run, **({} if switched else {"scaled": str(int(not scaled))})}
 
 
-@pytest.mark.parametrize("name", ["rotary", "alibi", "none"])
-def test_where_nothing_is_added_that_is_said(name: str) -> None:
-    app = page(encoding=name)
-    said(app, "no vector is added to the token embeddings")
-    assert "norms" not in figures(app)
-
-
 # The view
 
 
@@ -272,6 +272,7 @@ def test_neighbours_cosine_is_that_of_the_table() -> None:
     said(app, "There is only one step, so none is left for a test")
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("name", ["sinusoidal", "rotary", "alibi", "learned", "none"])
 def test_the_code_behind_the_picture_can_be_read(name: str) -> None:
     app = open_page("positions", encoding=name)
@@ -325,6 +326,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
     assert not app.warning
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("name", ["sinusoidal", "rotary", "alibi"])
 def test_the_largest_is_less_than_a_megabyte(name: str) -> None:
     most = {field: str(limits(field)[1]) for field in ("pe_width", "pe_length", "base")}

@@ -218,6 +218,7 @@ def _no_corpus(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
         monkeypatch.setenv("ATTENTION_LAB_CACHE", str(tmp_path))
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("text", "by", "length", "at"), [("", "words", 8, 1), (OWN, "words", 5, 2), (OWN, "characters", 12, 3)]
 )
@@ -311,6 +312,7 @@ def test_a_long_text_is_cut_off_and_only_some_of_it_drawn(shipped: Text) -> None
     assert (len(places), {window for *_, window in boxes(app)} >= {100}) == (200, True)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("nonsense", "words_of_it"),
     [

@@ -92,7 +92,7 @@ def logits_after(model: Transformer, text: list[int]) -> np.ndarray:
 
 def test_every_probability_is_the_softmax_of_the_logits_and_what_it_was_drawn_with_follows(shelf: Run) -> None:
     model, task = loaded(shelf)
-    for place in (8, 9, 15):
+    for place in (8, 15):
         app = open_page("writing", **LINK, top_k="6", prompt="The crow ", word=str(place + 1))
         header, _ = component(app, "writing-passage")
         text = ids(task, header["tokens"])
@@ -123,6 +123,7 @@ def test_the_title_says_the_surprise_of_what_was_written(shelf: Run) -> None:
     assert f"perplexity of its own text is {np.exp(np.mean(nats)):.1f} per" in app.title[0].value
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("head", [None, "decoder.1.self_attention.2"])
 def test_a_word_shows_the_row_of_the_query_that_said_it(shelf: Run, head: str | None) -> None:
     model, task = loaded(shelf)
@@ -181,6 +182,7 @@ def test_a_text_beyond_the_context_is_seen_through_its_window(shelf: Run) -> Non
     assert re.search(r"For .* at 51, the first 32 were no longer read", said)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("word", "told"),
     [
@@ -268,6 +270,7 @@ def test_a_run_with_a_law_cannot_write(capsys: pytest.CaptureFixture[str]) -> No
 # --- links and clicks
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("nonsense", "said"),
     [
@@ -331,6 +334,7 @@ def test_a_model_without_a_text_is_told_and_the_way_shown(shelf: Run) -> None:
     assert "It wrote" in app.title[0].value
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("page", ["writing", "reading"])
 def test_who_has_chosen_no_model_gets_one_that_reads_text_and_is_told(
     shelf: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str

@@ -183,6 +183,7 @@ def test_the_map_of_symbols_is_counted_and_its_columns_weigh_up_to_the_bars(run:
     assert f"({share[least]:.3f})" in bold(app)[-1]
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("run", "step"), EARLY)
 def test_confusions_are_counted_and_their_rows_sum_to_one(run: str, step: int):
     model, config = network(run, step)
@@ -278,6 +279,7 @@ def test_the_map_of_lengths_is_counted_at_each(run: str, step: int):
     assert rows == [*(f"{n}, new" for n in range(1, 8)), "8"]
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("run", "step"), EARLY)
 def test_the_hardest_are_real_and_in_order(run: str, step: int):
     model, config = network(run, step)
@@ -311,7 +313,7 @@ def test_the_hardest_are_real_and_in_order(run: str, step: int):
     assert bold(app)[-1].startswith(f"{count} of {MANY} answers {verb}{expected[0]}{end}")
 
 
-@pytest.mark.daily(4)
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("run", ["compiled", "reverse-translate"])
 @pytest.mark.parametrize("depth", ["training", "head", "symbol", "length", "confusion", "hardest"])
 def test_every_look_opens_and_stays_in_the_link(run: str, depth: str):
@@ -327,6 +329,7 @@ def test_every_look_opens_and_stays_in_the_link(run: str, depth: str):
     assert link(app) == {"run": run, "sequences": "64", "depth": depth} or depth == default
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("query", "words"),
     [({"depth": "bar"}, "no look closer “bar”"), ({"confused": "17", "depth": "confusion"}, "no target 17")],
@@ -348,6 +351,7 @@ def test_a_look_is_chosen_and_is_in_the_link():
     assert "depth-training" not in figures(app)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("step", [0, 20])
 def test_the_film_s_columns_are_what_its_steps_get_right(step: int):
     model, config = network("reverse", step)

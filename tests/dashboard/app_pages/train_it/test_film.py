@@ -92,6 +92,7 @@ def test_the_last_frame_is_what_the_other_pages_say_of_these_weights(run: Run):
     assert {head: float(share[-1]) for head, share in film.shares.items()} == pytest.approx(shares, abs=1e-6)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("spoil", ["missing", "another", "broken"])
 def test_without_a_film_of_its_weights_one_is_taken_from_the_snapshots(run: Run, spoil: str):
     path = run.folder / "film.npz"
@@ -129,13 +130,6 @@ def test_a_run_that_is_being_trained_shows_what_there_is(run: Run):
         f"No head has learned to look at the token to say next. Head {best.short} comes closest, with "
         f"{shares[best]:.2f} of its attention there."
     )
-
-
-def test_a_model_that_nobody_trained_has_no_film():
-    app = open_page(run="compiled")
-    assert app.title[0].value == "There is no film of this model, because it was not trained."
-    assert "press Train" in app.info[0].value
-    assert all("alt" not in unpack(each.proto.bytes)[0] for each in app.get("bidi_component"))
 
 
 def test_the_order_of_learning_in_words():

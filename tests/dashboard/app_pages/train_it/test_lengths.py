@@ -172,6 +172,7 @@ class TestPage:
         words = f"Each encoding got 500 steps. At the end the loss was still falling for {listed}: more"
         assert any(caption.value.startswith(words) for caption in app.caption)
 
+    @pytest.mark.daily(2)
     @pytest.mark.parametrize("content", [None, "", "[]", "{"])
     def test_without_a_file_it_says_so_and_offers_to_make_one(self, content, tmp_path: Path, monkeypatch) -> None:
         path = tmp_path / "lengths.json"

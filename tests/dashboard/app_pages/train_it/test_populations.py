@@ -273,6 +273,7 @@ class TestStates:
         assert set(figures(app)) == {"populations-phase"}
         assert not app.error
 
+    @pytest.mark.daily(1)
     @pytest.mark.parametrize("kept", [1, 3, 9])
     def test_a_part_has_ended(self, root: Path, kept: int) -> None:
         made_up(root / "p", "0-9", TWO, lambda member: usual(member) if member.seed < kept else None)
@@ -299,6 +300,7 @@ class TestStates:
         monkeypatch.setattr(measured, "time", SimpleNamespace(time=lambda: now))
         assert not measured.grows(loaded(root / "p"))
 
+    @pytest.mark.daily(2)
     @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "attention-lab sweep/1"}'])
     def test_a_damaged_plan_is_a_sentence(self, root: Path, content: str) -> None:
         made_up(root / "p", "0-3", TWO, usual)
@@ -310,6 +312,7 @@ class TestStates:
         app.selectbox(key="control-population").set_value("q").run()
         assert "of 4 seeds" in app.title[0].value
 
+    @pytest.mark.daily(2)
     @pytest.mark.parametrize(
         ("query", "notices"),
         [

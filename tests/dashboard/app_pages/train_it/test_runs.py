@@ -126,6 +126,7 @@ def test_windows_of_any_length_of_one_text_are_compared():
     assert not comparable(TaskConfig(length=8), TaskConfig(length=9))
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("clock", "field"), [("", "step"), ("seconds", "seconds")])
 def test_the_curves_are_those_of_the_files(runs: Path, clock: str, field: str):
     for measure in ("", "loss"):
@@ -198,6 +199,7 @@ def test_a_hostile_name_is_only_a_name(runs: Path):
 # --- races
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("place", "differing"),
     [
@@ -225,13 +227,9 @@ def test_a_race_trains_what_it_says_and_compares_it(handed: list[Run], place: in
     assert app.button(key="stop-all").label == "Stop all"
 
 
-def test_nobody_steps_through_a_race(handed: list[Run]):
-    press(open_page("runs", pace="key"), "race-3")
+def test_nobody_steps_through_a_race_and_stopping_all_stops_all(handed: list[Run]):
+    app = press(open_page("runs", pace="key"), "race-3")
     assert [run.control for run in handed] == [Control()] * 3
-
-
-def test_stopping_all_stops_all(handed: list[Run]):
-    app = press(open_page("runs"), "race-3")
     press(app, "stop-all")
     assert [run.control.stop for run in handed] == [True] * 3
 
@@ -297,6 +295,7 @@ def test_a_run_like_the_one_before_changed_nothing(runs: Path):
     ]
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("created", [float("nan"), 1e300, -1e300, "yesterday", None])
 def test_a_card_may_say_anything_of_when(runs: Path, created: object):
     card = json.loads((runs / "reverse" / "run.json").read_text()) | {"created": created, "device": ["?"]}

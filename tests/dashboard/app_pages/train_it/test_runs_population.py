@@ -66,6 +66,7 @@ def test_the_page_says_how_many_and_begins_them(monkeypatch: pytest.MonkeyPatch,
     assert plans.Sweep.load(folder).combinations == 15
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("ended", [4, 3])
 def test_one_whose_members_failed_has_ended_and_one_without_their_rows_was_cut_off(
     ended: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -115,6 +115,7 @@ def test_every_length_is_timed():
     np.testing.assert_allclose(drawn.data[1].y, found.recurrent, rtol=1e-6)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("tokens", "layers"), [(8, 2), (32, 6), (2, 1)])
 def test_the_title_counts_moments(tokens, layers):
     app = open_page("questions", run="reverse", unrolled=str(tokens), stacked=str(layers))
