@@ -9,7 +9,6 @@ import pytest
 from tests.kit.hostile.submissions import FORGING, RIGHT
 from transformer.__main__ import main
 from transformer.checking import check
-from transformer.checking.isolation.process import Warm
 
 WRONG = RIGHT.replace("dim=-1", "dim=1").replace('float("-inf")', "-1e9")
 BROKEN = {
@@ -30,12 +29,6 @@ def put(folder, files):
 
 
 CASES = [(RIGHT, 0, "right"), (WRONG, 1, "wrong"), ("1 / 0", 2, "not run")]
-
-
-@pytest.fixture(scope="module")
-def warm():
-    with Warm() as warm:
-        yield warm
 
 
 @pytest.fixture
@@ -136,9 +129,9 @@ def test_a_folder_is_a_table(tmp_path, capsys):
 
 
 @pytest.mark.nightly
-def test_one_of_two_hundred_submissions_loops_without_end_and_costs_no_other_its_verdict(tmp_path, capsys):
-    many = {f"{number:03}.py": (RIGHT, WRONG)[number % 2] for number in range(199)}
+def test_one_of_twenty_submissions_loops_without_end_and_costs_no_other_its_verdict(tmp_path, capsys):
+    many = {f"{number:03}.py": (RIGHT, WRONG)[number % 2] for number in range(19)}
     put(tmp_path, {**many, "loop.py": BROKEN["loop.py"]})
     main(["check", "--many", str(tmp_path), "--name", "attention", "--json", "--seconds", "5"])
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [sum(each["code"] == code for each in found) for code in (0, 1, 2)] == [100, 99, 1]
+    assert [sum(each["code"] == code for each in found) for code in (0, 1, 2)] == [10, 9, 1]

@@ -23,9 +23,15 @@ LINUX = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the bar
 
 
 @pytest.fixture(scope="module")
-def warm():
-    with Warm() as warm:
-        yield warm
+def apart(tmp_path_factory):
+    """A process begun with a secret in its environment, and the folder in which it writes, where nobody else does."""
+    own = tmp_path_factory.mktemp("own")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("transformer.checking.isolation.process.ENVIRONMENT", (*ENVIRONMENT, "TMPDIR"))
+        patched.setenv("TMPDIR", str(own))
+        patched.setenv("MY_SECRET_KEY", "swordfish")
+        with Warm() as warm:
+            yield warm, own
 
 
 def checked(source: str | bytes, warm: Warm, folder: Path, name: str = "attention", limits: Limits = PATIENT):
@@ -171,6 +177,7 @@ HOSTILE = {
 
 
 @LINUX
+@pytest.mark.daily(16)
 @pytest.mark.parametrize("case", HOSTILE)
 def test_each_hostile_file_is_one_sentence(case, warm, tmp_path):
     source, sentence = HOSTILE[case]
@@ -192,6 +199,7 @@ ENDLESS = {
 
 
 @LINUX
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("source", ENDLESS)
 def test_what_never_ends_is_ended(source, warm, tmp_path):
     assert checked(source, warm, tmp_path, limits=Limits(seconds=1)).not_run == ENDLESS[source]
@@ -219,6 +227,7 @@ def attempt():
 
 
 @LINUX
+@pytest.mark.daily(8)
 @pytest.mark.parametrize(
     ("code", "outcome"),
     [
@@ -314,11 +323,9 @@ def end_once_it_has_written(process, folder):
     process.terminate()
 
 
-def test_the_environment_is_not_handed_on(tmp_path, monkeypatch):
-    monkeypatch.setenv("MY_SECRET_KEY", "swordfish")
+def test_the_environment_is_not_handed_on(apart, tmp_path):
     source = "import os\ndef attention(q, k, v, mask=None):\n    raise ValueError(str(sorted(os.environ)))\n"
-    with Warm() as warm:
-        found = checked(source, warm, tmp_path)
+    found = checked(source, apart[0], tmp_path)
     assert "SECRET" not in found.not_run
     assert "HOME" in found.not_run or "LANG" in found.not_run or "PATH" in found.not_run
 
@@ -329,6 +336,7 @@ def test_a_module_beside_the_file_can_be_imported(warm, tmp_path):
     assert found.code == 0, found.text()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     "lines",
     [
@@ -336,11 +344,8 @@ def test_a_module_beside_the_file_can_be_imported(warm, tmp_path):
         ("import os", "for _ in range(900): os.mkdir('d'); os.chdir('d')", "os.mkdir('closed', 0)"),
     ],
 )
-def test_nothing_is_left_behind(lines, tmp_path, monkeypatch):
-    own = tmp_path / "own"
-    own.mkdir()
-    monkeypatch.setattr("transformer.checking.isolation.process.ENVIRONMENT", (*ENVIRONMENT, "TMPDIR"))
-    monkeypatch.setenv("TMPDIR", str(own))  # others check something at the same time
-    with Warm() as warm:
-        checked(body(*lines), warm, tmp_path, limits=SHORT)
-        assert list(own.iterdir()) == []
+def test_nothing_is_left_behind(lines, apart, tmp_path):
+    warm, own = apart
+    before = set(own.iterdir())
+    checked(body(*lines), warm, tmp_path, limits=SHORT)
+    assert set(own.iterdir()) == before

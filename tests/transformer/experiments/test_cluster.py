@@ -27,10 +27,10 @@ SLOW = planned(
     "0-4",
     {
         "length": "3", "n_layers": "1", "n_heads": "2", "d_model": "16", "d_ff": "0", "symbols": "4", "device": "cpu",
-        "max_steps": "1500", "solved_at": "2", "evaluate_every": "500",
+        "max_steps": "600", "solved_at": "2", "evaluate_every": "300",
     },
 )  # fmt: skip
-"""Five trainings of some seconds."""
+"""Five trainings of a second or more."""
 
 
 @pytest.fixture
@@ -105,6 +105,6 @@ def test_a_worker_that_cannot_see_the_folder_sends_it_back_whole(tmp_path: Path)
 
 
 def test_no_scheduler_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
-    monkeypatch.setattr("transformer.experiments.populations.cluster.WAIT", "1s")
+    monkeypatch.setattr("transformer.experiments.populations.cluster.WAIT", "100ms")
     assert main(["sweep", "--seeds", "0", "--out", str(tmp_path / "x"), "--on", "tcp://127.0.0.1:9"]) == 2
     assert "there is no scheduler at" in capsys.readouterr().err

@@ -331,6 +331,7 @@ def test_weights_that_do_not_fit_are_refused(whole, path, change):
     assert "do not fit the model that its config describes" in sentence
 
 
+@pytest.mark.nightly
 def test_what_is_refused_here_is_refused_where_nobody_checks_types(whole, tmp_path):
     """In a process of its own, without the type checks of these tests, each hostile file is a CheckpointError too."""
     hostile = {

@@ -171,7 +171,7 @@ def without(tmp_path_factory) -> Path:
     return root
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("page", "query", "said"),
     [

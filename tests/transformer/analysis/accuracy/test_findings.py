@@ -59,7 +59,7 @@ def test_the_kept_survey_is_the_survey(shipped):
         np.testing.assert_allclose(kept.patterns[site], pattern, atol=1e-5)
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 def test_the_kept_accuracy_is_the_accuracy(shipped):
     model, config = load(shipped.snapshot())
     task = config.build_task()
@@ -95,6 +95,7 @@ assert "torch" not in sys.modules
 """
 
 
+@pytest.mark.nightly
 def test_the_first_screen_is_drawn_without_pytorch():
     main = DEFAULT_ROOT.parent / "dashboard" / "frame" / "main.py"
     done = subprocess.run(
