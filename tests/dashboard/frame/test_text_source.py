@@ -201,13 +201,13 @@ def test_a_question_is_not_as_long_as_a_window() -> None:
     assert any("at most 64 symbols" in warning.value for warning in app.warning)
 
 
-@pytest.mark.parametrize("length", ["512", "4"])
-def test_a_text_that_is_too_short_for_its_windows_says_so(length: str, runs: Path) -> None:
-    shelf.put("few.txt", b"a few words, and a few more. " * 60)
-    key = next(key for key in shelf.keys() if key.startswith("few-"))  # noqa: SIM118
-    app = open_page("positions", UNFOLDED, **{**SMALL, "length": length, "text": key})
-    assert next(button for button in app.button if button.label == "Train").disabled == (length == "512")
-    assert any("choose a shorter length" in error.value for error in app.error) == (length == "512")
+def test_a_text_that_is_too_short_for_its_windows_says_so(runs: Path) -> None:
+    key = shelf.put("few.txt", b"a few words, and a few more. " * 60)
+    app = open_page("positions", UNFOLDED, **{**SMALL, "length": "512", "text": key})
+    for too_short in (True, False):
+        assert next(button for button in app.button if button.label == "Train").disabled == too_short
+        assert any("choose a shorter length" in error.value for error in app.error) == too_short
+        app.number_input(key="control-length").set_value(4).run()
 
 
 def test_a_config_becomes_fields_and_a_config_again() -> None:

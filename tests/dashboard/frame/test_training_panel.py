@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -57,37 +56,23 @@ def said(app: AppTest) -> str:
     return "\n".join(element.value for element in (*app.markdown, *app.caption, *app.warning))
 
 
-def test_the_training_of_another_is_seen_from_the_queue_on(runs: Path) -> None:
-    run = Run.create(runs / "theirs", tiny())
+def test_the_training_of_another_is_seen_from_the_queue_on_and_what_cannot_be_read_disturbs_nobody(runs: Path) -> None:
+    """Its name is a text and no Markdown."""
+    run = Run.create(runs / "*www.evil.test*", tiny())
     Run.create(runs / "a-folder-only", tiny()).set_state("paused", 3)
+    broken = [Run.create(runs / name, tiny()) for name in ("damaged", os.fsdecode(b"no-\xff-text"))]
+    (broken[0].folder / "run.json").write_text("{")
+    assert all(each.under_way for each in broken)
     run.set_state("queued", 0)
-    assert "**theirs** is waiting for its turn." in said(open_page("positions"))
+    app, name = open_page("positions"), rf"**\*www{JOINER}.evil.test\***"
+    assert f"{name} is waiting for its turn." in said(app)
+    assert said(app).count("is waiting for its turn") == 1
     with lock.hold(run.folder):
         run.set_state("running", 7)
-        app = open_page("positions")
-    assert "**theirs** is in training, at step 7." in said(app)
-    assert "a-folder-only" not in "\n".join(each.value for each in app.caption if "in training" in each.value)
-
-
-@pytest.mark.parametrize("status", ["queued", "running"])
-def test_the_name_of_another_s_training_is_a_text_and_no_markdown(
-    status: Literal["queued", "running"], runs: Path
-) -> None:
-    run = Run.create(runs / "*www.evil.test*", tiny())
-    with lock.hold(run.folder):
-        run.set_state(status, 7)
-        words = said(open_page("positions"))
-    assert rf"**\*www{JOINER}.evil.test\*** is" in words
-    assert "*www.evil" not in words
-
-
-@pytest.mark.parametrize("name", ["damaged", os.fsdecode(b"no-\xff-text")])
-def test_a_training_that_cannot_be_read_disturbs_nobody(name: str, runs: Path) -> None:
-    run = Run.create(runs / name, tiny())
-    if name == "damaged":
-        (run.folder / "run.json").write_text("{")
-    assert run.under_way
-    assert "waiting for its turn" not in said(open_page("positions"))
+        app.run()
+    assert f"{name} is in training, at step 7." in said(app)
+    assert said(app).count("in training, at") == 1
+    assert "*www.evil" not in said(app)
 
 
 def test_a_click_that_is_reported_twice_is_one_click(handed: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,19 +130,7 @@ def test_a_touched_preset_is_ones_own_and_can_be_had_back(handed: list[Run]) -> 
     assert "learning_rate" not in link(app)
 
 
-def test_settings_are_drawn_where_they_are_unfolded(handed: list[Run]) -> None:
-    app = open_page("positions")
-    assert not app.sidebar.number_input
-    (fold,) = (each for each in app.sidebar.expander if each.label == "Settings")
-    assert not fold.children
-    app = open_page("positions", UNFOLDED)
-    assert app.number_input(key="control-layers").value == 2
-    app = open_page("positions", **TINY)  # a link that brings settings of its own
-    assert app.number_input(key="control-layers").value == 1
-    app = open_page("positions", seed="3")  # on whatever seed: it is a preset
-    assert not app.sidebar.number_input
-
-
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -168,22 +141,24 @@ def test_settings_are_drawn_where_they_are_unfolded(handed: list[Run]) -> None:
         ({"task": "copy", "heads": "2"}, "Differs from “copy”: heads 4 → 2."),
     ],
 )
-def test_what_the_fold_hides_is_said(query: dict[str, str], words: str) -> None:
+def test_what_the_fold_hides_is_said_and_a_link_with_settings_of_its_own_unfolds_it(
+    query: dict[str, str], words: str
+) -> None:
     app = open_page("positions", **query)
     found = [shown(each.value) for each in app.sidebar.caption if each.value.startswith("Differs from")]
     assert found == ([words] if words else [])
+    assert bool(app.sidebar.number_input) == bool(query.keys() - {"seed"})
 
 
-@pytest.mark.parametrize("name", ["task", "architecture", "positions", "train_mask", "device"])
-def test_what_a_link_names_in_vain_is_put_right_though_it_is_folded_away(name: str) -> None:
-    app = open_page("positions", {FOLD: False}, **{name: "nonsense"})
+def test_what_a_link_names_in_vain_is_put_right_though_it_is_folded_away() -> None:
+    names = ("task", "architecture", "positions", "train_mask", "device")
+    app = open_page("positions", {FOLD: False}, **dict.fromkeys(names, "nonsense"))
     assert not app.sidebar.number_input
-    (warning,) = app.warning
-    assert "“nonsense” here" in shown(warning.value)
-    assert name not in link(app)
+    assert sum("“nonsense” here" in shown(warning.value) for warning in app.warning) == len(names)
+    assert not link(app).keys() & set(names)
 
 
-@pytest.mark.daily(3)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("pace", PACES)
 def test_a_training_begins_at_its_pace(pace: str, handed: list[Run]) -> None:
     app = open_page("positions", pace=pace, **TINY)
@@ -264,23 +239,25 @@ def test_a_training_that_does_not_start_says_why(runs: Path, monkeypatch: pytest
     assert "No space left on device" in said(app)
 
 
-@pytest.mark.parametrize(
-    ("usual", "told"), [(None, "is ready …"), (6.4, "is ready (usually 6 s on this machine) …"), (0.2, "less than 1 s")]
-)
 def test_a_click_before_a_process_is_warm_says_what_it_waits_for_and_how_long_that_took_here(
-    usual: float | None, told: str, handed: list[Run], monkeypatch: pytest.MonkeyPatch
+    handed: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dashboard.server.background.pool.preparing", lambda run: run in handed)
-    monkeypatch.setattr("transformer.training.queue.warm_ups.usual", lambda: usual)
     app = open_page("positions", **TINY)
     press(app, "Train")
-    (run,) = handed
-    assert f"**{run.name}** is waiting until its training process" in said(app)
-    assert told in said(app)
-    assert "usually" in said(app) or usual is None
+    for usual, told in (
+        (None, "is ready …"),
+        (6.4, "is ready (usually 6 s on this machine) …"),
+        (0.2, "less than 1 s"),
+    ):
+        monkeypatch.setattr("transformer.training.queue.warm_ups.usual", lambda usual=usual: usual)
+        app.run()
+        assert f"**{handed[0].name}** is waiting until its training process" in said(app)
+        assert told in said(app)
+        assert ("usually" in said(app)) == (usual is not None)
     monkeypatch.setattr("dashboard.server.background.pool.preparing", lambda run: False)
     app.run()
-    assert f"**{run.name}** is waiting for its turn …" in said(app)
+    assert f"**{handed[0].name}** is waiting for its turn …" in said(app)
 
 
 def test_where_no_training_can_begin_the_panel_says_why_and_the_run_keeps_the_reason(
@@ -343,7 +320,10 @@ def test_rate_and_gradient_are_drawn_from_the_metrics(handed: list[Run]) -> None
     ],
 )
 def test_a_page_trains_a_small_model_and_shows_what_it_reaches(page, query, changes) -> None:
-    app = open_page(page, answer="1", **query)
+    app = open_page(page, **query)
+    assert "what-if" not in figures(app)  # nothing is trained that was not asked for
+    app.toggle(key="control-answer").set_value(True).run()
+    assert not app.exception
     config = small(Run(model_menu.ROOT / query["run"]).config, **changes)
     found = answer(config)
     accuracy = accuracy_by_position(found.model, config.build_task(), sequences=2048, seed=config.training.seed + 1)
@@ -362,14 +342,6 @@ def test_what_is_not_solved_in_its_steps_can_be_given_more() -> None:
     assert "not solved after 40 steps." in said(app)
 
 
-def test_nothing_is_trained_that_was_not_asked_for() -> None:
-    app = open_page("positions", encoding="sinusoidal")
-    assert "what-if" not in figures(app)
-    app.toggle(key="control-answer").set_value(True).run()
-    assert not app.exception
-    assert "what-if" in figures(app)
-
-
 # --- in a lecture
 
 
@@ -386,6 +358,7 @@ def long_ago(app: AppTest, seconds: float) -> AppTest:
     return app.run()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("status", ["queued", "running"])
 def test_a_lecture_cuts_a_training_off_and_plays_the_film_of_its_own_model(
     status: str, lecture: dict[str, str], handed: list[Run]
@@ -409,6 +382,7 @@ def test_a_lecture_cuts_a_training_off_and_plays_the_film_of_its_own_model(
     assert staged(app)["accuracySteps"] == film.steps.tolist()
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("otherwise", [{"pace": "1"}, {"pace": "key"}, {"exploring": "1"}, {"lecture": ""}])
 def test_no_training_is_cut_off_by_hand_outside_a_lecture_or_while_exploring(
     otherwise: dict[str, str], lecture: dict[str, str], handed: list[Run]

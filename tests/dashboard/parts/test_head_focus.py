@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -176,28 +176,28 @@ def test_a_long_input_is_shown_in_a_window_and_from_afar(monkeypatch: pytest.Mon
     assert "queries 9 to 14 of 16, keys 6 to 11 of 16" in large["note"]
 
 
-def test_the_window_is_around_the_strongest_cell_of_the_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of the contribution may lie apart; it is shown of the same tokens."""
+@pytest.mark.parametrize("site", [SITE, "decoder.0.self_attention"])
+def test_the_window_is_around_the_strongest_cell_of_the_pattern(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the contribution lies apart; it is shown of the same tokens."""
     monkeypatch.setattr("dashboard.parts.head_focus.LONG", 8)
     monkeypatch.setattr("dashboard.parts.head_focus.WINDOW", 2)
     task = Run(ROOT / "checkpoints" / "reverse").config.build_task()
-    apart = 0
-    for site in (SITE, "decoder.0.self_attention"):
-        seen, found = observe(network(), TOKENS), detail(network(), task, np.array(PI), site)
-        for head in range(4):
-            matrices = (seen[f"{site}.pattern"][0, head].numpy().copy(), found.contribution(head).copy())
-            for cells in matrices:
-                cells[0] = -1  # the first query has one key alone
-            row, column = np.argwhere(matrices[0] == matrices[0].max())[0]
-            other = np.argwhere(matrices[1] == matrices[1].max())[0]
-            apart += abs(row - other[0]) > 2
-            large, values = large_head(open_heads(run="reverse", head=f"{site}.{head}"))
-            (bottom, top), (left, right) = large["yaxis"]["range"], large["xaxis"]["range"]
-            assert top < row + 1 < bottom
-            assert left < column + 1 < right
-            shown = matrices[1][int(top) : int(bottom), int(left) : int(right)]
-            np.testing.assert_allclose(np.nan_to_num(values["contribution"]), shown, atol=1e-4)
-    assert apart
+    seen, found = observe(network(), TOKENS), detail(network(), task, np.array(PI), site)
+
+    def strongest_cells(head: int) -> tuple[np.ndarray, np.ndarray]:
+        """Those of the pattern and of the contribution, but for the first query, which has one key alone."""
+        matrices = seen[f"{site}.pattern"][0, head].numpy(), found.contribution(head)
+        return tuple(np.argwhere(cells == cells[1:].max())[-1] for cells in matrices)  # type: ignore[return-value]
+
+    head = max(range(4), key=lambda head: abs(np.subtract(*strongest_cells(head))[0]))
+    (row, column), (other, _) = strongest_cells(head)
+    assert abs(row - other) > 2
+    large, values = large_head(open_heads(run="reverse", head=f"{site}.{head}"))
+    (bottom, top), (left, right) = large["yaxis"]["range"], large["xaxis"]["range"]
+    assert top < row + 1 < bottom
+    assert left < column + 1 < right
+    shown = found.contribution(head)[int(top) : int(bottom), int(left) : int(right)]
+    np.testing.assert_allclose(np.nan_to_num(values["contribution"]), shown, atol=1e-4)
 
 
 def test_a_glance_from_afar_speaks_of_tokens_and_not_of_its_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,6 +241,7 @@ def test_a_click_locks_a_query_or_moves_the_window(
     assert link(app) == {"run": "reverse", **found}
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("window", ["99,1", "x", "0,0", "1,2,3"])
 def test_a_window_that_is_nowhere_falls_back_with_a_notice(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.parts.head_focus.LONG", 10)
@@ -254,51 +255,35 @@ def test_a_window_that_is_nowhere_falls_back_with_a_notice(window: str, monkeypa
 # --- the difference
 
 
-def test_a_head_is_compared_with_another_head() -> None:
-    seen = observe(network(), TOKENS)
-    app = open_heads(run="reverse", head=f"{SITE}.2", against="head:decoder.0.self_attention.1")
+def pattern_of(model: Transformer, site: str = SITE, head: int = 2, x: Sequence[int] = PI) -> torch.Tensor:
+    """What a head reads while the model says its own answer."""
+    asked = torch.tensor([[*x, SEP]])
+    said = model.continue_greedily(asked, 8)
+    return observe(model, torch.cat([asked, said[:, :-1]], dim=1))[f"{site}.pattern"][0, head]
+
+
+@pytest.mark.parametrize(
+    ("against", "other"),
+    [
+        ("head:decoder.0.self_attention.1", lambda: pattern_of(network(), "decoder.0.self_attention", 1)),
+        ("step:0", lambda: pattern_of(build(Run(ROOT / "checkpoints" / "reverse").config).eval())),
+        ("run:reverse-sinusoidal", lambda: pattern_of(network("reverse-sinusoidal"))),
+        ("input:0 0 1 2 3 4 5 6", lambda: pattern_of(network(), x=[0, 0, 1, 2, 3, 4, 5, 6])),
+    ],
+)
+def test_a_head_is_compared(against: str, other: Callable[[], torch.Tensor]) -> None:
+    app = open_heads(run="reverse", head=f"{SITE}.2", against=against)
     large, values = large_head(app)
-    expected = (seen[f"{SITE}.pattern"][0, 2] - seen["decoder.0.self_attention.pattern"][0, 1]).numpy()
+    expected = (pattern_of(network()) - other()).numpy()
     np.testing.assert_allclose(np.nan_to_num(values["difference"]), expected, atol=1e-5)
-    assert titles(app) == ["Pattern", "Contribution", "Pattern − head 0.1"]
     most = np.abs(expected).max()
     assert (large["coloraxis3"]["cmin"], large["coloraxis3"]["cmax"]) == (pytest.approx(-most), pytest.approx(most))
+    makers = [maker["run"] for maker in header(app, "head-pattern").get("makers", [])]
+    others = {"step:0": "reverse", "run:reverse-sinusoidal": "reverse-sinusoidal"}  # weights other than its own
+    assert makers == (["reverse", others[against]] if against in others else [])
 
 
-def test_a_head_is_compared_with_itself_at_another_step() -> None:
-    first = Run(ROOT / "checkpoints" / "reverse").config
-    app = open_heads(run="reverse", head=f"{SITE}.2", against="step:0")
-    before = build(first).eval()
-    said = before.continue_greedily(torch.tensor([[*PI, SEP]]), 8)
-    own = observe(before, torch.cat([torch.tensor([[*PI, SEP]]), said[:, :-1]], dim=1))
-    _, values = large_head(app)
-    expected = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2] - own[f"{SITE}.pattern"][0, 2]
-    np.testing.assert_allclose(np.nan_to_num(values["difference"]), expected.numpy(), atol=1e-5)
-
-
-def test_a_head_is_compared_with_the_same_head_of_another_run() -> None:
-    app = open_heads(run="reverse", head=f"{SITE}.2", against="run:reverse-sinusoidal")
-    _, values = large_head(app)
-    other = observe(network("reverse-sinusoidal"), TOKENS)  # it reverses this input rightly, so it reads the same
-    expected = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2] - other[f"{SITE}.pattern"][0, 2]
-    np.testing.assert_allclose(np.nan_to_num(values["difference"]), expected.numpy(), atol=1e-5)
-    assert [maker["run"] for maker in header(app, "head-pattern")["makers"]] == ["reverse", "reverse-sinusoidal"]
-    assert "makers" not in header(open_heads(run="reverse"), "head-pattern")
-
-
-def test_a_head_is_compared_with_itself_on_another_input() -> None:
-    app = open_heads(run="reverse", head=f"{SITE}.2", against="input:0 0 1 2 3 4 5 6")
-    x = [0, 0, 1, 2, 3, 4, 5, 6]
-    other = observe(network(), torch.tensor([[*x, SEP, *x[:0:-1]]]))
-    expected = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2] - other[f"{SITE}.pattern"][0, 2]
-    np.testing.assert_allclose(np.nan_to_num(large_head(app)[1]["difference"]), expected.numpy(), atol=1e-5)
-    app.text_input(key="control-against-input").set_value("nonsense").run()
-    assert not app.exception
-    assert "Nothing to compare with" in app.warning[0].value
-    assert "against" not in link(app)
-
-
-@pytest.mark.daily(4)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("against", "reason"),
     [
@@ -331,6 +316,10 @@ def test_the_menus_choose_the_difference_and_take_it_away() -> None:
     assert titles(app)[2] == f"Pattern − {first}"
     app.selectbox(key="control-against").select("step").run()
     assert titles(app)[2] == "Pattern − step 0"
+    app.selectbox(key="control-against").select("input").run()
+    app.text_input(key="control-against-input").set_value("nonsense").run()
+    assert not app.exception
+    assert "Nothing to compare with" in app.warning[0].value
     app.selectbox(key="control-against").select("").run()
     assert len(titles(app)) == 2
     assert link(app) == {"run": "reverse"}
@@ -349,17 +338,13 @@ def test_the_mean_and_the_scale_by_row_are_part_of_the_link() -> None:
     )
     app.toggle(key="control-mean").set_value(True).run()
     assert titles(app) == ["Mean pattern"]
+    assert large_head(app)[0]["says"] is None
     assert list(large_head(app)[1]) == ["pattern"]
     assert link(app) == {"run": "reverse", "by_row": "1", "mean": "1"}
 
 
-def test_a_link_locks_a_query() -> None:
-    assert large_head(open_heads(run="reverse", query="9"))[0]["locked"] == 8
-    assert large_head(open_heads(run="reverse"))[0]["locked"] is None
-    assert large_head(open_heads(run="reverse", query="4000"))[0]["locked"] is None
-
-
-def test_the_picture_of_a_head_says_what_it_says() -> None:
-    large, _ = large_head(open_heads(run="reverse"))
+@pytest.mark.parametrize(("query", "locked"), [("9", 8), ("4000", None)])
+def test_a_link_locks_a_query_and_the_picture_says_the_answer(query: str, locked: int | None) -> None:
+    large, _ = large_head(open_heads(run="reverse", query=query))
+    assert large["locked"] == locked
     assert large["says"][8:] == [str(token) for token in PI[::-1]]
-    assert large_head(open_heads(run="reverse", mean="1"))[0]["says"] is None

@@ -24,23 +24,12 @@ def press(app, key: str):
     return next(each for each in app.button if each.key == key).click().run()
 
 
-def test_a_link_opens_a_step_with_its_numbers() -> None:
-    app = open_page("heads", run="reverse", query="9", lecture="attention", lecture_step="4")
-    said = strip(app)
-    assert "Attention in 20 minutes" in said
-    assert "step 4 of 13" in said
-    assert "with a weight of 0.99" in said
-    assert "{{" not in said
-    assert "You have changed the view" not in said
-    assert link(app)["lecture_step"] == "4"
-
-
-def test_no_lecture_leaves_nothing_on_the_page() -> None:
-    assert not [each for each in open_page("heads").main.button if (each.key or "").startswith("lecture")]
-
-
 def test_to_explore_shows_every_control_and_return_the_step_as_it_was_written() -> None:
     app = open_page("heads", run="reverse", query="9", lecture="attention", lecture_step="4")
+    assert "step 4 of 13" in strip(app)
+    assert "with a weight of 0.99" in strip(app)
+    assert "{{" not in strip(app)
+    assert "You have changed the view" not in strip(app)
     hidden = [each.value for each in app.get("html") if "st-key-control-" in each.value]
     assert len(hidden) == 1
     app = press(app, "lecture-explore")
@@ -55,35 +44,23 @@ def test_to_explore_shows_every_control_and_return_the_step_as_it_was_written() 
     assert "Attention in 20 minutes" not in strip(app)
 
 
-def test_a_way_to_another_page_that_is_cut_off_is_gone_in_the_next_rerun(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where a timer's request, which names the page before, comes between."""
+def test_another_page_keeps_the_way_home_and_no_late_request_undoes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer's request, which names the page before, may come while the way is gone, and after it."""
     app = open_page("layers", run="reverse", query="9", lecture="attention", lecture_step="4")
+    assert "stand on the page “Attention heads”" in strip(app)
+    assert "with a weight of" not in strip(app)
     with monkeypatch.context() as patched:
         patched.setattr(st, "switch_page", lambda script: st.stop())
         press(app, "lecture-return")
     app.run()
     assert "with a weight of 0.99" in strip(app)
-    assert app.title[0].value.startswith("Head 0.2")
-
-
-def test_a_late_request_of_the_page_before_does_not_bring_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_page("layers", run="reverse", query="9", lecture="attention", lecture_step="4")
-    press(app, "lecture-return")
     before = PAGES["layers"].script
-    app.switch_page(before).run()  # the request names the page before
+    app.switch_page(before).run()
     assert app.title[0].value.startswith("Head 0.2")
     monkeypatch.setattr(reaching, "LATE", 0.0)
     app.switch_page(before).run()
     assert "stand on the page “Attention heads”" in strip(app)  # a reader who goes there stays there
-
-
-def test_another_page_keeps_the_way_home_but_not_the_words() -> None:
-    app = open_page("layers", run="reverse", query="9", lecture="attention", lecture_step="4")
-    said = strip(app)
-    assert "stand on the page “Attention heads”" in said
-    assert "with a weight of" not in said
     app = press(app, "lecture-return")
-    assert "with a weight of 0.99" in strip(app)
     assert app.title[0].value.startswith("Head 0.2")
 
 
@@ -99,13 +76,15 @@ def test_what_a_link_names_in_vain_is_said(query: dict[str, str], said: str) -> 
     assert any(said in each.value for each in app.warning)
 
 
-def test_every_lecture_is_offered_and_begins_with_its_first_step() -> None:
-    for name, lecture in lectures().files.items():
-        app = open_page("lectures")
-        assert lecture.title in strip(app)
-        app = press(app, f"start-{name}")
-        assert f"step 1 of {len(lecture.steps)}" in strip(app)
-        assert link(app)["lecture"] == name
+def test_every_lecture_is_offered_and_one_begins_with_its_first_step() -> None:
+    app, files = open_page("lectures"), lectures().files
+    assert "lecture-leave" not in {each.key for each in app.button}
+    assert all(lecture.title in strip(app) for lecture in files.values())
+    assert {f"start-{name}" for name in files} <= {each.key for each in app.button}
+    name, lecture = next(iter(files.items()))
+    app = press(app, f"start-{name}")
+    assert f"step 1 of {len(lecture.steps)}" in strip(app)
+    assert link(app)["lecture"] == name
 
 
 def test_only_the_controls_of_a_step_stay() -> None:

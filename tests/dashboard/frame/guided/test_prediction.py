@@ -21,9 +21,12 @@ def asked(app) -> dict | None:
     return header
 
 
-@pytest.mark.parametrize("page", ["overview", "heads", "film"])
-def test_nothing_is_asked_unless_one_wants_it(page: str) -> None:
-    assert asked(open_page(page, run="reverse")) is None
+def test_nothing_is_asked_unless_one_wants_it_and_the_link_says_who_does() -> None:
+    app = open_page("heads", run="reverse")
+    assert asked(app) is None
+    app.toggle(key="control-predict").set_value(True).run()
+    assert asked(app) is not None
+    assert link(app)["predict"] == "1"
 
 
 @pytest.mark.daily(2)
@@ -59,10 +62,7 @@ def test_a_step_asks_by_itself_until_one_explores() -> None:
     assert asked(open_page("accuracy", **query, exploring="1")) is None
 
 
-def test_the_switch_is_part_of_the_link_and_stays_when_a_lecture_goes_on() -> None:
-    app = open_page("heads", run="reverse")
-    app.toggle(key="control-predict").set_value(True).run()
-    assert link(app)["predict"] == "1"
+def test_the_switch_stays_when_a_lecture_is_left() -> None:
     app = open_page("overview", run="reverse", lecture="attention", lecture_step="1", predict="1")
     app = next(each for each in app.button if each.key == "lecture-leave").click().run()
     assert link(app)["predict"] == "1"
