@@ -186,7 +186,7 @@ PASSING = {"sleep", "monotonic", "perf_counter", "wait_for_timeout"}
 """What a test calls that depends on time passing."""
 IN_TIME = {
     "kit/waiting.py": "the one wait for a state",
-    "kit/killing.py": "processes are killed at random moments",
+    "kit/killing.py": "processes are killed at random moments of each phase",
     "transformer/training/test_kills.py": "and servers",
     "transformer/checking/test_bench.py": "code that is slow enough to meet another thread's",
     "dashboard/app_pages/text/test_writing.py": "a text that takes its time",

@@ -179,13 +179,6 @@ def refused(file: bytes, root: Path, reason: str) -> None:
     assert sorted(root.parent.glob("evil*")) == []
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "new"
-    folder.mkdir()
-    return folder
-
-
 def test_an_honest_zip_of_the_folder_is_welcome(run: Run, tmp_path: Path):
     file = zipped({"snapshots/": b"", **contents(run)})
     assert digests(unpack(io.BytesIO(file), tmp_path / "new", "evil")) == digests(run)
@@ -196,8 +189,10 @@ def test_what_is_no_zip(file: bytes, tmp_path: Path):
     refused(file, tmp_path, "this is not a packed run: it is no zip file")
 
 
-def test_half_a_file(run: Run, root: Path):
+def test_half_a_file(run: Run, tmp_path: Path):
     whole = pack(run)
+    root = tmp_path / "new"
+    root.mkdir()
     refused(whole[: len(whole) // 2], root, "no zip file, or not a whole one")
     refused(whole[: len(whole) // 2] + whole[-22:], root, "the file is damaged")
     middle = len(whole) // 2
@@ -228,18 +223,23 @@ def test_half_a_file(run: Run, root: Path):
         ("run.json ", "no part of a run"),
     ],
 )
-def test_files_that_belong_elsewhere(run: Run, root: Path, name: str, reason: str):
+def test_files_that_belong_elsewhere(run: Run, tmp_path: Path, name: str, reason: str):
+    root = tmp_path / "new"
+    root.mkdir()
     refused(zipped(contents(run) | {name: b"evil"}), root, reason)
 
 
-def test_a_name_cut_by_a_null_byte(run: Run, root: Path):
+def test_a_name_cut_by_a_null_byte(run: Run, tmp_path: Path):
+    root = tmp_path / "new"
+    root.mkdir()
     file = zipped(contents(run) | {"film.npzXevil": b"x"}).replace(b"film.npzXevil", b"film.npz\x00evil")
     refused(file, root, r"which is no part of a run")
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
-def test_links_and_devices(run: Run, root: Path, kind: int):
-    file = io.BytesIO()
+def test_links_and_devices(run: Run, tmp_path: Path, kind: int):
+    root, file = tmp_path / "new", io.BytesIO()
+    root.mkdir()
     with zipfile.ZipFile(file, "w") as made:
         for name, content in contents(run).items():
             info = zipfile.ZipInfo(name)
@@ -250,15 +250,18 @@ def test_links_and_devices(run: Run, root: Path, kind: int):
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_duplicates(run: Run, root: Path):
-    file = io.BytesIO()
+def test_duplicates(run: Run, tmp_path: Path):
+    root, file = tmp_path / "new", io.BytesIO()
+    root.mkdir()
     with zipfile.ZipFile(file, "w") as made:
         for name, content in [*contents(run).items(), ("run.json", b"{}")]:
             made.writestr(name, content)
     refused(file.getvalue(), root, "“run.json” twice")
 
 
-def test_too_many_files(run: Run, root: Path):
+def test_too_many_files(run: Run, tmp_path: Path):
+    root = tmp_path / "new"
+    root.mkdir()
     many = {f"snapshots/step-{i:06d}.safetensors": b"" for i in range(1001)}
     refused(zipped(contents(run) | many, zipfile.ZIP_STORED), root, "too many files: a run has at most 1000")
     end = zipped(contents(run))[-22:]
@@ -266,8 +269,9 @@ def test_too_many_files(run: Run, root: Path):
     refused(bytes(100) + b"PK\x06\x07" + bytes(16) + end, root, "too many files")
 
 
-def test_bombs(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch):
-    honest = contents(run)
+def test_bombs(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    root, honest = tmp_path / "new", contents(run)
+    root.mkdir()
     refused(zipped(honest | {"evaluation.json": bytes(5 * 2**20)}), root, r"“evaluation.json” is too large \(5 MB\)")
     monkeypatch.setattr(archive, "MOST_BYTES", 2**20)
     refused(zipped(honest | {"metrics.jsonl": bytes(2**20 + 1)}), root, "“metrics.jsonl” is too large")
@@ -278,8 +282,10 @@ def test_bombs(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.nightly
-def test_a_bomb_that_lies_about_its_size(run: Run, root: Path):
+def test_a_bomb_that_lies_about_its_size(run: Run, tmp_path: Path):
     """The list of contents says ten bytes, and the stream would unpack to 64 MB."""
+    root = tmp_path / "new"
+    root.mkdir()
     file = bytearray(zipped(contents(run) | {"metrics.jsonl": bytes(64 * 2**20)}))
     for header, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         name = 30 if header == b"PK\x03\x04" else 46
@@ -292,8 +298,9 @@ def test_a_bomb_that_lies_about_its_size(run: Run, root: Path):
 
 
 @pytest.mark.nightly
-def test_an_example_that_unpacks_to_too_much(run: Run, root: Path):
-    bomb = io.BytesIO()
+def test_an_example_that_unpacks_to_too_much(run: Run, tmp_path: Path):
+    root, bomb = tmp_path / "new", io.BytesIO()
+    root.mkdir()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as made, made.open("text.npy", "w") as entry:
         for _ in range(257):
             entry.write(bytes(2**20))
@@ -304,7 +311,9 @@ def test_an_example_that_unpacks_to_too_much(run: Run, root: Path):
 
 
 @pytest.mark.parametrize("flag", [1, 0])
-def test_encrypted_or_oddly_compressed(run: Run, root: Path, flag: int):
+def test_encrypted_or_oddly_compressed(run: Run, tmp_path: Path, flag: int):
+    root = tmp_path / "new"
+    root.mkdir()
     if flag:
         file = bytearray(zipped({"run.json": b"{}"} | contents(run)))
         file[file.index(b"PK\x01\x02") + 8] |= 1
@@ -313,8 +322,9 @@ def test_encrypted_or_oddly_compressed(run: Run, root: Path, flag: int):
     refused(bytes(file), root, "is encrypted, or compressed in an unusual way")
 
 
-def test_a_zip_of_another_age(run: Run, root: Path):
-    file = bytearray(zipped(contents(run)))
+def test_a_zip_of_another_age(run: Run, tmp_path: Path):
+    root, file = tmp_path / "new", bytearray(zipped(contents(run)))
+    root.mkdir()
     file[file.index(b"PK\x01\x02") + 6] = 99  # the version that is needed to extract: 9.9
     refused(bytes(file), root, "the file cannot be read: zip file version 9.9")
 
@@ -455,6 +465,8 @@ DIGITS = b'{"step": ' + b"9" * 5000 + b"}"
         # metrics.jsonl
         (swapped("metrics.jsonl", b"nonsense\n"), "its metrics.jsonl cannot be used"),
         (swapped("metrics.jsonl", b"[]\n"), "is no record"),
+        (swapped("metrics.jsonl", DEEP + b"\n"), "its metrics.jsonl cannot be used"),
+        (swapped("metrics.jsonl", DIGITS + b"\n"), "its metrics.jsonl cannot be used"),
         (swapped("metrics.jsonl", b'{"step": 1}\n'), "its metrics.jsonl cannot be used: line 1: it has no loss"),
         (line(step=0), "line 1: it is out of order"),
         (line(step=3), "line 2: it is out of order"),

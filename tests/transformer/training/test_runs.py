@@ -162,37 +162,25 @@ def test_a_device_that_is_not_there_is_a_failure_with_its_sentence(tmp_path):
 # --- silent, damaged, missing
 
 
-HERE = socket.gethostname()
-SILENT = runs.SILENT_AFTER
-
-
-@pytest.mark.parametrize(
-    ("status", "host", "age", "lost"),
-    [
-        *((status, host, 1.5, True) for status in ("running", "measuring") for host in ("another machine", "")),
-        *((status, host, 0.5, False) for status in ("running", "measuring") for host in ("another machine", "")),
-        ("queued", HERE, 0.5, False),
-        ("queued", HERE, 1.5, True),
-        ("queued", HERE, -5 / SILENT, False),  # another machine's clock is a few seconds ahead
-        ("queued", HERE, -3600 / SILENT, True),  # the clock was set back
-        *((status, HERE, 1e6, False) for status in ("finished", "stopped", "failed", "paused")),
-    ],
-)
-def test_what_shows_no_life_for_too_long_is_lost_and_can_go_on(run, monkeypatch, status, host, age, lost):
-    """A run that its queue, or a process elsewhere, has to keep alive; what has ended or is paused stays as it is."""
-    monkeypatch.setattr(runs, "SILENT_AFTER", SILENT)
-    state = {"status": status, "step": 40, "reason": "why", "heartbeat": time.time() - age * SILENT, "host": host}
-    (run.folder / "state.json").write_text(json.dumps(state))
-    assert run.state.status == ("lost" if lost else status)
+@pytest.mark.parametrize("status", ["running", "measuring"])
+@pytest.mark.parametrize("host", ["another machine", ""])
+def test_a_run_elsewhere_that_shows_no_life_is_lost(run, status, host):
+    for age, expected in ((runs.SILENT_AFTER / 2, status), (1.5 * runs.SILENT_AFTER, "lost")):
+        state = {"status": status, "step": 40, "reason": "", "heartbeat": time.time() - age, "host": host}
+        (run.folder / "state.json").write_text(json.dumps(state))
+        assert run.state.status == expected
+    assert run.state.reason == "stopped at step 40: the process is gone"
     assert run.state.step == 40
-    if lost:
-        told = "it was still queued" if status == "queued" else "stopped at step 40"
-        assert run.state.reason == f"{told}: the process is gone"
-        assert not run.state.live
-        assert run.resumable
-        assert library.delete(run).name == "a-run"
-    else:
-        assert run.state.reason == "why"
+    assert not run.state.live
+
+
+def test_a_queued_run_whose_queue_is_gone_is_lost(run):
+    for age, expected in ((runs.SILENT_AFTER / 2, "queued"), (1.5 * runs.SILENT_AFTER, "lost")):
+        state = {"status": "queued", "heartbeat": time.time() - age, "host": socket.gethostname()}
+        (run.folder / "state.json").write_text(json.dumps(state))
+        assert run.state.status == expected
+    assert run.state.reason == "it was still queued: the process is gone"
+    assert run.resumable
 
 
 def test_a_run_of_this_machine_is_lost_in_the_instant_in_which_nobody_holds_it(run):
@@ -228,6 +216,14 @@ def test_only_one_can_hold_a_folder(run, monkeypatch):
     with lock.hold(run.folder), pytest.raises(RunError, match="another process is training a-run"):
         next(record(run))
     next(record(run))
+
+
+@pytest.mark.parametrize("status", ["finished", "stopped", "failed"])
+def test_a_run_that_has_ended_is_never_lost(run, status):
+    state = {"status": status, "step": 40, "reason": "why", "heartbeat": 0.0}
+    (run.folder / "state.json").write_text(json.dumps(state))
+    assert run.state.status == status
+    assert run.state.reason == "why"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"nonsense": 1}', '{"status": "running", "heartbeat": "x"}'])
@@ -344,6 +340,16 @@ def test_what_killed_processes_left_half_written_is_swept_by_whoever_takes_the_r
     os.utime(left[-1], (hour, hour))
     for _ in record(run):
         assert sorted(run.folder.rglob(".*.tmp")) == sorted(kept)
+
+
+def test_a_queued_run_with_a_heartbeat_from_the_future_is_lost_and_can_go_on(run):
+    """As after the clock was set back; a heartbeat a few seconds ahead is another machine's clock."""
+    for ahead, status in ((5.0, "queued"), (3600.0, "lost")):
+        state = json.loads((run.folder / "state.json").read_text()) | {"heartbeat": time.time() + ahead}
+        (run.folder / "state.json").write_text(json.dumps(state))
+        assert run.state.status == status
+    assert run.resumable
+    assert library.delete(run).name == "a-run"
 
 
 def test_other_files_among_the_snapshots_are_not_steps(run):
@@ -484,6 +490,15 @@ def test_settings_that_cannot_be_are_refused_with_a_sentence():
     for sentence, (part, name, value, expected) in zip(said, NONSENSE, strict=True):
         assert sentence.startswith(expected), (part, name, value)
         assert "\n" not in sentence
+
+
+def test_settings_are_read_as_they_are_written():
+    config = RunConfig(
+        task=TaskConfig(task="sort", length=5, min_length=2, symbols=7),
+        model=ModelConfig(mask="prefix:3", positions="rotary", norm="post", dropout=0.25),
+        training=TrainingConfig(seed=9, learning_rate=3e-4),
+    )
+    assert RunConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
 def test_a_config_says_what_auto_was():
