@@ -229,12 +229,12 @@ class _Recording:
         run.set_state("measuring", step, reason, memory(self.device))
         training.model.eval()
         self._snapshot(training)
-        if status == "stopped":
-            resume.save(run.folder / "resume.safetensors", training)
-        else:
-            (run.folder / "resume.safetensors").unlink(missing_ok=True)
+        left = run.folder / "resume.safetensors"
+        resume.save(left, training)  # whoever is killed while it measures can measure again
         examine(run, training.model)
         run.set_state(status, step, reason, memory(self.device))
+        if status == "finished":
+            left.unlink(missing_ok=True)
 
     def _beat(self, status: str, force: bool = False) -> None:
         if force or time.monotonic() - self.last_beat >= HEARTBEAT:
