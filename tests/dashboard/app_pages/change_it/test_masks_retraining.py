@@ -221,7 +221,7 @@ def test_what_breaks_a_retraining_is_a_sentence_and_is_kept_for_nobody(monkeypat
 
 
 def test_what_somebody_else_still_watches_is_not_broken_off() -> None:
-    config = quick_training.small(RunConfig(task=TaskConfig(length=2)), mask="prefix:3")
+    config = quick_training.small(RunConfig(), mask="prefix:3")
     one, other = quick_training.take(config), quick_training.take(config)
     assert one is other
     one.leave()

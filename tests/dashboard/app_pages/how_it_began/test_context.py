@@ -33,20 +33,16 @@ from transformer.recurrent.corners import CORNERS, CornerConfig, Walker, build_w
 from transformer.recurrent.look_back import look_back, moved, one_walk, weigh
 from transformer.recurrent.scoring import SCORINGS
 
-COMPLETE = context_model.STEPS
 WALKS = [(0, 1, 2, 0), (2, -1, 4, 1), (3, 1, 6, 1)]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _short_trainings() -> Iterator[None]:
-    """A few steps: the page must be right about a bad model as well, and nobody else gets these."""
+    """The page's own choice is trained as it is for readers; of the others a test asks nothing but their numbers."""
+    context_model.walker("scaled-dot")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(context_model, "STEPS", 20)
-        for kept in (context_model.walker, context_model.looked):
-            kept.clear()  # type: ignore[attr-defined]
         yield
-        for kept in (context_model.walker, context_model.looked):
-            kept.clear()  # type: ignore[attr-defined]
 
 
 def untrained(scoring: str, affine: bool = True, seed: int = 3) -> Walker:
@@ -231,11 +227,9 @@ def test_what_cannot_be_is_said() -> None:
         one_walk(4, 1, 2)
 
 
-@pytest.mark.nightly
-def test_the_model_has_learned_what_it_is_said_to_have_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_has_learned_what_it_is_said_to_have_learned() -> None:
     """On walks of this test's own, written out by hand: the noise alone is 0.14 off, saying the middle 1.4."""
-    monkeypatch.setattr(context_model, "STEPS", COMPLETE)
-    found = context_model.walker.__wrapped__("scaled-dot")  # type: ignore[attr-defined]
+    found = context_model.walker("scaled-dot")
     rng, missed = np.random.default_rng(99), []
     for i in range(100):
         places = (i + (1, -1)[i % 2] * np.arange(2 + i % 5 + 2)) % 4
@@ -244,8 +238,6 @@ def test_the_model_has_learned_what_it_is_said_to_have_learned(monkeypatch: pyte
         missed.append(math.dist(said, points[-2 + i % 2]))
     assert math.sqrt(np.mean(np.square(missed))) == pytest.approx(found.error, abs=0.04)
     assert found.error < 0.2
-    opens = by_hand(found.model, "scaled-dot", one_walk(int(context_model.START) - 1, 1, 2).source[0], 0)
-    assert opens["scores"].max() > 0  # the score that wins where the page opens
 
 
 # --- why √d
@@ -506,6 +498,7 @@ def test_the_headline_says_of_how_much_of_each_value_the_context_is_made() -> No
         assert c == pytest.approx(real["context"], abs=6e-4)
         (most, first), (next_most, second), *others = shares
         if n == 2:
+            assert real["scores"][first - 1] > 0  # the score that wins where the page opens
             assert told.endswith(f": {most:.2f} of value {first} and {next_most:.2f} of value {second}.")
         else:
             rest = sum(share for share, _ in others)

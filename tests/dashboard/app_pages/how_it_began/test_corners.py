@@ -69,12 +69,12 @@ def weights_of(settings: CornerConfig) -> dict[str, np.ndarray]:
 
 
 def gru(w: dict[str, np.ndarray], side: str, x: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """One step of a gated recurrent unit, as PyTorch's documentation has it; `x` and `h` are [..., number]."""
+    """One step of a gated recurrent unit, as PyTorch's documentation has it."""
     parts = {
-        kind: v @ w[f"core.{side}.layers.0.weight_{kind}_l0"].T + w[f"core.{side}.layers.0.bias_{kind}_l0"]
+        kind: w[f"core.{side}.layers.0.weight_{kind}_l0"] @ v + w[f"core.{side}.layers.0.bias_{kind}_l0"]
         for kind, v in (("ih", x), ("hh", h))
     }
-    (ri, zi, ni), (rh, zh, nh) = (np.split(parts[kind], 3, axis=-1) for kind in ("ih", "hh"))
+    (ri, zi, ni), (rh, zh, nh) = (np.split(parts[kind], 3) for kind in ("ih", "hh"))
     r, z = 1 / (1 + np.exp(-(ri + rh))), 1 / (1 + np.exp(-(zi + zh)))
     return (1 - z) * np.tanh(ni + r * nh) + z * h
 
@@ -82,57 +82,36 @@ def gru(w: dict[str, np.ndarray], side: str, x: np.ndarray, h: np.ndarray) -> np
 def said_by_hand(
     w: dict[str, np.ndarray], settings: CornerConfig, given: np.ndarray, true: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The next two corners [..., corner, axis] after `given` of that shape, and the alignment [..., corner, given].
-
-    With `true` the second corner is said after it.
-    """
-    states, h = [], np.zeros((*given.shape[:-2], settings.d_model))
-    for i in range(given.shape[-2]):
-        h = gru(w, "encoder", given[..., i, :], h)
+    """The next two corners and the alignment; with `true` the second corner is said after it."""
+    states, h = [], np.zeros(settings.d_model)
+    for point in given:
+        h = gru(w, "encoder", point, h)
         states.append(h)
-    read, corners, alphas = given[..., -1, :], [], []
+    read, corners, alphas = given[-1], [], []
     for target in range(2):
         h = gru(w, "decoder", read, h)
         features = h
         if settings.attention == "dot":
-
-            def mapped(name: str, x: np.ndarray) -> np.ndarray:
-                return x @ w[f"core.attention.{name}.weight"].T + w[f"core.attention.{name}.bias"]
-
-            query = mapped("query", h)
-            scores = np.stack([(query * mapped("key", state)).sum(axis=-1) for state in states], axis=-1)
-            powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-            alpha = powers / powers.sum(axis=-1, keepdims=True)
-            context = sum(alpha[..., i, None] * mapped("value", state) for i, state in enumerate(states))
-            features = np.concatenate([context, h], axis=-1)
+            names = ("query", "key", "value")
+            maps = {n: (w[f"core.attention.{n}.weight"], w[f"core.attention.{n}.bias"]) for n in names}
+            query = maps["query"][0] @ h + maps["query"][1]
+            scores = np.array([query @ (maps["key"][0] @ state + maps["key"][1]) for state in states])
+            alpha = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+            context = sum(a * (maps["value"][0] @ s + maps["value"][1]) for a, s in zip(alpha, states, strict=True))
+            features = np.concatenate([context, h])
             alphas.append(alpha)
-        read = features @ w["out.weight"].T + w["out.bias"]
+        read = w["out.weight"] @ features + w["out.bias"]
         corners.append(read)
         if true is not None and target == 0:
             read = true
-    return np.stack(corners, axis=-2), np.stack(alphas, axis=-2) if alphas else np.array([])
-
-
-def on_fresh_walks(w: dict[str, np.ndarray], settings: CornerConfig) -> tuple[np.ndarray, np.ndarray, dict]:
-    """Squared distances [walk, corner] on the 512 fresh walks, free-running and fed the true corner; the mean alignment
-    by the number of given corners."""
-    fresh = walks(np.random.default_rng([settings.seed, 1]), 512, settings.most, settings.noise)
-    free, fed, alignments = [], [], {}
-    for count in np.unique(fresh.given):
-        rows = fresh.given == count
-        given, true = fresh.source[rows, :count], fresh.target[rows]
-        own, patterns = said_by_hand(w, settings, given)
-        after, _ = said_by_hand(w, settings, given, true=true[:, 0])
-        free.append(((own - true) ** 2).sum(axis=-1))
-        fed.append(((after - true) ** 2).sum(axis=-1))
-        alignments[int(count)] = patterns.mean(axis=0)
-    return np.concatenate(free), np.concatenate(fed), alignments
+    return np.array(corners), np.array(alphas)
 
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("query", "changes", "kind"),
     [
+        ({}, {}, (0, 1, 2)),
         (
             {"corner_attention": "dot", "corner_most": "4", "corner_walk": "upper right, anticlockwise",
              "corner_given": "3", "corner_seed": "2"},
@@ -141,7 +120,6 @@ def on_fresh_walks(w: dict[str, np.ndarray], settings: CornerConfig) -> tuple[np
         ),
         ({"corner_attention": "none", "corner_noise": "0.2", "corner_walk": "lower right, clockwise"},
          {"attention": "none", "noise": 0.2}, (3, 1, 2)),
-        ({}, {}, (0, 1, 2)),
     ],
 )  # fmt: skip
 def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: tuple[int, int, int]) -> None:
@@ -157,8 +135,17 @@ def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: 
     for axis, name in enumerate("xy"):
         drawn_way = array(trace(app, "corners-plane", "predicted")[name])
         np.testing.assert_allclose(drawn_way, [drawn.source[walk, count - 1, axis], *said[:, axis]], atol=1e-4)
-    free, fed, alignments = on_fresh_walks(w, settings)
-    error, helped_error = (math.sqrt(squares.mean()) for squares in (free, fed))
+    fresh = walks(np.random.default_rng([settings.seed, 1]), 512, settings.most, settings.noise)
+    distances, helped, alphas = [], [], []
+    for i in range(512):
+        given = fresh.source[i, : fresh.given[i]]
+        own, pattern = said_by_hand(w, settings, given)
+        after, _ = said_by_hand(w, settings, given, true=fresh.target[i, 0])
+        distances += [math.dist(one, other) ** 2 for one, other in zip(own, fresh.target[i], strict=True)]
+        helped += [math.dist(one, other) ** 2 for one, other in zip(after, fresh.target[i], strict=True)]
+        if fresh.given[i] == count:
+            alphas.append(pattern)
+    error, helped_error = (math.sqrt(sum(each) / 1024) for each in (distances, helped))
     least = settings.noise * 1.41421356
     assert app.title[0].value == (
         f"After {STEPS} steps the predicted corners are {error:.2f} from the true ones; noise alone makes {least:.2f}."
@@ -182,7 +169,9 @@ def test_every_number_is_what_the_weights_say(query: dict, changes: dict, kind: 
         assert (frame["x0"], frame["x1"]) == (count - 1.5, count - 0.5)
     else:
         np.testing.assert_allclose(array(trace(app, "corners-alignment", "alignment")["z"]), alpha, atol=1e-4)
-        np.testing.assert_allclose(array(trace(app, "corners-mean", "alignment")["z"]), alignments[count], atol=1e-4)
+        np.testing.assert_allclose(
+            array(trace(app, "corners-mean", "alignment")["z"]), np.mean(alphas, axis=0), atol=1e-4
+        )
         best = int(alpha[0].argmax())
         assert any(f"Corner {count + 1} looks most at corner {best + 1} ({alpha[0, best]:.2f}" in c for c in captions)
 
@@ -526,7 +515,12 @@ def test_what_is_fed_and_what_comes_of_it_is_worked_out_by_hand(query: dict, cha
     off = [math.dist(one, other) for said in (helped, own) for one, other in zip(said, true, strict=True)]
     assert trace(app, "corners-fed", "off")["text"] == [f"{each:.2f} off" for each in off]
 
-    free, fed = (np.sqrt(squares.mean(axis=0)) for squares in on_fresh_walks(w, settings)[:2])
+    fresh, squares = walks(np.random.default_rng([settings.seed, 1]), 512, settings.most, settings.noise), []
+    for i in range(512):
+        corners = fresh.source[i, : fresh.given[i]]
+        both = [said_by_hand(w, settings, corners, true=t)[0] for t in (None, fresh.target[i, 0])]
+        squares.append([((said - fresh.target[i]) ** 2).sum(axis=1) for said in both])
+    free, fed = np.sqrt(np.mean(squares, axis=0))
     assert free[0] == pytest.approx(fed[0])
     np.testing.assert_allclose(array(trace(app, "corners-growth", "free-running")["y"]), free, atol=1e-4)
     np.testing.assert_allclose(array(trace(app, "corners-growth", "fed the true corner")["y"]), fed, atol=1e-4)
