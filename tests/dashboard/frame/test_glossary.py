@@ -22,12 +22,12 @@ def terms_in(text: str) -> list[str]:
     return list(dict.fromkeys(terms[(match.lastindex or 0) - 1].name for match in every.finditer(text)))
 
 
-@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.name)
-def test_a_term_is_found_by_its_name_and_explained_in_one_phrase(term) -> None:
-    assert terms_in(f"Look at the {term.name}, please.") == [term.name]
-    assert terms_in(term.name.capitalize()) == [term.name]
-    assert term.name not in terms_in(f"x{term.name}") + terms_in(f"{term.name.partition(' layer')[0]}ish")
-    assert not re.search(r"[.;]|\bwe\b", term.meaning)
+def test_a_term_is_found_by_its_name_and_explained_in_one_phrase() -> None:
+    for term in TERMS:
+        assert terms_in(f"Look at the {term.name}, please.") == [term.name]
+        assert terms_in(term.name.capitalize()) == [term.name]
+        assert term.name not in terms_in(f"x{term.name}") + terms_in(f"{term.name.partition(' layer')[0]}ish")
+        assert not re.search(r"[.;]|\bwe\b", term.meaning)
     assert len(term.meaning.split()) <= 30
     assert term.meaning[0].islower()
 

@@ -54,7 +54,7 @@ def said(app: AppTest) -> str:
     return "\n".join(element.value for element in (*app.sidebar.markdown, *app.sidebar.caption))
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("run", RUNS)
 def test_the_strip_has_a_mark_for_each_law_whatever_the_page(run: str) -> None:
     marks = [KEPT] * 8
@@ -80,7 +80,6 @@ def test_a_link_opens_a_law_and_a_click_another() -> None:
     assert "without any edits and under its own mask (causal)." in said(app)
 
 
-@pytest.mark.daily(1)
 @pytest.mark.parametrize("health", ["bar", "rows,probe", "Probe"])
 def test_a_law_that_there_is_not_is_named_once(health: str) -> None:
     app = open_page(run="reverse", health=health)
@@ -104,7 +103,6 @@ def mixed(config: RunConfig) -> tuple[torch.Tensor, torch.Tensor | None]:
     return padded([tokens for tokens, _, _ in parts]), padded(sources) if sources else None
 
 
-@pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
 def test_the_worst_row_is_the_worst(run: str) -> None:
     model, config = network(run)

@@ -12,38 +12,61 @@ from transformer.analysis.heads.metrics import Estimate
 from transformer.tasks import TASKS
 
 
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [
-        (0.5, "Head 0.2 looks most at the answer: 0.50 of its attention is there."),
-        (0.4999, "No head looks mostly at the answer. Head 0.2 comes closest: 0.50 of its attention is there."),
-        (1.0, "Head 0.2 looks most at the answer: 1.00 of its attention is there."),
-    ],
-)
-def test_attention_is_said_to_look_and_never_to_work(share: float, words: str) -> None:
-    assert claims.looks("0.2", share, "the answer") == words
-    assert "work" not in words
-
-
-def lost(*mean: float, half: float = 0.01) -> Estimate:
+def works(*mean: float, half: float = 0.01) -> str:
+    """What is said of two heads by what removing each costs."""
     means = np.array(mean)
-    return Estimate(means, means - half, means + half, 1000)
+    return claims.works(["a", "b"], Estimate(means, means - half, means + half, 1000))
+
+
+def map_of(share: float) -> str:
+    return claims.map_of("head 0.2", "position–content", share)
+
+
+def together(extra: float) -> str:
+    return claims.together("heads a and b", extra)
+
+
+MEASURED = "Removing two heads together costs the sum of removing each alone, to within 0.005."
 
 
 @pytest.mark.parametrize(
-    ("drop", "words"),
+    ("said", "words"),
     [
-        (lost(0.0, 0.51), "Head b does the work: removing it costs 0.51 of the accuracy."),
-        (lost(0.0, 0.509), "No head does the work alone: removing head b costs most, 0.51 of the accuracy."),
-        (lost(0.004, 0.045), "No head does the work alone: removing head b costs most, 0.045 of the accuracy."),
-        (lost(0.75, 0.65), "Several heads are needed: removing any of a, b costs at least a half of the accuracy."),
-        (lost(0.0, 0.0049), "No head is needed by itself: removing any one costs less than 0.005 of the accuracy."),
-        (lost(-0.01, 0.005), "No head does the work alone: removing head b costs most, 0.005 of the accuracy."),
-        (lost(np.nan, 0.9), "Head b does the work: removing it costs 0.90 of the accuracy."),
+        # Attention is said to look, and never to work.
+        (claims.looks("0.2", 0.5, "the answer"), "Head 0.2 looks most at the answer: 0.50 of its attention is there."),
+        (
+            claims.looks("0.2", 0.4999, "the answer"),
+            "No head looks mostly at the answer. Head 0.2 comes closest: 0.50 of its attention is there.",
+        ),
+        # Only removal says who does the work.
+        (works(0.0, 0.51), "Head b does the work: removing it costs 0.51 of the accuracy."),
+        (works(0.0, 0.509), "No head does the work alone: removing head b costs most, 0.51 of the accuracy."),
+        (works(0.004, 0.045), "No head does the work alone: removing head b costs most, 0.045 of the accuracy."),
+        (works(0.75, 0.65), "Several heads are needed: removing any of a, b costs at least a half of the accuracy."),
+        (works(0.0, 0.0049), "No head is needed by itself: removing any one costs less than 0.005 of the accuracy."),
+        (works(-0.01, 0.005), "No head does the work alone: removing head b costs most, 0.005 of the accuracy."),
+        (works(np.nan, 0.9), "Head b does the work: removing it costs 0.90 of the accuracy."),
+        # A map is said only where little else tells keys apart.
+        (map_of(0.8), "Head 0.2 is nearly a position-to-content map: 0.80 of its scores’ variance."),
+        (map_of(0.799), "The term position–content makes up 0.80 of the variance of head 0.2’s scores."),
+        (map_of(0.499), "No term makes up most of head 0.2’s score variance: position–content has 0.50."),
+        # Two heads are said to make up for each other only where that was felt.
+        (together(0.0049), MEASURED),
+        (together(-0.0049), MEASURED),
+        (
+            together(0.0051),
+            "Removing heads a and b together costs 0.01 more than the sum of removing each alone: one makes up for "
+            "the other.",
+        ),
+        (
+            together(-0.2),
+            "Removing heads a and b together costs 0.20 less than the sum of removing each alone: they are links of "
+            "one chain.",
+        ),
     ],
 )
-def test_only_removal_says_who_does_the_work(drop: Estimate, words: str) -> None:
-    assert claims.works(["a", "b"], drop) == words
+def test_what_is_said_of_heads_is_what_was_measured_of_them(said: str, words: str) -> None:
+    assert said == words
 
 
 @pytest.mark.parametrize(
@@ -57,57 +80,7 @@ def test_a_second_layer_is_explained_only_where_it_beats_the_bag(layers: int, sh
     )
 
 
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [
-        (
-            0.8,
-            "Head 0.2 is nearly a position-to-content map: 0.80 of its scores’ variance.",
-        ),
-        (
-            0.799,
-            "The term position–content makes up 0.80 of the variance of head 0.2’s scores.",
-        ),
-        (
-            0.499,
-            "No term makes up most of head 0.2’s score variance: position–content has 0.50.",
-        ),
-    ],
-)
-def test_a_map_is_said_only_where_little_else_tells_keys_apart(share: float, words: str) -> None:
-    assert claims.map_of("head 0.2", "position–content", share) == words
-
-
-@pytest.mark.parametrize(
-    ("task", "reads"),
-    [
-        ("reverse", "the right answers so far"),
-        ("reverse-translate", "the right answers so far"),
-        ("reverse-aligned", ""),
-    ],
-)
-def test_what_answers_in_place_is_not_said_to_read_answers(task: str, reads: str) -> None:
-    model = SimpleNamespace(task=TASKS[task]())
-    words = claims.read(model)  # type: ignore[arg-type]
-    assert (reads in words) if reads else not words
-
-
-@pytest.mark.parametrize(
-    ("extra", "words"),
-    [
-        (0.0049, "Removing two heads together costs the sum of removing each alone, to within 0.005."),
-        (-0.0049, "Removing two heads together costs the sum of removing each alone, to within 0.005."),
-        (
-            0.0051,
-            "Removing heads a and b together costs 0.01 more than the sum of removing each alone: one "
-            "makes up for the other.",
-        ),
-        (
-            -0.2,
-            "Removing heads a and b together costs 0.20 less than the sum of removing each alone: they are "
-            "links of one chain.",
-        ),
-    ],
-)
-def test_two_heads_are_said_to_make_up_for_each_other_only_where_that_was_felt(extra: float, words: str) -> None:
-    assert claims.together("heads a and b", extra) == words
+@pytest.mark.parametrize("task", ["reverse", "reverse-translate", "reverse-aligned"])
+def test_what_answers_in_place_is_not_said_to_read_answers(task: str) -> None:
+    words = claims.read(SimpleNamespace(task=TASKS[task]()))  # type: ignore[arg-type]
+    assert ("the right answers so far" in words) == bool(words) == (task != "reverse-aligned")

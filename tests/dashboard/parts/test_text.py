@@ -32,11 +32,7 @@ from transformer.edits.heads.zero import AblateHead
 from transformer.training.recording import develop
 from transformer.training.runs import Run
 
-PAGES = {
-    "reader": ("film", "positions", "lengths", "bottleneck", "context", "questions"),
-    "raw": ("film", "edits", "order", "accuracy", "corners"),
-}
-"""Which pages are opened on which of the two; others are, with numbers, in the tests below."""
+PAGES = ("film", "edits", "positions", "order", "accuracy", "lengths", "bottleneck", "corners", "context", "questions")
 
 
 @pytest.fixture(scope="module")
@@ -82,13 +78,13 @@ def costs_by_hand(model: torch.nn.Module, windows: np.ndarray, separator: int, g
 # --- by place in the window
 
 
-def test_stretches_part_a_window_into_neighbours_each_place_once() -> None:
-    for length in (1, 2, 4, 5, 7, 40, 512):
-        places = [place for each in stretches(length) for place in range(each.start, each.stop)]
-        assert places == list(range(length))
-        sizes = [each.stop - each.start for each in stretches(length)]
-        assert sizes[:-1] == sorted(sizes[:-1])
-        assert all(size <= max(1, each.start / 2) for size, each in zip(sizes, stretches(length), strict=True))
+@pytest.mark.parametrize("length", [1, 2, 4, 5, 7, 40, 512])
+def test_stretches_part_a_window_into_neighbours_each_place_once(length: int) -> None:
+    places = [place for each in stretches(length) for place in range(each.start, each.stop)]
+    assert places == list(range(length))
+    sizes = [each.stop - each.start for each in stretches(length)]
+    assert sizes[:-1] == sorted(sizes[:-1])
+    assert all(size <= max(1, each.start / 2) for size, each in zip(sizes, stretches(length), strict=True))
 
 
 def test_stretches_are_named_as_people_count() -> None:
@@ -247,10 +243,11 @@ def unknown(app: AppTest) -> list[str]:
     return [found for text in (*texts, words(app)) for found in re.findall(r".{0,60}\b(?:nan|NaN|Infinity)\b", text)]
 
 
-@pytest.mark.daily(3)
-@pytest.mark.parametrize(("run", "page"), [(run, page) for run, pages in PAGES.items() for page in pages])
+@pytest.mark.daily(4)
+@pytest.mark.parametrize("run", ["reader", "raw"])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_page_opens_and_says_no_number_that_nobody_knows(
-    run: str, page: str, monkeypatch: pytest.MonkeyPatch
+    page: str, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if page in ("lengths", "questions", "context"):  # what takes long on them is not about this model
         monkeypatch.setattr("dashboard.view.session.BEHIND", 0.5)
@@ -264,7 +261,6 @@ def test_every_page_opens_and_says_no_number_that_nobody_knows(
     assert not re.search(r"ceiling|floor:", words(app))
 
 
-@pytest.mark.daily(1)
 @pytest.mark.parametrize("depth", ["head", "symbol", "confusion", "hardest"])
 def test_every_closer_look_of_a_reader_opens(depth: str) -> None:
     app = open_page("accuracy", run="reader", depth=depth)

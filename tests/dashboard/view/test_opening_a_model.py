@@ -46,7 +46,7 @@ def by_the_end_of_its_training(app: AppTest) -> None:
     app.session_state["watched"] = NEXT
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("page", "run", "opened", "besides"),
     [

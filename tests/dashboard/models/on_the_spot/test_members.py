@@ -83,14 +83,9 @@ def test_a_name_of_nobody_is_no_model(root: Path, name: str) -> None:
     assert members.bare(root, name) is None
 
 
-@pytest.mark.daily(2)
-@pytest.mark.parametrize(
-    ("page", "kept"),
-    [
-        (page, place % 2 == 0)
-        for place, page in enumerate(("overview", "heads", "film", "accuracy", "runs", "masks", "positions", "machine"))
-    ],
-)
+@pytest.mark.daily(4)
+@pytest.mark.parametrize("page", ["overview", "heads", "film", "accuracy", "runs", "masks", "positions", "machine"])
+@pytest.mark.parametrize("kept", [True, False])
 def test_pages_open_on_it(root: Path, page: str, kept: bool) -> None:
     if not kept:
         without_weights(root)
