@@ -88,6 +88,11 @@ def file_of(mistake, code: str) -> tuple[bytes, str]:
     return f"{imports}\nimport torch\n{pieces}\n{code}\n{around}".encode(), name
 
 
+def test_all_but_three_are_checked():
+    assert len(CHECKED) + len(NOT_CHECKED) == len(MISTAKES.names())
+    assert len(CHECKED) > 30
+
+
 @pytest.mark.daily(3)
 @pytest.mark.parametrize("name", CHECKED)
 def test_it_is_called_by_its_name(name, warm):

@@ -190,6 +190,16 @@ def test_trainings_wait_for_a_place_and_can_be_taken_out_of_the_queue(pool, trai
     assert third.state.reason == "taken out of the queue before its turn"
 
 
+def test_a_paused_training_gives_up_its_place(train):
+    first = train(UNSOLVED, "first")
+    reached(first, past=0)
+    first.ask(pause_at=0)
+    reached(first, "paused")
+    second = train(UNSOLVED, "second")
+    reached(second, past=0)
+    assert first.state.status == "paused"
+
+
 def test_nobody_trains_what_another_process_is_training(train):
     run = train(UNSOLVED, "taken")
     reached(run, past=0)
