@@ -488,7 +488,7 @@ def test_the_headline_says_of_how_much_of_each_value_the_context_is_made() -> No
         if n == 2:
             assert menu.value == n
         else:
-            menu.set_value(given).run()
+            menu.set_value(n).run()
             assert link(app) == {"run": "reverse", "walk_given": str(n)}
         assert len([row for row in tables(app)[0] if row.startswith("corner")]) == n
         real = by_hand(model, "scaled-dot", one_walk(3, 1, n).source[0], 0)
