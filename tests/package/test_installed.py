@@ -234,7 +234,7 @@ def test_the_dashboard_opens_anywhere_and_trains(installed: Installed, served: t
         expect(page.get_by_label("Model", exact=True)).to_have_value("reverse · 1.000")
         expect(page.locator("canvas").first).to_be_visible()
         # The colour of the theme in dashboard/.streamlit, not Streamlit's own.
-        train = page.get_by_test_id("stSidebar").get_by_role("button", name="Train")
+        train = page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary")
         expect(train).to_have_css("background-color", "rgb(36, 86, 200)")
         train.click()
         expect(page.get_by_text("solved at step").first).to_be_visible()
