@@ -9,6 +9,7 @@ import os
 import re
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -477,19 +478,24 @@ def test_a_session_opens_its_event_loop_where_something_uses_it(monkeypatch: pyt
     monkeypatch.setattr(AppSession, "_script_event_loop", None, raising=False)
     monkeypatch.setattr(app_session, "_close_script_event_loop", app_session._close_script_event_loop)
     streamlit_private.open_event_loops_on_demand()
-    before = len(os.listdir("/dev/fd"))
-    sessions = [Session() for _ in range(3)]
-    loop = sessions[0]._script_event_loop
-    assert not loop.is_closed()
-    asyncio.set_event_loop(loop)
-    asyncio.set_event_loop(None)
-    app_session._close_script_event_loop(sessions[1]._script_event_loop)
-    assert len(os.listdir("/dev/fd")) == before
-    assert loop.run_until_complete(one()) == 1
-    assert len(os.listdir("/dev/fd")) == before + 3
-    app_session._close_script_event_loop(loop)
-    assert loop.is_closed()
-    assert len(os.listdir("/dev/fd")) == before
+
+    def use() -> None:
+        before = len(os.listdir("/dev/fd"))
+        sessions = [Session() for _ in range(3)]
+        loop = sessions[0]._script_event_loop
+        assert not loop.is_closed()
+        asyncio.set_event_loop(loop)
+        asyncio.set_event_loop(None)
+        app_session._close_script_event_loop(sessions[1]._script_event_loop)
+        assert len(os.listdir("/dev/fd")) == before
+        assert loop.run_until_complete(one()) == 1
+        assert len(os.listdir("/dev/fd")) == before + 3
+        app_session._close_script_event_loop(loop)
+        assert loop.is_closed()
+        assert len(os.listdir("/dev/fd")) == before
+
+    with ThreadPoolExecutor(1) as pool:  # Playwright leaves its own loop running in this thread
+        pool.submit(use).result(PATIENCE)
 
 
 def test_a_server_is_told_from_what_only_looks_like_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -408,7 +408,7 @@ BAD = [
     (["train", "--device", "", *OUT], "--device must not be empty"),
     (["train", "--out", ""], "--out must not be empty"),
     (["train", "--out", "a-file/run"], "the folder run cannot be made: Not a directory"),
-    (["train", "--out", "x" * 300], "--out is too long for a path"),
+    (["train", "--out", "x" * 300], "File name too long"),
     (["train", "--out", "nul\0"], "null"),
     (["train", "out"], "out"),
     (["train", "--out"], "--out"),
