@@ -215,8 +215,9 @@ class Task(ABC):
         """`size` fresh sequences: symbols uniform and independent, lengths uniform over `lengths` unless given."""
         if length is None and len(self.lengths) > 1:
             sizes = rng.integers(self.lengths.start, self.lengths.stop, size)
-            return self.encode([rng.integers(0, self.symbols, n) for n in sizes])
-        return self.encode(list(rng.integers(0, self.symbols, (size, length or self.length))))
+            symbols = rng.integers(0, self.symbols, sizes.sum())  # the draws of one sequence after the other, at once
+            return self.encode(np.split(symbols, np.cumsum(sizes)[:-1]))
+        return self.encode(rng.integers(0, self.symbols, (size, length or self.length)))
 
     def fresh(self, rng: np.random.Generator, size: int, length: int | None = None) -> Batch:
         """`size` sequences to measure on, which no training has seen; fewer where there are no more."""
@@ -235,21 +236,26 @@ class Task(ABC):
         """`size` questions of one length; fewer where there are no more."""
         return list(rng.integers(0, self.symbols, (size, length)))
 
-    def encode(self, questions: Questions, pad_to: int | None = None) -> Batch:
+    def encode(self, questions: Questions | Int[np.ndarray, "row length"], pad_to: int | None = None) -> Batch:
         """Lay questions out as the model reads them, padded to the longest or to a question of `pad_to` symbols."""
-        widest = max(max(len(q) for q in questions), pad_to or 0)
-        rows = [self._rows(q) for q in questions]
-        width = len(self._rows(np.zeros(widest, dtype=np.int64))[0])
-        tokens = np.full((len(rows), width), self.padding, dtype=np.int64)
+        if isinstance(questions, np.ndarray):
+            lengths = np.full(len(questions), questions.shape[1])
+        else:
+            lengths = np.array([*map(len, questions)])
+        widest = max(int(lengths.max()), pad_to or 0)
+        blank = np.zeros((1, widest), dtype=np.int64)
+        tokens = np.full((len(questions), self._layout(blank, blank)[0].shape[1]), self.padding, dtype=np.int64)
         targets, is_answer, is_target = tokens.copy(), np.zeros_like(tokens, bool), np.zeros_like(tokens, bool)
-        for row, (read, predicted, determined) in enumerate(rows):
-            tokens[row, : len(read)], targets[row, : len(read)] = read, predicted
-            is_answer[row, : len(read)], is_target[row, : len(read)] = determined, True
-        source = None
-        if self.has_source:
-            source = np.full((len(rows), widest), self.padding, dtype=np.int64)
-            for row, question in enumerate(questions):
-                source[row, : len(question)] = question
+        source = np.full((len(questions), widest), self.padding, dtype=np.int64) if self.has_source else None
+        for length in {*lengths.tolist()}:  # all of one length at once: row by row takes ten times as long
+            rows = np.flatnonzero(lengths == length)
+            alike = questions if isinstance(questions, np.ndarray) else np.array([questions[row] for row in rows])
+            read, predicted, determined = self._layout(alike, np.array([self.answer(each) for each in alike]))
+            width = read.shape[1]
+            tokens[rows, :width], targets[rows, :width] = read, predicted
+            is_answer[rows, :width], is_target[rows, :width] = determined, True
+            if source is not None:
+                source[rows, :length] = alike
         return Batch(tokens, targets, is_answer, is_target, source)
 
     @property
@@ -258,10 +264,10 @@ class Task(ABC):
         return False
 
     @abstractmethod
-    def _rows(
-        self, question: Question
-    ) -> tuple[Int[np.ndarray, "position"], Int[np.ndarray, "position"], Bool[np.ndarray, "position"]]:
-        """Tokens, targets, and whether each target is determined, for one question."""
+    def _layout(
+        self, questions: Int[np.ndarray, "row length"], answers: Int[np.ndarray, "row length"]
+    ) -> tuple[Int[np.ndarray, "row position"], Int[np.ndarray, "row position"], Bool[np.ndarray, "position"]]:
+        """Tokens, targets, and whether each target is determined, for questions of one length and their answers."""
 
     # --- what can be known
 

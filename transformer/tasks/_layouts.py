@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Int
 
 from transformer.masks import Mask
 from transformer.masks.causal import Causal
 from transformer.masks.full import Full
 from transformer.tasks import Task
+
+
+def begun_with(separator: int, sequences: Int[np.ndarray, "row length"]) -> Int[np.ndarray, "row length"]:
+    """Each sequence one place further on, behind a separator: what is read before each of its tokens is said."""
+    return np.concatenate([np.full((len(sequences), 1), separator), sequences[:, :-1]], axis=1)
 
 
 class Continuation(Task):
@@ -22,9 +28,10 @@ class Continuation(Task):
     def n_ctx(self) -> int:
         return 2 * self.length
 
-    def _rows(self, question):
-        sequence = np.concatenate([question, [self.separator], self.answer(question)])
-        return sequence[:-1], sequence[1:], np.arange(1, len(sequence)) > len(question)
+    def _layout(self, questions, answers):
+        length = questions.shape[1]
+        sequences = np.concatenate([questions, np.full((len(questions), 1), self.separator), answers], axis=1)
+        return sequences[:, :-1], sequences[:, 1:], np.arange(1, 2 * length + 1) > length
 
     def target_names(self, length: int) -> tuple[str, ...]:
         return (*(f"x{i}" for i in range(2, length + 1)), "SEP", *(f"y{i}" for i in range(1, length + 1)))
@@ -52,8 +59,8 @@ class Aligned(Task):
     def n_ctx(self) -> int:
         return self.length
 
-    def _rows(self, question):
-        return question, self.answer(question), np.ones(len(question), dtype=bool)
+    def _layout(self, questions, answers):
+        return questions, answers, np.ones(questions.shape[1], dtype=bool)
 
     def target_names(self, length: int) -> tuple[str, ...]:
         return tuple(f"y{i}" for i in range(1, length + 1))
@@ -78,9 +85,8 @@ class Translation(Aligned):
     def has_source(self) -> bool:
         return True
 
-    def _rows(self, question):
-        answer = self.answer(question)
-        return np.concatenate([[self.separator], answer[:-1]]), answer, np.ones(len(answer), dtype=bool)
+    def _layout(self, questions, answers):
+        return begun_with(self.separator, answers), answers, np.ones(questions.shape[1], dtype=bool)
 
     def symbols_of_slots(self, length: int):
         return np.concatenate([np.arange(length), [-1], self.answer(np.arange(length))[:-1]])

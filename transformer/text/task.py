@@ -13,6 +13,7 @@ from transformer.foundation.foreign import shortened
 from transformer.masks import Mask
 from transformer.masks.causal import Causal
 from transformer.tasks import Batch, Ceiling, Task
+from transformer.tasks._layouts import begun_with
 from transformer.text import shelf
 from transformer.text.corpus import Excerpt, TextError, windows
 
@@ -151,8 +152,8 @@ class Text(Task):
     def _to_learn(self, length: int) -> np.ndarray:
         return _windows(self.text, self.split, self.min_count, length)
 
-    def _rows(self, question):
-        return np.concatenate([[self.separator], question[:-1]]), question, np.ones(len(question), dtype=bool)
+    def _layout(self, questions, answers):
+        return begun_with(self.separator, answers), answers, np.ones(questions.shape[1], dtype=bool)
 
     # --- what can be known
 

@@ -91,6 +91,19 @@ def test_the_same_seed_is_the_same_batch(name):
 
 
 @ALL
+@pytest.mark.parametrize("min_length", [None, 2])
+def test_a_batch_is_its_sequences_drawn_and_laid_out_one_by_one(name, min_length):
+    task, rng = TASKS[name](length=6, min_length=min_length, symbols=5), np.random.default_rng(7)
+    sizes = rng.integers(2, 7, 9).tolist() if min_length else [6] * 9
+    alone = [task.encode([rng.integers(0, 5, size)], pad_to=max(sizes)) for size in sizes]
+    drawn = np.random.default_rng(7)
+    batch = task.batch(drawn, 9)
+    assert drawn.bit_generator.state == rng.bit_generator.state
+    for part in ("tokens", "targets", "is_answer", "is_target", *(["source"] if task.has_source else [])):
+        np.testing.assert_array_equal(getattr(batch, part), np.concatenate([getattr(each, part) for each in alone]))
+
+
+@ALL
 def test_one_length_can_be_asked_for(name):
     task = TASKS[name](length=6, min_length=2)
     batch = task.batch(np.random.default_rng(0), 8, length=3)

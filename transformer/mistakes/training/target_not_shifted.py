@@ -32,7 +32,6 @@ class TargetNotShifted(TrainingMistake):
 class _Unshifted(Reverse):
     """Reversal, taught with the wrong targets."""
 
-    def _rows(self, question):
-        read, targets, determined = super()._rows(question)
-        read, targets = TargetNotShifted.wrong(np.append(read, targets[-1:])[None])
-        return read[0], targets[0], determined
+    def _layout(self, questions, answers):
+        read, targets, determined = super()._layout(questions, answers)
+        return *TargetNotShifted.wrong(np.concatenate([read, targets[:, -1:]], axis=1)), determined
