@@ -211,13 +211,16 @@ class Task(ABC):
 
     # --- data
 
-    def batch(self, rng: np.random.Generator, size: int, length: int | None = None) -> Batch:
-        """`size` fresh sequences: symbols uniform and independent, lengths uniform over `lengths` unless given."""
+    def batch(self, rng: np.random.Generator, size: int, length: int | None = None, pad_to: int | None = None) -> Batch:
+        """`size` fresh sequences: symbols uniform and independent, lengths uniform over `lengths` unless given.
+
+        They are padded to the longest, or to a question of `pad_to` symbols.
+        """
         if length is None and len(self.lengths) > 1:
             sizes = rng.integers(self.lengths.start, self.lengths.stop, size)
             symbols = rng.integers(0, self.symbols, sizes.sum())  # the draws of one sequence after the other, at once
-            return self.encode(np.split(symbols, np.cumsum(sizes)[:-1]))
-        return self.encode(rng.integers(0, self.symbols, (size, length or self.length)))
+            return self.encode(np.split(symbols, np.cumsum(sizes)[:-1]), pad_to)
+        return self.encode(rng.integers(0, self.symbols, (size, length or self.length)), pad_to)
 
     def fresh(self, rng: np.random.Generator, size: int, length: int | None = None) -> Batch:
         """`size` sequences to measure on, which no training has seen; fewer where there are no more."""

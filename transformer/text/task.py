@@ -126,9 +126,9 @@ class Text(Task):
 
     # --- data
 
-    def batch(self, rng, size, length=None):
+    def batch(self, rng, size, length=None, pad_to=None):
         """`size` windows of the works that are learned from, none of them twice in a batch; all, if fewer."""
-        return self.encode(_some(self._to_learn(length or self.length), rng, size))
+        return self.encode(_some(self._to_learn(length or self.length), rng, size), pad_to)
 
     def fresh(self, rng, size, length=None) -> Batch:
         """Windows of the excerpt; no more than there are."""

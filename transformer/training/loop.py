@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from transformer.analysis.accuracy.aim import CLOSE, FIRST_LOOK, Aim
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM, predictions
 from transformer.analysis.accuracy.reading import READ, reading
 from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
-from transformer.foundation.checks import reason
 from transformer.foundation.drawing import drawing
 from transformer.network import Network
 from transformer.tasks import Batch, Task
@@ -25,6 +24,10 @@ from transformer.training.stepping import CAPTURED, CapturedStep, EagerStep, Inp
 from transformer.training.team import ALONE, Team
 
 TRAINING_STREAM = 0
+FUSED = ("cpu", "cuda", "mps")
+"""Devices on which AdamW updates all weights in one operation."""
+LATENCY = 0.03
+"""Seconds for which a GPU is left alone at most: a wish is heard after them, and what was learned is seen."""
 
 
 class TrainingError(RuntimeError):
@@ -45,7 +48,7 @@ class Step:
     seconds: float
     """Of steps and measurements since the first step began; pauses and pace left out."""
     milliseconds: float
-    """Of this step alone, its measurement left out."""
+    """Of this step, its measurement left out; of several that were waited for together, their mean."""
     accuracy: Float[np.ndarray, "target"] | None = None
     """By position, on fresh sequences of the greatest length. None on steps at which it was not measured."""
     held_out_loss: float | None = None
@@ -96,19 +99,23 @@ class Training:
         self.noise = _fresh_noise(self.device, settings.seed + team.rank)
         """State of the generator that dropout draws from."""
         self.aim = Aim(config)
-        self.stepping = why_eager(config, self.device, team) or CAPTURED
-        captured = self.stepping == CAPTURED
+        self._why_eager = why_eager(self.device, team)
+        captured = not self._why_eager
         self.optimiser = torch.optim.AdamW(
             model.parameters(),
-            # A graph reads the rate from memory: a number would be frozen into it.
             lr=torch.tensor(settings.learning_rate, device=self.device) if captured else settings.learning_rate,
             betas=(0.9, 0.95),
             weight_decay=settings.weight_decay,
-            fused=self.device.type in ("cpu", "cuda"),
+            fused=self.device.type in FUSED,
             capturable=captured,
         )
         self._eager = EagerStep(team.wrap(model, self.device), self.optimiser, settings)
-        self._captured: CapturedStep | None = None
+        self._captured = CapturedStep(self._eager, self.device) if captured else None
+        # Shapes that vary would be captured anew each time, and make a GPU's memory grow.
+        varies = self.device.type == "cuda" and config.task.min_length not in (None, config.task.length)
+        self._pad_to = config.task.length if varies else None
+        self._pace = 0.0
+        """Seconds that each of the steps took that were waited for last."""
 
     @property
     def solved(self) -> bool:
@@ -133,39 +140,77 @@ class Training:
                 "try a smaller rate"
             )
 
+    @property
+    def stepping(self) -> str:
+        """How steps are taken: captured in a CUDA graph, or eagerly, and why."""
+        if self._captured is not None and self._captured.failure:
+            return f"eager: the step could not be captured ({self._captured.failure})"
+        return self._why_eager or CAPTURED
+
     def take_step(self) -> Step:
         """The next step, measured where it is its turn. Raises TrainingError when the loss is no longer a number."""
-        settings, began = self.config.training, time.perf_counter()
-        self.step += 1
-        rate = learning_rate(settings, self.step)
-        self.model.train()
-        loss, norm = self._update(rate)
-        self.require_number(loss, rate)
-        self.last_norm = norm
-        took = time.perf_counter() - began
-        accuracy, probed, nats = None, 0, None
-        if self.due:
-            accuracy, probed, nats = self.measure()
-        self.seconds += time.perf_counter() - began
-        return Step(self.step, loss, rate, norm, self.seconds, 1000 * took, accuracy, nats, probed, self.solved)
+        return next(self.take_steps(1))
 
-    def _update(self, rate: float) -> tuple[float, float]:
-        """Draw a batch and learn from it: the loss, and the gradient's norm."""
-        for group in self.optimiser.param_groups:
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
-        batch = self.task.batch(self.rng, self.config.training.batch_size)
-        inputs = Inputs.of(batch, self.config.training, self.device, self.team)
-        if self._captured is None and self.stepping == CAPTURED:
+    def take_steps(self, most: int) -> Iterator[Step]:
+        """The next steps, one on a CPU, and on a GPU up to `most` that are waited for together.
+
+        They end with the one that is measured, or when `LATENCY` has passed; the model is that after the last of them
+        when the first is yielded. Raises TrainingError once the loss is no longer a number.
+        """
+        settings, began = self.config.training, time.perf_counter()
+        if not self.model.training:  # walking a model's modules takes as long as some operations on a GPU
+            self.model.train()
+        rates = [learning_rate(settings, self.step + 1 + i) for i in range(self._together(most))]
+        losses, norms = self._update(rates)
+        took = (time.perf_counter() - began) / len(rates)
+        self._pace = took
+        steps: list[Step] = []
+        for rate, loss, norm in zip(rates, losses, norms, strict=True):
+            self.step += 1
             try:
-                self._captured = CapturedStep(self._eager, inputs)
-            except RuntimeError as error:
-                self.stepping = f"eager: the step could not be captured ({reason(error)})"
-        with self._own_noise():
-            loss, norm = (self._captured or self._eager)(inputs)
-        return float(self.team.mean(loss)), float(norm)
+                self.require_number(loss, rate)
+            except TrainingError:
+                yield from steps
+                raise
+            self.last_norm = norm
+            self.seconds += took
+            steps.append(Step(self.step, loss, rate, norm, self.seconds, 1000 * took, solved=self.solved))
+        if self.due:
+            began = time.perf_counter()
+            accuracy, probed, nats = self.measure()
+            self.seconds += time.perf_counter() - began
+            last = replace(steps[-1], accuracy=accuracy, held_out_loss=nats, probed=probed)
+            steps[-1] = replace(last, seconds=self.seconds, solved=self.solved)
+        yield from steps
+
+    def _together(self, most: int) -> int:
+        """How many steps are waited for together: none after one that is measured."""
+        if self.device.type == "cpu" or self.team.size > 1 or not self._pace:
+            return 1
+        settings = self.config.training
+        due = 1 if self.step == 0 else settings.evaluate_every - self.step % settings.evaluate_every
+        return max(1, min(most, due, settings.max_steps - self.step, int(LATENCY / self._pace)))
+
+    def _update(self, rates: Sequence[float]) -> tuple[list[float], list[float]]:
+        """Learn from a fresh batch at each rate: the losses, and the gradients' norms."""
+        size, settings = self.config.training.batch_size, self.config.training
+        padded = {} if self._pad_to is None else {"pad_to": self._pad_to}
+        batches = [self.task.batch(self.rng, size, **padded) for _ in rates]
+        if self._captured is not None:
+            inputs = [Inputs.of(batch, settings, torch.device("cpu")) for batch in batches]
+            with self._own_noise():
+                found = self._captured(inputs, rates)
+        else:
+            steps = []
+            with self._own_noise():
+                for rate, batch in zip(rates, batches, strict=True):
+                    for group in self.optimiser.param_groups:
+                        group["lr"] = rate
+                    loss, norm = self._eager(Inputs.of(batch, settings, self.device, self.team))
+                    steps.append(torch.stack([self.team.mean(loss), norm]))
+            found = torch.stack(steps)
+        losses, norms = found.T.tolist()
+        return losses, norms
 
     def measure(self) -> tuple[Float[np.ndarray, "target"], int, float | None]:
         """Accuracy by position on fresh sequences, on how many, and of a text the loss on them; is it solved?"""

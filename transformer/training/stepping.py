@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +12,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from transformer.config import RunConfig, TrainingConfig
+from transformer.config import TrainingConfig
+from transformer.foundation.checks import reason
 from transformer.tasks import Batch
 from transformer.training.team import ALONE, Team
 
 CAPTURED = "captured in a CUDA graph"
-WARM_UP = 3
-"""Steps on a side stream before a capture, as PyTorch's notes on CUDA graphs ask for."""
+WARM_UP = 1
+"""Steps on a stream of its own before a capture, as PyTorch's notes on CUDA graphs ask for: the optimiser makes its
+moments in the first, and libraries their workspaces. They are the training's own."""
 
 
 def weighted_loss(
@@ -82,68 +85,83 @@ class EagerStep:
 class CapturedStep:
     """The whole step as one CUDA graph: launched at once, where a toy's operations are shorter than their launches.
 
-    The optimiser must be capturable. Raises RuntimeError when the step cannot be captured; the weights and the
-    optimiser are then as they were.
+    The first steps are taken eagerly, on the stream on which the next one is captured; nothing is done while it is
+    captured. All that a step reads lies in two tensors of the GPU, so that it takes two copies to set it, the rate of
+    the optimiser included, which must be capturable.
     """
 
-    def __init__(self, eager: EagerStep, inputs: Inputs) -> None:
-        self.inputs = inputs
-        before = _State(eager)
+    def __init__(self, eager: EagerStep, device: torch.device) -> None:
+        self.eager, self.device = eager, device
+        self.stream = torch.cuda.Stream(device)
+        self.taken = 0
+        self.failure = ""
+        """Why it could not be captured, where it was tried: the steps are taken eagerly then."""
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._places: tuple[Tensor, Tensor] | None = None
+
+    def __call__(self, steps: Sequence[Inputs], rates: Sequence[float]) -> Float[Tensor, "step 2"]:
+        """Take steps with inputs in main memory: each one's loss, and its gradient's norm. Nobody has waited for them.
+
+        Raises RuntimeError where a step can be taken in neither way.
+        """
+        packed = [_pack(inputs, rate) for inputs, rate in zip(steps, rates, strict=True)]
+        here = torch.cuda.current_stream(self.device)
+        with torch.cuda.device(self.device), torch.cuda.stream(self.stream):
+            self.stream.wait_stream(here)
+            whole, real = (torch.stack(each).pin_memory().to(self.device, non_blocking=True) for each in zip(*packed))
+            found = [self._take(steps[0], *each) for each in zip(whole, real, strict=True)]
+            results = torch.stack(found)
+        here.wait_stream(self.stream)
+        return results
+
+    def _take(self, like: Inputs, whole: Int[Tensor, "whole"], real: Float[Tensor, "real"]) -> Float[Tensor, "2"]:
+        if self._places is None:
+            self._places = torch.empty_like(whole), torch.empty_like(real)
+            self._inputs, rate = _unpack(like, *self._places)
+            for group in self.eager.optimiser.param_groups:
+                group["lr"] = rate  # a graph reads it from memory: a number would be frozen into it
+        for place, new in zip(self._places, (whole, real), strict=True):
+            place.copy_(new)
+        if self._graph is None and self.taken >= WARM_UP and not self.failure:
+            self._capture()
+        self.taken += 1
+        if self._graph is None:
+            return self._step()
+        self._graph.replay()
+        return self._results.clone()
+
+    def _capture(self) -> None:
+        graph = torch.cuda.CUDAGraph()
+        self.eager.optimiser.zero_grad(set_to_none=True)
         try:
-            side = torch.cuda.Stream()
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
-                for _ in range(WARM_UP):
-                    eager(inputs)
-            torch.cuda.current_stream().wait_stream(side)
-            before.put_back()
-            eager.optimiser.zero_grad(set_to_none=True)
-            self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph):
-                self.results = eager(inputs)
-        finally:
-            before.put_back()
+            # Of this thread alone: another one may be copying the weights of an earlier step, to write them down.
+            with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+                self._results = self._step()
+        except RuntimeError as error:
+            self.failure = reason(error)
+        else:
+            self._graph = graph
 
-    def __call__(self, inputs: Inputs) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        for place, new in zip(_tensors(self.inputs), _tensors(inputs), strict=True):
-            place.copy_(new, non_blocking=True)
-        self.graph.replay()
-        return self.results
+    def _step(self) -> Float[Tensor, "2"]:
+        return torch.stack(self.eager(self._inputs))
 
 
-class _State:
-    """The weights and the optimiser's moments, to be put back in place: a graph keeps their addresses."""
-
-    def __init__(self, step: EagerStep) -> None:
-        self.step = step
-        self.weights = [weight.detach().clone() for weight in step.network.parameters()]
-        self.moments = {
-            weight: {name: value.clone() for name, value in state.items()}
-            for weight, state in step.optimiser.state.items()
-        }
-
-    @torch.no_grad()
-    def put_back(self) -> None:
-        for place, kept in zip(self.step.network.parameters(), self.weights, strict=True):
-            place.copy_(kept)
-        for weight, state in self.step.optimiser.state.items():
-            for name, moment in state.items():
-                before = self.moments.get(weight, {}).get(name)
-                moment.zero_() if before is None else moment.copy_(before)
+def _pack(inputs: Inputs, rate: float) -> tuple[Int[Tensor, "whole"], Float[Tensor, "real"]]:
+    """All whole numbers that a step reads, and all others, the rate last."""
+    whole = [each.flatten() for each in (inputs.tokens, inputs.targets, inputs.source) if each is not None]
+    return torch.cat(whole), torch.cat([inputs.weights.flatten(), inputs.total[None], torch.tensor([rate])])
 
 
-def why_eager(config: RunConfig, device: torch.device, team: Team = ALONE) -> str:
+def _unpack(like: Inputs, whole: Int[Tensor, "whole"], real: Float[Tensor, "real"]) -> tuple[Inputs, Float[Tensor, ""]]:
+    """Inputs that are views of what `_pack` made of inputs of the same shapes, and the rate."""
+    rest = 2 * like.tokens.numel()
+    tokens, targets = (part.view(like.tokens.shape) for part in whole[:rest].chunk(2))
+    source = None if like.source is None else whole[rest:].view(like.source.shape)
+    return Inputs(tokens, targets, real[:-2].view(like.weights.shape), real[-2], source), real[-1]
+
+
+def why_eager(device: torch.device, team: Team = ALONE) -> str:
     """Why the steps of a run cannot be captured in a CUDA graph; empty when they can."""
     if device.type != "cuda":
         return f"eager: a {device.type.upper()} has no CUDA graphs"
-    if config.task.min_length not in (None, config.task.length):
-        return "eager: a CUDA graph needs batches of one shape, and the lengths vary"
-    if config.model.recurrent:
-        return "eager: a recurrent network takes one token after the other"
-    if config.model.dropout > 0:
-        return "eager: dropout draws anew at each step"
     return "eager: several processes share each step" if team.size > 1 else ""
-
-
-def _tensors(inputs: Inputs) -> list[Tensor]:
-    return [value for value in (getattr(inputs, name) for name in inputs.__dataclass_fields__) if value is not None]
