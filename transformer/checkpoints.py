@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -65,14 +66,21 @@ def save(path: Path | str, model: Network, config: RunConfig, *, half: bool = Fa
 
     `half` rounds the weights to 16 bits: half the size, three digits each. Raises OSError where it cannot be written.
     """
-    path = Path(path)
-    weights = {
-        name: (tensor.detach().to(torch.float16) if half else tensor.detach()).contiguous().cpu()
-        for name, tensor in model.state_dict().items()
-        if name not in _derived(config)
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, packed(weights, {"format": FORMAT, "config": json.dumps(config.to_dict())}))
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    prepare_save(path, model, config, half=half)()
+
+
+def prepare_save(path: Path | str, model: Network, config: RunConfig, *, half: bool = False) -> Callable[[], None]:
+    """What writes the weights as they are now, whatever becomes of the model: for a thread that waits for the disk."""
+    weights = {name: each.detach() for name, each in model.state_dict().items() if name not in _derived(config)}
+    flat = torch.cat([each.flatten() for each in weights.values()])  # one copy: a GPU is asked once
+
+    def write() -> None:
+        parts = (flat.to(torch.float16) if half else flat).cpu().split([each.numel() for each in weights.values()])
+        shaped = {name: part.view(each.shape) for (name, each), part in zip(weights.items(), parts, strict=True)}
+        write_whole(Path(path), packed(shaped, {"format": FORMAT, "config": json.dumps(config.to_dict())}))
+
+    return write
 
 
 def save_initial(path: Path | str, config: RunConfig) -> None:

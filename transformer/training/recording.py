@@ -7,6 +7,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from transformer.analysis.findings import Example
 from transformer.analysis.heads.survey import survey
 from transformer.analysis.sample import WHOLE, sample, say
 from transformer.config import RunConfig
+from transformer.foundation.background_writer import BackgroundWriter
 from transformer.foundation.foreign import shortened
 from transformer.foundation.regular_files import NotAFile, open_file
 from transformer.model import build
@@ -135,22 +137,25 @@ class _Recording:
         self.step, self.pause = 0, SAVE_EVERY
         self.last_beat = self.last_save = 0.0
         self.wishes = Wishes(run, team, places=places)
+        self.writer = BackgroundWriter()
         lawful = self.config.build_task().lawful
         self.kept = set(snapshot_steps(self.config.training.max_steps, *(() if lawful else FEW_SNAPSHOTS)))
 
     def steps(self) -> Iterator[Step]:
         try:
             training = self._begin()
-            with self._metrics() as metrics, Events(self.run.folder if self.team.leads else None, self.step) as events:
+            folder = self.run.folder if self.team.leads else None
+            with self._metrics() as metrics, Events(folder, self.step) as events, self.writer:
                 while not training.done and self._asked_to_go_on(training):
-                    entry = training.take_step()
-                    self.step = entry.step
-                    if self.team.leads:
-                        metrics.write(json.dumps(line_of(entry)) + "\n")
-                        events.add(entry)
-                        self._keep(training)
-                        self._beat("running")
-                    yield entry
+                    for entry in training.take_steps(self._most(training.step)):
+                        self.step = entry.step
+                        if self.team.leads:
+                            metrics.write(json.dumps(line_of(entry)) + "\n")
+                            events.add(entry)
+                            if self.step == training.step:  # the last of those that were taken together
+                                self._keep(training)
+                                self._beat("running")
+                        yield entry
             if self.team.leads:
                 self._end(training)
         except (ValueError, OSError, RuntimeError) as error:
@@ -179,7 +184,7 @@ class _Recording:
             for name in ("evaluation.json", "example.npz", "film.npz"):
                 (self.run.folder / name).unlink(missing_ok=True)
             if self.step in self.kept and self.step not in self.run.snapshots():
-                self._snapshot(training)
+                checkpoints.save(self._snapshot(self.step), model, self.config)
             said = details(self.device) | {"stepping": training.stepping, "processes": self.team.size}
             self.run.add_details(**said)
             self._beat("running", force=True)
@@ -191,10 +196,16 @@ class _Recording:
             return contextlib.nullcontext()
         return open_file(self.run.folder / "metrics.jsonl", "a", buffering=1)
 
+    def _most(self, step: int) -> int:
+        """How many steps may be taken before something is due after the last of them."""
+        due = min((kept for kept in self.kept if kept > step), default=self.config.training.max_steps) - step
+        return min(due, self.wishes.allowed(step))
+
     def _asked_to_go_on(self, training: Training) -> bool:
         """Do what was asked for since the last step: wait, slow down, or end."""
 
         def paused() -> None:
+            self.writer.wait()
             resume.save(self.run.folder / "resume.safetensors", training)
             self._beat("paused", force=True)
 
@@ -210,12 +221,17 @@ class _Recording:
             self.run.add_details(stepping=self.stepping)
         due = training.step in self.kept
         if due or time.monotonic() - self.last_save >= self.pause:
-            began = time.monotonic()
-            resume.save(self.run.folder / "resume.safetensors", training)
+            write = resume.prepare_save(self.run.folder / "resume.safetensors", training)
+            self.writer.add(partial(self._time, write))
             self.last_save = time.monotonic()
-            self.pause = max(SAVE_EVERY, SHARE * (self.last_save - began))
         if due:  # the second of the two: what is lost are never more than the steps since the last snapshot
-            self._snapshot(training)
+            self.writer.add(checkpoints.prepare_save(self._snapshot(training.step), training.model, self.config))
+
+    def _time(self, write: Callable[[], None]) -> None:
+        """Write what one can go on from, and see how long that takes."""
+        began = time.monotonic()
+        write()
+        self.pause = max(SAVE_EVERY, SHARE * (time.monotonic() - began))
 
     def _end(self, training: Training) -> None:
         """Keep the last weights, look at them, and say why it ended."""
@@ -228,7 +244,7 @@ class _Recording:
             status, reason = "stopped", f"stopped by hand at step {step}"
         run.set_state("measuring", step, reason, memory(self.device))
         training.model.eval()
-        self._snapshot(training)
+        checkpoints.save(self._snapshot(step), training.model, self.config)
         left = run.folder / "resume.safetensors"
         resume.save(left, training)  # whoever is killed while it measures can measure again
         examine(run, training.model)
@@ -238,7 +254,11 @@ class _Recording:
 
     def _beat(self, status: str, force: bool = False) -> None:
         if force or time.monotonic() - self.last_beat >= HEARTBEAT:
-            self.run.set_state(status, self.step, memory=memory(self.device))
+            write = partial(self.run.set_state, status, self.step, memory=memory(self.device))
+            if force:
+                write()
+            else:
+                self.writer.add(write)
             self.last_beat = time.monotonic()
 
     def _leave(self, status: str, reason: str) -> None:
@@ -247,9 +267,8 @@ class _Recording:
             with contextlib.suppress(OSError):
                 self.run.set_state(status, self.step, reason)
 
-    def _snapshot(self, training: Training) -> None:
-        path = self.run.folder / "snapshots" / f"step-{training.step:06d}.safetensors"
-        checkpoints.save(path, training.model, self.config)
+    def _snapshot(self, step: int) -> Path:
+        return self.run.folder / "snapshots" / f"step-{step:06d}.safetensors"
 
 
 def how_it_ended(training: Training) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 
@@ -54,6 +55,12 @@ class Wishes:
                 self.tired = now - began > self.patience
                 time.sleep(TICK)
             self.paused = True
+
+    def allowed(self, step: int) -> int:
+        """How many steps may be taken before this is asked again: up to a pause, and one by one at a pace."""
+        if self.control.pace:
+            return 1
+        return sys.maxsize if self.control.pause_at is None else max(1, self.control.pause_at - step)
 
     def _word(self, step: int) -> int:
         self._look()

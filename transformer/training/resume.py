@@ -7,7 +7,7 @@ generator. Reading one executes nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -32,14 +32,24 @@ class ResumeError(UserError):
 
 def save(path: Path, training: Training) -> None:
     """Write down everything that the next step depends on. Raises OSError."""
+    prepare_save(path, training)()
+
+
+def prepare_save(path: Path, training: Training) -> Callable[[], None]:
+    """What writes it down as it is now, whatever becomes of the training: for a thread that waits for the disk."""
     weights = list(training.model.parameters())
     state = training.optimiser.state
-    tensors = {"weights": _flat(weights), "noise": training.noise.cpu()}
+    tensors = {"weights": _flat(weights), "noise": training.noise}
     if state:  # one long vector each: a file of hundreds of small tensors takes several times as long
         tensors |= {name: _flat([state[weight][name] for weight in weights]) for name in MOMENTS}
     progress = {name: getattr(training, name) for name in PROGRESS}
     progress |= {"rng": training.rng.bit_generator.state, "probe_rng": training.probe_rng.bit_generator.state}
-    write_whole(path, packed(tensors, {"format": FORMAT, "progress": json.dumps(progress)}))
+    metadata = {"format": FORMAT, "progress": json.dumps(progress)}
+
+    def write() -> None:
+        write_whole(path, packed({name: tensor.cpu() for name, tensor in tensors.items()}, metadata))
+
+    return write
 
 
 def restore(path: Path, training: Training) -> None:
@@ -73,7 +83,7 @@ def restore(path: Path, training: Training) -> None:
 
 
 def _flat(tensors: Sequence[Tensor]) -> Tensor:
-    return torch.cat([tensor.detach().flatten() for tensor in tensors]).cpu()
+    return torch.cat([tensor.detach().flatten() for tensor in tensors])
 
 
 def _parts(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -104,15 +104,21 @@ class CapturedStep:
 
         Raises RuntimeError where a step can be taken in neither way.
         """
-        packed = [_pack(inputs, rate) for inputs, rate in zip(steps, rates, strict=True)]
+        wholes, reals = zip(*map(_pack, steps, rates), strict=True)
         here = torch.cuda.current_stream(self.device)
         with torch.cuda.device(self.device), torch.cuda.stream(self.stream):
             self.stream.wait_stream(here)
-            whole, real = (torch.stack(each).pin_memory().to(self.device, non_blocking=True) for each in zip(*packed))
+            whole, real = (
+                torch.stack(all_).pin_memory().to(self.device, non_blocking=True) for all_ in (wholes, reals)
+            )
             found = [self._take(steps[0], *each) for each in zip(whole, real, strict=True)]
             results = torch.stack(found)
         here.wait_stream(self.stream)
         return results
+
+    def _up(self, rows: Sequence[Shaped[Tensor, "number"]]) -> Shaped[Tensor, "step number"]:
+        """Rows of main memory on the GPU, without a wait for it."""
+        return torch.stack(rows).pin_memory().to(self.device, non_blocking=True)
 
     def _take(self, like: Inputs, whole: Int[Tensor, "whole"], real: Float[Tensor, "real"]) -> Float[Tensor, "2"]:
         if self._places is None:
