@@ -44,7 +44,8 @@ def train_alone(config: RunConfig) -> None:
     """One member by our own loop."""
     training = Training(build(config).to(config.training.device), config)
     while not training.done:
-        training.take_step()
+        for _ in training.take_steps(STEPS):
+            pass
 
 
 def one_by_one(found: list[RunConfig]) -> None:
@@ -62,7 +63,7 @@ def theirs(found: list[RunConfig]) -> None:
 def as_one_batch(found: list[RunConfig]) -> None:
     batch = Together([Training(build(config).to(config.training.device), config) for config in found])
     while batch.members:
-        batch.take_step()
+        batch.take_steps(STEPS)
 
 
 @contextlib.contextmanager

@@ -35,8 +35,8 @@ SAMPLED_QUESTIONS, MOST_ROWS = 2000, 20_000
 PI = "31415926535897932384626433832795"
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 Question = Int[np.ndarray, "length"]
-Questions = list[Int[np.ndarray, "_length"]]
-"""Each has its own length."""
+Questions = list[Int[np.ndarray, "_length"]] | Int[np.ndarray, "row length"]
+"""Each of its own length, or all of one."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class Task(ABC):
             sizes = rng.integers(self.lengths.start, self.lengths.stop, size)
             symbols = rng.integers(0, self.symbols, sizes.sum())  # the draws of one sequence after the other, at once
             return self.encode(np.split(symbols, np.cumsum(sizes)[:-1]), pad_to)
-        return self.encode(rng.integers(0, self.symbols, (size, length or self.length)), pad_to)
+        return self.encode(self.draw(rng, size, length or self.length), pad_to)
 
     def fresh(self, rng: np.random.Generator, size: int, length: int | None = None) -> Batch:
         """`size` sequences to measure on, which no training has seen; fewer where there are no more."""
@@ -237,9 +237,9 @@ class Task(ABC):
 
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Questions:
         """`size` questions of one length; fewer where there are no more."""
-        return list(rng.integers(0, self.symbols, (size, length)))
+        return rng.integers(0, self.symbols, (size, length))
 
-    def encode(self, questions: Questions | Int[np.ndarray, "row length"], pad_to: int | None = None) -> Batch:
+    def encode(self, questions: Questions, pad_to: int | None = None) -> Batch:
         """Lay questions out as the model reads them, padded to the longest or to a question of `pad_to` symbols."""
         if isinstance(questions, np.ndarray):
             lengths = np.full(len(questions), questions.shape[1])

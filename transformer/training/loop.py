@@ -67,6 +67,12 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
     return config.learning_rate * min(1.0, step / max(1, config.warmup_steps), fall)
 
 
+def steps_together(config: TrainingConfig, step: int, most: int, pace: float) -> int:
+    """How many steps after `step` a GPU is left alone with, at `pace` seconds each: none after one that is measured."""
+    due = 1 if step == 0 else config.evaluate_every - step % config.evaluate_every
+    return max(1, min(most, due, config.max_steps - step, int(LATENCY / pace)))
+
+
 def train(model: Network, config: RunConfig) -> Iterator[Step]:
     """Train a model, step by step, until the task is solved or `max_steps` is reached: `for step in train(…)`.
 
@@ -110,7 +116,7 @@ class Training:
             capturable=captured,
         )
         self._eager = EagerStep(team.wrap(model, self.device), self.optimiser, settings)
-        self._captured = CapturedStep(self._eager, self.device) if captured else None
+        self._captured = CapturedStep(self._eager, self.optimiser, self.device) if captured else None
         # Shapes that vary would be captured anew each time, and make a GPU's memory grow.
         varies = self.device.type == "cuda" and config.task.min_length not in (None, config.task.length)
         self._pad_to = config.task.length if varies else None
@@ -184,33 +190,35 @@ class Training:
         yield from steps
 
     def _together(self, most: int) -> int:
-        """How many steps are waited for together: none after one that is measured."""
+        """How many steps are waited for together."""
         if self.device.type == "cpu" or self.team.size > 1 or not self._pace:
             return 1
-        settings = self.config.training
-        due = 1 if self.step == 0 else settings.evaluate_every - self.step % settings.evaluate_every
-        return max(1, min(most, due, settings.max_steps - self.step, int(LATENCY / self._pace)))
+        return steps_together(self.config.training, self.step, most, self._pace)
 
     def _update(self, rates: Sequence[float]) -> tuple[list[float], list[float]]:
-        """Learn from a fresh batch at each rate: the losses, and the gradients' norms."""
-        size, settings = self.config.training.batch_size, self.config.training
-        padded = {} if self._pad_to is None else {"pad_to": self._pad_to}
-        batches = [self.task.batch(self.rng, size, **padded) for _ in rates]
-        if self._captured is not None:
-            inputs = [Inputs.of(batch, settings, torch.device("cpu")) for batch in batches]
-            with self._own_noise():
-                found = self._captured(inputs, rates)
-        else:
-            steps = []
-            with self._own_noise():
-                for rate, batch in zip(rates, batches, strict=True):
-                    for group in self.optimiser.param_groups:
-                        group["lr"] = rate
-                    loss, norm = self._eager(Inputs.of(batch, settings, self.device, self.team))
-                    steps.append(torch.stack([self.team.mean(loss), norm]))
-            found = torch.stack(steps)
+        """Learn from a fresh batch at each rate: the losses, and the gradients' norms. Here alone a GPU is waited for.
+
+        It computes while the next batch is drawn.
+        """
+        with self._own_noise():
+            found = torch.stack([self._learn(self._draw(), rate) for rate in rates])
         losses, norms = found.T.tolist()
         return losses, norms
+
+    def _draw(self) -> Batch:
+        """The next batch."""
+        padded = {} if self._pad_to is None else {"pad_to": self._pad_to}
+        return self.task.batch(self.rng, self.config.training.batch_size, **padded)
+
+    def _learn(self, batch: Batch, rate: float) -> Float[Tensor, "2"]:
+        """Take a step with a batch: the loss, and the gradient's norm, where the model is."""
+        settings = self.config.training
+        if self._captured is not None:
+            return self._captured(Inputs.of(batch, settings, torch.device("cpu")), rate)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        loss, norm = self._eager(Inputs.of(batch, settings, self.device, self.team))
+        return torch.stack([self.team.mean(loss), norm])
 
     def measure(self) -> tuple[Float[np.ndarray, "target"], int, float | None]:
         """Accuracy by position on fresh sequences, on how many, and of a text the loss on them; is it solved?"""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -41,14 +41,14 @@ def target_weights(batch: Batch, config: TrainingConfig) -> Float[np.ndarray, "b
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a step reads, on the device: this process's share of the batch."""
+    """What a step reads, on the device: this process's share of the batch. Of several models each has a batch."""
 
-    tokens: Int[Tensor, "batch position"]
-    targets: Int[Tensor, "batch position"]
-    weights: Float[Tensor, "batch position"]
-    total: Float[Tensor, ""]
+    tokens: Int[Tensor, "*member batch position"]
+    targets: Int[Tensor, "*member batch position"]
+    weights: Float[Tensor, "*member batch position"]
+    total: Float[Tensor, "*member"]
     """The weights of everybody's shares, by the number of processes: their gradients are averaged."""
-    source: Int[Tensor, "batch source"] | None
+    source: Int[Tensor, "*member batch source"] | None
 
     @classmethod
     def of(cls, batch: Batch, config: TrainingConfig, device: torch.device, team: Team = ALONE) -> Inputs:
@@ -63,13 +63,17 @@ class Inputs:
         )
 
 
+Taken = Callable[[Inputs], Float[Tensor, "2 *member"]]
+"""A step with some inputs: the loss before the update, and the gradient's norm before clipping; of each of several."""
+
+
 class EagerStep:
     """Each operation is launched as it comes."""
 
     def __init__(self, network: nn.Module, optimiser: torch.optim.Optimizer, config: TrainingConfig) -> None:
         self.network, self.optimiser, self.config = network, optimiser, config
 
-    def __call__(self, inputs: Inputs) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    def __call__(self, inputs: Inputs) -> Float[Tensor, "2"]:
         """The loss before the update, and the gradient's norm before clipping."""
         half = self.config.precision == "bfloat16"
         with torch.autocast(inputs.tokens.device.type, torch.bfloat16, enabled=half):
@@ -79,91 +83,81 @@ class EagerStep:
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip or math.inf)
         self.optimiser.step()
-        return loss.detach(), norm
+        return torch.stack([loss.detach(), norm])
 
 
 class CapturedStep:
     """The whole step as one CUDA graph: launched at once, where a toy's operations are shorter than their launches.
 
     The first steps are taken eagerly, on the stream on which the next one is captured; nothing is done while it is
-    captured. All that a step reads lies in two tensors of the GPU, so that it takes two copies to set it, the rate of
-    the optimiser included, which must be capturable.
+    captured. All that a step reads lies in two tensors of the GPU, the optimiser's rate included, which must be
+    capturable. Nobody waits for the GPU here.
     """
 
-    def __init__(self, eager: EagerStep, device: torch.device) -> None:
-        self.eager, self.device = eager, device
+    def __init__(self, take: Taken, optimiser: torch.optim.Optimizer, device: torch.device) -> None:
+        self.take, self.optimiser, self.device = take, optimiser, device
         self.stream = torch.cuda.Stream(device)
         self.taken = 0
         self.failure = ""
-        """Why it could not be captured, where it was tried: the steps are taken eagerly then."""
+        """Why it could not be captured, where that was tried: the steps are taken eagerly then."""
         self._graph: torch.cuda.CUDAGraph | None = None
         self._places: tuple[Tensor, Tensor] | None = None
 
-    def __call__(self, steps: Sequence[Inputs], rates: Sequence[float]) -> Float[Tensor, "step 2"]:
-        """Take steps with inputs in main memory: each one's loss, and its gradient's norm. Nobody has waited for them.
+    def __call__(self, inputs: Inputs, rate: float) -> Float[Tensor, "2 *member"]:
+        """What `take` gives, on the GPU, of inputs in main memory, which always have the same shapes.
 
         Raises RuntimeError where a step can be taken in neither way.
         """
-        wholes, reals = zip(*map(_pack, steps, rates), strict=True)
         here = torch.cuda.current_stream(self.device)
+        self.stream.wait_stream(here)
         with torch.cuda.device(self.device), torch.cuda.stream(self.stream):
-            self.stream.wait_stream(here)
-            whole, real = (
-                torch.stack(all_).pin_memory().to(self.device, non_blocking=True) for all_ in (wholes, reals)
-            )
-            found = [self._take(steps[0], *each) for each in zip(whole, real, strict=True)]
-            results = torch.stack(found)
+            whole, real = _pack(inputs, rate)
+            if self._places is None:
+                self._places = torch.empty_like(whole, device=self.device), torch.empty_like(real, device=self.device)
+                self._inputs, where = _unpack(inputs, *self._places)
+                for group in self.optimiser.param_groups:
+                    group["lr"] = where  # a graph reads it from memory: a number would be frozen into it
+            for place, new in zip(self._places, (whole, real), strict=True):
+                place.copy_(new.pin_memory(), non_blocking=True)
+            results = self._taken()
         here.wait_stream(self.stream)
         return results
 
-    def _up(self, rows: Sequence[Shaped[Tensor, "number"]]) -> Shaped[Tensor, "step number"]:
-        """Rows of main memory on the GPU, without a wait for it."""
-        return torch.stack(rows).pin_memory().to(self.device, non_blocking=True)
-
-    def _take(self, like: Inputs, whole: Int[Tensor, "whole"], real: Float[Tensor, "real"]) -> Float[Tensor, "2"]:
-        if self._places is None:
-            self._places = torch.empty_like(whole), torch.empty_like(real)
-            self._inputs, rate = _unpack(like, *self._places)
-            for group in self.eager.optimiser.param_groups:
-                group["lr"] = rate  # a graph reads it from memory: a number would be frozen into it
-        for place, new in zip(self._places, (whole, real), strict=True):
-            place.copy_(new)
+    def _taken(self) -> Float[Tensor, "2 *member"]:
         if self._graph is None and self.taken >= WARM_UP and not self.failure:
             self._capture()
         self.taken += 1
         if self._graph is None:
-            return self._step()
+            return self.take(self._inputs)
         self._graph.replay()
         return self._results.clone()
 
     def _capture(self) -> None:
         graph = torch.cuda.CUDAGraph()
-        self.eager.optimiser.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad(set_to_none=True)
         try:
             # Of this thread alone: another one may be copying the weights of an earlier step, to write them down.
             with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
-                self._results = self._step()
+                self._results = self.take(self._inputs)
         except RuntimeError as error:
             self.failure = reason(error)
         else:
             self._graph = graph
 
-    def _step(self) -> Float[Tensor, "2"]:
-        return torch.stack(self.eager(self._inputs))
-
 
 def _pack(inputs: Inputs, rate: float) -> tuple[Int[Tensor, "whole"], Float[Tensor, "real"]]:
     """All whole numbers that a step reads, and all others, the rate last."""
     whole = [each.flatten() for each in (inputs.tokens, inputs.targets, inputs.source) if each is not None]
-    return torch.cat(whole), torch.cat([inputs.weights.flatten(), inputs.total[None], torch.tensor([rate])])
+    return torch.cat(whole), torch.cat([inputs.weights.flatten(), inputs.total.flatten(), torch.tensor([rate])])
 
 
 def _unpack(like: Inputs, whole: Int[Tensor, "whole"], real: Float[Tensor, "real"]) -> tuple[Inputs, Float[Tensor, ""]]:
     """Inputs that are views of what `_pack` made of inputs of the same shapes, and the rate."""
-    rest = 2 * like.tokens.numel()
+    rest, weights = 2 * like.tokens.numel(), like.weights.numel()
     tokens, targets = (part.view(like.tokens.shape) for part in whole[:rest].chunk(2))
     source = None if like.source is None else whole[rest:].view(like.source.shape)
-    return Inputs(tokens, targets, real[:-2].view(like.weights.shape), real[-2], source), real[-1]
+    total = real[weights:-1].view(like.total.shape)
+    return Inputs(tokens, targets, real[:weights].view(like.weights.shape), total, source), real[-1]
 
 
 def why_eager(device: torch.device, team: Team = ALONE) -> str:

@@ -66,8 +66,8 @@ def together(configs: list[RunConfig]) -> tuple[list[list[Step | TrainingError]]
     trainings = [Training(build(config), config) for config in configs]
     batch, found = Together(trainings), {training: [] for training in trainings}
     while batch.members:
-        for training, step in batch.take_step().items():
-            found[training].append(step)
+        for training, steps in batch.take_steps(100).items():
+            found[training] += steps
     return list(found.values()), trainings
 
 
@@ -124,16 +124,16 @@ class TestTogether:
         with torch.no_grad():
             trainings[1].model.unembedding.weight.fill_(math.nan)
         batch = Together(trainings)
-        first = batch.take_step()
-        assert str(first[trainings[1]]).startswith("the loss is no longer a number at step 1, learning rate 0.02:")
+        first = batch.take_steps(1)
+        assert str(first[trainings[1]][-1]).startswith("the loss is no longer a number at step 1, learning rate 0.02:")
         assert batch.members == [trainings[0], trainings[2]]
         last = first
         while batch.members:
-            last = batch.take_step()
+            last = batch.take_steps(1)
         for place in (0, 2):
             wanted = alone(configs[place])
-            assert first[trainings[place]].loss == pytest.approx(wanted[0].loss, abs=1e-5)
-            assert last[trainings[place]].loss == pytest.approx(wanted[-1].loss, abs=1e-3)
+            assert first[trainings[place]][-1].loss == pytest.approx(wanted[0].loss, abs=1e-5)
+            assert last[trainings[place]][-1].loss == pytest.approx(wanted[-1].loss, abs=1e-3)
 
     def test_models_of_two_shapes_or_at_two_steps_are_no_batch(self) -> None:
         one, other = (member.config for member in small_sweep("0", positions="learned,rotary").members())

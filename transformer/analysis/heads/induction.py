@@ -91,7 +91,7 @@ def find_induction(
     block = longest_block(model, task)
     rng = np.random.default_rng([seed, STREAM])
     if passages:
-        drawn = np.stack(task.draw(rng, sequences, block))
+        drawn = np.asarray(task.draw(rng, sequences, block))
         # The one before it may be its neighbour in the text, and goes on about the same; the one before that is not.
         return measure_repetition(model, task.separator, drawn, np.roll(drawn, 2, axis=0))
     both = _random(task, rng, 2 * sequences, block)

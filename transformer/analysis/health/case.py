@@ -123,7 +123,7 @@ class Case:
         tokens = WORK // (PASSES * weights)
         length = min(task.length, LONGEST, max(2, tokens // (2 * FEWEST_SEQUENCES)))
         sequences = max(FEWEST_SEQUENCES, min(SEQUENCES, tokens // len(task.target_names(length))))
-        drawn = np.stack(task.draw(np.random.default_rng([seed, HEALTH_STREAM]), sequences, length))
+        drawn = np.asarray(task.draw(np.random.default_rng([seed, HEALTH_STREAM]), sequences, length))
         sequences = len(drawn)
         if question is not None:
             drawn[0, : len(question)] = question[:length]

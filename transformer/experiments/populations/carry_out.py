@@ -116,14 +116,16 @@ class Alone:
     def __init__(self, training: Training) -> None:
         self.members = [training]
 
-    def take_step(self) -> dict[Training, Step | TrainingError]:
-        """Its next step, or why it cannot go on."""
+    def take_steps(self, most: int) -> dict[Training, list[Step | TrainingError]]:
+        """Its next steps, and last, where it cannot go on, why."""
         training = self.members[0]
+        found: list[Step | TrainingError] = []
         try:
-            found: Step | TrainingError = training.take_step()
+            for step in training.take_steps(most):
+                found.append(step)
         except TrainingError as error:
-            found = error
-        if training.done or isinstance(found, TrainingError):
+            found.append(error)
+        if training.done or isinstance(found[-1], TrainingError):
             self.members = []
         return {training: found}
 
@@ -167,10 +169,11 @@ def _train(batch: Alone | Together, recorders: dict[Training, Recorder]) -> Iter
     """Take steps until all members have ended; who has is taken out of the recorders."""
     pace = _Pace()
     while batch.members:
-        found = batch.take_step()
-        for training, step in found.items():
-            if isinstance(step, Step):
-                recorders[training].add(step)
+        found = batch.take_steps(min(recorders[training].steps_to_frame for training in batch.members))
+        for training, steps in found.items():
+            for step in steps:
+                if isinstance(step, Step):
+                    recorders[training].add(step)
         writes = pace.due()
         for training in batch.members:  # who goes on
             recorder = recorders[training]
@@ -182,9 +185,9 @@ def _train(batch: Alone | Together, recorders: dict[Training, Recorder]) -> Iter
                 recorder.keep()
         pace.wrote(writes)
         try:
-            for training, step in found.items():
-                if isinstance(step, TrainingError):
-                    yield recorders.pop(training).fail(str(step))
+            for training, steps in found.items():
+                if isinstance(steps[-1], TrainingError):
+                    yield recorders.pop(training).fail(str(steps[-1]))
                 elif training.done:
                     yield recorders.pop(training).end()
         except GeneratorExit:  # between two steps: nothing of them is lost

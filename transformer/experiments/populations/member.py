@@ -60,6 +60,12 @@ class Recorder:
         """Is a frame taken of the step that was taken last?"""
         return self.training.step in self.kept
 
+    @property
+    def steps_to_frame(self) -> int:
+        """Steps until a frame is taken, or none is any more: until the last."""
+        step = self.training.step
+        return min((kept for kept in self.kept if kept > step), default=self.config.training.max_steps) - step
+
     def add(self, entry: Step) -> None:
         """Write a step down."""
         self.metrics.write(json.dumps(line_of(entry)) + "\n")

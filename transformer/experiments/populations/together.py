@@ -15,15 +15,15 @@ from typing import cast
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn import functional
 
 from transformer.analysis.accuracy.aim import CLOSE, FIRST_LOOK
 from transformer.config import RunConfig
-from transformer.training.loop import Step, Training, TrainingError, learning_rate
-from transformer.training.stepping import Inputs
+from transformer.training.loop import FUSED, Step, Training, TrainingError, learning_rate, steps_together
+from transformer.training.stepping import CapturedStep, Inputs, why_eager
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """What AdamW keeps of each weight, beside the number of steps."""
@@ -69,89 +69,129 @@ class Together:
         models = cast("list[nn.Module]", [each.model for each in self.members])
         self.weights: dict[str, Tensor] = stack_module_state(models)[0]
         self.buffers = dict(first.model.named_buffers())
+        captured = not why_eager(self.device)
         self.optimiser = torch.optim.AdamW(
             self.weights.values(),
-            lr=self.settings.learning_rate,
+            lr=torch.tensor(self.settings.learning_rate, device=self.device)
+            if captured
+            else self.settings.learning_rate,
             betas=(0.9, 0.95),
             weight_decay=self.settings.weight_decay,
-            fused=self.device.type in ("cpu", "cuda"),
+            fused=self.device.type in FUSED,
+            capturable=captured,
         )
+        self._captured = self._new_capture() if captured else None
+        self._rows = [*range(len(self.members))]
+        """Where in the stacked weights each member's stand: in a graph, who has left keeps his place for a while."""
+        self._pace = 0.0
         if self.step:
             self._take_up_moments()
 
-    def take_step(self) -> dict[Training, Step | TrainingError]:
-        """The next step of every member: what it was like, or why its training cannot go on. Who is done leaves."""
+    def take_steps(self, most: int) -> dict[Training, list[Step | TrainingError]]:
+        """The next steps of every member, and last, where its training cannot go on, why. Who is done leaves.
+
+        One on a CPU; on a GPU up to `most` that are waited for together, and none after one that is measured.
+        """
         began = time.perf_counter()
-        self.step += 1
-        rate = learning_rate(self.settings, self.step)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        losses, norms = self._update()
-        took = time.perf_counter() - began
-        found: dict[Training, Step | TrainingError] = {}
-        for member, loss in zip(self.members, losses, strict=True):
-            member.step = self.step
-            try:
-                member.require_number(loss, rate)
-            except TrainingError as error:
-                found[member] = error
-        going = [place for place, member in enumerate(self.members) if member not in found]
-        measured = self._measure(going) if going and self.members[going[0]].due else {}
-        passed = time.perf_counter() - began
-        for place in going:
-            member, (accuracy, probed) = self.members[place], measured.get(place, (None, 0))
-            member.last_norm = norms[place]
-            member.seconds += passed
-            found[member] = Step(
-                self.step,
-                losses[place],
-                rate,
-                norms[place],
-                member.seconds,
-                1000 * took,
-                accuracy,
-                None,
-                probed,
-                member.solved,
-            )
+        rates = [learning_rate(self.settings, self.step + 1 + i) for i in range(self._together(most))]
+        learned = [self._learn(rate) for rate in rates]
+        results = torch.stack(learned)[..., self._rows].tolist()
+        took = self._pace = (time.perf_counter() - began) / len(rates)
+        self.step += len(rates)
+        found: dict[Training, list[Step | TrainingError]] = {member: [] for member in self.members}
+        for place, member in enumerate(self.members):
+            for rate, (losses, norms) in zip(rates, results, strict=True):
+                member.step += 1
+                try:
+                    member.require_number(losses[place], rate)
+                except TrainingError as error:
+                    found[member].append(error)
+                    break
+                member.last_norm = norms[place]
+                member.seconds += took
+                found[member].append(
+                    Step(member.step, losses[place], rate, member.last_norm, member.seconds, 1000 * took)
+                )
+        going = [place for place, member in enumerate(self.members) if isinstance(found[member][-1], Step)]
+        if going and self.members[going[0]].due:
+            began = time.perf_counter()
+            measured = self._measure(going)
+            passed = time.perf_counter() - began
+            for place, (accuracy, probed) in measured.items():
+                member = self.members[place]
+                member.seconds += passed
+                last = cast("Step", found[member][-1])
+                found[member][-1] = replace(
+                    last, seconds=member.seconds, accuracy=accuracy, probed=probed, solved=member.solved
+                )
         self._let_go([place for place in going if not self.members[place].done])
         return found
+
+    def _together(self, most: int) -> int:
+        """How many steps are waited for together."""
+        if self._captured is None or not self._pace:
+            return 1
+        return steps_together(self.settings, self.step, most, self._pace)
 
     def settle(self, member: Training) -> None:
         """Give a member its weights and its optimiser's moments as they are now, as if it had been trained alone."""
         if member not in self.members:
             return
-        place = self.members.index(member)
+        row = self._rows[self.members.index(member)]
         state = {}
         with torch.no_grad():
             for number, (name, weight) in enumerate(member.model.named_parameters()):
                 stacked = self.weights[name]
-                weight.copy_(stacked[place])
+                weight.copy_(stacked[row])
                 kept = self.optimiser.state[stacked]
-                state[number] = {each: kept[each][place].clone() for each in MOMENTS} | {"step": kept["step"].clone()}
+                state[number] = {each: kept[each][row].clone() for each in MOMENTS} | {"step": kept["step"].clone()}
         member.optimiser.load_state_dict(member.optimiser.state_dict() | {"state": state})
 
-    def _update(self) -> tuple[list[float], list[float]]:
-        """Draw a batch for each member and learn from it: their losses, and their gradients' norms before clipping."""
-        drawn = [each.task.batch(each.rng, self.settings.batch_size) for each in self.members]
-        inputs = [Inputs.of(batch, self.settings, self.device) for batch in drawn]
-        tokens = torch.stack([each.tokens for each in inputs])
-        sources = [each.source for each in inputs if each.source is not None]
+    @property
+    def _height(self) -> int:
+        """How many rows the stacked weights have: one for each member, and for some who have left."""
+        return len(next(iter(self.weights.values())))
+
+    def _learn(self, rate: float) -> Float[Tensor, "2 row"]:
+        """Learn from a fresh batch for each row: their losses, and their gradients' norms before clipping."""
+        inputs = self._draw()
+        if self._captured is not None:
+            return self._captured(inputs, rate)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        return self._take(inputs)
+
+    def _draw(self) -> Inputs:
+        """A fresh batch for each row, in main memory where a graph takes it; who has left reads the first member's."""
+        task, size = self.members[0].task, self.settings.batch_size
+        questions = [task.draw(member.rng, size, task.length) for member in self.members]
+        device = self.device if self._captured is None else torch.device("cpu")
+        batch = task.encode(np.concatenate(questions))  # all members' at once: one by one they take longer than a step
+        inputs = Inputs.of(batch, self.settings, torch.device("cpu"))
+        places = {row: place for place, row in enumerate(self._rows)}
+        order = torch.tensor([places.get(row, 0) for row in range(self._height)])
+
+        def each_row(rows: Shaped[Tensor, "all place"]) -> Shaped[Tensor, "row batch place"]:
+            return rows.unflatten(0, (len(self.members), size))[order].to(device)
+
+        weights = inputs.weights.unflatten(0, (len(self.members), size))
+        total = torch.stack([each.sum() for each in weights])[order].to(device)
+        source = None if inputs.source is None else each_row(inputs.source)
+        return Inputs(each_row(inputs.tokens), each_row(inputs.targets), each_row(inputs.weights), total, source)
+
+    def _take(self, inputs: Inputs) -> Float[Tensor, "2 row"]:
         losses = weighted_losses(
-            self._logits(tokens, torch.stack(sources) if sources else None),
-            torch.stack([each.targets for each in inputs]),
-            torch.stack([each.weights for each in inputs]),
-            torch.stack([each.total for each in inputs]),
+            self._logits(inputs.tokens, inputs.source), inputs.targets, inputs.weights, inputs.total
         )
         self.optimiser.zero_grad(set_to_none=True)
         losses.sum().backward()
         norms = clip_each([weight.grad for weight in self.weights.values()], self.settings.clip or math.inf)
         self.optimiser.step()
-        return losses.tolist(), norms.tolist()
+        return torch.stack([losses.detach(), norms])
 
     def _logits(
-        self, tokens: Int[Tensor, "member batch position"], source: Int[Tensor, "member batch source"] | None
-    ) -> Float[Tensor, "member batch position d_vocab"]:
+        self, tokens: Int[Tensor, "row batch position"], source: Int[Tensor, "row batch source"] | None
+    ) -> Float[Tensor, "row batch position d_vocab"]:
         def one(weights: Mapping[str, Tensor], tokens: Tensor, source: Tensor | None) -> Tensor:
             logits: Tensor = functional_call(self.model, {**weights, **self.buffers}, (tokens, source))
             return logits
@@ -163,7 +203,9 @@ class Together:
     def _measure(self, places: Sequence[int]) -> dict[int, tuple[Float[np.ndarray, "target"], int]]:
         """Accuracy of the members at these places, each on its own fresh sequences; near its aim it is asked more."""
         batches = {place: self.members[place].fresh() for place in places}
-        firsts = [batches.get(place, batches[places[0]]).part(slice(FIRST_LOOK)) for place in range(len(self.members))]
+        measured = {self._rows[place]: batch for place, batch in batches.items()}
+        rows = range(self._height)
+        firsts = [measured.get(row, batches[places[0]]).part(slice(FIRST_LOOK)) for row in rows]
         tokens = torch.from_numpy(np.stack([first.tokens for first in firsts])).to(self.device)
         source = None
         if firsts[0].source is not None:
@@ -172,17 +214,17 @@ class Together:
         said = self._logits(tokens, source).argmax(dim=-1).cpu().numpy()
         found = {}
         for place, batch in batches.items():
-            member = self.members[place]
-            if member.aim.near((said[place] == firsts[place].targets).mean(axis=0), FIRST_LOOK, CLOSE):
+            member, row = self.members[place], self._rows[place]
+            if member.aim.near((said[row] == firsts[row].targets).mean(axis=0), FIRST_LOOK, CLOSE):
                 self._weigh(place)
-            accuracy, probed, _ = member.measure_on(batch, said[place])
+            accuracy, probed, _ = member.measure_on(batch, said[row])
             found[place] = accuracy, probed
         return found
 
     def _weigh(self, place: int) -> None:
         """Give the member at a place its weights."""
         for name, weight in self.members[place].model.named_parameters():
-            weight.copy_(self.weights[name][place])
+            weight.copy_(self.weights[name][self._rows[place]])
 
     @torch.no_grad()
     def _let_go(self, staying: Sequence[int]) -> None:
@@ -192,14 +234,27 @@ class Together:
         for place, member in enumerate(self.members):
             if place not in staying:
                 self.settle(member)
-        rows = torch.tensor(staying, dtype=torch.int64, device=self.device)
+        self.members = [self.members[place] for place in staying]
+        self._rows = [self._rows[place] for place in staying]
+        # A new shape is a new graph, whose capture takes as long as some steps.
+        if self._captured is None or 2 * len(self.members) <= self._height:
+            self._close_ranks()
+
+    def _close_ranks(self) -> None:
+        """Keep the rows of the members alone."""
+        rows = torch.tensor(self._rows, dtype=torch.int64, device=self.device)
         for weight in self.weights.values():
             state = self.optimiser.state[weight]
             for name in MOMENTS:
                 state[name] = state[name][rows]
             weight.grad = None
             weight.data = weight.data[rows]
-        self.members = [self.members[place] for place in staying]
+        self._rows = [*range(len(self._rows))]
+        if self._captured is not None:
+            self._captured = self._new_capture()
+
+    def _new_capture(self) -> CapturedStep:
+        return CapturedStep(self._take, self.optimiser, self.device)
 
     def _take_up_moments(self) -> None:
         """Stack the moments of members that were trained before."""
@@ -211,17 +266,17 @@ class Together:
 
 
 def weighted_losses(
-    logits: Float[Tensor, "member batch position d_vocab"],
-    targets: Int[Tensor, "member batch position"],
-    weights: Float[Tensor, "member batch position"],
-    totals: Float[Tensor, "member"],
-) -> Float[Tensor, "member"]:
+    logits: Float[Tensor, "row batch position d_vocab"],
+    targets: Int[Tensor, "row batch position"],
+    weights: Float[Tensor, "row batch position"],
+    totals: Float[Tensor, "row"],
+) -> Float[Tensor, "row"]:
     """`stepping.weighted_loss` of each member, in nats."""
     nats = functional.cross_entropy(logits.flatten(0, 2), targets.flatten(), reduction="none")
     return (nats.view_as(weights) * weights).sum(dim=(1, 2)) / totals
 
 
-def clip_each(gradients: Sequence[Tensor | None], most: float) -> Float[Tensor, "member"]:
+def clip_each(gradients: Sequence[Tensor | None], most: float) -> Float[Tensor, "row"]:
     """Scale each member's gradients to a norm of `most` at the most, in place; their norms before that.
 
     What `torch.nn.utils.clip_grad_norm_` does for one model.
