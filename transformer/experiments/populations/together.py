@@ -69,18 +69,7 @@ class Together:
         models = cast("list[nn.Module]", [each.model for each in self.members])
         self.weights: dict[str, Tensor] = stack_module_state(models)[0]
         self.buffers = dict(first.model.named_buffers())
-        captured = not why_eager(self.device)
-        self.optimiser = torch.optim.AdamW(
-            self.weights.values(),
-            lr=torch.tensor(self.settings.learning_rate, device=self.device)
-            if captured
-            else self.settings.learning_rate,
-            betas=(0.9, 0.95),
-            weight_decay=self.settings.weight_decay,
-            fused=self.device.type in FUSED,
-            capturable=captured,
-        )
-        self._captured = self._new_capture() if captured else None
+        self._begin_to_learn()
         self._rows = [*range(len(self.members))]
         """Where in the stacked weights each member's stand: in a graph, who has left keeps his place for a while."""
         self._pace = 0.0
@@ -95,7 +84,7 @@ class Together:
         began = time.perf_counter()
         rates = [learning_rate(self.settings, self.step + 1 + i) for i in range(self._together(most))]
         learned = [self._learn(rate) for rate in rates]
-        results = torch.stack(learned)[..., self._rows].tolist()
+        results = torch.stack(learned).cpu()[..., self._rows].tolist()
         took = self._pace = (time.perf_counter() - began) / len(rates)
         self.step += len(rates)
         found: dict[Training, list[Step | TrainingError]] = {member: [] for member in self.members}
@@ -243,18 +232,26 @@ class Together:
     def _close_ranks(self) -> None:
         """Keep the rows of the members alone."""
         rows = torch.tensor(self._rows, dtype=torch.int64, device=self.device)
-        for weight in self.weights.values():
-            state = self.optimiser.state[weight]
-            for name in MOMENTS:
-                state[name] = state[name][rows]
-            weight.grad = None
-            weight.data = weight.data[rows]
+        before, kept = self.weights, self.optimiser.state
+        self.weights = {name: weight.detach()[rows].requires_grad_() for name, weight in before.items()}
+        self._begin_to_learn()
+        for name, weight in self.weights.items():
+            state = kept[before[name]]
+            self.optimiser.state[weight] = {each: state[each][rows] for each in MOMENTS} | {"step": state["step"]}
         self._rows = [*range(len(self._rows))]
-        if self._captured is not None:
-            self._captured = self._new_capture()
 
-    def _new_capture(self) -> CapturedStep:
-        return CapturedStep(self._take, self.optimiser, self.device)
+    def _begin_to_learn(self) -> None:
+        """Make an optimiser for the weights as they are stacked now, and on a GPU a graph."""
+        rate, captured = self.settings.learning_rate, not why_eager(self.device)
+        self.optimiser = torch.optim.AdamW(
+            self.weights.values(),
+            lr=torch.tensor(rate, device=self.device) if captured else rate,
+            betas=(0.9, 0.95),
+            weight_decay=self.settings.weight_decay,
+            fused=self.device.type in FUSED,
+            capturable=captured,
+        )
+        self._captured = CapturedStep(self._take, self.optimiser, self.device) if captured else None
 
     def _take_up_moments(self) -> None:
         """Stack the moments of members that were trained before."""
