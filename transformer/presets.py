@@ -107,3 +107,33 @@ READERS = (
     _reader("Shakespeare, characters", "a letter after a letter", "characters", 3, 900),
 )
 """Each writes readable verse after some 90 seconds of one core: at a held-out perplexity of 33, and of 5.8 a letter."""
+
+GPU_READERS = (
+    Reader(
+        "Shakespeare, on a GPU",
+        "the shape of the one that is here, four times as much at once",
+        TaskConfig(task=TEXT, split="words", length=512),
+        ModelConfig(
+            architecture="decoder",
+            n_layers=4,
+            d_model=128,
+            d_ff=512,
+            positions="rotary",
+            mask="causal",
+            tied=True,
+            dropout=0.1,
+        ),
+        TrainingConfig(
+            max_steps=1500,
+            batch_size=16,
+            learning_rate=6e-3,
+            warmup_steps=100,
+            decay="linear",
+            decay_after=100,
+            weight_decay=0.1,
+            evaluate_every=100,
+            precision="bfloat16",
+        ),
+    ),
+)
+"""Offered where there is a GPU: a quarter of an hour on it is half a minute (benchmarks/GPU.md)."""

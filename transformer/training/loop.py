@@ -116,7 +116,7 @@ class Training:
             capturable=captured,
         )
         self._eager = EagerStep(team.wrap(model, self.device), self.optimiser, settings)
-        self._captured = CapturedStep(self._eager, self.optimiser, self.device) if captured else None
+        self.capture = CapturedStep(self._eager, self.optimiser, self.device) if captured else None
         # Shapes that vary would be captured anew each time, and make a GPU's memory grow.
         varies = self.device.type == "cuda" and config.task.min_length not in (None, config.task.length)
         self._pad_to = config.task.length if varies else None
@@ -149,8 +149,8 @@ class Training:
     @property
     def stepping(self) -> str:
         """How steps are taken: captured in a CUDA graph, or eagerly, and why."""
-        if self._captured is not None and self._captured.failure:
-            return f"eager: the step could not be captured ({self._captured.failure})"
+        if self.capture is not None and self.capture.failure:
+            return f"eager: the step could not be captured ({self.capture.failure})"
         return self._why_eager or CAPTURED
 
     def take_step(self) -> Step:
@@ -213,8 +213,8 @@ class Training:
     def _learn(self, batch: Batch, rate: float) -> Float[Tensor, "2"]:
         """Take a step with a batch: the loss, and the gradient's norm, where the model is."""
         settings = self.config.training
-        if self._captured is not None:
-            return self._captured(Inputs.of(batch, settings, torch.device("cpu")), rate)
+        if self.capture is not None:
+            return self.capture(Inputs.of(batch, settings, torch.device("cpu")), rate)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         loss, norm = self._eager(Inputs.of(batch, settings, self.device, self.team))

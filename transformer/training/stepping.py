@@ -100,7 +100,7 @@ class CapturedStep:
         self.taken = 0
         self.failure = ""
         """Why it could not be captured, where that was tried: the steps are taken eagerly then."""
-        self._graph: torch.cuda.CUDAGraph | None = None
+        self.graph: torch.cuda.CUDAGraph | None = None
         self._places: tuple[Tensor, Tensor] | None = None
 
     def __call__(self, inputs: Inputs, rate: float) -> Float[Tensor, "2 *member"]:
@@ -124,12 +124,12 @@ class CapturedStep:
         return results
 
     def _taken(self) -> Float[Tensor, "2 *member"]:
-        if self._graph is None and self.taken >= WARM_UP and not self.failure:
+        if self.graph is None and self.taken >= WARM_UP and not self.failure:
             self._capture()
         self.taken += 1
-        if self._graph is None:
+        if self.graph is None:
             return self.take(self._inputs)
-        self._graph.replay()
+        self.graph.replay()
         return self._results.clone()
 
     def _capture(self) -> None:
@@ -142,7 +142,7 @@ class CapturedStep:
         except RuntimeError as error:
             self.failure = reason(error)
         else:
-            self._graph = graph
+            self.graph = graph
 
 
 def _pack(inputs: Inputs, rate: float) -> tuple[Int[Tensor, "whole"], Float[Tensor, "real"]]:

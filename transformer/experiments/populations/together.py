@@ -118,7 +118,7 @@ class Together:
 
     def _together(self, most: int) -> int:
         """How many steps are waited for together."""
-        if self._captured is None or not self._pace:
+        if self.capture is None or not self._pace:
             return 1
         return steps_together(self.settings, self.step, most, self._pace)
 
@@ -144,8 +144,8 @@ class Together:
     def _learn(self, rate: float) -> Float[Tensor, "2 row"]:
         """Learn from a fresh batch for each row: their losses, and their gradients' norms before clipping."""
         inputs = self._draw()
-        if self._captured is not None:
-            return self._captured(inputs, rate)
+        if self.capture is not None:
+            return self.capture(inputs, rate)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         return self._take(inputs)
@@ -154,7 +154,7 @@ class Together:
         """A fresh batch for each row, in main memory where a graph takes it; who has left reads the first member's."""
         task, size = self.members[0].task, self.settings.batch_size
         questions = [task.draw(member.rng, size, task.length) for member in self.members]
-        device = self.device if self._captured is None else torch.device("cpu")
+        device = self.device if self.capture is None else torch.device("cpu")
         batch = task.encode(np.concatenate(questions))  # all members' at once: one by one they take longer than a step
         inputs = Inputs.of(batch, self.settings, torch.device("cpu"))
         places = {row: place for place, row in enumerate(self._rows)}
@@ -226,7 +226,7 @@ class Together:
         self.members = [self.members[place] for place in staying]
         self._rows = [self._rows[place] for place in staying]
         # A new shape is a new graph, whose capture takes as long as some steps.
-        if self._captured is None or 2 * len(self.members) <= self._height:
+        if self.capture is None or 2 * len(self.members) <= self._height:
             self._close_ranks()
 
     def _close_ranks(self) -> None:
@@ -251,7 +251,7 @@ class Together:
             fused=self.device.type in FUSED,
             capturable=captured,
         )
-        self._captured = CapturedStep(self._take, self.optimiser, self.device) if captured else None
+        self.capture = CapturedStep(self._take, self.optimiser, self.device) if captured else None
 
     def _take_up_moments(self) -> None:
         """Stack the moments of members that were trained before."""
