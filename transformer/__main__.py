@@ -115,13 +115,15 @@ def train(
 
 
 @app.command
-def resume(run: str) -> int:
+def resume(run: str, *, device: str | None = None) -> int:
     """Go on with a training that was paused, stopped or cut off, from the exact state in which it was left.
 
     Parameters
     ----------
     run
         A run folder, or the name of one below checkpoints/.
+    device
+        auto, cpu, cuda, cuda:1, mps …; left out, what the run was begun with.
     """
     found = Run(located(run))
     config = found.config
@@ -131,9 +133,9 @@ def resume(run: str) -> int:
     from transformer.training.device import resolve_device
     from transformer.training.team import join
 
+    team, there = join(resolve_device(device or config.training.device))
     found.ask(stop=False, pause_at=None)
-    team, device = join(resolve_device(config.training.device))
-    code = _record(found, config, team, device)
+    code = _record(found, config, team, there)
     team.part(code)
     return code
 

@@ -93,7 +93,7 @@ class Training:
         self.step, self.seconds, self.in_a_row, self.last_norm = 0, 0.0, 0, math.nan
         self.rng = np.random.default_rng([settings.seed, TRAINING_STREAM])
         self.probe_rng = np.random.default_rng([settings.seed, EVALUATION_STREAM])
-        self.noise = _fresh_noise(self.device, settings.seed + team.rank)
+        self.noise = fresh_noise(self.device, settings.seed + team.rank)
         """State of the generator that dropout draws from."""
         self.aim = Aim(config)
         self.stepping = why_eager(config, self.device, team) or CAPTURED
@@ -235,7 +235,8 @@ def read(model: Network, task: Task) -> tuple[Float[np.ndarray, "target"], int, 
     return found.right.mean(axis=0), len(found.right), float(found.nats.mean())
 
 
-def _fresh_noise(device: torch.device, seed: int) -> Tensor:
+def fresh_noise(device: torch.device, seed: int) -> Tensor:
+    """The state of a device's generator that begins with a seed."""
     with drawing(seed, device):
         return _noise(device)
 

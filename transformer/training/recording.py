@@ -166,8 +166,7 @@ class _Recording:
         model = build(self.config).to(self.device)
         training = Training(model, self.config, self.team)
         left = self.run.folder / "resume.safetensors"
-        if self.team.agree(int(left.is_file())):
-            resume.restore(left, training)
+        anew = resume.restore(left, training) if self.team.agree(int(left.is_file())) else ""
         self.step = training.step
         self.stepping = training.stepping
         if self.team.leads:
@@ -181,6 +180,7 @@ class _Recording:
             if self.step in self.kept and self.step not in self.run.snapshots():
                 self._snapshot(training)
             said = details(self.device) | {"stepping": training.stepping, "processes": self.team.size}
+            said |= {"noise": anew} if anew else {}
             self.run.add_details(**said)
             self._beat("running", force=True)
         self.last_save = time.monotonic()

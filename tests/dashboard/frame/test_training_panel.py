@@ -280,13 +280,13 @@ def test_where_no_training_can_begin_the_panel_says_why_and_the_run_keeps_the_re
 
 
 def test_the_costs_are_those_of_the_metrics(tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "run", RunConfig(), stepping="eager: a CPU has no CUDA graphs")
+    run = Run.create(tmp_path / "run", RunConfig(), stepping="eager: a CPU has no CUDA graphs", noise="anew")
     run.set_state("finished", 40, memory=300 * 2**20)
     metrics = [{"step": i, "milliseconds": 4.0 if i % 2 else 6.0, "seconds": i / 100} for i in range(1, 41)]
     words = costs(run, run.state, metrics, redraw=12.3)
     assert words == (
         "A step takes 5.0 ms; 100 steps a second, measurements included; the server draws this panel in 12 ms; "
-        "the training process held at most 300 MiB; eager: a CPU has no CUDA graphs."
+        "the training process held at most 300 MiB; eager: a CPU has no CUDA graphs; anew."
     )
 
 
