@@ -21,7 +21,7 @@ from transformer.foundation.checks import reason
 from transformer.foundation.drawing import drawing
 from transformer.network import Network
 from transformer.tasks import Batch, Task
-from transformer.training.stepping import CAPTURED, CapturedStep, EagerStep, Inputs, why_eager
+from transformer.training.stepping import CAPTURED, UNCAPTURED, CapturedStep, EagerStep, Inputs, why_eager
 from transformer.training.team import ALONE, Team
 
 TRAINING_STREAM = 0
@@ -162,7 +162,7 @@ class Training:
             try:
                 self._captured = CapturedStep(self._eager, inputs)
             except RuntimeError as error:
-                self.stepping = f"eager: the step could not be captured ({reason(error)})"
+                self.stepping = f"{UNCAPTURED} ({reason(error)})"
         with self._own_noise():
             loss, norm = (self._captured or self._eager)(inputs)
         return float(self.team.mean(loss)), float(norm)

@@ -16,6 +16,8 @@ from transformer.tasks import Batch
 from transformer.training.team import ALONE, Team
 
 CAPTURED = "captured in a CUDA graph"
+UNCAPTURED = "eager: the step could not be captured"
+"""How it begins to say that a capture failed. It may leave CUDA in this process unable to capture another one."""
 WARM_UP = 3
 """Steps on a side stream before a capture, as PyTorch's notes on CUDA graphs ask for."""
 
