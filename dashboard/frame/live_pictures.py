@@ -64,7 +64,7 @@ def costs(run: Run, state: State, metrics: list[dict[str, Any]], redraw: float) 
     if state.memory:
         said.append(f"the training process held at most {state.memory / 2**20:,.0f} MiB")
     card = run.card
-    said += [str(card[name]) for name in ("stepping", "noise") if card.get(name)]
+    said += [str(card[name]) for name in ("why_there", "stepping", "noise") if card.get(name)]
     return f"{'; '.join(said)}."
 
 
